@@ -1,0 +1,1 @@
+"""Throughput, latency and memory of Firesteel and its peers: `python -m benchmarks --help`."""

@@ -1,0 +1,104 @@
+"""Runs one case on one system in this process and reports progress as JSON lines on stdout."""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import json
+import os
+import select
+import sys
+import time
+import traceback
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Protocol
+
+from benchmarks.board import Board
+from benchmarks.cases import SYSTEMS
+
+__all__ = ["BoardJob", "Job", "Run", "main"]
+
+INTERVAL_S = 0.1
+
+
+@dataclass(frozen=True)
+class Run:
+    """What a system module needs to start a job."""
+
+    system: str
+    params: Mapping[str, Any]
+    scratch: str
+
+    @property
+    def board(self) -> Board:
+        """Counters of this run."""
+        path = Path(self.scratch, "board")
+        path.mkdir(exist_ok=True)
+        return Board(str(path))
+
+
+class Job(Protocol):
+    """A job that runs until it is stopped."""
+
+    stepwise: bool
+    """Progress comes in steps (micro-batches): only a step's end is a sample."""
+
+    def progress(self) -> tuple[int, dict[int, int]]:
+        """Records so far and the latency histogram; raises if the job is no longer running."""
+        ...
+
+    def stop(self) -> None:
+        """Ends the job and everything it started."""
+        ...
+
+
+def _serve(job: Job, out: int) -> None:
+    """Writes samples until the harness closes stdin."""
+    last = -1
+    while True:
+        readable, _, _ = select.select([0], [], [], INTERVAL_S)
+        if readable and not os.read(0, 1):
+            return
+        records, histogram = job.progress()
+        if job.stepwise and records == last:
+            continue
+        last = records
+        sample: dict[str, Any] = {"t": time.monotonic(), "records": records}
+        if histogram:
+            sample["histogram"] = histogram
+        os.write(out, json.dumps(sample).encode() + b"\n")
+
+
+def main() -> int:
+    """Starts the job, reports, stops."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--system", required=True, choices=sorted(SYSTEMS))
+    parser.add_argument("--case", required=True)
+    parser.add_argument("--params", type=json.loads, default={})
+    parser.add_argument("--scratch", required=True)
+    args = parser.parse_args()
+
+    # JVMs and Python workers inherit stdout and write to it; the report keeps a descriptor of its own.
+    out = os.dup(1)
+    os.dup2(2, 1)
+    job: Job | None = None
+    try:
+        module = importlib.import_module(f"benchmarks.systems.{SYSTEMS[args.system].module}")
+        job = getattr(module, args.case)(Run(args.system, args.params, args.scratch))
+        _serve(job, out)
+    except KeyboardInterrupt:
+        return 130
+    except Exception as error:
+        traceback.print_exc()
+        os.write(out, json.dumps({"error": f"{type(error).__name__}: {error}"}).encode() + b"\n")
+        return 1
+    finally:
+        if job is not None:
+            job.stop()
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

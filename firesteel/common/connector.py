@@ -1,0 +1,257 @@
+"""The source and sink interfaces every connector implements (Flink's FLIP-27 sources and Sink V2)."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from enum import Enum
+from typing import Any, Generic, Protocol, TypeVar
+
+__all__ = [
+    "Boundedness",
+    "Committer",
+    "DeliveryGuarantee",
+    "InputStatus",
+    "ReaderContext",
+    "ReaderOutput",
+    "Sink",
+    "SinkWriter",
+    "Source",
+    "SourceReader",
+    "SourceSplit",
+    "SplitEnumerator",
+    "SplitEnumeratorContext",
+    "WriterContext",
+]
+
+
+class Boundedness(Enum):
+    """Whether a source ends by itself."""
+
+    BOUNDED = "BOUNDED"
+    CONTINUOUS_UNBOUNDED = "CONTINUOUS_UNBOUNDED"
+
+
+class InputStatus(Enum):
+    """What a reader's poll found."""
+
+    MORE_AVAILABLE = "MORE_AVAILABLE"
+    NOTHING_AVAILABLE = "NOTHING_AVAILABLE"
+    END_OF_INPUT = "END_OF_INPUT"
+
+
+class DeliveryGuarantee(Enum):
+    """What a sink promises about each record after a failure."""
+
+    EXACTLY_ONCE = "exactly-once"
+    AT_LEAST_ONCE = "at-least-once"
+    NONE = "none"
+
+
+class SourceSplit(Protocol):
+    """A part of a source that one reader reads; picklable, and also its own checkpoint state."""
+
+    @property
+    def split_id(self) -> str:
+        """Unique within the source."""
+        ...
+
+
+SplitT = TypeVar("SplitT", bound=SourceSplit)
+CommittableT = TypeVar("CommittableT")
+
+
+class SplitEnumeratorContext(Protocol):
+    """What an enumerator can do; implemented by the JobMaster's source coordinator."""
+
+    def current_parallelism(self) -> int:
+        """How many readers there are."""
+        ...
+
+    def registered_readers(self) -> list[int]:
+        """Subtasks whose reader has started."""
+        ...
+
+    def assign_split(self, split: Any, subtask: int) -> None:
+        """Gives a split to a reader."""
+        ...
+
+    def signal_no_more_splits(self, subtask: int) -> None:
+        """Tells a reader that what it has is all it gets."""
+        ...
+
+
+class SplitEnumerator(ABC, Generic[SplitT]):
+    """Finds splits and hands them out; runs once per source, in the JobMaster."""
+
+    def start(self) -> None:  # noqa: B027 - optional
+        """Called once before any reader registers."""
+
+    @abstractmethod
+    def handle_split_request(self, subtask: int, host: str | None) -> None:
+        """A reader has nothing left to read."""
+
+    @abstractmethod
+    def add_splits_back(self, splits: list[SplitT], subtask: int) -> None:
+        """A reader failed; its splits have to be read again."""
+
+    def add_reader(self, subtask: int) -> None:  # noqa: B027 - optional
+        """A reader has started."""
+
+    def snapshot_state(self, checkpoint_id: int) -> Any:
+        """What a checkpoint keeps of the enumerator."""
+        return None
+
+    def close(self) -> None:  # noqa: B027 - optional
+        """Called once at the end."""
+
+
+class ReaderContext(Protocol):
+    """What a reader can ask of its task."""
+
+    @property
+    def subtask_index(self) -> int:
+        """Which of the parallel readers this is."""
+        ...
+
+    @property
+    def parallelism(self) -> int:
+        """How many readers there are."""
+        ...
+
+    def send_split_request(self) -> None:
+        """Asks the enumerator for another split."""
+        ...
+
+
+class ReaderOutput(Protocol):
+    """Where a reader puts what it read."""
+
+    def collect(self, split_id: str, values: Sequence[Any], timestamps: Sequence[int] | None = None) -> None:
+        """Emits records of one split, in order."""
+        ...
+
+    def release_split(self, split_id: str) -> None:
+        """The split has ended: its watermark no longer counts."""
+        ...
+
+
+class SourceReader(ABC, Generic[SplitT]):
+    """Reads splits in one subtask. Called from the mailbox thread only; never blocks."""
+
+    def start(self) -> None:  # noqa: B027 - optional
+        """Called once before the first poll."""
+
+    @abstractmethod
+    def poll_next(self, output: ReaderOutput, max_records: int) -> InputStatus:
+        """Emits up to about max_records records that are there now."""
+
+    @abstractmethod
+    def add_splits(self, splits: Sequence[SplitT]) -> None:
+        """Splits assigned by the enumerator, or restored."""
+
+    @abstractmethod
+    def notify_no_more_splits(self) -> None:
+        """No split will be added any more."""
+
+    @abstractmethod
+    def snapshot_state(self, checkpoint_id: int) -> list[SplitT]:
+        """The unfinished splits, each with its position."""
+
+    def available_at(self) -> float | None:
+        """After NOTHING_AVAILABLE: the time.monotonic() at which to poll again, None if only a split helps."""
+        return None
+
+    def close(self) -> None:  # noqa: B027 - optional
+        """Releases what the reader holds; called exactly once, also after a failure."""
+
+
+class Source(ABC, Generic[SplitT]):
+    """Describes where records come from; picklable, opens nothing itself."""
+
+    @abstractmethod
+    def get_boundedness(self) -> Boundedness:
+        """Whether the source ends by itself."""
+
+    @abstractmethod
+    def create_enumerator(self, context: SplitEnumeratorContext) -> SplitEnumerator[SplitT]:
+        """A new enumerator."""
+
+    def restore_enumerator(self, context: SplitEnumeratorContext, state: Any) -> SplitEnumerator[SplitT]:
+        """An enumerator that goes on from a checkpoint."""
+        raise NotImplementedError(f"{type(self).__name__} cannot restore its enumerator")
+
+    @abstractmethod
+    def create_reader(self, context: ReaderContext) -> SourceReader[SplitT]:
+        """A new reader for one subtask."""
+
+
+class WriterContext(Protocol):
+    """What a sink writer can ask of its task."""
+
+    @property
+    def subtask_index(self) -> int:
+        """Which of the parallel writers this is."""
+        ...
+
+    @property
+    def parallelism(self) -> int:
+        """How many writers there are."""
+        ...
+
+    def send_to_client(self, channel: str, payload: Any) -> None:
+        """Hands a payload to the client that runs the job (print and collect)."""
+        ...
+
+
+class SinkWriter(ABC, Generic[CommittableT]):
+    """Writes one subtask's records."""
+
+    @abstractmethod
+    def write_batch(self, values: Sequence[Any], timestamps: Sequence[int] | None) -> None:
+        """Writes records in order."""
+
+    def has_room(self) -> bool:
+        """False to hold back the task until there is room."""
+        return True
+
+    def flush(self, end_of_input: bool) -> None:  # noqa: B027 - optional
+        """Called before a checkpoint and at the end of input."""
+
+    def prepare_commit(self) -> list[CommittableT]:
+        """What the committer commits once the checkpoint is complete."""
+        return []
+
+    def snapshot_state(self, checkpoint_id: int) -> Any:
+        """What a checkpoint keeps of the writer."""
+        return None
+
+    def close(self) -> None:  # noqa: B027 - optional
+        """Releases what the writer holds; called exactly once, also after a failure."""
+
+
+class Committer(ABC, Generic[CommittableT]):
+    """Makes what the writers prepared visible; commits must be idempotent."""
+
+    @abstractmethod
+    def commit(self, committables: Sequence[CommittableT]) -> None:
+        """Commits; called again with the same committables after a failure."""
+
+    def close(self) -> None:  # noqa: B027 - optional
+        """Called once at the end."""
+
+
+class Sink(ABC):
+    """Describes where records go; picklable, opens nothing itself."""
+
+    @abstractmethod
+    def create_writer(self, context: WriterContext) -> SinkWriter[Any]:
+        """A new writer for one subtask."""
+
+    def create_committer(self) -> Committer[Any] | None:
+        """The committer, for sinks that write in two phases."""
+        return None
+
+    def get_delivery_guarantee(self) -> DeliveryGuarantee:
+        """What this sink promises."""
+        return DeliveryGuarantee.AT_LEAST_ONCE

@@ -1,0 +1,127 @@
+"""Every error Firesteel raises on purpose, with the fields that say what, where and what to do."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+__all__ = [
+    "FiresteelError",
+    "InvalidProgramError",
+    "JobCancelledError",
+    "JobExecutionError",
+    "InvalidKeyError",
+    "NotEnoughSlotsError",
+    "RecordSerializationError",
+    "TaskFailure",
+    "UserCodeError",
+]
+
+
+class FiresteelError(Exception):
+    """Root of all errors; ``hint`` says what to do about it."""
+
+    def __init__(self, message: str, *, hint: str | None = None):
+        super().__init__(message)
+        self.message = message
+        self.hint = hint
+
+    def __str__(self) -> str:
+        return f"{self.message}\nHint: {self.hint}" if self.hint else self.message
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return _rebuild, (type(self), dict(self.__dict__), self.args)
+
+
+def _rebuild(cls: type[FiresteelError], fields: dict[str, object], args: tuple[object, ...]) -> FiresteelError:
+    error = cls.__new__(cls)
+    error.args = args
+    error.__dict__.update(fields)
+    return error
+
+
+class InvalidProgramError(FiresteelError):
+    """The program itself cannot run: found before anything is started."""
+
+
+class InvalidKeyError(FiresteelError):
+    """A key that cannot partition a stream: None, unhashable, NaN, too large, or compared by identity."""
+
+
+class RecordSerializationError(FiresteelError):
+    """A record that cannot be sent to another task."""
+
+
+class NotEnoughSlotsError(FiresteelError):
+    """The job needs more slots than there are."""
+
+    def __init__(self, needed: int, available: int, waited_s: float, *, hint: str | None = None):
+        super().__init__(
+            f"The job needs {needed} slots but the cluster has {available} (waited {waited_s:g} s).", hint=hint
+        )
+        self.needed = needed
+        self.available = available
+
+
+class JobCancelledError(FiresteelError):
+    """The job was cancelled before it finished."""
+
+
+@dataclass(frozen=True)
+class TaskFailure:
+    """Why a task failed: all a user needs to find the place, and picklable on its own."""
+
+    message: str
+    error_type: str = ""
+    task: str | None = None
+    operator: str | None = None
+    uid: str | None = None
+    subtask: int | None = None
+    user_file: str | None = None
+    user_line: int | None = None
+    user_source: str | None = None
+    defined_at: str | None = None
+    key: str | None = None
+    element: str | None = None
+    hint: str | None = None
+    traceback: str = ""
+
+    def describe(self) -> str:
+        """The failure as lines for a terminal."""
+        lines = [f"{self.error_type}: {self.message}" if self.error_type else self.message]
+        if self.operator is not None:
+            where = f"  operator: {self.operator}"
+            if self.uid:
+                where += f" (uid {self.uid})"
+            if self.subtask is not None:
+                where += f", subtask {self.subtask}"
+            lines.append(where)
+        if self.user_file:
+            lines.append(f"  at:       {self.user_file}:{self.user_line}")
+        if self.user_source:
+            lines.append(f"            {self.user_source}")
+        if self.defined_at:
+            lines.append(f"  defined:  {self.defined_at}")
+        if self.key is not None:
+            lines.append(f"  key:      {self.key}")
+        if self.element is not None:
+            lines.append(f"  element:  {self.element}")
+        if self.hint:
+            lines.append(f"Hint: {self.hint}")
+        return "\n".join(lines)
+
+
+class JobExecutionError(FiresteelError):
+    """A job failed; ``failure`` has the task's own account of why."""
+
+    def __init__(self, job_name: str, failure: TaskFailure):
+        super().__init__(f"Job '{job_name}' failed.\n{failure.describe()}")
+        self.job_name = job_name
+        self.failure = failure
+
+
+class UserCodeError(FiresteelError):
+    """Carries a TaskFailure out of a task."""
+
+    def __init__(self, failure: TaskFailure):
+        super().__init__(failure.describe())
+        self.failure = failure

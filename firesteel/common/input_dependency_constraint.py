@@ -1,0 +1,17 @@
+"""When a task may be scheduled, seen from its inputs."""
+
+from __future__ import annotations
+
+from enum import Enum
+
+__all__ = ["InputDependencyConstraint"]
+
+
+class InputDependencyConstraint(Enum):
+    """Whether a task waits for one consumable input or for all of them.
+
+    Kept for programs that import it; as in Flink since 1.13 nothing depends on it.
+    """
+
+    ANY = 0
+    ALL = 1

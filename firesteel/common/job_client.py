@@ -1,0 +1,104 @@
+"""A client's view of one submitted job."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from concurrent.futures import Future
+from typing import Any, Protocol
+
+from firesteel.common.completable_future import CompletableFuture
+from firesteel.common.errors import FiresteelError
+from firesteel.common.job_id import JobID
+from firesteel.common.job_status import JobStatus
+
+__all__ = ["JobClient", "JobHandle"]
+
+
+class JobHandle(Protocol):
+    """What whoever runs a job provides for its client; a future may be given instead of a value."""
+
+    def job_id(self) -> JobID:
+        """The id the job runs under."""
+        ...
+
+    def status(self) -> JobStatus:
+        """The job's present state."""
+        ...
+
+    def cancel(self) -> Any:
+        """Starts cancelling the job; a future if it takes time."""
+        ...
+
+    def result_future(self) -> Future[Any] | CompletableFuture:
+        """Completes with a JobExecutionResult, or with the error the job ended with."""
+        ...
+
+    def accumulators(self) -> Mapping[str, Any]:
+        """The accumulators' present values."""
+        ...
+
+
+class JobClient:
+    """Watches, cancels and waits for one job.
+
+    A handle that has ``stop_with_savepoint(advance_to_end_of_event_time, directory)`` and
+    ``trigger_savepoint(directory)`` gives the client its savepoints as well.
+    """
+
+    def __init__(self, handle: JobHandle):
+        self._handle = handle
+
+    def get_job_id(self) -> JobID:
+        """The id of the job."""
+        return self._handle.job_id()
+
+    def get_job_status(self) -> CompletableFuture:
+        """A future of the job's present :class:`JobStatus`."""
+        return _future_of(self._handle.status)
+
+    def cancel(self) -> CompletableFuture:
+        """Cancels the job; the future completes once that is under way or done, as the runtime can tell."""
+        return _future_of(self._handle.cancel)
+
+    def stop_with_savepoint(
+        self, advance_to_end_of_event_time: bool, savepoint_directory: str | None = None
+    ) -> CompletableFuture:
+        """Stops the sources, takes a savepoint and ends the job; a future of the savepoint's path."""
+        stop = self._savepoint_method("stop_with_savepoint")
+        return _future_of(lambda: stop(advance_to_end_of_event_time, savepoint_directory))
+
+    def trigger_savepoint(self, savepoint_directory: str | None = None) -> CompletableFuture:
+        """Takes a savepoint while the job goes on; a future of its path."""
+        trigger = self._savepoint_method("trigger_savepoint")
+        return _future_of(lambda: trigger(savepoint_directory))
+
+    def get_accumulators(self) -> CompletableFuture:
+        """A future of the accumulators' present values by name."""
+        return _future_of(lambda: dict(self._handle.accumulators()))
+
+    def get_job_execution_result(self) -> CompletableFuture:
+        """A future of the :class:`JobExecutionResult`, complete when the job is over."""
+        return _future_of(self._handle.result_future)
+
+    def _savepoint_method(self, name: str) -> Callable[..., Any]:
+        method: Callable[..., Any] | None = getattr(self._handle, name, None)
+        if method is None:
+
+            def unsupported(*_: Any) -> Any:
+                raise FiresteelError(
+                    f"Job {self.get_job_id()} cannot take savepoints: what runs it does not support them.",
+                    hint="cancel() ends the job without a savepoint.",
+                )
+
+            return unsupported
+        return method
+
+
+def _future_of(call: Callable[[], Any]) -> CompletableFuture:
+    try:
+        outcome = call()
+    except Exception as error:  # noqa: BLE001 - the caller finds it in the future
+        return CompletableFuture.failed(error)
+    if isinstance(outcome, CompletableFuture):
+        return outcome
+    return CompletableFuture(outcome) if isinstance(outcome, Future) else CompletableFuture.completed(outcome)

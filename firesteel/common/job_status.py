@@ -1,0 +1,34 @@
+"""The states a job goes through."""
+
+from __future__ import annotations
+
+from enum import Enum
+
+__all__ = ["JobStatus"]
+
+
+class JobStatus(Enum):
+    """Where a job is in its life; the first ten have PyFlink's numbers."""
+
+    CREATED = 0
+    RUNNING = 1
+    FAILING = 2
+    FAILED = 3
+    CANCELLING = 4
+    CANCELED = 5
+    FINISHED = 6
+    RESTARTING = 7
+    SUSPENDED = 8
+    RECONCILING = 9
+    INITIALIZING = 10
+
+    def is_globally_terminal_state(self) -> bool:
+        """Whether the job is over for good: nobody will restart or recover it."""
+        return self in _GLOBALLY_TERMINAL
+
+    def is_terminal_state(self) -> bool:
+        """Whether this JobMaster is done with the job; a suspended one may be recovered by another."""
+        return self in _GLOBALLY_TERMINAL or self is JobStatus.SUSPENDED
+
+
+_GLOBALLY_TERMINAL = frozenset({JobStatus.FAILED, JobStatus.CANCELED, JobStatus.FINISHED})

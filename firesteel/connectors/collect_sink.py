@@ -1,0 +1,39 @@
+"""A sink that hands records to the client that runs the job."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from firesteel.common.connector import Sink, SinkWriter, WriterContext
+
+__all__ = ["CollectSink", "CollectWriter"]
+
+
+class CollectSink(Sink):
+    """Sends all records to the client, as lists on one channel."""
+
+    name = "Collect Stream Sink"
+
+    def __init__(self, channel: str) -> None:
+        self.channel = channel
+
+    def __repr__(self) -> str:
+        return f"CollectSink({self.channel!r})"
+
+    def create_writer(self, context: WriterContext) -> CollectWriter:
+        """A writer on the sink's channel."""
+        return CollectWriter(context, self.channel)
+
+
+class CollectWriter(SinkWriter[Any]):
+    """Sends each batch as one list."""
+
+    def __init__(self, context: WriterContext, channel: str) -> None:
+        self._context = context
+        self._channel = channel
+
+    def write_batch(self, values: Sequence[Any], timestamps: Sequence[int] | None) -> None:  # noqa: ARG002 - not collected
+        """Sends a copy of the batch."""
+        if values:
+            self._context.send_to_client(self._channel, list(values))

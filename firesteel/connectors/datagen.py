@@ -1,0 +1,175 @@
+"""A source whose records are a function of their index, at a rate."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar
+
+from firesteel.common.connector import (
+    Boundedness,
+    InputStatus,
+    ReaderContext,
+    ReaderOutput,
+    Source,
+    SplitEnumeratorContext,
+)
+from firesteel.common.errors import InvalidProgramError
+from firesteel.connectors.rate_limiter import Clock, RateLimiter, RateLimiterStrategy
+from firesteel.connectors.split_enumerators import OwnedSplitEnumerator
+from firesteel.connectors.split_reader import SequentialSplitReader
+
+__all__ = ["DataGeneratorReader", "DataGeneratorSource", "DataGeneratorSplit", "GeneratorFunction"]
+
+
+class GeneratorFunction:
+    """Makes the record of an index: the same record for the same index, so that it can be read again."""
+
+    def open(self, reader_context: ReaderContext) -> None:
+        """Called once per reader, before the first record."""
+
+    def map(self, value: int) -> Any:
+        """The record of one index."""
+        raise NotImplementedError(f"{type(self).__name__} must implement map(value)")
+
+    def close(self) -> None:
+        """Called once per reader, at the end."""
+
+
+@dataclass(frozen=True)
+class DataGeneratorSplit:
+    """Every ``step``-th index from ``position`` on, below ``count`` if there is one."""
+
+    split_id: str
+    position: int
+    step: int
+    count: int | None
+
+
+class DataGeneratorSource(Source[DataGeneratorSplit]):
+    """Emits ``generator_function(index)`` for the indexes 0 to ``count`` - 1, without end if that is None.
+
+    Reader i of n makes the indexes i, i + n, i + 2n, …, so that event times derived from the index advance
+    alike in all readers. (Flink gives each reader one contiguous part.) The rate is that of all readers
+    together.
+    """
+
+    name: ClassVar[str] = "Data Generator Source"
+
+    def __init__(
+        self,
+        generator_function: Callable[[int], Any] | GeneratorFunction,
+        count: int | None = None,
+        rate_limiter_strategy: RateLimiterStrategy | None = None,
+        type_info: Any = None,
+        *,
+        clock: Clock = time.monotonic,
+    ) -> None:
+        if not isinstance(generator_function, GeneratorFunction) and not callable(generator_function):
+            raise InvalidProgramError(
+                f"DataGeneratorSource: {generator_function!r} is neither a GeneratorFunction nor callable.",
+                hint="Give a function of the index: DataGeneratorSource(lambda i: f'record {i}', count=100).",
+            )
+        if count is not None and (isinstance(count, bool) or not isinstance(count, int) or count < 0):
+            raise InvalidProgramError(
+                f"DataGeneratorSource: count must be an int of at least 0, or None for no end, not {count!r}."
+            )
+        self.generator_function = generator_function
+        self.count = count
+        self.rate_limiter_strategy = rate_limiter_strategy or RateLimiterStrategy.no_op()
+        self.type_info = type_info
+        self.clock = clock
+
+    def __repr__(self) -> str:
+        function = self.generator_function
+        label = getattr(function, "__name__", type(function).__name__)
+        count = "unbounded" if self.count is None else f"count={self.count}"
+        return f"DataGeneratorSource({label}, {count}, {self.rate_limiter_strategy!r})"
+
+    def get_boundedness(self) -> Boundedness:
+        """Bounded if there is a count."""
+        return Boundedness.CONTINUOUS_UNBOUNDED if self.count is None else Boundedness.BOUNDED
+
+    def create_enumerator(self, context: SplitEnumeratorContext) -> OwnedSplitEnumerator[DataGeneratorSplit]:
+        """One split for each reader, as long as there are indexes enough."""
+        readers = context.current_parallelism()
+        used = readers if self.count is None else min(readers, self.count)
+        return OwnedSplitEnumerator(
+            context, [DataGeneratorSplit(str(i), i, readers, self.count) for i in range(used)]
+        )
+
+    def restore_enumerator(
+        self, context: SplitEnumeratorContext, state: list[DataGeneratorSplit]
+    ) -> OwnedSplitEnumerator[DataGeneratorSplit]:
+        """Goes on with the splits that no reader had."""
+        return OwnedSplitEnumerator(context, state)
+
+    def create_reader(self, context: ReaderContext) -> DataGeneratorReader:
+        """A reader with its share of the rate."""
+        limiter = self.rate_limiter_strategy.create_rate_limiter(context.parallelism, self.clock)
+        return DataGeneratorReader(context, self.generator_function, limiter, self.clock)
+
+
+class DataGeneratorReader(SequentialSplitReader[DataGeneratorSplit]):
+    """Generates as many records as the rate permits now."""
+
+    def __init__(
+        self,
+        context: ReaderContext,
+        function: Callable[[int], Any] | GeneratorFunction,
+        limiter: RateLimiter,
+        clock: Clock,
+    ) -> None:
+        super().__init__(context)
+        self._function = function if isinstance(function, GeneratorFunction) else None
+        self._generate = function.map if isinstance(function, GeneratorFunction) else function
+        self._opened = False
+        self._limiter = limiter
+        self._clock = clock
+        self._position = 0
+
+    def start(self) -> None:
+        """Opens the generator function."""
+        if self._function is not None:
+            self._function.open(self._context)
+            self._opened = True
+        super().start()
+
+    def open_split(self, split: DataGeneratorSplit) -> None:
+        """Begins at the split's position."""
+        self._position = split.position
+
+    def read_split(self, split: DataGeneratorSplit, output: ReaderOutput, max_records: int) -> InputStatus:
+        """Emits the records that are due."""
+        begin, step = self._position, split.step
+        wanted = max_records
+        if split.count is not None:
+            left = (split.count - begin + step - 1) // step
+            if left <= 0:
+                return InputStatus.END_OF_INPUT
+            wanted = min(wanted, left)
+        permitted = self._limiter.acquire(wanted)
+        if permitted:
+            end = begin + permitted * step
+            output.collect(split.split_id, list(map(self._generate, range(begin, end, step))))
+            self._position = end
+            if split.count is not None and end >= split.count:
+                return InputStatus.END_OF_INPUT
+        if self._limiter.available_at() <= self._clock():
+            return InputStatus.MORE_AVAILABLE
+        return InputStatus.NOTHING_AVAILABLE
+
+    def snapshot_split(self, split: DataGeneratorSplit) -> DataGeneratorSplit:
+        """The split from the next index on."""
+        return replace(split, position=self._position)
+
+    def available_at(self) -> float | None:
+        """When the next record is due."""
+        return self._limiter.available_at() if self.has_split() else None
+
+    def close(self) -> None:
+        """Closes the generator function."""
+        super().close()
+        if self._function is not None and self._opened:
+            self._function.close()

@@ -1,0 +1,30 @@
+"""A sink that drops every record."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from firesteel.common.connector import Sink, SinkWriter, WriterContext
+
+__all__ = ["DiscardingSink", "DiscardingWriter"]
+
+
+class DiscardingSink(Sink):
+    """Drops every record: for benchmarks, and for streams that matter only for their side effects."""
+
+    name = "Discarding Sink"
+
+    def __repr__(self) -> str:
+        return "DiscardingSink()"
+
+    def create_writer(self, context: WriterContext) -> DiscardingWriter:  # noqa: ARG002 - needs nothing
+        """A writer that writes nothing."""
+        return DiscardingWriter()
+
+
+class DiscardingWriter(SinkWriter[Any]):
+    """Writes nothing."""
+
+    def write_batch(self, values: Sequence[Any], timestamps: Sequence[int] | None) -> None:
+        """Drops the batch."""

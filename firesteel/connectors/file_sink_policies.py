@@ -1,0 +1,261 @@
+"""Where a FileSink puts a record, when it begins a new file, and what files are called."""
+
+from __future__ import annotations
+
+import re
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from datetime import datetime, timedelta, timezone, tzinfo
+from typing import Any
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+
+from firesteel.common.errors import InvalidProgramError
+
+__all__ = [
+    "BasePathBucketAssigner",
+    "BucketAssigner",
+    "DateTimeBucketAssigner",
+    "DefaultRollingPolicy",
+    "OnCheckpointRollingPolicy",
+    "OutputFileConfig",
+    "RollingPolicy",
+]
+
+
+class BucketAssigner(ABC):
+    """Chooses the bucket of each record: a directory beneath the sink's base path."""
+
+    @dataclass(frozen=True)
+    class Context:
+        """What is known of the record: the time now and its own timestamp, both in epoch milliseconds."""
+
+        current_processing_time: int
+        timestamp: int | None
+
+    @abstractmethod
+    def get_bucket_id(self, element: Any, context: Context) -> str:
+        """The bucket as a relative path; the empty string for the base path itself."""
+
+    def get_common_bucket_id(self, current_processing_time: int) -> str | None:  # noqa: ARG002 - for those that do
+        """The bucket of whatever record comes at this time, or None if that depends on the record."""
+        return None
+
+    @staticmethod
+    def base_path_bucket_assigner() -> BasePathBucketAssigner:
+        """All files directly in the base path."""
+        return BasePathBucketAssigner()
+
+    @staticmethod
+    def date_time_bucket_assigner(
+        format_str: str = "yyyy-MM-dd--HH", timezone_id: str | None = None
+    ) -> DateTimeBucketAssigner:
+        """One bucket for each hour, or other period, of the time at which records are written.
+
+        :param format_str: a pattern of Java's DateTimeFormatter, with fixed-width numbers and quoted text.
+        :param timezone_id: such as ``Europe/Berlin`` or ``GMT-08:00``; the system's own if None.
+        """
+        return DateTimeBucketAssigner(format_str, timezone_id)
+
+
+class BasePathBucketAssigner(BucketAssigner):
+    """Puts all files directly into the base path."""
+
+    def get_bucket_id(self, element: Any, context: BucketAssigner.Context) -> str:  # noqa: ARG002 - the same for all
+        """The base path itself."""
+        return ""
+
+    def get_common_bucket_id(self, current_processing_time: int) -> str:  # noqa: ARG002 - the same for all
+        """The base path itself."""
+        return ""
+
+    def __repr__(self) -> str:
+        return "base path"
+
+
+_DATE_FIELDS = {
+    "yyyy": "%Y",
+    "uuuu": "%Y",
+    "yy": "%y",
+    "MM": "%m",
+    "dd": "%d",
+    "HH": "%H",
+    "mm": "%M",
+    "ss": "%S",
+}
+_DATE_TOKEN = re.compile(r"'(?:[^']|'')*'|([A-Za-z])\1*|[^A-Za-z']+")
+
+
+def _to_strftime(pattern: str) -> str:
+    """Translates a pattern of Java's DateTimeFormatter.
+
+    >>> _to_strftime("yyyy-MM-dd'T'HH")
+    '%Y-%m-%dT%H'
+    """
+    parts = []
+    position = 0
+    while position < len(pattern):
+        match = _DATE_TOKEN.match(pattern, position)
+        piece = match.group() if match else ""
+        if piece.startswith("'"):
+            parts.append("'" if len(piece) == 2 else piece[1:-1].replace("''", "'").replace("%", "%%"))
+        elif piece in _DATE_FIELDS:
+            parts.append(_DATE_FIELDS[piece])
+        elif piece and not piece[0].isalpha():
+            parts.append(piece.replace("%", "%%"))
+        else:
+            raise InvalidProgramError(
+                f"date_time_bucket_assigner: '{piece or pattern[position:]}' in '{pattern}' is not known.",
+                hint=f"These fields are: {', '.join(_DATE_FIELDS)}; other letters must be in single quotes.",
+            )
+        position += len(piece)
+    return "".join(parts)
+
+
+def _to_timezone(timezone_id: str | None) -> tzinfo | None:
+    if timezone_id is None:
+        return None
+    offset = re.fullmatch(r"(?:GMT|UTC|UT)?([+-])(\d{1,2})(?::?(\d{2}))?", timezone_id)
+    if offset:
+        sign = -1 if offset[1] == "-" else 1
+        return timezone(sign * timedelta(hours=int(offset[2]), minutes=int(offset[3] or 0)))
+    try:
+        return ZoneInfo(timezone_id)
+    except (ZoneInfoNotFoundError, ValueError) as error:
+        raise InvalidProgramError(
+            f"date_time_bucket_assigner: there is no time zone '{timezone_id}'."
+        ) from error
+
+
+class DateTimeBucketAssigner(BucketAssigner):
+    """Makes a bucket of the time at which records are written."""
+
+    def __init__(self, format_str: str = "yyyy-MM-dd--HH", timezone_id: str | None = None) -> None:
+        self.format_str = format_str
+        self._strftime_format = _to_strftime(format_str)
+        self._timezone = _to_timezone(timezone_id)
+
+    def get_bucket_id(self, element: Any, context: BucketAssigner.Context) -> str:  # noqa: ARG002 - only the time counts
+        """The bucket of the time now."""
+        return self.get_common_bucket_id(context.current_processing_time)
+
+    def get_common_bucket_id(self, current_processing_time: int) -> str:
+        """The bucket of the time now."""
+        now = datetime.fromtimestamp(current_processing_time / 1000, tz=self._timezone)
+        return now.strftime(self._strftime_format)
+
+    def __repr__(self) -> str:
+        return f"date and time '{self.format_str}'"
+
+
+class RollingPolicy(ABC):
+    """Says when a part file is finished and a new one begun; at a checkpoint every part file is."""
+
+    @abstractmethod
+    def should_roll_on_event(self, size: int) -> bool:
+        """Whether a file of so many bytes is to take no further record."""
+
+    @abstractmethod
+    def should_roll_on_processing_time(self, age_ms: int, inactive_ms: int) -> bool:
+        """Whether a file so old, written to so long ago, is to take no further record."""
+
+    @staticmethod
+    def default_rolling_policy(
+        part_size: int = 1024 * 1024 * 128,
+        rollover_interval: int = 60 * 1000,
+        inactivity_interval: int = 60 * 1000,
+    ) -> DefaultRollingPolicy:
+        """Rolls by size in bytes, age in milliseconds and time without writing in milliseconds."""
+        return DefaultRollingPolicy(part_size, rollover_interval, inactivity_interval)
+
+    @staticmethod
+    def on_checkpoint_rolling_policy() -> OnCheckpointRollingPolicy:
+        """Rolls at checkpoints and at no other time."""
+        return OnCheckpointRollingPolicy()
+
+
+@dataclass(frozen=True)
+class DefaultRollingPolicy(RollingPolicy):
+    """Rolls a part file that is too large, too old, or was not written to for too long."""
+
+    part_size: int = 1024 * 1024 * 128
+    rollover_interval: int = 60 * 1000
+    inactivity_interval: int = 60 * 1000
+
+    def __post_init__(self) -> None:
+        for field in ("part_size", "rollover_interval", "inactivity_interval"):
+            if getattr(self, field) <= 0:
+                raise InvalidProgramError(
+                    f"RollingPolicy: {field} must be positive, not {getattr(self, field)}."
+                )
+
+    def should_roll_on_event(self, size: int) -> bool:
+        """By size."""
+        return size > self.part_size
+
+    def should_roll_on_processing_time(self, age_ms: int, inactive_ms: int) -> bool:
+        """By age and inactivity."""
+        return age_ms >= self.rollover_interval or inactive_ms >= self.inactivity_interval
+
+
+@dataclass(frozen=True)
+class OnCheckpointRollingPolicy(RollingPolicy):
+    """Rolls part files at checkpoints only."""
+
+    def should_roll_on_event(self, size: int) -> bool:  # noqa: ARG002 - whatever the size
+        """Never."""
+        return False
+
+    def should_roll_on_processing_time(self, age_ms: int, inactive_ms: int) -> bool:  # noqa: ARG002 - whatever the time
+        """Never."""
+        return False
+
+
+@dataclass(frozen=True)
+class OutputFileConfig:
+    """What stands before and behind the middle of a part file's name."""
+
+    part_prefix: str = "part"
+    part_suffix: str = ""
+
+    def __post_init__(self) -> None:
+        for text in (self.part_prefix, self.part_suffix):
+            if "/" in text:
+                raise InvalidProgramError(f"OutputFileConfig: '{text}' must not contain a slash.")
+        if self.part_prefix.startswith((".", "_")):
+            raise InvalidProgramError(
+                f"OutputFileConfig: the prefix '{self.part_prefix}' would hide finished files."
+            )
+
+    def get_part_prefix(self) -> str:
+        """What names begin with."""
+        return self.part_prefix
+
+    def get_part_suffix(self) -> str:
+        """What names end with."""
+        return self.part_suffix
+
+    @staticmethod
+    def builder() -> OutputFileConfig.OutputFileConfigBuilder:
+        """Begins a configuration."""
+        return OutputFileConfig.OutputFileConfigBuilder()
+
+    class OutputFileConfigBuilder:
+        """Builds an OutputFileConfig."""
+
+        def __init__(self) -> None:
+            self.part_prefix = "part"
+            self.part_suffix = ""
+
+        def with_part_prefix(self, prefix: str) -> OutputFileConfig.OutputFileConfigBuilder:
+            """Sets what names begin with."""
+            self.part_prefix = prefix
+            return self
+
+        def with_part_suffix(self, suffix: str) -> OutputFileConfig.OutputFileConfigBuilder:
+            """Sets what names end with."""
+            self.part_suffix = suffix
+            return self
+
+        def build(self) -> OutputFileConfig:
+            """The configuration."""
+            return OutputFileConfig(self.part_prefix, self.part_suffix)

@@ -1,0 +1,111 @@
+"""Functions on a stream that is connected with a broadcast stream."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import Any, Generic, TypeVar
+
+from firesteel.datastream.function_base import Function
+from firesteel.datastream.state import BroadcastState, MapStateDescriptor, ReadOnlyBroadcastState
+from firesteel.datastream.time_domain import TimeDomain
+from firesteel.datastream.timerservice import TimerService
+
+__all__ = ["BaseBroadcastProcessFunction", "BroadcastProcessFunction", "KeyedBroadcastProcessFunction"]
+
+IN1 = TypeVar("IN1")
+IN2 = TypeVar("IN2")
+OUT = TypeVar("OUT")
+KEY = TypeVar("KEY")
+
+
+class BaseBroadcastProcessFunction(Function):
+    """What both kinds of broadcast functions share."""
+
+    class BaseContext(ABC):
+        """What is known while a record of either side is processed."""
+
+        @abstractmethod
+        def timestamp(self) -> int:
+            """The record's timestamp, or None if it has none."""
+
+        @abstractmethod
+        def current_processing_time(self) -> int:
+            """The wall clock in milliseconds."""
+
+        @abstractmethod
+        def current_watermark(self) -> int:
+            """The current event time in milliseconds."""
+
+    class Context(BaseContext):
+        """The broadcast side's context, which may change the broadcast state."""
+
+        @abstractmethod
+        def get_broadcast_state(self, state_descriptor: MapStateDescriptor) -> BroadcastState[Any, Any]:
+            """The broadcast state a descriptor names."""
+
+    class ReadOnlyContext(BaseContext):
+        """The other side's context, which may only read the broadcast state."""
+
+        @abstractmethod
+        def get_broadcast_state(
+            self, state_descriptor: MapStateDescriptor
+        ) -> ReadOnlyBroadcastState[Any, Any]:
+            """A view of the broadcast state a descriptor names."""
+
+
+class BroadcastProcessFunction(BaseBroadcastProcessFunction, Generic[IN1, IN2, OUT]):
+    """Processes a stream together with a broadcast stream."""
+
+    class Context(BaseBroadcastProcessFunction.Context, ABC):
+        """The broadcast side's context."""
+
+    class ReadOnlyContext(BaseBroadcastProcessFunction.ReadOnlyContext, ABC):
+        """The other side's context."""
+
+    @abstractmethod
+    def process_element(self, value: IN1, ctx: BroadcastProcessFunction.ReadOnlyContext) -> Any:
+        """Yields the results for a record of the stream."""
+
+    @abstractmethod
+    def process_broadcast_element(self, value: IN2, ctx: BroadcastProcessFunction.Context) -> Any:
+        """Yields the results for a record of the broadcast stream."""
+
+
+class KeyedBroadcastProcessFunction(BaseBroadcastProcessFunction, Generic[KEY, IN1, IN2, OUT]):
+    """Processes a keyed stream together with a broadcast stream, with keyed state and timers."""
+
+    class Context(BaseBroadcastProcessFunction.Context, ABC):
+        """The broadcast side's context; it has no key."""
+
+    class ReadOnlyContext(BaseBroadcastProcessFunction.ReadOnlyContext, ABC):
+        """The keyed side's context."""
+
+        @abstractmethod
+        def timer_service(self) -> TimerService:
+            """Reads the clocks and sets timers for the current key."""
+
+        @abstractmethod
+        def get_current_key(self) -> Any:
+            """The key of the record."""
+
+    class OnTimerContext(ReadOnlyContext, ABC):
+        """What is known while a timer fires."""
+
+        @abstractmethod
+        def time_domain(self) -> TimeDomain:
+            """Which clock the timer follows."""
+
+        @abstractmethod
+        def get_current_key(self) -> Any:
+            """The key of the timer."""
+
+    @abstractmethod
+    def process_element(self, value: IN1, ctx: KeyedBroadcastProcessFunction.ReadOnlyContext) -> Any:
+        """Yields the results for a record of the keyed stream."""
+
+    @abstractmethod
+    def process_broadcast_element(self, value: IN2, ctx: KeyedBroadcastProcessFunction.Context) -> Any:
+        """Yields the results for a record of the broadcast stream."""
+
+    def on_timer(self, timestamp: int, ctx: KeyedBroadcastProcessFunction.OnTimerContext) -> Any:  # noqa: B027
+        """Yields the results when a timer fires."""

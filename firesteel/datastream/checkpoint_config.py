@@ -1,0 +1,162 @@
+"""How and when checkpoints are taken: typed access to the checkpointing options."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from firesteel.common import options
+from firesteel.common.config_options import ConfigOption, ConfigOptions
+from firesteel.common.configuration import Configuration
+from firesteel.common.errors import InvalidProgramError
+from firesteel.common.time import Duration, to_millis
+from firesteel.datastream.checkpointing_mode import CheckpointingMode
+from firesteel.datastream.externalized_checkpoint_retention import ExternalizedCheckpointRetention
+
+__all__ = ["CheckpointConfig"]
+
+_UNLIMITED: Final = 2**31 - 1
+_SHORTEST_MS: Final = 10
+"""Flink refuses intervals and timeouts below this."""
+
+_FORCE_UNALIGNED: Final = (
+    ConfigOptions.key("execution.checkpointing.unaligned.forced").boolean_type().default_value(False)
+)
+
+
+class CheckpointConfig:
+    """Reads and writes an environment's configuration, and keeps nothing besides."""
+
+    def __init__(self, configuration: Configuration):
+        self._configuration = configuration
+
+    def is_checkpointing_enabled(self) -> bool:
+        """Whether an interval was set."""
+        return self.get_checkpoint_interval() > 0
+
+    def get_checkpointing_mode(self) -> CheckpointingMode:
+        """Exactly once or at least once."""
+        return CheckpointingMode[self._configuration.get(options.CHECKPOINTING_MODE)]
+
+    def set_checkpointing_mode(self, checkpointing_mode: CheckpointingMode) -> CheckpointConfig:
+        """Exactly once or at least once."""
+        return self._set(options.CHECKPOINTING_MODE, checkpointing_mode.name)
+
+    def get_checkpoint_interval(self) -> int:
+        """Milliseconds between checkpoints; -1 if there are none."""
+        interval: Duration | None = self._configuration.get(options.CHECKPOINTING_INTERVAL)
+        return -1 if interval is None else interval.to_millis()
+
+    def set_checkpoint_interval(self, checkpoint_interval: int) -> CheckpointConfig:
+        """Milliseconds between checkpoints."""
+        _check("checkpoint interval", checkpoint_interval, _SHORTEST_MS, " ms")
+        return self._set(options.CHECKPOINTING_INTERVAL, Duration.of_millis(checkpoint_interval))
+
+    def get_checkpoint_timeout(self) -> int:
+        """Milliseconds a checkpoint may take."""
+        return self._configuration.get(options.CHECKPOINTING_TIMEOUT).to_millis()
+
+    def set_checkpoint_timeout(self, checkpoint_timeout: int) -> CheckpointConfig:
+        """Milliseconds a checkpoint may take."""
+        _check("checkpoint timeout", checkpoint_timeout, _SHORTEST_MS, " ms")
+        return self._set(options.CHECKPOINTING_TIMEOUT, Duration.of_millis(checkpoint_timeout))
+
+    def get_min_pause_between_checkpoints(self) -> int:
+        """Milliseconds from the end of a checkpoint to the start of the next."""
+        return self._configuration.get(options.MIN_PAUSE_BETWEEN_CHECKPOINTS).to_millis()
+
+    def set_min_pause_between_checkpoints(self, min_pause_between_checkpoints: int) -> CheckpointConfig:
+        """Milliseconds from the end of a checkpoint to the start of the next, at least."""
+        _check("pause between checkpoints", min_pause_between_checkpoints, 0, " ms")
+        return self._set(
+            options.MIN_PAUSE_BETWEEN_CHECKPOINTS, Duration.of_millis(min_pause_between_checkpoints)
+        )
+
+    def get_max_concurrent_checkpoints(self) -> int:
+        """How many checkpoints may be under way at once."""
+        return self._configuration.get(options.MAX_CONCURRENT_CHECKPOINTS)
+
+    def set_max_concurrent_checkpoints(self, max_concurrent_checkpoints: int) -> CheckpointConfig:
+        """How many checkpoints may be under way at once."""
+        _check("number of concurrent checkpoints", max_concurrent_checkpoints, 1, "")
+        return self._set(options.MAX_CONCURRENT_CHECKPOINTS, max_concurrent_checkpoints)
+
+    def is_fail_on_checkpointing_errors(self) -> bool:
+        """Whether the first failed checkpoint fails the job."""
+        return self.get_tolerable_checkpoint_failure_number() == 0
+
+    def set_fail_on_checkpointing_errors(self, fail_on_checkpointing_errors: bool) -> CheckpointConfig:
+        """Whether the first failed checkpoint fails the job, or none ever does."""
+        return self.set_tolerable_checkpoint_failure_number(0 if fail_on_checkpointing_errors else _UNLIMITED)
+
+    def get_tolerable_checkpoint_failure_number(self) -> int:
+        """How many checkpoints in a row may fail before the job does."""
+        return self._configuration.get(options.TOLERABLE_FAILED_CHECKPOINTS)
+
+    def set_tolerable_checkpoint_failure_number(
+        self, tolerable_checkpoint_failure_number: int
+    ) -> CheckpointConfig:
+        """How many checkpoints in a row may fail before the job does."""
+        _check("number of tolerable checkpoint failures", tolerable_checkpoint_failure_number, 0, "")
+        return self._set(options.TOLERABLE_FAILED_CHECKPOINTS, tolerable_checkpoint_failure_number)
+
+    def set_externalized_checkpoint_retention(
+        self, retention_mode: ExternalizedCheckpointRetention
+    ) -> CheckpointConfig:
+        """What becomes of checkpoints when the job is cancelled."""
+        return self._set(options.EXTERNALIZED_CHECKPOINT_RETENTION, retention_mode.name)
+
+    def is_externalized_checkpoints_enabled(self) -> bool:
+        """Whether checkpoints outlive a failed job."""
+        kept = self.get_externalized_checkpoint_retention()
+        return kept is not ExternalizedCheckpointRetention.NO_EXTERNALIZED_CHECKPOINTS
+
+    def get_externalized_checkpoint_retention(self) -> ExternalizedCheckpointRetention:
+        """What becomes of checkpoints when the job is cancelled."""
+        return ExternalizedCheckpointRetention[
+            self._configuration.get(options.EXTERNALIZED_CHECKPOINT_RETENTION)
+        ]
+
+    def is_unaligned_checkpoints_enabled(self) -> bool:
+        """Whether barriers may overtake records."""
+        return self._configuration.get(options.ENABLE_UNALIGNED)
+
+    def enable_unaligned_checkpoints(self, enabled: bool = True) -> CheckpointConfig:
+        """Whether barriers may overtake records."""
+        return self._set(options.ENABLE_UNALIGNED, enabled)
+
+    def disable_unaligned_checkpoints(self) -> CheckpointConfig:
+        """Barriers never overtake records."""
+        return self.enable_unaligned_checkpoints(False)
+
+    def set_aligned_checkpoint_timeout(self, alignment_timeout: Any) -> CheckpointConfig:
+        """How long a checkpoint stays aligned before it goes on unaligned, if that is enabled."""
+        return self._set(options.ALIGNED_CHECKPOINT_TIMEOUT, Duration.of_millis(to_millis(alignment_timeout)))
+
+    def get_aligned_checkpoint_timeout(self) -> Duration:
+        """How long a checkpoint stays aligned before it goes on unaligned."""
+        return self._configuration.get(options.ALIGNED_CHECKPOINT_TIMEOUT)
+
+    def set_alignment_timeout(self, alignment_timeout: Any) -> CheckpointConfig:
+        """The old name of :meth:`set_aligned_checkpoint_timeout`."""
+        return self.set_aligned_checkpoint_timeout(alignment_timeout)
+
+    def get_alignment_timeout(self) -> Duration:
+        """The old name of :meth:`get_aligned_checkpoint_timeout`."""
+        return self.get_aligned_checkpoint_timeout()
+
+    def set_force_unaligned_checkpoints(self, force_unaligned_checkpoints: bool = True) -> CheckpointConfig:
+        """Unaligned checkpoints also where they are not known to be safe."""
+        return self._set(_FORCE_UNALIGNED, force_unaligned_checkpoints)
+
+    def is_force_unaligned_checkpoints(self) -> bool:
+        """Whether unaligned checkpoints are forced."""
+        return self._configuration.get(_FORCE_UNALIGNED)
+
+    def _set(self, option: ConfigOption[Any], value: Any) -> CheckpointConfig:
+        self._configuration.set(option, value)
+        return self
+
+
+def _check(what: str, value: int, least: int, unit: str) -> None:
+    if value < least:
+        raise InvalidProgramError(f"The {what} must be at least {least}{unit}, got {value}{unit}.")

@@ -1,0 +1,62 @@
+"""The results of a running job, one by one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from types import TracebackType
+from typing import Any
+
+from firesteel.common.job_client import JobClient
+
+__all__ = ["CloseableIterator"]
+
+
+class CloseableIterator:
+    """Iterates over the results of a job; closing it early cancels the job.
+
+    When the results are exhausted the job is over, and if it failed that error is raised instead of a silent end.
+    """
+
+    def __init__(self, iterator: Iterator[Any], job_client: JobClient):
+        self._iterator = iterator
+        self._job_client = job_client
+        self._finished = False
+
+    def __iter__(self) -> CloseableIterator:
+        return self
+
+    def __next__(self) -> Any:
+        return self.next()
+
+    def __enter__(self) -> CloseableIterator:
+        return self
+
+    def __exit__(
+        self, exc_type: type[BaseException] | None, exc_val: BaseException | None, exc_tb: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def next(self) -> Any:
+        """The next result."""
+        if self._finished:
+            raise StopIteration
+        try:
+            return next(self._iterator)
+        except StopIteration:
+            self._finished = True
+            self._job_client.get_job_execution_result().result()
+            raise
+
+    def close(self) -> None:
+        """Cancels the job unless it has ended; may be called more than once."""
+        if self._finished:
+            return
+        self._finished = True
+        result = self._job_client.get_job_execution_result()
+        if not result.done():
+            self._job_client.cancel().result()
+            # only once the job is over are its slots free for the next one; how it ended is of no interest
+            result.exception()
+        close = getattr(self._iterator, "close", None)
+        if close is not None:
+            close()

@@ -1,0 +1,61 @@
+"""The interfaces of sources and sinks."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import TYPE_CHECKING
+
+from firesteel.common.connector import (
+    Boundedness,
+    Committer,
+    DeliveryGuarantee,
+    InputStatus,
+    ReaderContext,
+    ReaderOutput,
+    Sink,
+    SinkWriter,
+    Source,
+    SourceReader,
+    SourceSplit,
+    SplitEnumerator,
+    SplitEnumeratorContext,
+    WriterContext,
+)
+
+if TYPE_CHECKING:
+    from firesteel.datastream.data_stream import DataStream
+
+__all__ = [
+    "Boundedness",
+    "Committer",
+    "DeliveryGuarantee",
+    "InputStatus",
+    "ReaderContext",
+    "ReaderOutput",
+    "Sink",
+    "SinkWriter",
+    "Source",
+    "SourceReader",
+    "SourceSplit",
+    "SplitEnumerator",
+    "SplitEnumeratorContext",
+    "StreamTransformer",
+    "SupportsPreprocessing",
+    "WriterContext",
+]
+
+
+class StreamTransformer(ABC):
+    """Prepares a stream for a sink."""
+
+    @abstractmethod
+    def apply(self, ds: DataStream) -> DataStream:
+        """The stream the sink is to get."""
+
+
+class SupportsPreprocessing(ABC):
+    """A sink that wants its stream prepared."""
+
+    @abstractmethod
+    def get_transformer(self) -> StreamTransformer | None:
+        """What prepares the stream, or None."""

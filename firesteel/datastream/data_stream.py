@@ -1,0 +1,412 @@
+"""DataStream: a stream of records, and what can be done with it."""
+
+from __future__ import annotations
+
+import importlib
+import uuid
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, TypeVar, overload
+
+from firesteel.common.connector import Sink
+from firesteel.common.errors import InvalidProgramError
+from firesteel.common.execution_config import ExecutionConfig
+from firesteel.common.output_tag import OutputTag
+from firesteel.common.typeinfo import RowTypeInfo, TupleTypeInfo, TypeInformation, Types
+from firesteel.common.watermark_strategy import WatermarkStrategy
+from firesteel.connectors.collect_sink import CollectSink
+from firesteel.connectors.print_sink import PrintSink
+from firesteel.datastream.call_site import user_call_site
+from firesteel.datastream.closeable_iterator import CloseableIterator
+from firesteel.datastream.connectors.base import SupportsPreprocessing
+from firesteel.datastream.data_stream_sink import DataStreamSink
+from firesteel.datastream.functions import (
+    FilterFunction,
+    FlatMapFunction,
+    Function,
+    KeyedProcessFunction,
+    KeySelector,
+    MapFunction,
+    Partitioner,
+    ProcessFunction,
+    SinkFunction,
+)
+from firesteel.datastream.operator_settings import OperatorSettings
+from firesteel.datastream.output_types import to_type_info
+from firesteel.datastream.projection import Projection, identity, row_to_text
+from firesteel.datastream.sink_function import SinkFunctionSink
+from firesteel.datastream.state import MapStateDescriptor
+from firesteel.graph.transformation import (
+    ChainingStrategy,
+    OneInputTransformation,
+    PartitionTransformation,
+    PhysicalTransformation,
+    SideOutputTransformation,
+    SinkTransformation,
+    Transformation,
+    UnionTransformation,
+)
+from firesteel.runtime import partitioner as partitioners
+from firesteel.runtime.operators import specs
+
+if TYPE_CHECKING:
+    from firesteel.datastream.broadcast_stream import BroadcastConnectedStream, BroadcastStream
+    from firesteel.datastream.connected_streams import ConnectedStreams
+    from firesteel.datastream.keyed_stream import KeyedStream
+    from firesteel.datastream.stream_execution_environment import StreamExecutionEnvironment
+    from firesteel.datastream.window_assigners import WindowAssigner
+    from firesteel.datastream.windowed_stream import AllWindowedStream, WindowedStream
+
+__all__ = [
+    "AllWindowedStream",
+    "BroadcastConnectedStream",
+    "BroadcastStream",
+    "CloseableIterator",
+    "ConnectedStreams",
+    "DataStream",
+    "DataStreamSink",
+    "KeyedStream",
+    "WindowedStream",
+]
+
+_STREAMS = {
+    "AllWindowedStream": "windowed_stream",
+    "BroadcastConnectedStream": "broadcast_stream",
+    "BroadcastStream": "broadcast_stream",
+    "ConnectedStreams": "connected_streams",
+    "KeyedStream": "keyed_stream",
+    "WindowedStream": "windowed_stream",
+}
+
+D = TypeVar("D", bound="DataStream")
+
+
+def __getattr__(name: str) -> Any:
+    # PyFlink has all stream classes in this module; here they build on this one, so they can only be found on demand
+    if name in _STREAMS:
+        return getattr(importlib.import_module(f"firesteel.datastream.{_STREAMS[name]}"), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+class DataStream(OperatorSettings):
+    """A stream of records. Nothing runs before ``execute``: each method adds a step to the program."""
+
+    _key_selector: Any = None
+    _key_type: TypeInformation | None = None
+
+    def __init__(self, environment: StreamExecutionEnvironment, transformation: Transformation):
+        self._environment = environment
+        self._transformation = transformation
+
+    def get_name(self) -> str:
+        """The operator's name."""
+        return self._transformation.name
+
+    def get_type(self) -> TypeInformation:
+        """The type of the records, pickled bytes if none was given."""
+        return self._transformation.output_type or Types.PICKLED_BYTE_ARRAY()
+
+    def get_execution_environment(self) -> StreamExecutionEnvironment:
+        """The environment this stream was made with."""
+        return self._environment
+
+    def get_execution_config(self) -> ExecutionConfig:
+        """The environment's execution config."""
+        return self._environment.get_config()
+
+    def set_max_parallelism(self: D, max_parallelism: int) -> D:
+        """Sets the operator's number of key groups: the most subtasks it can ever have."""
+        self._set_max_parallelism(max_parallelism)
+        return self
+
+    def force_non_parallel(self: D) -> D:
+        """Makes parallelism and max parallelism 1, for good."""
+        operator = self._operator()
+        operator.parallelism = operator.max_parallelism = 1
+        return self
+
+    def set_buffer_timeout(self: D, timeout_millis: int) -> D:
+        """How long a record may wait in a buffer of this operator: -1 until it is full, 0 not at all."""
+        if timeout_millis < -1:
+            raise InvalidProgramError(f"The buffer timeout must be -1, 0 or more milliseconds, got {timeout_millis}.")
+        self._operator().buffer_timeout = timeout_millis
+        return self
+
+    def start_new_chain(self: D) -> D:
+        """Starts a new task with this operator; operators after it may still join."""
+        self._operator().chaining = ChainingStrategy.HEAD
+        return self
+
+    def map(self, func: Callable[[Any], Any] | MapFunction, output_type: Any = None) -> DataStream:
+        """Makes one result of each record."""
+        check_function("map", func, MapFunction)
+        return self._transform("Map", specs.MapSpec(func), output_type)
+
+    def flat_map(self, func: Callable[[Any], Any] | FlatMapFunction, output_type: Any = None) -> DataStream:
+        """Makes any number of results of each record."""
+        check_function("flat_map", func, FlatMapFunction)
+        return self._transform("FlatMap", specs.FlatMapSpec(func), output_type)
+
+    def filter(self, func: Callable[[Any], bool] | FilterFunction) -> DataStream:
+        """Keeps the records for which the function is true."""
+        check_function("filter", func, FilterFunction)
+        return self._transform("Filter", specs.FilterSpec(func), self._transformation.output_type)
+
+    def process(self, func: ProcessFunction, output_type: Any = None) -> DataStream:
+        """Applies a ProcessFunction to each record."""
+        if isinstance(func, KeyedProcessFunction):
+            raise TypeError("A KeyedProcessFunction needs a keyed stream: call key_by first.")
+        if not isinstance(func, ProcessFunction):
+            raise TypeError(f"process needs a ProcessFunction, got {_shown(func)}.")
+        return self._transform("Process", specs.ProcessSpec(func), output_type)
+
+    def project(self, *field_indexes: int) -> DataStream:
+        """Keeps some fields of tuples, in the given order."""
+        known = self._transformation.output_type
+        if known is not None and not isinstance(known, TupleTypeInfo):
+            raise InvalidProgramError(f"Only streams of tuples can be projected; this one has {known}.")
+        projected = None
+        if known is not None:
+            fields = known.get_field_types()
+            wrong = [index for index in field_indexes if not 0 <= index < len(fields)]
+            if wrong:
+                raise InvalidProgramError(f"There is no field {wrong[0]} in a tuple of {len(fields)} fields.")
+            projected = Types.TUPLE([fields[index] for index in field_indexes])
+        return self._transform("Projection", specs.MapSpec(Projection(field_indexes)), projected)
+
+    def key_by(
+        self, key_selector: Callable[[Any], Any] | KeySelector, key_type: TypeInformation | None = None
+    ) -> KeyedStream:
+        """Partitions the stream by key: records with the same key go to the same subtask, in order."""
+        from firesteel.datastream.keyed_stream import KeyedStream
+
+        check_function("key_by", key_selector, KeySelector)
+        partitioner = partitioners.KeyGroupPartitioner(key_selector)
+        return KeyedStream(self._environment, self._partition(partitioner), key_selector, key_type, self)
+
+    def window_all(self, window_assigner: WindowAssigner[Any, Any]) -> AllWindowedStream:
+        """Puts the whole stream into windows; runs with parallelism 1."""
+        from firesteel.datastream.windowed_stream import AllWindowedStream
+
+        return AllWindowedStream(self, window_assigner)
+
+    def union(self, *streams: DataStream) -> DataStream:
+        """All records of this stream and the others."""
+        types = [self._transformation.output_type]
+        for stream in streams:
+            if not isinstance(stream, DataStream):
+                raise TypeError(f"union needs DataStreams, got {type(stream).__name__}.")
+            self._check_same_environment(stream, "union")
+            types.append(stream._transformation.output_type)
+        known = [type_info for type_info in types if type_info is not None]
+        for other in known[1:]:
+            if other != known[0]:
+                raise InvalidProgramError(f"Streams of different types cannot be united: {known[0]} and {other}.")
+        union = UnionTransformation(
+            [self._transformation, *(stream._transformation for stream in streams)],
+            output_type=known[0] if len(known) == len(types) else None,
+            defined_at=user_call_site(),
+        )
+        return DataStream(self._environment, union)
+
+    @overload
+    def connect(self, ds: DataStream) -> ConnectedStreams: ...
+    @overload
+    def connect(self, ds: BroadcastStream) -> BroadcastConnectedStream: ...
+    def connect(self, ds: DataStream | BroadcastStream) -> ConnectedStreams | BroadcastConnectedStream:
+        """Lets one operator read this stream and another one, which may have another type."""
+        from firesteel.datastream.broadcast_stream import BroadcastConnectedStream, BroadcastStream
+        from firesteel.datastream.connected_streams import ConnectedStreams
+
+        if isinstance(ds, BroadcastStream):
+            return BroadcastConnectedStream(self, ds, ds.broadcast_state_descriptors)
+        if not isinstance(ds, DataStream):
+            raise TypeError(f"connect needs a DataStream, got {type(ds).__name__}.")
+        self._check_same_environment(ds, "connect")
+        return ConnectedStreams(self, ds)
+
+    def shuffle(self) -> DataStream:
+        """Sends each record to a random subtask of the next operator."""
+        return self._repartition(partitioners.ShufflePartitioner())
+
+    def rescale(self) -> DataStream:
+        """Sends records round robin to a few near subtasks of the next operator."""
+        return self._repartition(partitioners.RescalePartitioner())
+
+    def rebalance(self) -> DataStream:
+        """Sends records round robin to all subtasks of the next operator."""
+        return self._repartition(partitioners.RebalancePartitioner())
+
+    def forward(self) -> DataStream:
+        """Sends records to the same subtask of the next operator, which must have the same parallelism."""
+        return self._repartition(partitioners.ForwardPartitioner())
+
+    @overload
+    def broadcast(self) -> DataStream: ...
+    @overload
+    def broadcast(
+        self,
+        broadcast_state_descriptor: MapStateDescriptor,
+        *other_broadcast_state_descriptors: MapStateDescriptor,
+    ) -> BroadcastStream: ...
+    def broadcast(
+        self,
+        broadcast_state_descriptor: MapStateDescriptor | None = None,
+        *other_broadcast_state_descriptors: MapStateDescriptor,
+    ) -> DataStream | BroadcastStream:
+        """Sends each record to every subtask of the next operator; with descriptors, to be kept in broadcast state."""
+        stream = self._repartition(partitioners.BroadcastPartitioner())
+        if broadcast_state_descriptor is None:
+            return stream
+        from firesteel.datastream.broadcast_stream import BroadcastStream
+
+        return BroadcastStream(stream, [broadcast_state_descriptor, *other_broadcast_state_descriptors])
+
+    def partition_custom(
+        self,
+        partitioner: Callable[[Any, int], int] | Partitioner,
+        key_selector: Callable[[Any], Any] | KeySelector,
+    ) -> DataStream:
+        """Sends each record to the subtask that the partitioner names for its key."""
+        check_function("partition_custom", partitioner, Partitioner)
+        check_function("partition_custom", key_selector, KeySelector)
+        return self._repartition(partitioners.CustomPartitioner(partitioner, key_selector))
+
+    def assign_timestamps_and_watermarks(self, watermark_strategy: WatermarkStrategy) -> DataStream:
+        """Gives records timestamps and the stream watermarks, replacing those it had."""
+        if not isinstance(watermark_strategy, WatermarkStrategy):
+            raise TypeError(f"A WatermarkStrategy is needed, got {_shown(watermark_strategy)}.")
+        stream = self._transform(
+            "Timestamps/Watermarks",
+            specs.TimestampsAndWatermarksSpec(watermark_strategy),
+            self._transformation.output_type,
+        )
+        # as in Flink it runs as parallel as its input, so that watermarks do not wait for subtasks without any
+        stream._transformation.parallelism = _parallelism_of(self._transformation)
+        return stream
+
+    def get_side_output(self, output_tag: OutputTag) -> DataStream:
+        """The records this operator sent to a side output, or that came too late for its windows."""
+        if not isinstance(output_tag, OutputTag):
+            raise TypeError(f"An OutputTag is needed, got {_shown(output_tag)}.")
+        if not isinstance(self._transformation, PhysicalTransformation):
+            raise InvalidProgramError(
+                f"'{self._transformation.name}' is not an operator, so it has no side outputs.",
+                hint="Call get_side_output on the stream that process(), or a window function, returned.",
+            )
+        side = SideOutputTransformation(
+            self._transformation, output_tag, output_type=to_type_info(output_tag.type_info), defined_at=user_call_site()
+        )
+        return DataStream(self._environment, side)
+
+    def add_sink(self, sink_func: SinkFunction | Sink) -> DataStreamSink:
+        """Calls a SinkFunction with each record."""
+        if isinstance(sink_func, Sink):
+            return self.sink_to(sink_func)
+        if not isinstance(sink_func, SinkFunction):
+            raise TypeError(f"add_sink needs a SinkFunction or a Sink, got {_shown(sink_func)}.")
+        return self.sink_to(SinkFunctionSink(sink_func))
+
+    def sink_to(self, sink: Sink) -> DataStreamSink:
+        """Writes the stream to a sink."""
+        if not isinstance(sink, Sink):
+            raise TypeError(f"sink_to needs a Sink, got {_shown(sink)}.")
+        stream: DataStream = self
+        transformer = sink.get_transformer() if isinstance(sink, SupportsPreprocessing) else None
+        if transformer is not None:
+            stream = transformer.apply(self)
+        transformation = SinkTransformation(
+            stream._transformation,
+            specs.SinkSpec(sink),
+            name=getattr(sink, "name", None) or type(sink).__name__,
+            defined_at=user_call_site(),
+        )
+        self._environment._add_operator(transformation)
+        return DataStreamSink(self._environment, transformation)
+
+    def print(self, sink_identifier: str | None = None) -> DataStreamSink:
+        """Prints each record where the program runs, after the identifier and the subtask if there are any."""
+        stream = self
+        if isinstance(self._transformation.output_type, RowTypeInfo):
+            stream = self.map(row_to_text, Types.STRING())
+        return stream.sink_to(PrintSink(sink_identifier))
+
+    def execute_and_collect(
+        self, job_execution_name: str | None = None, limit: int | None = None
+    ) -> CloseableIterator | list[Any]:
+        """Runs the program and iterates over this stream's records; with a limit, a list of the first so many."""
+        if limit is not None and limit <= 0:
+            raise InvalidProgramError(f"The limit of execute_and_collect must be positive, got {limit}.")
+        channel = f"collect-{uuid.uuid4().hex}"
+        self.sink_to(CollectSink(channel))
+        client = self._environment.execute_async(job_execution_name or "DataStream Collect")
+        handle: Any = client._handle
+        results = CloseableIterator(handle.collect_iterator(channel), client)
+        if limit is None:
+            return results
+        with results:
+            # zip asks the range first, so no result beyond the limit is waited for
+            return [record for _, record in zip(range(limit), results)]  # noqa: B905
+
+    def _transform(self, name: str, spec: specs.OperatorSpec, output_type: Any) -> DataStream:
+        transformation = OneInputTransformation(
+            self._transformation,
+            spec,
+            key_selector=self._key_selector,
+            key_type=self._key_type,
+            name=name,
+            output_type=to_type_info(output_type),
+            defined_at=user_call_site(),
+        )
+        self._environment._add_operator(transformation)
+        return DataStream(self._environment, transformation)
+
+    def _partition(self, partitioner: partitioners.Partitioner) -> PartitionTransformation:
+        return PartitionTransformation(
+            self._transformation,
+            partitioner,
+            output_type=self._transformation.output_type,
+            defined_at=user_call_site(),
+        )
+
+    def _repartition(self, partitioner: partitioners.Partitioner) -> DataStream:
+        return DataStream(self._environment, self._partition(partitioner))
+
+    def _operator(self) -> Transformation:
+        transformation = self._transformation
+        if isinstance(transformation, PhysicalTransformation):
+            return transformation
+        custom = isinstance(transformation, PartitionTransformation) and isinstance(
+            transformation.partitioner, partitioners.CustomPartitioner
+        )
+        if custom or isinstance(transformation, SideOutputTransformation):
+            # in PyFlink these are operators, so they can be named and set: here they become one when they are
+            self._transformation = self._transform("Map", specs.MapSpec(identity), transformation.output_type)._transformation
+            return self._transformation
+        raise InvalidProgramError(
+            f"'{transformation.name}' is not an operator: it has no name, uid, parallelism or chaining of its own.",
+            hint="Call the setting on the operator before or after it.",
+        )
+
+    def _check_same_environment(self, other: DataStream, method: str) -> None:
+        if other._environment is not self._environment:
+            raise InvalidProgramError(f"{method} needs streams of the same StreamExecutionEnvironment.")
+
+
+def check_function(method: str, func: Any, function_class: type[Function]) -> None:
+    """Refuses what is neither a function object of the right class nor a callable."""
+    if isinstance(func, function_class):
+        return
+    if isinstance(func, type) and issubclass(func, Function):
+        raise TypeError(f"{method} needs an object, got the class {func.__name__}: write {func.__name__}().")
+    if isinstance(func, Function) or not callable(func):
+        raise TypeError(f"{method} needs a {function_class.__name__} or a callable, got {_shown(func)}.")
+
+
+def _shown(value: Any) -> str:
+    return f"the class {value.__name__}" if isinstance(value, type) else f"a {type(value).__name__}"
+
+
+def _parallelism_of(transformation: Transformation) -> int | None:
+    while not isinstance(transformation, PhysicalTransformation):
+        transformation = transformation.inputs[0]
+    return transformation.parallelism

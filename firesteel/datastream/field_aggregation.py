@@ -1,0 +1,113 @@
+"""Running sums, minima and maxima of one field of a record, as KeyedStream offers them."""
+
+from __future__ import annotations
+
+import copy
+import dataclasses
+import operator
+from collections.abc import Callable
+from enum import Enum
+from typing import Any
+
+from firesteel.common.types import Row
+from firesteel.datastream.functions import ReduceFunction
+
+__all__ = ["AccumulateType", "FieldAggregation"]
+
+
+class AccumulateType(Enum):
+    """What is done with the field."""
+
+    MIN = 1
+    MAX = 2
+    MIN_BY = 3
+    MAX_BY = 4
+    SUM = 5
+
+
+def _smaller(first: Any, second: Any) -> Any:
+    return second if second < first else first
+
+
+def _larger(first: Any, second: Any) -> Any:
+    return second if second > first else first
+
+
+_COMBINE: dict[AccumulateType, Callable[[Any, Any], Any]] = {
+    AccumulateType.MIN: _smaller,
+    AccumulateType.MAX: _larger,
+    AccumulateType.SUM: operator.add,
+}
+
+
+class FieldAggregation(ReduceFunction):
+    """Reduces two records by one field.
+
+    SUM, MIN and MAX change that field and keep the others of the first record; MIN_BY and MAX_BY keep one of the
+    two records whole, the first if the field is equal. Records are never changed in place: they may be on their way
+    to another operator already.
+    """
+
+    def __init__(self, position: int | str, accumulate_type: AccumulateType):
+        if isinstance(position, bool) or not isinstance(position, (int, str)):
+            raise TypeError(
+                "The field to aggregate must be given as a position (int) or a name (str), "
+                f"got {type(position).__name__}."
+            )
+        self.position = position
+        self.accumulate_type = accumulate_type
+
+    def reduce(self, value1: Any, value2: Any) -> Any:
+        """The first record combined with the second."""
+        kind, position = self.accumulate_type, self.position
+        if value1.__class__ is tuple and position.__class__ is int and kind in _COMBINE:  # by far the most frequent
+            changed = list(value1)
+            changed[position] = _COMBINE[kind](value1[position], value2[position])
+            return tuple(changed)
+        first, second = get_field(value1, position), get_field(value2, position)
+        if kind is AccumulateType.MIN_BY:
+            return value2 if second < first else value1
+        if kind is AccumulateType.MAX_BY:
+            return value2 if second > first else value1
+        return with_field(value1, position, _COMBINE[kind](first, second))
+
+
+def get_field(record: Any, position: int | str) -> Any:
+    """A field of a record; position 0 of a record without fields is the record itself."""
+    if isinstance(record, (tuple, list)):
+        return getattr(record, position) if isinstance(position, str) else record[position]
+    if isinstance(record, (Row, dict)):
+        return record[position]
+    if isinstance(position, str) and hasattr(record, position):
+        return getattr(record, position)
+    if dataclasses.is_dataclass(record) and isinstance(position, int):
+        return getattr(record, dataclasses.fields(record)[position].name)
+    if position == 0:
+        return record
+    raise TypeError(
+        f"A {type(record).__name__} has no field {position!r}: of a record without fields only position 0, "
+        "the record itself, can be aggregated."
+    )
+
+
+def with_field(record: Any, position: int | str, value: Any) -> Any:
+    """A copy of a record with one field changed."""
+    if type(record) is tuple and isinstance(position, int):
+        changed = list(record)
+        changed[position] = value
+        return tuple(changed)
+    if isinstance(record, tuple):
+        name = position if isinstance(position, str) else record._fields[position]  # type: ignore[attr-defined]
+        return record._replace(**{name: value})  # type: ignore[attr-defined]
+    if isinstance(record, (list, dict, Row)):
+        changed_record: Any = copy.copy(record)
+        changed_record[position] = value
+        return changed_record
+    if dataclasses.is_dataclass(record) and not isinstance(record, type):
+        name = position if isinstance(position, str) else dataclasses.fields(record)[position].name
+        return dataclasses.replace(record, **{name: value})
+    if isinstance(position, str):
+        changed_object = copy.copy(record)
+        setattr(changed_object, position, value)
+        return changed_object
+    return value

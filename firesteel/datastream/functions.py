@@ -1,0 +1,371 @@
+"""The functions users write, and the contexts they are called with."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable
+from typing import Any, Generic, TypeVar
+
+from firesteel.datastream.broadcast_functions import (
+    BaseBroadcastProcessFunction,
+    BroadcastProcessFunction,
+    KeyedBroadcastProcessFunction,
+)
+from firesteel.datastream.function_base import Function, KeyedStateStore, RuntimeContext
+from firesteel.datastream.time_domain import TimeDomain
+from firesteel.datastream.timerservice import TimerService
+
+__all__ = [
+    "AggregateFunction",
+    "AllWindowFunction",
+    "BaseBroadcastProcessFunction",
+    "BroadcastProcessFunction",
+    "CoFlatMapFunction",
+    "CoMapFunction",
+    "CoProcessFunction",
+    "FilterFunction",
+    "FlatMapFunction",
+    "Function",
+    "KeySelector",
+    "KeyedBroadcastProcessFunction",
+    "KeyedCoProcessFunction",
+    "KeyedProcessFunction",
+    "KeyedStateStore",
+    "MapFunction",
+    "Partitioner",
+    "ProcessAllWindowFunction",
+    "ProcessFunction",
+    "ProcessWindowFunction",
+    "ReduceFunction",
+    "RuntimeContext",
+    "SinkFunction",
+    "SourceFunction",
+    "TimerService",
+    "WindowFunction",
+]
+
+W = TypeVar("W")
+W2 = TypeVar("W2")
+IN = TypeVar("IN")
+OUT = TypeVar("OUT")
+KEY = TypeVar("KEY")
+
+
+class MapFunction(Function):
+    """Makes one result of each record."""
+
+    @abstractmethod
+    def map(self, value: Any) -> Any:
+        """The result for one record."""
+
+
+class CoMapFunction(Function):
+    """Makes one result of each record of two connected streams."""
+
+    @abstractmethod
+    def map1(self, value: Any) -> Any:
+        """The result for a record of the first stream; None emits nothing."""
+
+    @abstractmethod
+    def map2(self, value: Any) -> Any:
+        """The result for a record of the second stream; None emits nothing."""
+
+
+class FlatMapFunction(Function):
+    """Makes any number of results of each record."""
+
+    @abstractmethod
+    def flat_map(self, value: Any) -> Iterable[Any]:
+        """The results for one record: yield them, or return an iterable."""
+
+
+class CoFlatMapFunction(Function):
+    """Makes any number of results of each record of two connected streams."""
+
+    @abstractmethod
+    def flat_map1(self, value: Any) -> Iterable[Any] | None:
+        """The results for a record of the first stream."""
+
+    @abstractmethod
+    def flat_map2(self, value: Any) -> Iterable[Any] | None:
+        """The results for a record of the second stream."""
+
+
+class ReduceFunction(Function):
+    """Combines two records into one of the same type."""
+
+    @abstractmethod
+    def reduce(self, value1: Any, value2: Any) -> Any:
+        """What the two amount to; value1 is the result so far."""
+
+
+class AggregateFunction(Function):
+    """Aggregates records in an accumulator of its own type."""
+
+    @abstractmethod
+    def create_accumulator(self) -> Any:
+        """A new accumulator of nothing."""
+
+    @abstractmethod
+    def add(self, value: Any, accumulator: Any) -> Any:
+        """The accumulator with one more record: the given one changed, or a new one."""
+
+    @abstractmethod
+    def get_result(self, accumulator: Any) -> Any:
+        """The result an accumulator stands for."""
+
+    @abstractmethod
+    def merge(self, acc_a: Any, acc_b: Any) -> Any:
+        """One accumulator of two; called when session windows merge."""
+
+
+class KeySelector(Function):
+    """Tells the key of a record."""
+
+    @abstractmethod
+    def get_key(self, value: Any) -> Any:
+        """The key; the same record must always have the same key."""
+
+
+class NullByteKeySelector(KeySelector):
+    """Gives every record the same key."""
+
+    def get_key(self, value: Any) -> int:  # noqa: ARG002
+        """Always 0."""
+        return 0
+
+
+class FilterFunction(Function):
+    """Tells which records are kept."""
+
+    @abstractmethod
+    def filter(self, value: Any) -> bool:
+        """True to keep the record."""
+
+
+class Partitioner(Function):
+    """Tells which subtask gets a record."""
+
+    @abstractmethod
+    def partition(self, key: Any, num_partitions: int) -> int:
+        """The index of the subtask, from 0 to num_partitions - 1."""
+
+
+class FunctionWrapper(Function):
+    """Holds a bare callable where a Function is expected."""
+
+    def __init__(self, func: Callable[..., Any]):
+        self._func = func
+
+
+class ReduceFunctionWrapper(FunctionWrapper):
+    """A callable of two values as a ReduceFunction."""
+
+    def reduce(self, value1: Any, value2: Any) -> Any:
+        """What the callable makes of the two."""
+        return self._func(value1, value2)
+
+
+class SourceFunction(Function):
+    """Flink's old source interface, here only so that its name can be imported.
+
+    A blocking source function cannot share a thread with other tasks: implement ``Source`` and use ``from_source``.
+    """
+
+
+class SinkFunction(Function):
+    """A sink that is called record by record; use it with ``add_sink``."""
+
+    @abstractmethod
+    def invoke(self, value: Any) -> None:
+        """Writes one record."""
+
+
+class ProcessFunction(Function):
+    """Makes any number of results of each record and can read clocks and timestamps and write to side outputs."""
+
+    class Context(ABC):
+        """What is known while a record is processed; not valid afterwards."""
+
+        @abstractmethod
+        def timer_service(self) -> TimerService:
+            """Reads the clocks; timers need a keyed stream."""
+
+        @abstractmethod
+        def timestamp(self) -> int:
+            """The record's timestamp, or None if it has none."""
+
+    @abstractmethod
+    def process_element(self, value: Any, ctx: ProcessFunction.Context) -> Any:
+        """Yields the results for one record, and ``(output_tag, value)`` for a side output."""
+
+
+class KeyedProcessFunction(Function):
+    """Processes the records of a keyed stream, with keyed state and timers."""
+
+    class Context(ABC):
+        """What is known while a record is processed; not valid afterwards."""
+
+        @abstractmethod
+        def get_current_key(self) -> Any:
+            """The key of the record."""
+
+        @abstractmethod
+        def timer_service(self) -> TimerService:
+            """Reads the clocks and sets timers for the current key."""
+
+        @abstractmethod
+        def timestamp(self) -> int:
+            """The record's timestamp, or None if it has none."""
+
+    class OnTimerContext(Context):
+        """What is known while a timer fires."""
+
+        @abstractmethod
+        def time_domain(self) -> TimeDomain:
+            """Which clock the timer follows."""
+
+    @abstractmethod
+    def process_element(self, value: Any, ctx: KeyedProcessFunction.Context) -> Any:
+        """Yields the results for one record, and ``(output_tag, value)`` for a side output."""
+
+    def on_timer(self, timestamp: int, ctx: KeyedProcessFunction.OnTimerContext) -> Any:  # noqa: B027
+        """Yields the results when a timer fires."""
+
+
+class CoProcessFunction(Function):
+    """Processes the records of two connected streams."""
+
+    class Context(ABC):
+        """What is known while a record is processed; not valid afterwards."""
+
+        @abstractmethod
+        def timer_service(self) -> TimerService:
+            """Reads the clocks; timers need keyed streams."""
+
+        @abstractmethod
+        def timestamp(self) -> int:
+            """The record's timestamp, or None if it has none."""
+
+    @abstractmethod
+    def process_element1(self, value: Any, ctx: CoProcessFunction.Context) -> Any:
+        """Yields the results for a record of the first stream."""
+
+    @abstractmethod
+    def process_element2(self, value: Any, ctx: CoProcessFunction.Context) -> Any:
+        """Yields the results for a record of the second stream."""
+
+
+class KeyedCoProcessFunction(Function):
+    """Processes the records of two connected keyed streams, which share keyed state and timers."""
+
+    class Context(ABC):
+        """What is known while a record is processed; not valid afterwards."""
+
+        @abstractmethod
+        def get_current_key(self) -> Any:
+            """The key of the record."""
+
+        @abstractmethod
+        def timer_service(self) -> TimerService:
+            """Reads the clocks and sets timers for the current key."""
+
+        @abstractmethod
+        def timestamp(self) -> int:
+            """The record's timestamp, or None if it has none."""
+
+    class OnTimerContext(Context):
+        """What is known while a timer fires."""
+
+        @abstractmethod
+        def time_domain(self) -> TimeDomain:
+            """Which clock the timer follows."""
+
+    @abstractmethod
+    def process_element1(self, value: Any, ctx: KeyedCoProcessFunction.Context) -> Any:
+        """Yields the results for a record of the first stream."""
+
+    @abstractmethod
+    def process_element2(self, value: Any, ctx: KeyedCoProcessFunction.Context) -> Any:
+        """Yields the results for a record of the second stream."""
+
+    def on_timer(self, timestamp: int, ctx: KeyedCoProcessFunction.OnTimerContext) -> Any:  # noqa: B027
+        """Yields the results when a timer fires."""
+
+
+class WindowFunction(Function, Generic[IN, OUT, KEY, W]):
+    """Makes any number of results of one key's window."""
+
+    @abstractmethod
+    def apply(self, key: KEY, window: W, inputs: Iterable[IN]) -> Iterable[OUT]:
+        """The results for the records of a window, or for its aggregate (then ``inputs`` has one element)."""
+
+
+class AllWindowFunction(Function, Generic[IN, OUT, W]):
+    """Makes any number of results of a window over a whole stream."""
+
+    @abstractmethod
+    def apply(self, window: W, inputs: Iterable[IN]) -> Iterable[OUT]:
+        """The results for the records of a window, or for its aggregate (then ``inputs`` has one element)."""
+
+
+class ProcessWindowFunction(Function, Generic[IN, OUT, KEY, W]):
+    """Makes any number of results of one key's window, with state and clocks."""
+
+    class Context(ABC, Generic[W2]):
+        """What is known about the window being processed."""
+
+        @abstractmethod
+        def window(self) -> W2:
+            """The window."""
+
+        @abstractmethod
+        def current_processing_time(self) -> int:
+            """The wall clock in milliseconds."""
+
+        @abstractmethod
+        def current_watermark(self) -> int:
+            """The current event time in milliseconds."""
+
+        @abstractmethod
+        def window_state(self) -> KeyedStateStore:
+            """State of this key and window; clean it up in ``clear``."""
+
+        @abstractmethod
+        def global_state(self) -> KeyedStateStore:
+            """State of this key over all its windows."""
+
+    @abstractmethod
+    def process(
+        self, key: KEY, context: ProcessWindowFunction.Context[W], elements: Iterable[IN]
+    ) -> Iterable[OUT]:
+        """The results for the records of a window, or for its aggregate (then ``elements`` has one element)."""
+
+    def clear(self, context: ProcessWindowFunction.Context[W]) -> None:  # noqa: B027 - optional
+        """The window is about to disappear: clear its ``window_state``."""
+
+
+class ProcessAllWindowFunction(Function, Generic[IN, OUT, W]):
+    """Makes any number of results of a window over a whole stream, with state."""
+
+    class Context(ABC, Generic[W2]):
+        """What is known about the window being processed."""
+
+        @abstractmethod
+        def window(self) -> W2:
+            """The window."""
+
+        @abstractmethod
+        def window_state(self) -> KeyedStateStore:
+            """State of this window; clean it up in ``clear``."""
+
+        @abstractmethod
+        def global_state(self) -> KeyedStateStore:
+            """State of all windows."""
+
+    @abstractmethod
+    def process(self, context: ProcessAllWindowFunction.Context[W], elements: Iterable[IN]) -> Iterable[OUT]:
+        """The results for the records of a window, or for its aggregate (then ``elements`` has one element)."""
+
+    def clear(self, context: ProcessAllWindowFunction.Context[W]) -> None:  # noqa: B027 - optional
+        """The window is about to disappear: clear its ``window_state``."""

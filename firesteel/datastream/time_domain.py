@@ -1,0 +1,5 @@
+"""The two clocks a timer can follow."""
+
+from firesteel.runtime.time.domain import TimeDomain
+
+__all__ = ["TimeDomain"]

@@ -1,0 +1,247 @@
+"""The job while it runs: every subtask of every vertex, its attempts, and the state each attempt is in.
+
+Nothing here does I/O or reads a clock: whoever drives the graph passes the time (epoch milliseconds) along.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from enum import Enum
+
+from firesteel.common.errors import FiresteelError, TaskFailure
+from firesteel.graph.job_graph import JobGraph, JobVertex
+from firesteel.graph.slots import SlotAssignment, assign_slots
+
+__all__ = [
+    "Execution",
+    "ExecutionGraph",
+    "ExecutionJobVertex",
+    "ExecutionState",
+    "ExecutionVertex",
+    "InvalidTransitionError",
+    "aggregate_state",
+]
+
+
+class ExecutionState(Enum):
+    """The life of one attempt of one subtask."""
+
+    CREATED = "CREATED"
+    SCHEDULED = "SCHEDULED"
+    DEPLOYING = "DEPLOYING"
+    INITIALIZING = "INITIALIZING"
+    RUNNING = "RUNNING"
+    FINISHED = "FINISHED"
+    CANCELING = "CANCELING"
+    CANCELED = "CANCELED"
+    FAILED = "FAILED"
+
+    @property
+    def is_terminal(self) -> bool:
+        """Whether nothing follows."""
+        return self in _TERMINAL
+
+
+_TERMINAL = frozenset({ExecutionState.FINISHED, ExecutionState.CANCELED, ExecutionState.FAILED})
+_NORMAL_ORDER = (
+    ExecutionState.CREATED,
+    ExecutionState.SCHEDULED,
+    ExecutionState.DEPLOYING,
+    ExecutionState.INITIALIZING,
+    ExecutionState.RUNNING,
+    ExecutionState.FINISHED,
+)
+
+
+def _may_follow(current: ExecutionState, new: ExecutionState) -> bool:
+    if current.is_terminal:
+        return False
+    if new is ExecutionState.FAILED:
+        return True
+    if new is ExecutionState.CANCELING:
+        return current is not ExecutionState.CANCELING
+    if new is ExecutionState.CANCELED:
+        return current in (ExecutionState.CANCELING, ExecutionState.CREATED, ExecutionState.SCHEDULED)
+    if current is ExecutionState.CANCELING:
+        return False
+    # Reports may be skipped (a task that ends at once) but never go back.
+    return _NORMAL_ORDER.index(new) > _NORMAL_ORDER.index(current) and (
+        new is not ExecutionState.FINISHED or current is not ExecutionState.CREATED
+    )
+
+
+class InvalidTransitionError(FiresteelError):
+    """An attempt was told to enter a state that cannot follow its own; carries the story so far."""
+
+    def __init__(self, execution: Execution, new: ExecutionState):
+        story = " -> ".join(f"{state.value}@{at}" for state, at in execution.state_timestamps.items())
+        super().__init__(
+            f"{execution.vertex.task_name} attempt {execution.attempt_number} cannot go from "
+            f"{execution.state.value} to {new.value} (so far: {story})."
+        )
+        self.current = execution.state
+        self.new = new
+
+
+class Execution:
+    """One attempt to run one subtask."""
+
+    __slots__ = ("attempt_number", "failure", "slot", "state", "state_timestamps", "vertex")
+
+    def __init__(self, vertex: ExecutionVertex, attempt_number: int, slot: int, timestamp: int):
+        self.vertex = vertex
+        self.attempt_number = attempt_number
+        self.slot = slot
+        self.state = ExecutionState.CREATED
+        self.state_timestamps: dict[ExecutionState, int] = {ExecutionState.CREATED: timestamp}
+        self.failure: TaskFailure | None = None
+
+    @property
+    def attempt_id(self) -> tuple[str, int, int]:
+        """Vertex id, subtask and attempt number: what messages about this attempt carry."""
+        return (self.vertex.vertex_id, self.vertex.subtask_index, self.attempt_number)
+
+    def can_transition_to(self, new: ExecutionState) -> bool:
+        """Whether a state may follow the current one."""
+        return _may_follow(self.state, new)
+
+    def transition_to(self, new: ExecutionState, timestamp: int, failure: TaskFailure | None = None) -> bool:
+        """Enters a state. False if it is in it already; raises InvalidTransitionError if it cannot follow."""
+        if new is self.state:
+            return False
+        if not _may_follow(self.state, new):
+            raise InvalidTransitionError(self, new)
+        self.state = new
+        self.state_timestamps[new] = timestamp
+        if failure is not None:
+            self.failure = failure
+        return True
+
+    def __repr__(self) -> str:
+        return f"<Execution {self.vertex.task_name} #{self.attempt_number} {self.state.value}>"
+
+
+class ExecutionVertex:
+    """One subtask: its current attempt and those before it."""
+
+    __slots__ = ("current", "job_vertex", "previous", "slot", "subtask_index")
+
+    def __init__(self, job_vertex: JobVertex, subtask_index: int, slot: int, timestamp: int):
+        self.job_vertex = job_vertex
+        self.subtask_index = subtask_index
+        self.slot = slot
+        self.previous: list[Execution] = []
+        self.current = Execution(self, 0, slot, timestamp)
+
+    @property
+    def vertex_id(self) -> str:
+        """The id of the vertex this is a subtask of."""
+        return self.job_vertex.id
+
+    @property
+    def state(self) -> ExecutionState:
+        """The state of the current attempt."""
+        return self.current.state
+
+    @property
+    def task_name(self) -> str:
+        """The subtask as Flink prints it: ``Map (1/2)``."""
+        return f"{self.job_vertex.name} ({self.subtask_index + 1}/{self.job_vertex.parallelism})"
+
+    def reset_for_new_execution(self, timestamp: int) -> Execution:
+        """Starts the next attempt; the current one must have ended."""
+        if not self.current.state.is_terminal:
+            raise InvalidTransitionError(self.current, ExecutionState.CREATED)
+        self.previous.append(self.current)
+        self.current = Execution(self, self.current.attempt_number + 1, self.slot, timestamp)
+        return self.current
+
+
+class ExecutionJobVertex:
+    """All subtasks of one vertex."""
+
+    __slots__ = ("job_vertex", "task_vertices")
+
+    def __init__(self, job_vertex: JobVertex, slots: SlotAssignment, timestamp: int):
+        self.job_vertex = job_vertex
+        self.task_vertices = tuple(
+            ExecutionVertex(job_vertex, subtask, slots.slot_of(job_vertex.id, subtask), timestamp)
+            for subtask in range(job_vertex.parallelism)
+        )
+
+    @property
+    def state(self) -> ExecutionState:
+        """One state for all subtasks, as the REST API shows it."""
+        return aggregate_state([vertex.state for vertex in self.task_vertices])
+
+    def state_counts(self) -> Counter[ExecutionState]:
+        """How many subtasks are in each state."""
+        return Counter(vertex.state for vertex in self.task_vertices)
+
+
+class ExecutionGraph:
+    """All subtasks of a job; vertices in topological order."""
+
+    def __init__(self, job_graph: JobGraph, timestamp: int = 0):
+        self.job_graph = job_graph
+        self.slots = assign_slots(job_graph)
+        self.job_vertices = {
+            vertex.id: ExecutionJobVertex(vertex, self.slots, timestamp) for vertex in job_graph.vertices
+        }
+
+    def vertices(self) -> Iterator[ExecutionVertex]:
+        """All subtasks, upstream ones first."""
+        for job_vertex in self.job_vertices.values():
+            yield from job_vertex.task_vertices
+
+    def vertex(self, vertex_id: str, subtask: int) -> ExecutionVertex:
+        """One subtask."""
+        return self.job_vertices[vertex_id].task_vertices[subtask]
+
+    def execution(self, vertex_id: str, subtask: int, attempt_number: int) -> Execution | None:
+        """The current attempt of a subtask if it is that one, else None: the caller's news is out of date."""
+        current = self.vertex(vertex_id, subtask).current
+        return current if current.attempt_number == attempt_number else None
+
+    def state_counts(self) -> Counter[ExecutionState]:
+        """How many subtasks are in each state."""
+        return Counter(vertex.state for vertex in self.vertices())
+
+    @property
+    def all_finished(self) -> bool:
+        """Whether every subtask has finished."""
+        return all(vertex.state is ExecutionState.FINISHED for vertex in self.vertices())
+
+    @property
+    def all_terminal(self) -> bool:
+        """Whether every subtask has ended, one way or another."""
+        return all(vertex.state.is_terminal for vertex in self.vertices())
+
+    @property
+    def all_running(self) -> bool:
+        """Whether every subtask runs or has finished already."""
+        running = (ExecutionState.RUNNING, ExecutionState.FINISHED)
+        return all(vertex.state in running for vertex in self.vertices())
+
+    def reset(self, timestamp: int) -> None:
+        """Starts a new attempt of every subtask; all must have ended."""
+        for vertex in self.vertices():
+            vertex.reset_for_new_execution(timestamp)
+
+
+def aggregate_state(states: list[ExecutionState]) -> ExecutionState:
+    """One state for a vertex from those of its subtasks, by Flink's order of precedence."""
+    for state in (
+        ExecutionState.FAILED,
+        ExecutionState.CANCELING,
+        ExecutionState.CANCELED,
+        ExecutionState.INITIALIZING,
+        ExecutionState.RUNNING,
+    ):
+        if state in states:
+            return state
+    finished = states.count(ExecutionState.FINISHED)
+    if not finished:
+        return ExecutionState.CREATED
+    return ExecutionState.FINISHED if finished == len(states) else ExecutionState.RUNNING

@@ -1,0 +1,145 @@
+"""The program as operators and the edges between them; nothing is chained or placed yet."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from enum import Enum
+from functools import cached_property
+from typing import Any
+
+from firesteel.common.configuration import Configuration
+from firesteel.common.connector import Boundedness
+from firesteel.common.output_tag import OutputTag
+from firesteel.graph.transformation import ChainingStrategy, ResourceProfile
+from firesteel.runtime.operators.specs import OperatorSpec, SinkSpec, SourceSpec
+from firesteel.runtime.partitioner import Partitioner
+
+__all__ = ["JobType", "StreamEdge", "StreamGraph", "StreamNode", "boundedness_of"]
+
+
+class JobType(Enum):
+    """How Flink's REST API calls a job that may run for ever, and one that ends by itself."""
+
+    STREAMING = "STREAMING"
+    BATCH = "BATCH"
+
+
+@dataclass(frozen=True)
+class StreamNode:
+    """One operator with all its settings decided."""
+
+    id: int
+    name: str
+    spec: OperatorSpec
+    parallelism: int
+    max_parallelism: int
+    operator_id: str
+    """32 hex digits, the same in every run of the same program; state is found by it."""
+    slot_sharing_group: str
+    uid: str | None = None
+    uid_hash: str | None = None
+    description: str = ""
+    chaining: ChainingStrategy = ChainingStrategy.ALWAYS
+    buffer_timeout: int = 100
+    """Milliseconds until a buffer leaves even if not full; 0: at once, -1: only when full."""
+    key_selectors: tuple[Any, ...] = ()
+    """One per input if the operator has keyed state, else empty."""
+    key_type: Any = None
+    output_type: Any = None
+    defined_at: str | None = None
+
+    @property
+    def is_source(self) -> bool:
+        """Whether this operator reads a source."""
+        return isinstance(self.spec, SourceSpec)
+
+    @property
+    def is_sink(self) -> bool:
+        """Whether this operator writes to a sink."""
+        return isinstance(self.spec, SinkSpec)
+
+
+@dataclass(frozen=True)
+class StreamEdge:
+    """Carries one output of an operator to one input of another.
+
+    ``index`` tells apart edges that are otherwise equal, such as those of a stream in union with itself.
+    """
+
+    index: int
+    source_id: int
+    target_id: int
+    input_index: int
+    partitioner: Partitioner
+    output_tag: OutputTag | None = None
+
+
+@dataclass(frozen=True)
+class StreamGraph:
+    """Nodes in topological order, and edges in the order in which they enter their targets."""
+
+    job_name: str
+    configuration: Configuration
+    nodes: tuple[StreamNode, ...]
+    edges: tuple[StreamEdge, ...]
+    job_type: JobType = JobType.STREAMING
+    chaining_enabled: bool = True
+    chain_different_max_parallelism: bool = True
+    slot_resources: dict[str, ResourceProfile] = field(default_factory=dict)
+
+    @cached_property
+    def _nodes_by_id(self) -> dict[int, StreamNode]:
+        return {node.id: node for node in self.nodes}
+
+    @cached_property
+    def _in_edges(self) -> dict[int, tuple[StreamEdge, ...]]:
+        return self._grouped(lambda edge: edge.target_id)
+
+    @cached_property
+    def _out_edges(self) -> dict[int, tuple[StreamEdge, ...]]:
+        return self._grouped(lambda edge: edge.source_id)
+
+    def _grouped(self, end: Callable[[StreamEdge], int]) -> dict[int, tuple[StreamEdge, ...]]:
+        grouped: dict[int, list[StreamEdge]] = {node.id: [] for node in self.nodes}
+        for edge in self.edges:
+            grouped[end(edge)].append(edge)
+        return {node_id: tuple(edges) for node_id, edges in grouped.items()}
+
+    def node(self, node_id: int) -> StreamNode:
+        """The node with that id."""
+        return self._nodes_by_id[node_id]
+
+    def in_edges(self, node_id: int) -> tuple[StreamEdge, ...]:
+        """The edges that enter a node, first input first."""
+        return self._in_edges[node_id]
+
+    def out_edges(self, node_id: int) -> tuple[StreamEdge, ...]:
+        """The edges that leave a node."""
+        return self._out_edges[node_id]
+
+    @property
+    def sources(self) -> tuple[StreamNode, ...]:
+        """The nodes that read a source."""
+        return tuple(node for node in self.nodes if node.is_source)
+
+    @property
+    def sinks(self) -> tuple[StreamNode, ...]:
+        """The nodes that write to a sink."""
+        return tuple(node for node in self.nodes if node.is_sink)
+
+    @property
+    def boundedness(self) -> Boundedness:
+        """Whether the job ends by itself: all its sources do."""
+        return boundedness_of(self.nodes)
+
+
+def boundedness_of(nodes: Iterable[StreamNode]) -> Boundedness:
+    """BOUNDED if every source among the nodes is."""
+    for node in nodes:
+        if (
+            isinstance(node.spec, SourceSpec)
+            and node.spec.source.get_boundedness() is not Boundedness.BOUNDED
+        ):
+            return Boundedness.CONTINUOUS_UNBOUNDED
+    return Boundedness.BOUNDED

@@ -1,0 +1,55 @@
+"""Puts what sinks send to the client in order, once each."""
+
+from __future__ import annotations
+
+from firesteel.runtime.messages import ClientPayload
+
+__all__ = ["ClientChannels"]
+
+
+class _Sequence:
+    __slots__ = ("acknowledged", "early", "expected", "slot_index")
+
+    def __init__(self, slot_index: int) -> None:
+        self.slot_index = slot_index
+        self.expected = 0
+        self.acknowledged = -1
+        self.early: dict[int, ClientPayload] = {}
+
+
+class ClientChannels:
+    """The payloads of one attempt, per channel and subtask.
+
+    Numbers start at 0 in each attempt: without checkpoints a restarted job sends everything again.
+    """
+
+    def __init__(self) -> None:
+        self._sequences: dict[tuple[str, int], _Sequence] = {}
+
+    def receive(self, slot_index: int, payload: ClientPayload) -> list[ClientPayload]:
+        """What can be delivered now, in order; nothing for a duplicate or one that came too early."""
+        key = payload.channel, payload.subtask
+        sequence = self._sequences.get(key)
+        if sequence is None:
+            sequence = self._sequences[key] = _Sequence(slot_index)
+        if payload.sequence < sequence.expected or payload.sequence in sequence.early:
+            return []
+        sequence.early[payload.sequence] = payload
+        ready = []
+        while (following := sequence.early.pop(sequence.expected, None)) is not None:
+            ready.append(following)
+            sequence.expected += 1
+        return ready
+
+    def is_duplicate(self, payload: ClientPayload) -> bool:
+        """Whether the client took the payload already, so that only the acknowledgement was lost."""
+        sequence = self._sequences.get((payload.channel, payload.subtask))
+        return sequence is not None and payload.sequence <= sequence.acknowledged
+
+    def consumed(self, channel: str, subtask: int, number: int) -> int | None:
+        """The client took a payload: the slot to acknowledge it to, None if that was done before."""
+        sequence = self._sequences.get((channel, subtask))
+        if sequence is None or not sequence.acknowledged < number < sequence.expected:
+            return None
+        sequence.acknowledged = number
+        return sequence.slot_index

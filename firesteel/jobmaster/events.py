@@ -1,0 +1,84 @@
+"""What can happen to a job, as told to the JobMaster by the shell around it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from firesteel.common.errors import TaskFailure
+from firesteel.runtime.messages import SlotMessage
+
+__all__ = [
+    "AttemptEnded",
+    "CancelJob",
+    "ClientConsumed",
+    "Event",
+    "MessageReceived",
+    "SlotLost",
+    "StartJob",
+    "TimerFired",
+]
+
+
+@dataclass(frozen=True, slots=True)
+class StartJob:
+    """The job is to run."""
+
+
+@dataclass(frozen=True, slots=True)
+class CancelJob:
+    """The user no longer wants the job."""
+
+    reason: str = "cancelled by the user"
+
+
+@dataclass(frozen=True, slots=True)
+class MessageReceived:
+    """A slot said something."""
+
+    slot_index: int
+    message: SlotMessage
+
+
+@dataclass(frozen=True, slots=True)
+class SlotLost:
+    """A slot's control connection closed; reported after everything that arrived on it."""
+
+    attempt: int
+    slot_index: int
+    reason: str = "connection closed"
+
+
+@dataclass(frozen=True, slots=True)
+class AttemptEnded:
+    """None of the attempt's processes runs any more; ``failure`` is the host's account, if it saw one.
+
+    The host (Spark) reports this exactly once per attempt it was asked to start, also after KillAttempt: the
+    next attempt waits for it. It may overtake what the slots themselves said last.
+    """
+
+    attempt: int
+    failure: TaskFailure | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class TimerFired:
+    """The time of a SetTimer has come."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class ClientConsumed:
+    """The client took what a DeliverToClient handed over: the slot may send more."""
+
+    attempt: int
+    channel: str
+    subtask: int
+    sequence: int
+
+
+Event: TypeAlias = (
+    StartJob | CancelJob | MessageReceived | SlotLost | AttemptEnded | TimerFired | ClientConsumed
+)
+"""Any of the above."""

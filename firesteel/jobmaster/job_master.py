@@ -1,0 +1,531 @@
+"""The life of one job, from submission to its end: events in, instructions out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from firesteel.common.errors import FiresteelError, NotEnoughSlotsError, TaskFailure, UserCodeError
+from firesteel.common.job_status import JobStatus
+from firesteel.graph.execution_graph import ExecutionGraph, ExecutionState
+from firesteel.jobmaster import executions
+from firesteel.jobmaster.client_channels import ClientChannels
+from firesteel.jobmaster.events import (
+    AttemptEnded,
+    CancelJob,
+    ClientConsumed,
+    Event,
+    MessageReceived,
+    SlotLost,
+    StartJob,
+    TimerFired,
+)
+from firesteel.jobmaster.failure import ExceptionHistory, FailureKind, RootCause, kind_of_task_failure
+from firesteel.jobmaster.instructions import (
+    DeliverToClient,
+    Instruction,
+    JobDone,
+    KillAttempt,
+    NotifyStatus,
+    SendToSlot,
+    SetTimer,
+    StartAttempt,
+)
+from firesteel.jobmaster.life_cycle import may_follow
+from firesteel.jobmaster.metrics import JobMetrics, merge_accumulators
+from firesteel.jobmaster.restart_strategy import RestartStrategy
+from firesteel.jobmaster.settings import JobMasterSettings
+from firesteel.jobmaster.slot_pool import Slot, SlotPool, SlotState
+from firesteel.jobmaster.source_coordinator import ReaderMessage, SourceCoordinators
+from firesteel.jobmaster.story import InvalidStatusTransitionError, Story
+from firesteel.jobmaster.timers import Timer, Timers
+from firesteel.runtime.messages import (
+    CancelSlot,
+    ClientAck,
+    ClientPayload,
+    Deploy,
+    Heartbeat,
+    JobMasterMessage,
+    MetricReport,
+    ReaderStarted,
+    RegisterSlot,
+    RequestSplit,
+    Shutdown,
+    SlotFailed,
+    SlotMessage,
+    SlotStopped,
+    TaskStateChanged,
+)
+
+__all__ = ["JobMaster"]
+
+_WINDING_DOWN = frozenset({JobStatus.FAILING, JobStatus.CANCELLING, JobStatus.RESTARTING})
+_FREQUENT = (Heartbeat, MetricReport, ClientPayload)
+
+
+class JobMaster:
+    """Decides what happens to one job. Has no thread, socket or clock: `handle` is all there is.
+
+    An attempt goes through these steps:
+
+    1. StartAttempt asks for all slots; each registers itself. The status is CREATED.
+    2. All are there: Deploy tells each where its peers are. The status is RUNNING.
+    3. Tasks report their states, readers ask for splits, sinks send payloads for the client.
+    4. All tasks have FINISHED: Shutdown, and each slot answers SlotStopped. The status is FINISHED.
+
+    A failure at any step leads to RESTARTING or, if the restart strategy says so, FAILING; CancelJob leads to
+    CANCELLING. In these three the attempt winds down:
+
+    5. CancelSlot goes to every slot that is there, and to those that register late.
+    6. KillAttempt, if slots are not gone after the cancellation timeout, or if those left cannot be told.
+    7. No process is left: the status is FAILED or CANCELED, or step 1 follows once the restart delay is over.
+
+    Which failure is the cause: a task that raises is followed by broken connections, a lost slot and a failed
+    stage, which may overtake its own account. So a failure that may be a consequence is held for
+    ``failure_grace`` before step 5; a cause that arrives meanwhile takes its place, and so does one that
+    arrives while the attempt winds down.
+    """
+
+    def __init__(
+        self,
+        execution_graph: ExecutionGraph,
+        restart_strategy: RestartStrategy,
+        settings: JobMasterSettings | None = None,
+    ):
+        self.execution_graph = execution_graph
+        self.settings = settings or JobMasterSettings()
+        self.status = JobStatus.INITIALIZING
+        self.status_timestamps: dict[JobStatus, int] = {}
+        self.attempt = -1
+        self.accumulators: dict[str, Any] = {}
+        self.metrics = JobMetrics()
+        self.exception_history = ExceptionHistory(self.settings.exception_history_size)
+        self.story = Story()
+        self._restart_strategy = restart_strategy
+        self._timers = Timers()
+        self._pool: SlotPool | None = None
+        self._sources: SourceCoordinators | None = None
+        self._client = ClientChannels()
+        self._root_cause = RootCause(self.exception_history)
+        self._shutting_down = False
+        self._killed = False
+        self._wind_down_reason = ""
+        self._out: list[Instruction] = []
+        self._now = 0
+
+    def handle(self, event: Event, now: int) -> list[Instruction]:
+        """Takes an event at a time (epoch milliseconds) and tells what to do about it, in order."""
+        self._now = now
+        if not isinstance(event, ClientConsumed) and not (
+            isinstance(event, MessageReceived) and isinstance(event.message, _FREQUENT)
+        ):
+            self.story.add(now, f"[{self.status.name}] {_brief(event)}")
+        if isinstance(event, MessageReceived):
+            self._on_message(event.slot_index, event.message)
+        elif not self.status.is_terminal_state():
+            self._on_event(event)
+        instructions, self._out = self._out, []
+        return instructions
+
+    @property
+    def failure(self) -> TaskFailure | None:
+        """Why the job failed or was restarted last."""
+        return self._root_cause.failure
+
+    def timers(self) -> dict[str, int]:
+        """The timers that are set, by name, and when they are due."""
+        return self._timers.due()
+
+    # Events
+
+    def _on_event(self, event: Event) -> None:
+        if isinstance(event, TimerFired):
+            self._on_timer(event.name)
+        elif isinstance(event, ClientConsumed):
+            self._on_client_consumed(event)
+        elif isinstance(event, SlotLost):
+            self._on_slot_lost(event)
+        elif isinstance(event, AttemptEnded):
+            self._on_attempt_ended(event)
+        elif isinstance(event, CancelJob):
+            self._on_cancel(event.reason)
+        elif isinstance(event, StartJob) and self.status is JobStatus.INITIALIZING:
+            self._start_attempt()
+
+    def _on_cancel(self, reason: str) -> None:
+        if self.status is JobStatus.CANCELLING:
+            self._kill("cancelled again")
+            return
+        winding_down = self.status in _WINDING_DOWN
+        self._transition(JobStatus.CANCELLING)
+        self._cancel_timers(Timer.RESTART)
+        if winding_down:
+            self._wind_down_further()
+        else:
+            self._wind_down(reason)
+
+    def _on_message(self, slot_index: int, message: SlotMessage) -> None:
+        if isinstance(message, RegisterSlot):
+            self._on_register(message)
+            return
+        pool = self._pool
+        if self.status.is_terminal_state() or pool is None or message.attempt != self.attempt:
+            return
+        if slot_index not in pool or pool[slot_index].state is not SlotState.REGISTERED:
+            return
+        slot = pool[slot_index]
+        slot.last_seen = self._now
+        if isinstance(message, ClientPayload):
+            self._on_client_payload(slot, message)
+        elif isinstance(message, MetricReport):
+            self.metrics.report(message)
+        elif isinstance(message, TaskStateChanged):
+            self._on_task_state(message)
+        elif isinstance(message, SlotStopped):
+            self._on_slot_stopped(slot, message)
+        elif isinstance(message, SlotFailed):
+            self._on_slot_failed(slot, message.failure)
+        elif isinstance(message, (ReaderStarted, RequestSplit)):
+            self._on_reader(message)
+
+    # Step 1: slots
+
+    def _start_attempt(self) -> None:
+        self.attempt += 1
+        self._transition(JobStatus.CREATED)
+        if self.attempt > 0:
+            self.execution_graph.reset(self._now)
+        self.accumulators = {}
+        self._client = ClientChannels()
+        self._pool = None
+        self._shutting_down = self._killed = False
+        # Before slots are asked for: a source that cannot be read fails at once and costs nothing.
+        self._sources = SourceCoordinators(self.execution_graph.job_graph)
+        try:
+            self._sources.start()
+        except UserCodeError as error:
+            self._fail(FailureKind.CAUSE, error.failure)
+            return
+        self._pool = SlotPool(self.attempt, self.execution_graph.slots.total)
+        executions.transition_all(self.execution_graph, ExecutionState.SCHEDULED, self._now)
+        self._out.append(StartAttempt(self.attempt, self._pool.needed))
+        self._set_timer(Timer.SLOT_REQUEST, self.settings.slot_request_timeout)
+
+    def _on_register(self, message: RegisterSlot) -> None:
+        pool = self._pool
+        if (
+            self.status.is_terminal_state()
+            or pool is None
+            or pool.ended
+            or message.attempt != self.attempt
+            or message.slot_index not in pool
+            or pool[message.slot_index].state in (SlotState.STOPPED, SlotState.FAILED, SlotState.LOST)
+        ):
+            reason = f"attempt {message.attempt} has no use for slot {message.slot_index} any more"
+            self._out.append(SendToSlot(message.attempt, message.slot_index, CancelSlot(reason)))
+            return
+        slot = pool[message.slot_index]
+        if slot.state is SlotState.REGISTERED:
+            text = f"Two processes registered as {slot.describe()}: the other one has pid {message.pid}."
+            self._fail(FailureKind.CAUSE, TaskFailure(text, error_type="SlotRegistrationError"))
+            return
+        pool.register(message, self._now)
+        if self.status in _WINDING_DOWN:
+            self._send(slot.index, CancelSlot(self._wind_down_reason))
+        elif pool.all_registered and not self._root_cause.is_pending:
+            self._deploy(pool)
+
+    def _on_slot_request_timeout(self) -> None:
+        pool = self._expect_pool()
+        error = NotEnoughSlotsError(
+            pool.needed,
+            pool.registered_count,
+            self.settings.slot_request_timeout / 1000,
+            hint="lower the parallelism, give the cluster more cores, or raise slot.request.timeout",
+        )
+        self._fail(
+            FailureKind.CAUSE, TaskFailure(error.message, error_type="NotEnoughSlotsError", hint=error.hint)
+        )
+
+    # Steps 2 and 3: tasks
+
+    def _deploy(self, pool: SlotPool) -> None:
+        self._cancel_timers(Timer.SLOT_REQUEST)
+        self._transition(JobStatus.RUNNING)
+        executions.transition_all(self.execution_graph, ExecutionState.DEPLOYING, self._now)
+        peers = pool.peers()
+        for slot in pool:
+            self._send(slot.index, Deploy(self.attempt, peers, pool.needed))
+            slot.last_seen = self._now
+        self._set_timer(Timer.HEARTBEAT, self.settings.heartbeat_timeout)
+
+    def _on_task_state(self, message: TaskStateChanged) -> None:
+        try:
+            executions.report(self.execution_graph, message, self._now)
+        except FiresteelError as error:
+            failure = TaskFailure(error.message, type(error).__name__, traceback=str(self.story))
+            self._fail(FailureKind.CAUSE, failure)
+            return
+        if message.state == ExecutionState.FAILED.name:
+            vertex = self.execution_graph.vertex(message.vertex_id, message.subtask)
+            failure = message.failure or TaskFailure(
+                f"{vertex.task_name} failed without saying why.",
+                task=vertex.task_name,
+                subtask=message.subtask,
+            )
+            self._fail(kind_of_task_failure(failure), failure)
+        elif (
+            self.execution_graph.all_finished and not self._shutting_down and not self._root_cause.is_pending
+        ):
+            self._shut_down()
+
+    def _on_reader(self, message: ReaderStarted | RequestSplit) -> None:
+        if self.status is not JobStatus.RUNNING or self._sources is None:
+            return
+        try:
+            if isinstance(message, ReaderStarted):
+                replies = self._sources.reader_started(message)
+            else:
+                replies = self._sources.request_split(message)
+            self._send_to_readers(message.vertex_id, replies)
+        except UserCodeError as error:
+            self._fail(FailureKind.CAUSE, error.failure)
+        except FiresteelError as error:
+            self._fail(FailureKind.CAUSE, TaskFailure(error.message, type(error).__name__))
+
+    def _send_to_readers(self, vertex_id: str, messages: Iterable[ReaderMessage]) -> None:
+        for subtask, message in messages:
+            self._send(self.execution_graph.slots.slot_of(vertex_id, subtask), message)
+
+    def _on_client_payload(self, slot: Slot, message: ClientPayload) -> None:
+        if self._client.is_duplicate(message):
+            self._send(slot.index, ClientAck(message.channel, message.subtask, message.sequence))
+        for ready in self._client.receive(slot.index, message):
+            self._out.append(
+                DeliverToClient(ready.channel, ready.payload, ready.attempt, ready.subtask, ready.sequence)
+            )
+
+    def _on_client_consumed(self, event: ClientConsumed) -> None:
+        if event.attempt != self.attempt:
+            return
+        slot_index = self._client.consumed(event.channel, event.subtask, event.sequence)
+        if slot_index is not None:
+            self._send(slot_index, ClientAck(event.channel, event.subtask, event.sequence))
+
+    def _on_heartbeat_timeout(self) -> None:
+        pool = self._expect_pool()
+        live = pool.live()
+        timeout = self.settings.heartbeat_timeout
+        silent = [slot for slot in live if self._now - slot.last_seen >= timeout]
+        if silent:
+            names = ", ".join(slot.describe() for slot in silent)
+            text = f"Nothing was heard from {names} for {timeout / 1000:g} s."
+            hint = "if the machine is only slow, raise heartbeat.timeout"
+            self._fail(FailureKind.CAUSE, TaskFailure(text, error_type="HeartbeatTimeout", hint=hint))
+        elif live:
+            self._set_timer(Timer.HEARTBEAT, min(slot.last_seen for slot in live) + timeout - self._now)
+
+    # Step 4: the end of a good job
+
+    def _shut_down(self) -> None:
+        self._shutting_down = True
+        for slot in self._expect_pool().live():
+            self._send(slot.index, Shutdown())
+        if self.settings.cancellation_timeout:
+            self._set_timer(Timer.SHUTDOWN, self.settings.cancellation_timeout)
+
+    def _on_slot_stopped(self, slot: Slot, message: SlotStopped) -> None:
+        slot.state = SlotState.STOPPED
+        executions.end_slot(self.execution_graph, slot.index, self._now, None)
+        merge_accumulators(self.accumulators, message.accumulators)
+        if self.status in _WINDING_DOWN:
+            self._wind_down_further()
+        elif not self._shutting_down:
+            text = f"{slot.describe()} stopped although the job still ran."
+            self._fail(FailureKind.SLOT_LOST, TaskFailure(text, error_type="SlotLost"))
+        elif self._expect_pool().all_stopped:
+            self._close_sources()
+            self._finish(JobStatus.FINISHED)
+        else:
+            self._decide_if_all_is_told()
+
+    def _on_shutdown_timeout(self) -> None:
+        left = ", ".join(slot.describe() for slot in self._expect_pool().speaking())
+        seconds = self.settings.cancellation_timeout / 1000
+        text = f"All tasks finished, but {left} did not stop within {seconds:g} s."
+        self._fail(FailureKind.CAUSE, TaskFailure(text, error_type="ShutdownTimeout"))
+
+    # Failures
+
+    def _on_slot_failed(self, slot: Slot, failure: TaskFailure) -> None:
+        slot.state = SlotState.FAILED
+        executions.end_slot(self.execution_graph, slot.index, self._now, failure)
+        self._fail(kind_of_task_failure(failure), failure)
+        if self.status in _WINDING_DOWN:
+            self._wind_down_further()
+
+    def _on_slot_lost(self, event: SlotLost) -> None:
+        pool = self._pool
+        if pool is None or event.attempt != self.attempt or event.slot_index not in pool:
+            return
+        slot = pool[event.slot_index]
+        if slot.state is not SlotState.REGISTERED:
+            return
+        slot.state = SlotState.LOST
+        failure = TaskFailure(
+            f"Lost {slot.describe()}: {event.reason}.",
+            error_type="SlotLost",
+            hint="its process was killed or crashed (out of memory?), or its network failed",
+        )
+        executions.end_slot(self.execution_graph, slot.index, self._now, failure)
+        if self.status in _WINDING_DOWN:
+            self._wind_down_further()
+        else:
+            self._fail(FailureKind.SLOT_LOST, failure)
+
+    def _on_attempt_ended(self, event: AttemptEnded) -> None:
+        pool = self._pool
+        if pool is None or event.attempt != self.attempt:
+            return
+        pool.ended = True
+        if self.status in _WINDING_DOWN:
+            if event.failure is not None and not self._killed:
+                self._fail(FailureKind.ATTEMPT_ENDED, event.failure)
+            self._wind_down_further()
+            return
+        text = f"Attempt {self.attempt} ended although its slots had not stopped."
+        self._fail(FailureKind.ATTEMPT_ENDED, event.failure or TaskFailure(text, error_type="AttemptEnded"))
+
+    def _fail(self, kind: FailureKind, failure: TaskFailure) -> None:
+        if self.status is JobStatus.CANCELLING:
+            return
+        if self.status in _WINDING_DOWN:
+            self._root_cause.add(kind, failure)
+            return
+        self._root_cause.hold(kind, failure, self._now)
+        if kind is FailureKind.CAUSE:
+            self._decide()
+        elif not self._decide_if_all_is_told() and not self._timers.is_set(Timer.FAILURE_GRACE):
+            self._set_timer(Timer.FAILURE_GRACE, self.settings.failure_grace)
+
+    def _decide_if_all_is_told(self) -> bool:
+        """Spares the grace period when nobody is left who could still name a cause."""
+        pool = self._expect_pool()
+        if self._root_cause.is_pending and pool.ended and not pool.speaking():
+            self._decide()
+            return True
+        return False
+
+    def _decide(self) -> None:
+        cause = self._root_cause.conclude(self.attempt)
+        delay = self._restart_strategy.restart_after(self._now)
+        if delay is None:
+            self._transition(JobStatus.FAILING)
+        else:
+            self._transition(JobStatus.RESTARTING)
+            self._set_timer(Timer.RESTART, delay)
+        self._wind_down(f"the job failed: {cause.message}")
+
+    # Steps 5 to 7: winding down
+
+    def _wind_down(self, reason: str) -> None:
+        self._wind_down_reason = reason
+        self._cancel_timers(Timer.SLOT_REQUEST, Timer.HEARTBEAT, Timer.FAILURE_GRACE, Timer.SHUTDOWN)
+        self._close_sources()
+        executions.cancel_all(self.execution_graph, self._now)
+        if self._pool is not None:
+            for slot in self._pool.live():
+                self._send(slot.index, CancelSlot(reason))
+            if not self._pool.ended and self.settings.cancellation_timeout:
+                self._set_timer(Timer.CANCELLATION, self.settings.cancellation_timeout)
+        self._wind_down_further()
+
+    def _wind_down_further(self) -> None:
+        pool = self._pool
+        if pool is not None and not pool.departed:
+            if not pool.live():
+                self._kill("slots that are left cannot be told to stop")
+            return
+        executions.end_all(self.execution_graph, self._now)
+        if self.status is JobStatus.FAILING:
+            self._finish(JobStatus.FAILED)
+        elif self.status is JobStatus.CANCELLING:
+            self._finish(JobStatus.CANCELED)
+        elif pool is None or pool.ended:
+            # Only now are the resources free that the next attempt needs.
+            self._cancel_timers(Timer.CANCELLATION, Timer.KILL)
+            if not self._timers.is_set(Timer.RESTART):
+                self._start_attempt()
+
+    def _kill(self, reason: str) -> None:
+        if self._pool is None or self._pool.ended or self._killed:
+            return
+        self._killed = True
+        self._cancel_timers(Timer.CANCELLATION)
+        self._out.append(KillAttempt(self.attempt, reason))
+        self._set_timer(Timer.KILL, self.settings.kill_timeout)
+
+    def _on_timer(self, name: str) -> None:
+        timer = self._timers.fired(name, self._now)
+        if isinstance(timer, SetTimer):
+            self._out.append(timer)
+        elif timer is Timer.SLOT_REQUEST:
+            self._on_slot_request_timeout()
+        elif timer is Timer.HEARTBEAT:
+            self._on_heartbeat_timeout()
+        elif timer is Timer.FAILURE_GRACE:
+            self._decide()
+        elif timer is Timer.SHUTDOWN:
+            self._on_shutdown_timeout()
+        elif timer is Timer.CANCELLATION:
+            seconds = self.settings.cancellation_timeout / 1000
+            self._kill(f"slots were not gone {seconds:g} s after they were told to stop")
+        elif timer is Timer.KILL:
+            self._expect_pool().ended = True
+            self._wind_down_further()
+        elif timer is Timer.RESTART:
+            self._wind_down_further()
+
+    def _finish(self, status: JobStatus) -> None:
+        self._out += self._timers.cancel(*Timer)
+        self._transition(status)
+        failure = self.failure if status is JobStatus.FAILED else None
+        self._out.append(JobDone(status, failure, dict(self.accumulators)))
+
+    # What all steps use
+
+    def _transition(self, new: JobStatus) -> None:
+        old = self.status
+        if not may_follow(old, new):
+            raise InvalidStatusTransitionError(f"job from {old.name} to {new.name}", self.story)
+        self.status = new
+        self.status_timestamps[new] = self._now
+        self.story.add(self._now, f"{old.name} -> {new.name}")
+        self._out.append(NotifyStatus(old, new, self._now))
+
+    def _send(self, slot_index: int, message: JobMasterMessage) -> None:
+        pool = self._expect_pool()
+        if not pool.ended and pool[slot_index].state is SlotState.REGISTERED:
+            self._out.append(SendToSlot(self.attempt, slot_index, message))
+
+    def _close_sources(self) -> None:
+        if self._sources is not None:
+            for failure in self._sources.close():
+                self.story.add(self._now, f"closing {failure.operator} failed: {failure.message}")
+            self._sources = None
+
+    def _set_timer(self, timer: Timer, delay: int) -> None:
+        self._out.append(self._timers.set(timer, self._now + delay))
+
+    def _cancel_timers(self, *timers: Timer) -> None:
+        self._out += self._timers.cancel(*timers)
+
+    def _expect_pool(self) -> SlotPool:
+        if self._pool is None:
+            raise InvalidStatusTransitionError(f"job in {self.status.name} needs its slots", self.story)
+        return self._pool
+
+
+def _brief(event: Event) -> str:
+    text = repr(event.message if isinstance(event, MessageReceived) else event)
+    return text if len(text) <= 300 else f"{text[:300]}…"

@@ -1,0 +1,105 @@
+"""The slots of one attempt: who has registered, who is still there, who was heard from and when."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from enum import Enum
+
+from firesteel.runtime.messages import Address, RegisterSlot
+
+__all__ = ["Slot", "SlotPool", "SlotState"]
+
+
+class SlotState(Enum):
+    """Where a slot is in its life. STOPPED and FAILED slots said so themselves; a LOST one fell silent."""
+
+    REQUESTED = "requested"
+    REGISTERED = "registered"
+    STOPPED = "stopped"
+    FAILED = "failed"
+    LOST = "lost"
+
+
+@dataclass(slots=True)
+class Slot:
+    """One slot of an attempt."""
+
+    index: int
+    state: SlotState = SlotState.REQUESTED
+    registration: RegisterSlot | None = None
+    last_seen: int = 0
+
+    def describe(self) -> str:
+        """The slot with what is known of its process."""
+        if self.registration is None:
+            return f"slot {self.index}"
+        known = self.registration
+        executor = f", executor {known.executor_id}" if known.executor_id else ""
+        return f"slot {self.index} (host {known.host}, pid {known.pid}{executor})"
+
+
+class SlotPool:
+    """All slots that one attempt asked for."""
+
+    def __init__(self, attempt: int, needed: int):
+        self.attempt = attempt
+        self.needed = needed
+        self.ended = False
+        """The host has said that no process of the attempt is left."""
+        self._slots = [Slot(index) for index in range(needed)]
+
+    def __contains__(self, slot_index: int) -> bool:
+        return 0 <= slot_index < self.needed
+
+    def __getitem__(self, slot_index: int) -> Slot:
+        return self._slots[slot_index]
+
+    def __iter__(self) -> Iterator[Slot]:
+        return iter(self._slots)
+
+    def register(self, registration: RegisterSlot, now: int) -> None:
+        """A slot's process has started."""
+        slot = self._slots[registration.slot_index]
+        slot.state = SlotState.REGISTERED
+        slot.registration = registration
+        slot.last_seen = now
+
+    def live(self) -> list[Slot]:
+        """Slots that can be talked to."""
+        return [] if self.ended else self.speaking()
+
+    def speaking(self) -> list[Slot]:
+        """Slots that something may still be heard from, even if it was sent before their process ended."""
+        return [slot for slot in self._slots if slot.state is SlotState.REGISTERED]
+
+    @property
+    def registered_count(self) -> int:
+        """How many slots have registered so far, gone or not."""
+        return sum(slot.registration is not None for slot in self._slots)
+
+    @property
+    def all_registered(self) -> bool:
+        """Whether every slot is there now."""
+        return len(self.live()) == self.needed
+
+    @property
+    def all_stopped(self) -> bool:
+        """Whether every slot stopped as it was told to."""
+        return all(slot.state is SlotState.STOPPED for slot in self._slots)
+
+    @property
+    def departed(self) -> bool:
+        """Whether no process of the attempt is left: the host said so, or each slot did.
+
+        A lost slot does not count: its process may go on behind a broken connection until it is killed.
+        """
+        return self.ended or all(slot.state in (SlotState.STOPPED, SlotState.FAILED) for slot in self._slots)
+
+    def peers(self) -> dict[int, Address]:
+        """Where each slot listens for its peers."""
+        return {
+            slot.index: slot.registration.data_address
+            for slot in self._slots
+            if slot.registration is not None
+        }

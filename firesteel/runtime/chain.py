@@ -1,0 +1,227 @@
+"""An operator in its place in a chain: what is downstream of it, its key, state, timers and metrics."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, Protocol
+
+from firesteel.common.output_tag import OutputTag
+from firesteel.runtime.codegen import Loop, compile_loop
+from firesteel.runtime.context import StreamingRuntimeContext
+from firesteel.runtime.deployment import OperatorDescriptor, TaskDeploymentDescriptor
+from firesteel.runtime.elements import Watermark, WatermarkStatus
+from firesteel.runtime.key_groups import KeyGroupRange
+from firesteel.runtime.metrics import Counter, Gauge, MetricRegistry
+from firesteel.runtime.operators.base import StreamOperator
+from firesteel.runtime.operators.co import TwoInputOperator
+from firesteel.runtime.operators.inline import InlineOperator, method_of
+from firesteel.runtime.operators.sink import SinkOperator
+from firesteel.runtime.output import TaskOutput
+from firesteel.runtime.state.backend import KeyedStateBackend
+from firesteel.runtime.state.hashmap import HashMapKeyedStateBackend
+from firesteel.runtime.time.timers import InternalTimerService, Triggerable
+
+if TYPE_CHECKING:
+    from firesteel.runtime.codegen import LoopWriter
+
+__all__ = ["ChainedOperator", "ChainServices", "SecondInput"]
+
+_EMIT_AT_MOST = 4096
+
+
+class ChainServices(Protocol):
+    """What a task gives to its chain."""
+
+    def processing_time(self) -> int:
+        """The wall clock in milliseconds."""
+        ...
+
+    def schedule(self, timestamp: int, callback: Callable[[int], None]) -> None:
+        """Calls back in the mailbox once the wall clock reaches the timestamp."""
+        ...
+
+    def make_room(self) -> None:
+        """Lets consumers catch up where an output is full."""
+        ...
+
+
+class ChainedOperator:
+    """One operator of a running chain. Is its operator's OperatorContext."""
+
+    def __init__(
+        self,
+        descriptor: OperatorDescriptor,
+        operator: InlineOperator | StreamOperator,
+        task: TaskDeploymentDescriptor,
+        services: ChainServices,
+    ):
+        self.descriptor = descriptor
+        self.operator = operator
+        self.metrics = MetricRegistry()
+        self.key_selectors = tuple(method_of(selector, "get_key") for selector in descriptor.key_selectors)
+        self.backend: KeyedStateBackend | None = None
+        if self.key_selectors:
+            groups = KeyGroupRange.of(task.subtask, task.max_parallelism, task.parallelism)
+            self.backend = HashMapKeyedStateBackend(groups, task.max_parallelism, services.processing_time)
+        self.runtime_context = StreamingRuntimeContext(task, descriptor, self.backend, self.metrics)
+        self.type_check = _type_check(descriptor)
+        self._services = services
+        self._downstream: dict[str | None, list[ChainedOperator | TaskOutput]] = {None: []}
+        self._tags: dict[str, OutputTag] = {}
+        self._loops: dict[tuple[str | None, bool], Loop] = {}
+        self._timers: list[InternalTimerService] = []
+
+    # -- the chain around the operator -------------------------------------------------------------------------------
+
+    def add_consumer(self, tag: OutputTag | None, consumer: ChainedOperator | TaskOutput) -> None:
+        """Connects what reads this operator's results, or one of its side outputs."""
+        if tag is None:
+            self._downstream[None].append(consumer)
+        else:
+            self._tags[tag.tag_id] = tag
+            self._downstream.setdefault(tag.tag_id, []).append(consumer)
+
+    def consumers(self, tag: OutputTag | None) -> Sequence[ChainedOperator | TaskOutput]:
+        """What reads the results, or a side output."""
+        return self._downstream.get(None if tag is None else tag.tag_id, ())
+
+    def tags(self) -> Sequence[OutputTag]:
+        """The side outputs that are read."""
+        return list(self._tags.values())
+
+    def open(self) -> None:
+        """Opens the operator; what is downstream is open already."""
+        self.operator.open(self)
+
+    def write(self, writer: LoopWriter, value: str) -> None:
+        """Writes this operator's lines into a loop."""
+        with writer.operator(self):
+            if isinstance(self.operator, InlineOperator):
+                self.operator.write(writer, value)
+            elif isinstance(self.operator, SinkOperator) and self.operator.discards:
+                pass
+            else:
+                writer.collect(value, self.operator.process_batch, "")
+
+    def batch_function(self) -> Loop | None:
+        """What to call with a whole batch, for operators that work on batches."""
+        if isinstance(self.operator, StreamOperator):
+            return self.operator.process_batch
+        return None
+
+    # -- OperatorContext ---------------------------------------------------------------------------------------------
+
+    def emit(self, values: Sequence[Any], timestamps: Sequence[int] | None) -> None:
+        """Hands records to the operators downstream."""
+        self._emit(None, values, timestamps)
+
+    def emit_side(self, tag: OutputTag, values: Sequence[Any], timestamps: Sequence[int] | None) -> None:
+        """Hands records to a side output; dropped where nobody reads it."""
+        if tag.tag_id in self._downstream:
+            self._emit(tag.tag_id, values, timestamps)
+
+    def _emit(self, tag_id: str | None, values: Sequence[Any], timestamps: Sequence[int] | None) -> None:
+        loop = self._loops.get((tag_id, timestamps is not None))
+        if loop is None:
+            consumers = self._downstream[tag_id]
+            name = self.descriptor.name
+            # the first batch also checks declared types; the loop kept for later does not
+            compile_loop(name, consumers, timestamps is not None, checked=True)(values, timestamps)
+            self._loops[tag_id, timestamps is not None] = compile_loop(name, consumers, timestamps is not None)
+            self._services.make_room()
+        elif len(values) <= _EMIT_AT_MOST:
+            loop(values, timestamps)
+            self._services.make_room()
+        else:
+            for start in range(0, len(values), _EMIT_AT_MOST):
+                end = start + _EMIT_AT_MOST
+                loop(values[start:end], None if timestamps is None else timestamps[start:end])
+                self._services.make_room()
+
+    def emit_watermark(self, timestamp: int) -> None:
+        """Sends a watermark downstream, into side outputs as well."""
+        for consumers in self._downstream.values():
+            for consumer in consumers:
+                if isinstance(consumer, ChainedOperator):
+                    consumer.process_watermark(timestamp)
+                else:
+                    consumer.broadcast_event(Watermark(timestamp))
+
+    def process_watermark(self, timestamp: int) -> None:
+        """Event time has advanced: timers fire, then the operator passes it on."""
+        if isinstance(self.operator, StreamOperator):
+            for timers in self._timers:
+                timers.advance_watermark(timestamp)
+        self.operator.process_watermark(timestamp)
+
+    def emit_idle(self, idle: bool) -> None:
+        """Tells downstream whether this operator's watermark counts."""
+        for consumers in self._downstream.values():
+            for consumer in consumers:
+                if isinstance(consumer, ChainedOperator):
+                    consumer.process_idle(idle)
+                else:
+                    consumer.broadcast_event(WatermarkStatus(idle))
+
+    def process_idle(self, idle: bool) -> None:
+        """The input became idle or active."""
+        if isinstance(self.operator, StreamOperator):
+            self.operator.process_idle(idle)
+        else:
+            self.emit_idle(idle)
+
+    def timer_service(self, name: str, triggerable: Triggerable) -> InternalTimerService:  # noqa: ARG002
+        """The operator's timers."""
+        assert self.backend is not None
+        timers = InternalTimerService(
+            self.backend, triggerable, self._services.processing_time, self._services.schedule
+        )
+        self._timers.append(timers)
+        return timers
+
+    def processing_time(self) -> int:
+        """The wall clock in milliseconds."""
+        return self._services.processing_time()
+
+    def schedule(self, timestamp: int, callback: Callable[[int], None]) -> None:
+        """Calls back in the mailbox once the wall clock reaches the timestamp."""
+        self._services.schedule(timestamp, callback)
+
+    def counter(self, name: str) -> Counter:
+        """The operator's counter of that name."""
+        return self.metrics.counter(name)
+
+    def gauge(self, name: str, read: Callable[[], Any]) -> Gauge:
+        """Registers a gauge."""
+        return self.metrics.gauge(name, read)
+
+
+class SecondInput:
+    """A two-input operator as the target of its second input's loop."""
+
+    def __init__(self, chained: ChainedOperator):
+        self._chained = chained
+
+    def write(self, writer: LoopWriter, value: str) -> None:
+        """Writes the operator's lines for its second input."""
+        operator = self._chained.operator
+        assert isinstance(operator, TwoInputOperator)
+        with writer.operator(self._chained):
+            operator.write_input(writer, value, 1)
+
+    def batch_function(self) -> Loop | None:
+        """Never a whole batch: two-input operators are inlined."""
+        return None
+
+
+def _type_check(descriptor: OperatorDescriptor) -> Callable[[Any], None] | None:
+    validate = getattr(descriptor.output_type, "validate", None)
+    if validate is None:
+        return None
+
+    def check(value: Any) -> None:
+        problem = validate(value)
+        if problem:
+            raise TypeError(f"the result does not fit output_type {descriptor.output_type}: {problem}")
+
+    return check

@@ -1,0 +1,231 @@
+"""Turns an operator chain into one Python loop over a batch, the way whole-stage code generation does.
+
+For ``map(f) → filter(g) → key_by(k)`` the generated function is, in essence::
+
+    def process(values, timestamps):
+        for v0 in values:
+            v1 = f(v0)
+            if g(v1):
+                route[k(v1)](v1)
+
+There is no call per operator and no object per record beyond what the user's functions make. Each line knows the
+operator it belongs to and the variable that holds its element, so that an error can name both (``LoopSource``).
+Two variants are generated on demand, for batches with and without timestamps.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from firesteel.common.output_tag import OutputTag
+from firesteel.runtime.inlining import inline_expression
+
+if TYPE_CHECKING:
+    from firesteel.runtime.chain import ChainedOperator
+    from firesteel.runtime.output import TaskOutput
+
+__all__ = ["GENERATED_PREFIX", "LOOPS", "Loop", "LoopLine", "LoopSource", "LoopWriter", "compile_loop"]
+
+GENERATED_PREFIX = "<firesteel chain "
+ROOM_CHECK_INTERVAL = 1024
+_serial = itertools.count(1)
+
+Loop = Callable[[Sequence[Any], Sequence[int] | None], None]
+
+
+@dataclass(frozen=True)
+class LoopLine:
+    """Who a generated line belongs to, and the variable that holds the element it works on."""
+
+    operator: ChainedOperator | None
+    element: str | None
+    what: str = ""
+
+
+@dataclass
+class LoopSource:
+    """A generated function's text and the meaning of its lines, found by file name when an error is explained."""
+
+    name: str
+    text: str
+    lines: dict[int, LoopLine] = field(default_factory=dict)
+
+
+LOOPS: dict[str, LoopSource] = {}
+
+
+class LoopWriter:
+    """Collects the lines of one generated function."""
+
+    def __init__(self, with_timestamps: bool, checked: bool):
+        self.with_timestamps = with_timestamps
+        self.checked = checked
+        self.timestamp = "t"
+        self._lines: list[tuple[int, str, LoopLine]] = []
+        self._prologue: list[str] = []
+        self._epilogue: list[str] = []
+        self._room_check: list[str] = []
+        self._bound: dict[str, Any] = {}
+        self._names: dict[int, str] = {}
+        self._variables = itertools.count(1)
+        self._depth = 2
+        self._operators: list[ChainedOperator] = []
+
+    # -- what operators call -------------------------------------------------------------------------------------
+
+    def new_variable(self, prefix: str) -> str:
+        """A name not used before in this function."""
+        return f"{prefix}{next(self._variables)}"
+
+    def bind(self, hint: str, value: Any) -> str:
+        """Makes an object available to the function under a name."""
+        name = self._names.get(id(value))
+        if name is None:
+            name = f"{hint}_{len(self._bound)}"
+            self._bound[name] = value
+            self._names[id(value)] = name
+        return name
+
+    def call(self, function: Callable[[Any], Any], value: str) -> str:
+        """The expression that applies a function to a variable: inlined where that is safe, else a call."""
+        return inline_expression(function, value) or f"{self.bind('f', function)}({value})"
+
+    def line(self, text: str, element: str | None = None, what: str = "") -> None:
+        """Adds a line that belongs to the operator being written."""
+        operator = self._operators[-1] if self._operators else None
+        self._lines.append((self._depth, text, LoopLine(operator, element, what)))
+
+    @contextmanager
+    def block(self, header: str, element: str | None = None) -> Iterator[None]:
+        """Adds a header; lines added inside are its body."""
+        self.line(header, element)
+        self._depth += 1
+        before = len(self._lines)
+        yield
+        if len(self._lines) == before:
+            self.line("pass")
+        self._depth -= 1
+
+    def prologue(self, text: str) -> None:
+        """Adds a line that runs once, before the loop."""
+        if text not in self._prologue:
+            self._prologue.append(text)
+
+    def write_consumers(self, value: str) -> None:
+        """Writes everything downstream of the operator being written, for a result in a variable."""
+        operator = self._operators[-1]
+        if self.checked and operator.type_check is not None:
+            self.line(f"{self.bind('check', operator.type_check)}({value})", element=value, what="result")
+        self.write_targets(operator.consumers(None), value)
+
+    def write_tagged_consumers(self, value: str) -> None:
+        """Like write_consumers, for results that may be ``(tag, value)``."""
+        operator = self._operators[-1]
+        tag_class = self.bind("OutputTag", OutputTag)
+        with self.block(
+            f"if {value}.__class__ is tuple and len({value}) == 2 and {value}[0].__class__ is {tag_class}:"
+        ):
+            for tag in operator.tags():
+                with self.block(f"if {value}[0].tag_id == {tag.tag_id!r}:"):
+                    side = self.new_variable("v")
+                    self.line(f"{side} = {value}[1]")
+                    self.write_targets(operator.consumers(tag), side)
+        with self.block("else:"):
+            self.write_consumers(value)
+
+    def write_room_check(self) -> None:
+        """After each of possibly very many results of one record: make room downstream now and then."""
+        self.prologue("n = 0")
+        self.line("n += 1")
+        with self.block(f"if n >= {ROOM_CHECK_INTERVAL}:"):
+            self.line("n = 0")
+            self._lines.append((self._depth, "#room", LoopLine(None, None)))
+
+    # -- downstream ------------------------------------------------------------------------------------------------
+
+    def write_targets(self, targets: Sequence[ChainedOperator | TaskOutput], value: str) -> None:
+        """Writes the consumers of one value, one after the other."""
+        for target in targets:
+            target.write(self, value)
+
+    @contextmanager
+    def operator(self, operator: ChainedOperator) -> Iterator[None]:
+        """Lines added inside belong to the operator."""
+        self._operators.append(operator)
+        yield
+        self._operators.pop()
+
+    def collect(self, value: str, sink: Callable[[list[Any], list[int] | None], None], what: str) -> None:
+        """Gathers values in a list and hands it over after the loop (or when it gets long)."""
+        number = len(self._epilogue)
+        out, add = f"o{number}", f"a{number}"
+        out_ts, add_ts = f"ot{number}", f"at{number}"
+        bound = self.bind("take", sink)
+        fresh = f"{out} = []; {add} = {out}.append"
+        if self.with_timestamps:
+            fresh += f"; {out_ts} = []; {add_ts} = {out_ts}.append"
+        self.prologue(fresh)
+        hand_over = f"{bound}({out}, {out_ts if self.with_timestamps else 'None'})"
+        self._epilogue.append(f"if {out}: {hand_over}")
+        self._room_check += [f"if {out}:", f"    {hand_over}", f"    {fresh}"]
+        self.line(f"{add}({value})", element=value, what=what)
+        if self.with_timestamps:
+            self.line(f"{add_ts}({self.timestamp})")
+
+    def at_room_check(self, text: str) -> None:
+        """Adds a line to every room check."""
+        if text not in self._room_check:
+            self._room_check.append(text)
+
+    # -- result ------------------------------------------------------------------------------------------------------
+
+    def compile(self, name: str) -> Loop:
+        """The finished function."""
+        file_name = f"{GENERATED_PREFIX}{name} #{next(_serial)}>"
+        header = (
+            f"    for v0, {self.timestamp} in zip(values, timestamps):"
+            if self.with_timestamps
+            else "    for v0 in values:"
+        )
+        text = [
+            f"def make({', '.join(self._bound)}):",
+            "  def process(values, timestamps):",
+            *(f"    {line}" for line in self._prologue),
+            header,
+        ]
+        lines: dict[int, LoopLine] = {}
+        for depth, line, owner in self._lines or [(2, "pass", LoopLine(None, None))]:
+            pad = "    " * (depth + 1)
+            if line == "#room":
+                text += [f"{pad}{extra}" for extra in self._room_check or ["pass"]]
+            else:
+                text.append(pad + line)
+                lines[len(text)] = owner
+        text += [f"    {line}" for line in self._epilogue]
+        text.append("  return process")
+        source = "\n".join(text) + "\n"
+        LOOPS[file_name] = LoopSource(file_name, source, lines)
+        scope: dict[str, Any] = {}
+        exec(compile(source, file_name, "exec"), scope)  # noqa: S102 - our own text
+        loop: Loop = scope["make"](**self._bound)
+        return loop
+
+
+def compile_loop(
+    name: str,
+    targets: Sequence[ChainedOperator | TaskOutput],
+    with_timestamps: bool,
+    checked: bool = False,
+) -> Loop:
+    """The function that carries a batch through the given consumers."""
+    if len(targets) == 1:
+        direct = targets[0].batch_function()
+        if direct is not None:
+            return direct
+    writer = LoopWriter(with_timestamps, checked)
+    writer.write_targets(targets, "v0")
+    return writer.compile(name)

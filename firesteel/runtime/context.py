@@ -1,0 +1,111 @@
+"""The RuntimeContext user functions are opened with."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from firesteel.common.options import GLOBAL_JOB_PARAMETERS
+from firesteel.runtime.deployment import OperatorDescriptor, TaskDeploymentDescriptor
+from firesteel.runtime.metrics import Counter, MetricRegistry
+from firesteel.runtime.state.backend import KeyedStateBackend
+
+__all__ = ["MetricGroup", "StreamingRuntimeContext"]
+
+
+class MetricGroup:
+    """User metrics, named by the path of groups they are in."""
+
+    def __init__(self, registry: MetricRegistry, prefix: str = ""):
+        self._registry = registry
+        self._prefix = prefix
+
+    def add_group(self, name: str, extra: str | None = None) -> MetricGroup:
+        """A group inside this one."""
+        path = f"{name}.{extra}" if extra is not None else name
+        return MetricGroup(self._registry, f"{self._prefix}{path}.")
+
+    def counter(self, name: str) -> Counter:
+        """A counter; its sum over all subtasks is also an accumulator of the job's result."""
+        return self._registry.counter(self._prefix + name)
+
+    def gauge(self, name: str, obj: Callable[[], Any]) -> None:
+        """A value asked for with each report."""
+        self._registry.gauge(self._prefix + name, obj)
+
+
+class StreamingRuntimeContext:
+    """Who a function is (task, subtask, attempt) and what it may use (state, metrics)."""
+
+    def __init__(
+        self,
+        task: TaskDeploymentDescriptor,
+        operator: OperatorDescriptor,
+        backend: KeyedStateBackend | None,
+        metrics: MetricRegistry,
+    ):
+        self._task = task
+        self._operator = operator
+        self._backend = backend
+        self._metrics = metrics
+
+    def get_task_name(self) -> str:
+        """The name of the task this operator is chained into."""
+        return self._task.name
+
+    def get_number_of_parallel_subtasks(self) -> int:
+        """How many subtasks run this function."""
+        return self._task.parallelism
+
+    def get_max_number_of_parallel_subtasks(self) -> int:
+        """The number of key groups."""
+        return self._task.max_parallelism
+
+    def get_index_of_this_subtask(self) -> int:
+        """Which subtask this is, from 0."""
+        return self._task.subtask
+
+    def get_attempt_number(self) -> int:
+        """How often the task was started before."""
+        return self._task.attempt
+
+    def get_task_name_with_subtasks(self) -> str:
+        """Like ``Map -> Filter (1/2)#0``."""
+        return self._task.name_with_subtask
+
+    def get_job_parameter(self, key: str, default_value: Any = None) -> Any:
+        """A global job parameter (``pipeline.global-job-parameters``)."""
+        parameters = self._task.configuration.get(GLOBAL_JOB_PARAMETERS) or {}
+        return parameters.get(key, default_value)
+
+    def get_metrics_group(self) -> MetricGroup:
+        """Where user metrics are registered."""
+        return MetricGroup(self._metrics, "user.")
+
+    def get_state(self, state_descriptor: Any) -> Any:
+        """A value per key."""
+        return self._keyed(state_descriptor)
+
+    def get_list_state(self, state_descriptor: Any) -> Any:
+        """A list per key."""
+        return self._keyed(state_descriptor)
+
+    def get_map_state(self, state_descriptor: Any) -> Any:
+        """A map per key."""
+        return self._keyed(state_descriptor)
+
+    def get_reducing_state(self, state_descriptor: Any) -> Any:
+        """A reduced value per key."""
+        return self._keyed(state_descriptor)
+
+    def get_aggregating_state(self, state_descriptor: Any) -> Any:
+        """An accumulator per key."""
+        return self._keyed(state_descriptor)
+
+    def _keyed(self, descriptor: Any) -> Any:
+        if self._backend is None:
+            raise RuntimeError(
+                f"Operator '{self._operator.name}' asks for keyed state '{descriptor.get_name()}' on a stream that is "
+                "not keyed. Call key_by() before it."
+            )
+        return self._backend.get_state(descriptor)

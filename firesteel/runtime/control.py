@@ -1,0 +1,112 @@
+"""The control connection between a slot and its JobMaster: authenticated, then pickled messages with a length."""
+
+from __future__ import annotations
+
+import pickle
+import socket
+import struct
+import threading
+from collections.abc import Callable
+from typing import Any
+
+from firesteel.runtime.messages import Address
+from firesteel.runtime.network.auth import Handshake
+
+__all__ = ["ControlConnection", "accept_control", "dial_control"]
+
+_LENGTH = struct.Struct("!Q")
+HANDSHAKE_TIMEOUT_S = 10.0
+SEND_TIMEOUT_S = 60.0
+
+
+class ControlConnection:
+    """Sends from any thread; receives in a thread of its own that never touches operator state."""
+
+    def __init__(self, sock: socket.socket, peer_id: int):
+        self.peer_id = peer_id
+        self._sock = sock
+        self._sock.settimeout(None)
+        sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        # a peer that stops reading must not block the sender for ever; receiving has no deadline of its own,
+        # heartbeats tell whether the other side is there
+        sock.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, struct.pack("ll", int(SEND_TIMEOUT_S), 0))
+        self._lock = threading.Lock()
+        self._thread: threading.Thread | None = None
+        self._closed = False
+
+    def send(self, message: Any) -> None:
+        """Sends a message; raises ConnectionError if the other side is gone."""
+        payload = pickle.dumps(message, 5)
+        try:
+            with self._lock:
+                self._sock.sendall(_LENGTH.pack(len(payload)) + payload)
+        except OSError as error:
+            raise ConnectionError(f"the control connection is lost: {error}") from error
+
+    def start(self, on_message: Callable[[Any], None], on_lost: Callable[[str], None], name: str) -> None:
+        """Starts receiving; ``on_lost`` comes exactly once, after everything received, unless closed from here."""
+        self._thread = threading.Thread(target=self._receive, args=(on_message, on_lost), name=name, daemon=True)
+        self._thread.start()
+
+    def _receive(self, on_message: Callable[[Any], None], on_lost: Callable[[str], None]) -> None:
+        reason = "connection closed"
+        try:
+            with self._sock.makefile("rb") as stream:
+                while True:
+                    header = stream.read(_LENGTH.size)
+                    if len(header) < _LENGTH.size:
+                        break
+                    (length,) = _LENGTH.unpack(header)
+                    payload = stream.read(length)
+                    if len(payload) < length:
+                        break
+                    on_message(pickle.loads(payload))
+        except OSError as error:
+            reason = str(error)
+        if not self._closed:
+            on_lost(reason)
+
+    def close(self) -> None:
+        """Closes the connection and waits for the receiving thread to end."""
+        self._closed = True
+        try:
+            self._sock.shutdown(socket.SHUT_RDWR)
+        except OSError:
+            pass  # the other side closed first
+        self._sock.close()
+        if self._thread is not None and self._thread is not threading.current_thread():
+            self._thread.join(5.0)
+
+
+def dial_control(address: Address, secret: bytes, my_id: int) -> ControlConnection:
+    """Connects a slot to its JobMaster."""
+    sock = socket.create_connection(address, timeout=HANDSHAKE_TIMEOUT_S)
+    return _authenticate(sock, Handshake(secret, my_id, dialing=True))
+
+
+def accept_control(sock: socket.socket, secret: bytes) -> ControlConnection:
+    """Takes a slot's connection."""
+    sock.settimeout(HANDSHAKE_TIMEOUT_S)
+    return _authenticate(sock, Handshake(secret, 0, dialing=False))
+
+
+def _authenticate(sock: socket.socket, handshake: Handshake) -> ControlConnection:
+    try:
+        while not handshake.done:
+            sock.sendall(handshake.take_outgoing())
+            data = sock.recv(handshake.needed)
+            if not data:
+                raise ConnectionError("the other side closed the connection during authentication")
+            handshake.feed(data)
+        sock.sendall(handshake.take_outgoing())
+    except BaseException:
+        rejection = handshake.take_outgoing()
+        try:
+            if rejection:
+                sock.sendall(rejection)
+        except OSError:
+            pass  # nobody left to tell
+        sock.close()
+        raise
+    assert handshake.peer_id is not None
+    return ControlConnection(sock, handshake.peer_id)

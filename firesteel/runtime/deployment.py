@@ -1,0 +1,89 @@
+"""What a slot is told to run: one TaskDeploymentDescriptor per subtask, self-contained and picklable."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from firesteel.common.configuration import Configuration
+from firesteel.common.output_tag import OutputTag
+from firesteel.runtime.operators.specs import OperatorSpec
+from firesteel.runtime.partitioner import Partitioner
+
+__all__ = [
+    "ChannelDescriptor",
+    "InputDescriptor",
+    "OperatorDescriptor",
+    "OutputDescriptor",
+    "TaskDeploymentDescriptor",
+]
+
+
+@dataclass(frozen=True)
+class OperatorDescriptor:
+    """One operator of a chain. ``parent`` is the chained operator that feeds it, None for the head."""
+
+    node_id: int
+    operator_id: str
+    name: str
+    spec: OperatorSpec
+    uid: str | None = None
+    key_selectors: tuple[Any, ...] = ()
+    output_type: Any = None
+    defined_at: str | None = None
+    parent: int | None = None
+    parent_tag: OutputTag | None = None
+
+
+@dataclass(frozen=True)
+class ChannelDescriptor:
+    """One producer subtask to one consumer subtask, and the slots they run in; the id is unique in the job."""
+
+    id: int
+    producer: int
+    consumer: int
+    producer_slot: int
+    consumer_slot: int
+
+
+@dataclass(frozen=True)
+class InputDescriptor:
+    """The channels of one job edge that end in this subtask."""
+
+    input_index: int
+    channels: tuple[ChannelDescriptor, ...]
+
+
+@dataclass(frozen=True)
+class OutputDescriptor:
+    """The channels of one job edge that start in this subtask."""
+
+    node_id: int
+    tag: OutputTag | None
+    partitioner: Partitioner
+    consumer_max_parallelism: int
+    consumer_name: str
+    channels: tuple[ChannelDescriptor, ...]
+    buffer_timeout: int = 100
+
+
+@dataclass(frozen=True)
+class TaskDeploymentDescriptor:
+    """One subtask of one vertex."""
+
+    vertex_id: str
+    name: str
+    subtask: int
+    parallelism: int
+    max_parallelism: int
+    attempt: int
+    slot: int
+    operators: tuple[OperatorDescriptor, ...]
+    inputs: tuple[InputDescriptor, ...] = ()
+    outputs: tuple[OutputDescriptor, ...] = ()
+    configuration: Configuration = field(default_factory=Configuration)
+
+    @property
+    def name_with_subtask(self) -> str:
+        """As Flink prints it: ``Map -> Filter (1/2)#0``."""
+        return f"{self.name} ({self.subtask + 1}/{self.parallelism})#{self.attempt}"

@@ -1,0 +1,234 @@
+"""Keys, key groups and the subtasks that own them: stable across processes, machines and Python versions.
+
+Equal keys must land in the same key group, and Python says ``1 == 1.0 == True``. So a key is first encoded
+canonically (equal keys give equal bytes, in any process), then hashed with murmur3. ``hash()`` is never used.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import datetime
+import decimal
+import enum
+import fractions
+import math
+import struct
+import uuid
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import mmh3
+
+from firesteel.common.errors import InvalidKeyError
+from firesteel.common.types import Row
+
+__all__ = ["MAX_KEY_BYTES", "KeyGroupRange", "RoutingTable", "encode_key", "key_group_of", "subtask_of"]
+
+MAX_KEY_BYTES = 1 << 20
+"""A key is held in memory by every map that mentions it: one megabyte is already a mistake."""
+
+
+def key_group_of(key: Any, max_parallelism: int) -> int:
+    """The key group of a key.
+
+    >>> key_group_of("a", 128) == key_group_of("a", 128)
+    True
+    >>> key_group_of(1, 128) == key_group_of(1.0, 128) == key_group_of(True, 128)
+    True
+    """
+    return mmh3.hash(encode_key(key), 42, signed=False) % max_parallelism
+
+
+def subtask_of(key_group: int, max_parallelism: int, parallelism: int) -> int:
+    """The subtask that owns a key group."""
+    return key_group * parallelism // max_parallelism
+
+
+@dataclass(frozen=True, slots=True)
+class KeyGroupRange:
+    """The consecutive key groups one subtask owns, both ends included."""
+
+    start: int
+    end: int
+
+    @staticmethod
+    def of(subtask: int, max_parallelism: int, parallelism: int) -> KeyGroupRange:
+        """The range of a subtask.
+
+        >>> [KeyGroupRange.of(i, 128, 3) for i in range(3)]
+        [KeyGroupRange(start=0, end=42), KeyGroupRange(start=43, end=85), KeyGroupRange(start=86, end=127)]
+        """
+        start = (subtask * max_parallelism + parallelism - 1) // parallelism
+        end = ((subtask + 1) * max_parallelism - 1) // parallelism
+        return KeyGroupRange(start, end)
+
+    def __contains__(self, key_group: int) -> bool:
+        return self.start <= key_group <= self.end
+
+    def __iter__(self) -> Iterator[int]:
+        return iter(range(self.start, self.end + 1))
+
+    def __len__(self) -> int:
+        return self.end - self.start + 1
+
+
+def encode_key(key: Any) -> bytes:
+    """The canonical bytes of a key: equal keys have equal bytes."""
+    if type(key) is str:
+        encoded = b"s" + key.encode("utf-8", "surrogatepass")
+    elif type(key) is int:
+        encoded = _encode_int(key)
+    elif key is None:
+        raise InvalidKeyError(
+            "The key is None.", hint="A key selector must return a value for every record: filter such records first."
+        )
+    else:
+        encoded = _encode(key)
+    if len(encoded) > MAX_KEY_BYTES:
+        raise InvalidKeyError(
+            f"The key is {len(encoded):,} bytes long; at most {MAX_KEY_BYTES:,} are allowed.",
+            hint="Key by a short identifier, or by a digest of the long value.",
+        )
+    return encoded
+
+
+def _encode_int(value: int) -> bytes:
+    if -(1 << 63) <= value < 1 << 63:
+        return b"i" + value.to_bytes(8, "little", signed=True)
+    return b"I" + str(value).encode()
+
+
+def _encode(key: Any) -> bytes:
+    encoder = _ENCODERS.get(type(key))
+    if encoder is not None:
+        return encoder(key)
+    for base, base_encoder in _BASE_ENCODERS:
+        if isinstance(key, base):
+            return base_encoder(key)
+    if dataclasses.is_dataclass(key) and not isinstance(key, type) and type(key).__hash__ is not None:
+        fields = [getattr(key, field.name) for field in dataclasses.fields(key) if field.compare]
+        return _named(key, _encode_items(fields))
+    item = getattr(key, "item", None)
+    if callable(item) and getattr(key, "shape", None) == ():  # a numpy scalar equals its Python value
+        return _encode(item())
+    _reject(key)
+
+
+def _reject(key: Any) -> Any:
+    kind = type(key).__name__
+    try:
+        hash(key)
+    except TypeError:
+        raise InvalidKeyError(
+            f"A key of type '{kind}' is unhashable.",
+            hint="Use an immutable key: a tuple instead of a list, a frozenset instead of a set.",
+        ) from None
+    raise InvalidKeyError(
+        f"A key of type '{kind}' has no stable form that is the same in every process.",
+        hint="Use str, bytes, int, float, date and time types, UUID, Enum, tuple, Row or a frozen dataclass as key.",
+    )
+
+
+def _encode_float(value: float) -> bytes:
+    if math.isnan(value):
+        raise InvalidKeyError(
+            "The key is NaN, which does not equal itself: its state could never be found again.",
+            hint="Replace NaN in the key selector, or filter such records first.",
+        )
+    if value.is_integer():
+        return _encode_int(int(value))
+    return b"f" + struct.pack("<d", value)
+
+
+def _encode_rational(value: Any) -> bytes:
+    if isinstance(value, decimal.Decimal) and not value.is_finite():
+        return _encode_float(float(value))
+    numerator, denominator = value.as_integer_ratio()
+    if denominator == 1:
+        return _encode_int(numerator)
+    try:
+        as_float = float(value)
+    except OverflowError:
+        as_float = math.inf
+    if as_float == value:
+        return _encode_float(as_float)
+    return b"q" + f"{numerator}/{denominator}".encode()
+
+
+def _encode_items(items: Any) -> bytes:
+    parts = [b"n" if item is None else _encode(item) for item in items]
+    return b"(" + b"".join(len(part).to_bytes(4, "little") + part for part in parts)
+
+
+def _named(key: Any, encoded: bytes) -> bytes:
+    return b"o" + type(key).__qualname__.encode() + b"\0" + encoded
+
+
+def _encode_row(row: Row) -> bytes:
+    return b"R" + _encode_items(row)
+
+
+def _encode_instant(value: datetime.datetime) -> bytes:
+    # aware datetimes are equal when they are the same instant, whatever the zone
+    if value.tzinfo is not None:
+        value = value.astimezone(datetime.timezone.utc)
+    return b"d" + value.isoformat().encode()
+
+
+_ENCODERS: dict[type, Callable[[Any], bytes]] = {
+    str: lambda key: b"s" + key.encode("utf-8", "surrogatepass"),
+    int: _encode_int,
+    bool: lambda key: _encode_int(int(key)),
+    float: _encode_float,
+    bytes: lambda key: b"b" + key,
+    tuple: _encode_items,
+}
+
+_BASE_ENCODERS: tuple[tuple[Any, Callable[[Any], bytes]], ...] = (
+    (enum.Enum, lambda key: _encode(key.value) if isinstance(key, (int, str)) else _named(key, key.name.encode())),
+    (str, lambda key: b"s" + str.__str__(key).encode("utf-8", "surrogatepass")),
+    (bytes, lambda key: b"b" + bytes(key)),
+    (int, lambda key: _encode_int(int(key))),
+    (float, lambda key: _encode_float(float(key))),
+    ((decimal.Decimal, fractions.Fraction), _encode_rational),
+    (Row, _encode_row),
+    (tuple, _encode_items),
+    (datetime.datetime, _encode_instant),
+    ((datetime.date, datetime.time), lambda key: b"d" + key.isoformat().encode()),
+    (datetime.timedelta, lambda key: b"t" + str(key // datetime.timedelta(microseconds=1)).encode()),
+    (uuid.UUID, lambda key: b"u" + key.bytes),
+    (frozenset, lambda key: b"S" + b"".join(sorted(_encode_items((item,)) for item in key))),
+)
+
+
+class RoutingTable(dict[Any, Any]):
+    """What to do with a record of a given key: a cache from key to its subtask's handler, bounded.
+
+    ``table[key]`` costs one dictionary lookup for a key seen before. Hashing runs in ``__missing__`` only. When
+    full the table stops growing; it starts over after as many misses as it has room for, so that it follows keys
+    that come and go.
+    """
+
+    __slots__ = ("_handlers", "_max_parallelism", "_misses", "_parallelism")
+
+    CAPACITY = 1 << 18
+
+    def __init__(self, handlers: list[Any], max_parallelism: int):
+        super().__init__()
+        self._handlers = handlers
+        self._max_parallelism = max_parallelism
+        self._parallelism = len(handlers)
+        self._misses = 0
+
+    def __missing__(self, key: Any) -> Any:
+        group = mmh3.hash(encode_key(key), 42, signed=False) % self._max_parallelism
+        handler = self._handlers[group * self._parallelism // self._max_parallelism]
+        if len(self) < self.CAPACITY:
+            self[key] = handler
+        else:
+            self._misses += 1
+            if self._misses > 4 * self.CAPACITY:
+                self.clear()
+                self._misses = 0
+        return handler

@@ -1,0 +1,207 @@
+"""What the JobMaster and the TaskExecutor of a slot tell each other over their control connection.
+
+Every message is a frozen value that pickles on its own. A slot says which attempt it belongs to, so that the
+JobMaster can ignore what an older attempt still had to say. Messages of one connection arrive in the order
+they were sent, and SlotStopped or SlotFailed is the last one a slot sends.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+from firesteel.common.errors import TaskFailure
+
+__all__ = [
+    "AddSplits",
+    "Address",
+    "CancelSlot",
+    "ClientAck",
+    "ClientPayload",
+    "Deploy",
+    "Heartbeat",
+    "JobMasterMessage",
+    "MetricReport",
+    "MetricScope",
+    "NoMoreSplits",
+    "ReaderStarted",
+    "RegisterSlot",
+    "RequestSplit",
+    "Shutdown",
+    "SlotFailed",
+    "SlotMessage",
+    "SlotStopped",
+    "TaskStateChanged",
+]
+
+Address: TypeAlias = tuple[str, int]
+"""Host and port."""
+
+MetricScope: TypeAlias = tuple[str, str, int]
+"""Vertex id, operator id (empty for the task itself) and subtask."""
+
+
+# Slot -> JobMaster
+
+
+@dataclass(frozen=True, slots=True)
+class RegisterSlot:
+    """A slot's process has started and listens for its peers at the data address."""
+
+    attempt: int
+    slot_index: int
+    host: str
+    data_address: Address
+    pid: int
+    executor_id: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class TaskStateChanged:
+    """A task entered the state named as in Flink's ExecutionState; ``failure`` comes with FAILED."""
+
+    attempt: int
+    vertex_id: str
+    subtask: int
+    state: str
+    failure: TaskFailure | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ReaderStarted:
+    """A source reader is ready to be given splits."""
+
+    attempt: int
+    vertex_id: str
+    operator_id: str
+    subtask: int
+    host: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class RequestSplit:
+    """A source reader has nothing left to read."""
+
+    attempt: int
+    vertex_id: str
+    operator_id: str
+    subtask: int
+    host: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ClientPayload:
+    """Print lines or collected records for the client.
+
+    A channel belongs to one sink operator. In each attempt a subtask numbers its payloads 0, 1, 2, …
+    """
+
+    attempt: int
+    channel: str
+    subtask: int
+    sequence: int
+    payload: Any
+
+
+@dataclass(frozen=True, slots=True)
+class MetricReport:
+    """The present value of a slot's metrics, by scope and name."""
+
+    attempt: int
+    slot_index: int
+    metrics: Mapping[MetricScope, Mapping[str, Any]]
+
+
+@dataclass(frozen=True, slots=True)
+class Heartbeat:
+    """The slot is alive; ``sent_at`` is its own wall clock in milliseconds."""
+
+    attempt: int
+    slot_index: int
+    sent_at: int
+
+
+@dataclass(frozen=True, slots=True)
+class SlotStopped:
+    """The slot has closed all its tasks, after a Shutdown or a CancelSlot, and exits."""
+
+    attempt: int
+    slot_index: int
+    accumulators: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class SlotFailed:
+    """The slot cannot go on, has closed all its tasks and exits."""
+
+    attempt: int
+    slot_index: int
+    failure: TaskFailure
+
+
+# JobMaster -> slot
+
+
+@dataclass(frozen=True, slots=True)
+class Deploy:
+    """All slots are there: connect to the peers (data addresses by slot index) and start the tasks."""
+
+    attempt: int
+    peers: Mapping[int, Address]
+    slots_total: int
+
+
+@dataclass(frozen=True, slots=True)
+class AddSplits:
+    """Splits for one source reader, in order."""
+
+    operator_id: str
+    subtask: int
+    splits: tuple[Any, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class NoMoreSplits:
+    """The reader has got all the splits it will get."""
+
+    operator_id: str
+    subtask: int
+
+
+@dataclass(frozen=True, slots=True)
+class ClientAck:
+    """The client has taken this payload and every one before it on the same channel and subtask."""
+
+    channel: str
+    subtask: int
+    sequence: int
+
+
+@dataclass(frozen=True, slots=True)
+class CancelSlot:
+    """Stop all tasks without finishing them, then say SlotStopped."""
+
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Shutdown:
+    """All tasks of the job have finished: say SlotStopped and exit."""
+
+
+SlotMessage: TypeAlias = (
+    RegisterSlot
+    | TaskStateChanged
+    | ReaderStarted
+    | RequestSplit
+    | ClientPayload
+    | MetricReport
+    | Heartbeat
+    | SlotStopped
+    | SlotFailed
+)
+"""What a slot sends."""
+
+JobMasterMessage: TypeAlias = Deploy | AddSplits | NoMoreSplits | ClientAck | CancelSlot | Shutdown
+"""What the JobMaster sends."""

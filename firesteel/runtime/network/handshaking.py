@@ -1,0 +1,118 @@
+"""A new socket until it is authenticated: connecting, then exchanging the handshake's messages."""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import os
+import socket
+from typing import TypeAlias
+
+from firesteel.runtime.network.auth import Handshake
+from firesteel.runtime.network.errors import AuthenticationError
+
+__all__ = ["Address", "HandshakingSocket"]
+
+Address: TypeAlias = tuple[str, int]
+
+
+class HandshakingSocket:
+    """Drives a Handshake over a non-blocking socket."""
+
+    __slots__ = ("_handshake", "_unsent", "deadline", "dialled", "remote", "sock")
+
+    def __init__(
+        self, sock: socket.socket, handshake: Handshake, deadline: float, dialled: int | None, remote: str
+    ):
+        self.sock = sock
+        self.deadline = deadline
+        self.dialled = dialled
+        """The peer that was dialled; None if it was the other side who did."""
+        self.remote = remote
+        self._handshake = handshake
+        self._unsent = b""
+
+    @classmethod
+    def dial(
+        cls, address: Address, peer_id: int, secret: bytes, my_id: int, deadline: float
+    ) -> HandshakingSocket:
+        """Starts to connect to a peer."""
+        host, port = address
+        family, kind, protocol, _, resolved = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
+        sock = socket.socket(family, kind, protocol)
+        try:
+            _prepare(sock)
+            with contextlib.suppress(BlockingIOError):
+                sock.connect(resolved)
+        except OSError:
+            sock.close()
+            raise
+        return cls(sock, Handshake(secret, my_id, dialing=True), deadline, peer_id, f"{host}:{port}")
+
+    @classmethod
+    def accepted(cls, sock: socket.socket, secret: bytes, my_id: int, deadline: float) -> HandshakingSocket:
+        """Starts the handshake on a connection that somebody opened."""
+        remote = "an unknown address"
+        with contextlib.suppress(OSError):
+            _prepare(sock)
+            host, port = sock.getpeername()[:2]
+            remote = f"{host}:{port}"
+        return cls(sock, Handshake(secret, my_id, dialing=False), deadline, None, remote)
+
+    @property
+    def peer_id(self) -> int | None:
+        """Who the other side says it is; to be trusted when the handshake has finished."""
+        return self._handshake.peer_id
+
+    @property
+    def wants_write(self) -> bool:
+        """Whether bytes wait for the socket to become writable."""
+        return bool(self._unsent)
+
+    def advance(self) -> bool:
+        """Does what the socket allows without waiting; whether the handshake has finished."""
+        code = self.sock.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR)
+        if code:
+            raise OSError(code, os.strerror(code))
+        handshake = self._handshake
+        try:
+            self._send()
+            while not self._unsent and (needed := handshake.needed):
+                data = self.sock.recv(needed)
+                if not data:
+                    raise ConnectionResetError(
+                        errno.ECONNRESET, "the other side closed the connection before it had authenticated"
+                    )
+                self._feed(data)
+                self._send()
+        except (BlockingIOError, InterruptedError):
+            return False
+        except OSError as error:
+            if error.errno == errno.ENOTCONN:  # still connecting
+                return False
+            raise
+        return handshake.done and not self._unsent
+
+    def _feed(self, data: bytes) -> None:
+        try:
+            self._handshake.feed(data)
+        except AuthenticationError:
+            with contextlib.suppress(OSError):
+                self.sock.send(self._handshake.take_outgoing())
+            raise
+        if self.dialled not in (None, self.peer_id) and self.peer_id is not None:
+            raise AuthenticationError(
+                f"expected process {self.dialled} at {self.remote} but reached process {self.peer_id}"
+            )
+
+    def _send(self) -> None:
+        self._unsent += self._handshake.take_outgoing()
+        if self._unsent:
+            sent = self.sock.send(self._unsent)
+            self._unsent = self._unsent[sent:]
+
+
+def _prepare(sock: socket.socket) -> None:
+    sock.setblocking(False)
+    sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    sock.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)

@@ -1,0 +1,56 @@
+"""Channels between two tasks of one process: the same credits, no sockets."""
+
+from __future__ import annotations
+
+from firesteel.runtime.elements import ControlEvent
+from firesteel.runtime.network.gate import InputChannel
+from firesteel.runtime.network.partition import ResultSubpartition
+
+__all__ = ["LocalChannel", "connect_local"]
+
+
+def connect_local(
+    subpartition: ResultSubpartition, channel: InputChannel, *, serialized: bool
+) -> LocalChannel:
+    """Joins a producer to a consumer in the same process.
+
+    Tasks of one slot pass records as objects. ``serialized=True`` pickles them, as between two slots.
+    """
+    if subpartition.serialized is not serialized:
+        if subpartition.values or len(subpartition.sender):
+            raise ValueError("a subpartition must be connected before it is written to")
+        subpartition.set_serialized(serialized)
+    return LocalChannel(subpartition, channel)
+
+
+class LocalChannel:
+    """Moves what a subpartition may send into an input channel at once."""
+
+    __slots__ = ("_channel", "_moving", "_subpartition")
+
+    def __init__(self, subpartition: ResultSubpartition, channel: InputChannel):
+        self._subpartition = subpartition
+        self._channel = channel
+        self._moving = False
+        subpartition.on_available = self._move
+        channel.receiver.on_credit = self._on_credit
+        self._on_credit()
+
+    def _on_credit(self) -> None:
+        self._subpartition.sender.add_credit(self._channel.receiver.take_credit())
+        self._move()
+
+    def _move(self) -> None:
+        if self._moving:  # the buffer just moved brought credit for the next: the loop below goes on
+            return
+        self._moving = True
+        try:
+            poll = self._subpartition.poll
+            while (polled := poll()) is not None:
+                item, backlog = polled
+                if isinstance(item, ControlEvent):
+                    self._channel.on_event(item, backlog)
+                else:
+                    self._channel.on_data(item, backlog)
+        finally:
+            self._moving = False

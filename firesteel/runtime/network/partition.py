@@ -1,0 +1,365 @@
+"""The producing end: a task's output, split into one subpartition per consumer."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from firesteel.common.errors import FiresteelError, RecordSerializationError
+from firesteel.runtime.elements import Batch, ControlEvent
+from firesteel.runtime.network.config import DEFAULT_NETWORK_CONFIG, NetworkConfig
+from firesteel.runtime.network.credit import CreditSender
+from firesteel.runtime.network.serialization import preview_record, serialize_records
+
+__all__ = ["OutputCounters", "ResultPartition", "ResultSubpartition"]
+
+_LONG_BUFFER = 4
+"""An open buffer of more than this many times its target is closed as several buffers."""
+
+_PROBE = 16
+"""Records measured before the first buffer of a subpartition is closed, if it holds many."""
+
+
+class OutputCounters:
+    """What the subpartitions of one partition count together."""
+
+    __slots__ = ("full", "num_buffers_out", "num_bytes_out", "num_records_out", "queued")
+
+    def __init__(self) -> None:
+        self.queued = 0
+        """Finished data buffers not yet sent."""
+        self.full = 0
+        """Subpartitions that hold as many of them as they may."""
+        self.num_buffers_out = 0
+        self.num_bytes_out = 0
+        self.num_records_out = 0
+
+
+def _not_connected() -> None:
+    """What a subpartition calls before it is connected: its buffers wait."""
+
+
+class ResultSubpartition:
+    """What one consumer gets: an open buffer that records are appended to, and a queue of finished ones.
+
+    ``values`` and ``timestamps`` are the open buffer. They stay the same list objects for good, so generated
+    code may hold on to their ``append``. ``timestamps`` is empty while records carry none.
+    """
+
+    __slots__ = (
+        "_config",
+        "_measured",
+        "counters",
+        "on_available",
+        "sender",
+        "serialized",
+        "target",
+        "timestamps",
+        "values",
+    )
+
+    def __init__(self, *, serialized: bool = True, config: NetworkConfig = DEFAULT_NETWORK_CONFIG):
+        self.values: list[Any] = []
+        self.timestamps: list[int] = []
+        self.target = config.initial_records_per_buffer
+        """Records at which the open buffer counts as full; follows the size of the records seen last."""
+        self.serialized = serialized
+        self.sender: CreditSender[bytes | Batch] = CreditSender()
+        self.counters = OutputCounters()
+        self.on_available: Callable[[], None] = _not_connected
+        self._config = config
+        self._measured = not serialized
+
+    @property
+    def queued(self) -> int:
+        """Finished data buffers not yet sent."""
+        return self.sender.backlog
+
+    @property
+    def is_available(self) -> bool:
+        """Whether poll would return something."""
+        return self.sender.is_available
+
+    def set_serialized(self, serialized: bool) -> None:
+        """Says whether buffers leave as bytes or as Batch objects; only before anything is written."""
+        self.serialized = serialized
+        self._measured = not serialized
+
+    def finish_buffer(self) -> None:
+        """Closes the open buffer, if it holds anything, and queues it."""
+        values = self.values
+        count = len(values)
+        if not count:
+            return
+        timestamps = self.timestamps or None
+        if timestamps is not None and len(timestamps) != count:
+            raise ValueError(f"{count} records but {len(timestamps)} timestamps in one buffer")
+        if not self._measured and count > _LONG_BUFFER * _PROBE:
+            self._measure(len(serialize_records(values[:_PROBE], None)), _PROBE)
+        if count <= self.target * _LONG_BUFFER:
+            self._close(values, timestamps, count)
+        else:
+            start = 0
+            while start < count:
+                end = min(start + self.target, count)
+                self._close(values[start:end], timestamps and timestamps[start:end], end - start)
+                start = end
+        values.clear()
+        self.timestamps.clear()
+        self.on_available()
+
+    def add_event(self, event: ControlEvent) -> None:
+        """Queues an event behind everything appended so far."""
+        if self.values:
+            self.finish_buffer()
+        self.sender.add(event)
+        self.on_available()
+
+    def add_buffer(self, buffer: bytes | Batch, records: int) -> None:
+        """Queues a finished buffer without telling the consumer yet."""
+        sender = self.sender
+        sender.add(buffer)
+        counters = self.counters
+        counters.queued += 1
+        if sender.backlog == self._config.max_buffers_per_channel:
+            counters.full += 1
+        counters.num_buffers_out += 1
+        counters.num_records_out += records
+        if type(buffer) is bytes:
+            counters.num_bytes_out += len(buffer)
+
+    def poll(self) -> tuple[bytes | Batch | ControlEvent, int] | None:
+        """The next buffer or event that may be sent, with the backlog behind it."""
+        sender = self.sender
+        before = sender.backlog
+        polled = sender.poll()
+        if sender.backlog != before:
+            counters = self.counters
+            counters.queued -= 1
+            if before == self._config.max_buffers_per_channel:
+                counters.full -= 1
+        return polled
+
+    def _close(self, values: list[Any], timestamps: list[int] | None, count: int) -> None:
+        if not self.serialized:
+            self.add_buffer(Batch(list(values), timestamps and list(timestamps)), count)
+            return
+        for payload, records in self._payloads(values, timestamps, count):
+            self.add_buffer(payload, records)
+
+    def _payloads(
+        self, values: list[Any], timestamps: list[int] | None, count: int
+    ) -> list[tuple[bytes, int]]:
+        payload = serialize_records(values, timestamps)
+        size = len(payload)
+        self._measure(size, count)
+        if size <= self._config.max_frame_bytes:
+            return [(payload, count)]
+        if count == 1:
+            raise RecordSerializationError(
+                f"A record of {size} bytes cannot be sent to another task: the limit is "
+                f"{self._config.max_frame_bytes} bytes. Record: {preview_record(values[0])}",
+                hint="Emit a reference to large data (a path, a key) or split the record.",
+            )
+        half = count // 2
+        return [
+            *self._payloads(values[:half], timestamps and timestamps[:half], half),
+            *self._payloads(values[half:], timestamps and timestamps[half:], count - half),
+        ]
+
+    def _measure(self, size: int, count: int) -> None:
+        config = self._config
+        self._measured = True
+        self.target = min(max(config.segment_size * count // size, 1), config.max_records_per_buffer)
+
+
+class _BroadcastBuffer(ResultSubpartition):
+    """The one open buffer of a broadcasting partition: serialised once, queued in every subpartition."""
+
+    __slots__ = ("_subpartitions",)
+
+    def __init__(self, subpartitions: Sequence[ResultSubpartition], config: NetworkConfig):
+        super().__init__(serialized=any(s.serialized for s in subpartitions), config=config)
+        self._subpartitions = subpartitions
+        self.on_available = self._on_available
+
+    def _close(self, values: list[Any], timestamps: list[int] | None, count: int) -> None:
+        payloads = self._payloads(values, timestamps, count) if self.serialized else []
+        for subpartition in self._subpartitions:
+            if subpartition.serialized:
+                for payload, records in payloads:
+                    subpartition.add_buffer(payload, records)
+            else:
+                subpartition.add_buffer(Batch(list(values), timestamps and list(timestamps)), count)
+
+    def _on_available(self) -> None:
+        for subpartition in self._subpartitions:
+            subpartition.on_available()
+
+
+class ResultPartition:
+    """A task's output. One partition uses one way to emit: code that appends to the subpartitions' open
+    buffers itself (between ``begin`` and ``after_batch``), or one of the ``emit_*`` methods, which do all."""
+
+    __slots__ = (
+        "_broadcast",
+        "_max_queued",
+        "_next_channel",
+        "_open",
+        "_with_timestamps",
+        "config",
+        "counters",
+        "subpartitions",
+    )
+
+    def __init__(
+        self,
+        subpartitions: Sequence[ResultSubpartition],
+        *,
+        config: NetworkConfig = DEFAULT_NETWORK_CONFIG,
+        first_channel: int = 0,
+    ):
+        if not subpartitions:
+            raise ValueError("a partition needs at least one subpartition")
+        self.subpartitions = list(subpartitions)
+        self.config = config
+        self.counters = OutputCounters()
+        for subpartition in self.subpartitions:
+            subpartition.counters = self.counters
+        self._open: list[ResultSubpartition] = self.subpartitions
+        self._broadcast: _BroadcastBuffer | None = None
+        self._with_timestamps = False
+        self._next_channel = first_channel % len(self.subpartitions)
+        count = len(self.subpartitions)
+        self._max_queued = config.buffers_per_channel * count + config.floating_buffers_per_gate
+
+    # -- room and counters ---------------------------------------------------------------------------------
+
+    @property
+    def has_room(self) -> bool:
+        """Whether the task may go on producing; it is a soft limit, nothing is refused."""
+        counters = self.counters
+        return not counters.full and counters.queued < self._max_queued
+
+    @property
+    def queued(self) -> int:
+        """Finished data buffers not yet sent."""
+        return self.counters.queued
+
+    @property
+    def num_bytes_out(self) -> int:
+        """Serialised bytes; buffers handed over as objects have none."""
+        return self.counters.num_bytes_out
+
+    @property
+    def num_buffers_out(self) -> int:
+        """Finished data buffers, over all subpartitions."""
+        return self.counters.num_buffers_out
+
+    @property
+    def num_records_out(self) -> int:
+        """Records in finished buffers; one that is broadcast counts once."""
+        records = self.counters.num_records_out
+        return records if self._broadcast is None else records // len(self.subpartitions)
+
+    # -- buffers -------------------------------------------------------------------------------------------
+
+    def begin(self, with_timestamps: bool) -> None:
+        """Says whether the records to come carry timestamps; a buffer holds one sort only."""
+        if with_timestamps is not self._with_timestamps:
+            self.flush()
+            self._with_timestamps = with_timestamps
+
+    def after_batch(self) -> None:
+        """Finishes the open buffers that are full."""
+        for subpartition in self._open:
+            if len(subpartition.values) >= subpartition.target:
+                subpartition.finish_buffer()
+
+    def flush(self) -> None:
+        """Finishes every open buffer that holds anything."""
+        for subpartition in self._open:
+            if subpartition.values:
+                subpartition.finish_buffer()
+
+    def broadcast_event(self, event: ControlEvent) -> None:
+        """Queues an event for every consumer, behind everything emitted so far."""
+        self.flush()
+        for subpartition in self.subpartitions:
+            subpartition.add_event(event)
+
+    # -- emission by partitioner ---------------------------------------------------------------------------
+
+    def emit_to(self, index: int, values: Sequence[Any], timestamps: Sequence[int] | None) -> None:
+        """All records to one consumer."""
+        self.begin(timestamps is not None)
+        subpartition = self.subpartitions[index]
+        subpartition.values.extend(values)
+        if timestamps is not None:
+            subpartition.timestamps.extend(timestamps)
+        if len(subpartition.values) >= subpartition.target:
+            subpartition.finish_buffer()
+
+    def emit_rebalance(self, values: Sequence[Any], timestamps: Sequence[int] | None) -> None:
+        """One record to each consumer in turn, going on where the last call stopped."""
+        self.begin(timestamps is not None)
+        subpartitions = self.subpartitions
+        n = len(subpartitions)
+        count = len(values)
+        first = self._next_channel
+        for offset in range(min(n, count)):
+            subpartition = subpartitions[(first + offset) % n]
+            subpartition.values.extend(values[offset::n])
+            if timestamps is not None:
+                subpartition.timestamps.extend(timestamps[offset::n])
+        self._next_channel = (first + count) % n
+        self.after_batch()
+
+    def emit_broadcast(self, values: Sequence[Any], timestamps: Sequence[int] | None) -> None:
+        """Every record to every consumer."""
+        broadcast = self._broadcast
+        if broadcast is None:
+            self.flush()
+            broadcast = self._broadcast = _BroadcastBuffer(self.subpartitions, self.config)
+            self._open = [broadcast]
+        self.begin(timestamps is not None)
+        broadcast.values.extend(values)
+        if timestamps is not None:
+            broadcast.timestamps.extend(timestamps)
+        self.after_batch()
+
+    def emit_shuffle(self, values: Sequence[Any], timestamps: Sequence[int] | None) -> None:
+        """Each record to a random consumer."""
+        channels = random.choices(range(len(self.subpartitions)), k=len(values))
+        self._emit_each(values, timestamps, channels)
+
+    def emit_custom(
+        self, values: Sequence[Any], timestamps: Sequence[int] | None, channel_indexes: Sequence[int]
+    ) -> None:
+        """Each record to the consumer of the index at its place."""
+        n = len(self.subpartitions)
+        if len(channel_indexes) != len(values):
+            raise ValueError(f"{len(values)} records but {len(channel_indexes)} channel indexes")
+        if values and (min(channel_indexes) < 0 or max(channel_indexes) >= n):
+            wrong, record = next(
+                (i, v) for i, v in zip(channel_indexes, values, strict=True) if not 0 <= i < n
+            )
+            raise FiresteelError(
+                f"The partitioner chose channel {wrong} of {n} for the record {preview_record(record)}",
+                hint=f"Partitioner.partition(key, num_partitions) must return an int in 0..{n - 1}.",
+            )
+        self._emit_each(values, timestamps, channel_indexes)
+
+    def _emit_each(
+        self, values: Sequence[Any], timestamps: Sequence[int] | None, channels: Sequence[int]
+    ) -> None:
+        self.begin(timestamps is not None)
+        append_to = [subpartition.values.append for subpartition in self.subpartitions]
+        for channel, value in zip(channels, values, strict=True):
+            append_to[channel](value)
+        if timestamps is not None:
+            stamp = [subpartition.timestamps.append for subpartition in self.subpartitions]
+            for channel, timestamp in zip(channels, timestamps, strict=True):
+                stamp[channel](timestamp)
+        self.after_batch()

@@ -1,0 +1,164 @@
+"""What process functions see: the record's time, the key, timers, and where results of timers go."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from firesteel.common.output_tag import OutputTag
+from firesteel.runtime.elements import MIN_TIMESTAMP
+from firesteel.runtime.time.domain import TimeDomain
+
+if TYPE_CHECKING:
+    from firesteel.runtime.operators.base import OperatorContext
+
+__all__ = ["Collector", "ProcessContext", "TimerService"]
+
+_FLUSH_AT = 1024
+
+
+class Collector:
+    """Gathers results outside the generated loop (timers) and hands them on in batches."""
+
+    __slots__ = ("_context", "_sides", "_timestamp", "_values")
+
+    def __init__(self, context: OperatorContext):
+        self._context = context
+        self._values: list[Any] = []
+        self._sides: dict[OutputTag, list[Any]] = {}
+        self._timestamp: int | None = None
+
+    def collect(self, results: Any, timestamp: int | None) -> None:
+        """Takes what a function returned: None, or an iterable of values and ``(tag, value)``."""
+        if results is None:
+            return
+        if timestamp != self._timestamp:
+            self.flush()
+            self._timestamp = timestamp
+        values = self._values
+        for result in results:
+            if result.__class__ is tuple and len(result) == 2 and result[0].__class__ is OutputTag:
+                self._sides.setdefault(result[0], []).append(result[1])
+            else:
+                values.append(result)
+                if len(values) >= _FLUSH_AT:
+                    self.flush()
+                    values = self._values
+
+    def flush(self) -> None:
+        """Hands on what was gathered."""
+        timestamp = self._timestamp
+        if self._values:
+            values, self._values = self._values, []
+            self._context.emit(values, None if timestamp is None else [timestamp] * len(values))
+        if self._sides:
+            sides, self._sides = self._sides, {}
+            for tag, values in sides.items():
+                self._context.emit_side(tag, values, None if timestamp is None else [timestamp] * len(values))
+
+
+class TimerService:
+    """Flink's TimerService as user functions call it."""
+
+    __slots__ = ("_context", "_timers")
+
+    def __init__(self, context: OperatorContext, timers: Any):
+        self._context = context
+        self._timers = timers
+
+    def current_processing_time(self) -> int:
+        """The wall clock in milliseconds."""
+        return self._context.processing_time()
+
+    def current_watermark(self) -> int:
+        """The event time this operator has reached."""
+        return int(self._timers.current_watermark)
+
+    def register_event_time_timer(self, timestamp: int) -> None:
+        """Calls on_timer once the watermark reaches the timestamp."""
+        self._keyed().register_event_time_timer(None, timestamp)
+
+    def register_processing_time_timer(self, timestamp: int) -> None:
+        """Calls on_timer once the wall clock reaches the timestamp."""
+        self._keyed().register_processing_time_timer(None, timestamp)
+
+    def delete_event_time_timer(self, timestamp: int) -> None:
+        """Takes back a registration."""
+        self._keyed().delete_event_time_timer(None, timestamp)
+
+    def delete_processing_time_timer(self, timestamp: int) -> None:
+        """Takes back a registration."""
+        self._keyed().delete_processing_time_timer(None, timestamp)
+
+    def _keyed(self) -> Any:
+        if self._context.backend is None:
+            raise RuntimeError("Setting timers is only supported on keyed streams.")
+        return self._timers
+
+
+class _NoTimers:
+    """Stands in for the timers of an operator that is not keyed: it only knows the watermark."""
+
+    __slots__ = ("current_watermark",)
+
+    def __init__(self) -> None:
+        self.current_watermark = MIN_TIMESTAMP
+
+
+class ProcessContext:
+    """The ctx argument of process_element and on_timer, one per operator."""
+
+    __slots__ = ("_backend", "_collector", "_domain", "_function", "_timer_service", "_timers", "time")
+
+    def __init__(self, context: OperatorContext, function: Any):
+        self.time: int | None = None
+        self._function = function
+        self._domain: TimeDomain | None = None
+        self._backend = context.backend
+        self._collector = Collector(context)
+        if context.backend is None:
+            self._timers: Any = _NoTimers()
+        else:
+            self._timers = context.timer_service("user-timers", self)
+        self._timer_service = TimerService(context, self._timers)
+
+    def timestamp(self) -> int | None:
+        """The event time of the record or timer at hand, None if it has none."""
+        return self.time
+
+    def timer_service(self) -> TimerService:
+        """Time and timers."""
+        return self._timer_service
+
+    def get_current_key(self) -> Any:
+        """The key of the record or timer at hand."""
+        return None if self._backend is None else self._backend.key
+
+    def time_domain(self) -> TimeDomain | None:
+        """In on_timer: which time domain the firing timer belongs to."""
+        return self._domain
+
+    def advance_watermark(self, timestamp: int) -> None:
+        """Fires the event-time timers that are due."""
+        if self._backend is None:
+            self._timers.current_watermark = timestamp
+        else:
+            self._timers.advance_watermark(timestamp)
+            self._collector.flush()
+
+    def on_event_time(self, timestamp: int, key: Any, namespace: Any) -> None:  # noqa: ARG002
+        """An event-time timer of the current key is due."""
+        self._fire(timestamp, timestamp, TimeDomain.EVENT_TIME)
+
+    def on_processing_time(self, timestamp: int, key: Any, namespace: Any) -> None:  # noqa: ARG002
+        """A processing-time timer of the current key is due; its results carry no timestamp, as in Flink."""
+        self._fire(timestamp, None, TimeDomain.PROCESSING_TIME)
+        self._collector.flush()
+
+    def _fire(self, timestamp: int, result_timestamp: int | None, domain: TimeDomain) -> None:
+        self.time = timestamp
+        self._domain = domain
+        try:
+            self._collector.collect(self._function.on_timer(timestamp, self), result_timestamp)
+        finally:
+            self._domain = None
+            self.time = None

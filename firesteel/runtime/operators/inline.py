@@ -1,0 +1,188 @@
+"""Operators that become lines of their chain's generated loop.
+
+Each gives the code that handles one record held in a variable; see ``runtime.codegen`` for how the lines of a whole
+chain become one function. Nothing here runs per record except what the generated lines name.
+"""
+
+from __future__ import annotations
+
+import inspect
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from firesteel.common.state import ValueStateDescriptor
+from firesteel.runtime.operators.contexts import ProcessContext
+
+if TYPE_CHECKING:
+    from firesteel.runtime.codegen import LoopWriter
+    from firesteel.runtime.operators.base import OperatorContext
+
+__all__ = [
+    "FilterOperator",
+    "FlatMapOperator",
+    "InlineOperator",
+    "MapOperator",
+    "ProcessOperator",
+    "ReduceOperator",
+    "method_of",
+]
+
+
+def method_of(function: Any, name: str) -> Callable[..., Any]:
+    """A Function object's method, or the bare callable itself."""
+    method = getattr(function, name, None)
+    return method if callable(method) else function
+
+
+class InlineOperator(ABC):
+    """An operator of one input that handles records one by one."""
+
+    method = ""
+    fan_out = False
+    """Whether one record may give many: the loop then checks for room between results."""
+
+    def __init__(self, function: Any):
+        self.function = function
+        self.call = method_of(function, self.method)
+        self.is_rich = self.call is not function
+        """A bare callable has no open() and so can never reach keyed state: its key need not be set."""
+
+    def open(self, context: OperatorContext) -> None:
+        """Opens the user function."""
+        self.context = context
+        if hasattr(self.function, "open") and self.is_rich:
+            self.function.open(context.runtime_context)
+
+    def close(self) -> None:
+        """Closes the user function."""
+        if hasattr(self.function, "close") and self.is_rich:
+            self.function.close()
+
+    def process_watermark(self, timestamp: int) -> None:
+        """Event time has advanced."""
+        self.context.emit_watermark(timestamp)
+
+    def write_key(self, writer: LoopWriter, value: str) -> None:
+        """Sets the current key, where the operator is keyed and could look at it."""
+        selectors = self.context.key_selectors
+        if selectors and selectors[0] is not None and self.is_rich:
+            key = writer.new_variable("k")
+            backend = writer.bind("backend", self.context.backend)
+            writer.line(f"{backend}.key = {key} = {writer.call(selectors[0], value)}", element=value)
+
+    @abstractmethod
+    def write(self, writer: LoopWriter, value: str) -> None:
+        """Writes the lines for one record, which is in the variable ``value``."""
+
+
+class MapOperator(InlineOperator):
+    """One result per record."""
+
+    method = "map"
+
+    def write(self, writer: LoopWriter, value: str) -> None:
+        """``v1 = f(v0)`` and on."""
+        self.write_key(writer, value)
+        result = writer.new_variable("v")
+        writer.line(f"{result} = {writer.call(self.call, value)}", element=value)
+        writer.write_consumers(result)
+
+
+class FilterOperator(InlineOperator):
+    """Keeps what the function accepts."""
+
+    method = "filter"
+
+    def write(self, writer: LoopWriter, value: str) -> None:
+        """``if f(v0):`` and on."""
+        self.write_key(writer, value)
+        with writer.block(f"if {writer.call(self.call, value)}:", element=value):
+            writer.write_consumers(value)
+
+
+class FlatMapOperator(InlineOperator):
+    """Any number of results per record."""
+
+    method = "flat_map"
+    fan_out = True
+
+    def write(self, writer: LoopWriter, value: str) -> None:
+        """``for v1 in f(v0):`` and on."""
+        self.write_key(writer, value)
+        result = writer.new_variable("v")
+        with writer.block(f"for {result} in {writer.call(self.call, value)} or ():", element=value):
+            writer.write_consumers(result)
+            writer.write_room_check()
+
+
+class ReduceOperator(InlineOperator):
+    """A running reduce: one result for every record, as Flink's KeyedStream.reduce."""
+
+    method = "reduce"
+
+    def open(self, context: OperatorContext) -> None:
+        """Opens the function and its state."""
+        super().open(context)
+        assert context.backend is not None
+        self.state = context.backend.get_state(ValueStateDescriptor("_reduce_state", None))
+
+    def write(self, writer: LoopWriter, value: str) -> None:
+        """Reads, reduces, stores and hands on."""
+        self.is_rich = True
+        self.write_key(writer, value)
+        result = writer.new_variable("v")
+        read = writer.bind("read", self.state.value)
+        store = writer.bind("store", self.state.update)
+        reduce = writer.bind("reduce", self.call)
+        writer.line(f"{result} = {read}()")
+        writer.line(
+            f"{result} = {value} if {result} is None else {reduce}({result}, {value})", element=value
+        )
+        writer.line(f"{store}({result})")
+        writer.write_consumers(result)
+
+
+class ProcessOperator(InlineOperator):
+    """A ProcessFunction or a KeyedProcessFunction with its timers."""
+
+    method = "process_element"
+    fan_out = True
+
+    def open(self, context: OperatorContext) -> None:
+        """Opens the function with its contexts."""
+        keyed = context.backend is not None
+        self.process_context = ProcessContext(context, self.function if keyed else None)
+        super().open(context)
+
+    def process_watermark(self, timestamp: int) -> None:
+        """Fires timers, then passes the watermark on."""
+        self.process_context.advance_watermark(timestamp)
+        self.context.emit_watermark(timestamp)
+
+    def write(self, writer: LoopWriter, value: str) -> None:
+        """``for v1 in process_element(v0, ctx):`` and on."""
+        self.write_key(writer, value)
+        write_process_call(writer, self.call, self.process_context, value)
+
+
+def write_process_call(
+    writer: LoopWriter, call: Callable[..., Any], process_context: ProcessContext, value: str
+) -> None:
+    """Writes the call of a process function on one record and what becomes of its results."""
+    context = writer.bind("ctx", process_context)
+    if writer.with_timestamps:
+        writer.line(f"{context}.time = {writer.timestamp}")
+    else:
+        writer.prologue(f"{context}.time = None")
+    process = writer.bind("process", call)
+    result = writer.new_variable("v")
+    if inspect.isgeneratorfunction(call):
+        header = f"for {result} in {process}({value}, {context}):"
+    else:
+        results = writer.new_variable("r")
+        writer.line(f"{results} = {process}({value}, {context})", element=value)
+        header = f"for {result} in {results} if {results} is not None else ():"
+    with writer.block(header, element=value):
+        writer.write_tagged_consumers(result)
+        writer.write_room_check()

@@ -1,0 +1,125 @@
+"""The head of a source task: polls a reader and sends its records and watermarks down the chain."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from firesteel.common.connector import InputStatus, Source, SourceReader
+from firesteel.runtime.elements import MAX_WATERMARK
+from firesteel.runtime.operators.base import OperatorContext, StreamOperator
+from firesteel.runtime.time.watermark_generation import WatermarkAssigner
+
+__all__ = ["SourceOperator"]
+
+
+class SourceOperator(StreamOperator):
+    """Reads one subtask's share of a source. Is its reader's ReaderContext and ReaderOutput."""
+
+    MAX_RECORDS = 2048
+
+    def __init__(self, source: Source[Any], watermark_strategy: Any, interval_ms: int):
+        self._source = source
+        self._strategy = watermark_strategy
+        self._interval = interval_ms
+        self._reader: SourceReader[Any] | None = None
+        self._ready_at: float | None = 0.0
+        self.ended = False
+        self.records = 0
+        self.subtask_index = 0
+        self.parallelism = 1
+        self._request_split: Callable[[], None] = lambda: None
+
+    def connect(self, subtask: int, parallelism: int, request_split: Callable[[], None]) -> None:
+        """Tells the operator where it is and how to reach its enumerator."""
+        self.subtask_index = subtask
+        self.parallelism = parallelism
+        self._request_split = request_split
+
+    def open(self, context: OperatorContext) -> None:
+        """Creates and starts the reader."""
+        super().open(context)
+        self._assigner = WatermarkAssigner(
+            self._strategy, context.processing_time, self._emit, context.emit_watermark
+        )
+        self._reader = self._source.create_reader(self)
+        self._reader.start()
+        if self._interval > 0:
+            context.schedule(context.processing_time() + self._interval, self._on_interval)
+
+    # -- what the task calls -----------------------------------------------------------------------------------------
+
+    def has_data(self, now: float) -> bool:
+        """Whether a poll may give something now."""
+        return self._ready_at is not None and self._ready_at <= now and not self.ended
+
+    @property
+    def ready_at(self) -> float | None:
+        """When to poll again, None if only a new split helps."""
+        return None if self.ended else self._ready_at
+
+    def poll(self) -> None:
+        """Emits what the reader has."""
+        assert self._reader is not None
+        status = self._reader.poll_next(self, self.MAX_RECORDS)
+        if status is InputStatus.MORE_AVAILABLE:
+            self._ready_at = 0.0
+        elif status is InputStatus.NOTHING_AVAILABLE:
+            self._ready_at = self._reader.available_at()
+        else:
+            self.ended = True
+
+    def add_splits(self, splits: Sequence[Any]) -> None:
+        """Splits assigned by the enumerator."""
+        assert self._reader is not None
+        for split in splits:
+            self._assigner.add_split(split.split_id)
+        self._reader.add_splits(splits)
+        self._ready_at = 0.0
+
+    def no_more_splits(self) -> None:
+        """The enumerator has no more."""
+        assert self._reader is not None
+        self._reader.notify_no_more_splits()
+        self._ready_at = 0.0
+
+    def process_batch(self, values: Sequence[Any], timestamps: Sequence[int] | None) -> None:
+        """A source has no input."""
+        raise AssertionError("a source has no input")
+
+    def finish(self) -> None:
+        """Event time ends with the source."""
+        self.context.emit_watermark(MAX_WATERMARK)
+
+    def close(self) -> None:
+        """Closes the reader."""
+        if self._reader is not None:
+            reader, self._reader = self._reader, None
+            reader.close()
+
+    # -- what the reader calls ---------------------------------------------------------------------------------------
+
+    def send_split_request(self) -> None:
+        """Asks the enumerator for another split."""
+        self._request_split()
+
+    def collect(self, split_id: str, values: Sequence[Any], timestamps: Sequence[int] | None = None) -> None:
+        """Takes records of a split."""
+        self.records += len(values)
+        self._assigner.process(split_id, values, timestamps)
+
+    def release_split(self, split_id: str) -> None:
+        """A split has ended."""
+        self._assigner.release_split(split_id)
+
+    def _emit(self, values: Sequence[Any], timestamps: Sequence[int] | None) -> None:
+        self.context.emit(values, timestamps)  # type: ignore[arg-type]
+
+    def _on_interval(self, now: int) -> None:
+        if self.ended:
+            return
+        if self._assigner.periodic():
+            self.context.emit_idle(self._assigner.idle)
+        self.context.schedule(now + self._interval, self._on_interval)
+
+

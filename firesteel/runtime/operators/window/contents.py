@@ -1,0 +1,106 @@
+"""How aligned windows keep their contents: a dictionary from key to aggregate, accumulator or list of elements."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections import defaultdict
+from collections.abc import Iterable
+from typing import Any
+
+from firesteel.runtime.operators.specs import WindowSpec
+from firesteel.runtime.operators.window.functions import aggregate_methods, reduce_callable
+
+__all__ = ["Panes", "WindowContents", "make_contents"]
+
+Panes = dict[Any, Any]
+"""What one window stores for each key."""
+
+
+class WindowContents(ABC):
+    """One kind of contents. The loops of ``add_all`` are the hot path."""
+
+    @abstractmethod
+    def new_panes(self) -> Panes:
+        """The panes of a new window."""
+
+    @abstractmethod
+    def add_all(self, panes: Panes, keys: Iterable[Any], values: Iterable[Any]) -> None:
+        """Adds each value to the pane of its key."""
+
+    @abstractmethod
+    def result(self, stored: Any) -> Any:
+        """The contents of a pane as the window function sees them; None if there is nothing to evaluate."""
+
+    def results(self, panes: Panes) -> list[Any]:
+        """The contents of all panes that have some."""
+        result = self.result
+        return [contents for stored in panes.values() if (contents := result(stored)) is not None]
+
+
+class ReducedContents(WindowContents):
+    """One value per key."""
+
+    def __init__(self, function: Any):
+        self._reduce = reduce_callable(function)
+
+    def new_panes(self) -> Panes:
+        """An empty dictionary."""
+        return {}
+
+    def add_all(self, panes: Panes, keys: Iterable[Any], values: Iterable[Any]) -> None:
+        """Reduces each value into its key's."""
+        reduce, get = self._reduce, panes.get
+        for key, value in zip(keys, values):
+            current = get(key)
+            panes[key] = value if current is None else reduce(current, value)
+
+    def result(self, stored: Any) -> Any:
+        """The value itself."""
+        return stored
+
+
+class AggregatedContents(WindowContents):
+    """One accumulator per key."""
+
+    def __init__(self, function: Any):
+        self._create, self._add, self._get_result = aggregate_methods(function)
+
+    def new_panes(self) -> Panes:
+        """A dictionary that makes the accumulator of a new key."""
+        return defaultdict(self._create)
+
+    def add_all(self, panes: Panes, keys: Iterable[Any], values: Iterable[Any]) -> None:
+        """Adds each value to its key's accumulator."""
+        add = self._add
+        for key, value in zip(keys, values):
+            panes[key] = add(value, panes[key])
+
+    def result(self, stored: Any) -> Any:
+        """The accumulator's result."""
+        return self._get_result(stored)
+
+
+class ListContents(WindowContents):
+    """All elements per key."""
+
+    def new_panes(self) -> Panes:
+        """A dictionary that makes the list of a new key."""
+        return defaultdict(list)
+
+    def add_all(self, panes: Panes, keys: Iterable[Any], values: Iterable[Any]) -> None:
+        """Appends each value to its key's list."""
+        for key, value in zip(keys, values):
+            panes[key].append(value)
+
+    def result(self, stored: Any) -> Any:
+        """A copy, for the function may keep it while the window goes on."""
+        return stored.copy()
+
+
+def make_contents(spec: WindowSpec) -> WindowContents:
+    """The kind of contents a spec asks for."""
+    if spec.aggregation == "reduce":
+        return ReducedContents(spec.aggregate_function)
+    if spec.aggregation == "aggregate":
+        return AggregatedContents(spec.aggregate_function)
+    return ListContents()

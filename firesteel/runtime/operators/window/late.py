@@ -1,0 +1,34 @@
+"""What happens to a record that comes after all its windows are gone."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from firesteel.runtime.operators.base import OperatorContext
+from firesteel.runtime.operators.specs import WindowSpec
+from firesteel.runtime.operators.window.output import WindowOutput
+
+__all__ = ["LateRecords"]
+
+
+class LateRecords:
+    """Sends late records to the late side output, or drops them, and counts them.
+
+    ``numLateRecords`` counts all of them, Flink's ``numLateRecordsDropped`` those that went nowhere.
+    """
+
+    __slots__ = ("_dropped", "_late", "_output", "_tag")
+
+    def __init__(self, spec: WindowSpec, context: OperatorContext, output: WindowOutput):
+        self._tag = spec.late_tag
+        self._output = output
+        self._late = context.counter("numLateRecords")
+        self._dropped = context.counter("numLateRecordsDropped")
+
+    def add(self, value: Any, timestamp: int) -> None:
+        """Accounts for one late record."""
+        self._late.inc()
+        if self._tag is None:
+            self._dropped.inc()
+        else:
+            self._output.collect_side(self._tag, value, timestamp)

@@ -1,0 +1,87 @@
+"""How records go from the subtasks of one vertex to those of the next, as values on graph edges."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+__all__ = [
+    "BroadcastPartitioner",
+    "CustomPartitioner",
+    "ForwardPartitioner",
+    "GlobalPartitioner",
+    "KeyGroupPartitioner",
+    "Partitioner",
+    "RebalancePartitioner",
+    "RescalePartitioner",
+    "ShufflePartitioner",
+]
+
+
+@dataclass(frozen=True)
+class Partitioner:
+    """Root of all partitioners; ``name`` is what Flink's plans print."""
+
+    name: ClassVar[str] = ""
+    is_pointwise: ClassVar[bool] = False
+
+
+@dataclass(frozen=True)
+class ForwardPartitioner(Partitioner):
+    """Subtask i to subtask i; the only one that allows chaining."""
+
+    name: ClassVar[str] = "FORWARD"
+    is_pointwise: ClassVar[bool] = True
+
+
+@dataclass(frozen=True)
+class KeyGroupPartitioner(Partitioner):
+    """To the subtask that owns the key's key group."""
+
+    key_selector: Any
+    name: ClassVar[str] = "HASH"
+
+
+@dataclass(frozen=True)
+class RebalancePartitioner(Partitioner):
+    """Round robin over all subtasks."""
+
+    name: ClassVar[str] = "REBALANCE"
+
+
+@dataclass(frozen=True)
+class RescalePartitioner(Partitioner):
+    """Round robin over the few subtasks a producer is connected to."""
+
+    name: ClassVar[str] = "RESCALE"
+    is_pointwise: ClassVar[bool] = True
+
+
+@dataclass(frozen=True)
+class ShufflePartitioner(Partitioner):
+    """To a random subtask."""
+
+    name: ClassVar[str] = "SHUFFLE"
+
+
+@dataclass(frozen=True)
+class BroadcastPartitioner(Partitioner):
+    """To every subtask."""
+
+    name: ClassVar[str] = "BROADCAST"
+
+
+@dataclass(frozen=True)
+class GlobalPartitioner(Partitioner):
+    """To subtask 0."""
+
+    name: ClassVar[str] = "GLOBAL"
+
+
+@dataclass(frozen=True)
+class CustomPartitioner(Partitioner):
+    """To the subtask the user's partitioner names for the user's key."""
+
+    partitioner: Any
+    key_selector: Any
+    name: ClassVar[str] = "CUSTOM"

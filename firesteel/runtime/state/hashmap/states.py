@@ -1,0 +1,249 @@
+"""The five kinds of keyed state over a dictionary from key to value. These methods are the hot path."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any
+
+from firesteel.common.state import (
+    AggregatingState,
+    ListState,
+    MapState,
+    ReducingState,
+    StateDescriptor,
+    ValueState,
+)
+from firesteel.runtime.state.backend import VOID_NAMESPACE, KeyedStateBackend
+
+__all__ = [
+    "STATES",
+    "HashMapAggregatingState",
+    "HashMapListState",
+    "HashMapMapState",
+    "HashMapReducingState",
+    "HashMapState",
+    "HashMapValueState",
+]
+
+
+class HashMapState:
+    """What all kinds share: the table of the current namespace, and the backend that knows the current key."""
+
+    def __init__(
+        self, backend: KeyedStateBackend, namespaces: dict[Any, dict[Any, Any]], descriptor: StateDescriptor
+    ):
+        self._backend = backend
+        self._namespaces = namespaces
+        self._namespace: Any = VOID_NAMESPACE
+        self._table = namespaces[VOID_NAMESPACE]
+        self._descriptor = descriptor
+
+    def set_current_namespace(self, namespace: Any) -> None:
+        """Turns to the table of a namespace; an empty one is dropped when left."""
+        current = self._namespace
+        if namespace == current:
+            return
+        if not self._table and current is not VOID_NAMESPACE:
+            self._namespaces.pop(current, None)
+        table = self._namespaces.get(namespace)
+        if table is None:
+            table = self._namespaces[namespace] = {}
+        self._namespace = namespace
+        self._table = table
+
+    def clear(self) -> None:
+        """Removes the current key's value."""
+        self._table.pop(self._backend.key, None)
+
+    def _take(self, namespaces: Iterable[Any]) -> list[Any]:
+        """Removes and returns the current key's values in the given namespaces."""
+        key = self._backend.key
+        values = []
+        for namespace in namespaces:
+            table = self._namespaces.get(namespace)
+            if table is not None and key in table:
+                values.append(table.pop(key))
+                if not table and table is not self._table:
+                    del self._namespaces[namespace]
+        return values
+
+
+class HashMapValueState(HashMapState, ValueState[Any]):
+    """One value per key."""
+
+    def value(self) -> Any:
+        """The current key's value, or None."""
+        return self._table.get(self._backend.key)
+
+    def update(self, value: Any) -> None:
+        """Replaces the current key's value; None removes it, as in Flink."""
+        if value is None:
+            self._table.pop(self._backend.key, None)
+        else:
+            self._table[self._backend.key] = value
+
+
+class HashMapListState(HashMapState, ListState[Any]):
+    """A list per key."""
+
+    def get(self) -> list[Any]:
+        """The current key's elements: a copy, so that it may be updated while it is read."""
+        return list(self._table.get(self._backend.key, ()))
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self.get())
+
+    def add(self, value: Any) -> None:
+        """Appends one element."""
+        _check_not_none(value)
+        elements = self._table.get(self._backend.key)
+        if elements is None:
+            self._table[self._backend.key] = [value]
+        else:
+            elements.append(value)
+
+    def add_all(self, values: Sequence[Any]) -> None:
+        """Appends elements."""
+        for value in values:
+            self.add(value)
+
+    def update(self, values: Sequence[Any]) -> None:
+        """Replaces the elements."""
+        values = list(values)
+        if values:
+            for value in values:
+                _check_not_none(value)
+            self._table[self._backend.key] = values
+        else:
+            self.clear()
+
+    def merge_namespaces(self, target: Any, sources: Iterable[Any]) -> None:
+        """Appends the elements of the sources to those of the target."""
+        taken = self._take(sources)
+        if taken:
+            table = self._namespaces.setdefault(target, {})
+            elements = table.setdefault(self._backend.key, [])
+            for part in taken:
+                elements.extend(part)
+
+
+class HashMapMapState(HashMapState, MapState[Any, Any]):
+    """A map per key."""
+
+    def get(self, key: Any) -> Any:
+        """The value of a map key, or None."""
+        entries = self._table.get(self._backend.key)
+        return None if entries is None else entries.get(key)
+
+    def put(self, key: Any, value: Any) -> None:
+        """Sets one entry."""
+        entries = self._table.get(self._backend.key)
+        if entries is None:
+            self._table[self._backend.key] = {key: value}
+        else:
+            entries[key] = value
+
+    def put_all(self, dict_value: dict[Any, Any]) -> None:
+        """Sets many entries."""
+        if dict_value:
+            self._table.setdefault(self._backend.key, {}).update(dict_value)
+
+    def remove(self, key: Any) -> None:
+        """Removes one entry."""
+        entries = self._table.get(self._backend.key)
+        if entries is not None and key in entries:
+            del entries[key]
+            if not entries:
+                self.clear()
+
+    def contains(self, key: Any) -> bool:
+        """Whether there is an entry."""
+        entries = self._table.get(self._backend.key)
+        return entries is not None and key in entries
+
+    def items(self) -> list[tuple[Any, Any]]:
+        """All entries: a copy, so that the map may be changed while it is read."""
+        return list(self._table.get(self._backend.key, {}).items())
+
+    def keys(self) -> list[Any]:
+        """All map keys."""
+        return list(self._table.get(self._backend.key, ()))
+
+    def values(self) -> list[Any]:
+        """All values."""
+        return list(self._table.get(self._backend.key, {}).values())
+
+    def is_empty(self) -> bool:
+        """Whether there is no entry."""
+        return not self._table.get(self._backend.key)
+
+
+class HashMapReducingState(HashMapState, ReducingState[Any]):
+    """One value per key, reduced with each addition."""
+
+    def __init__(self, backend: KeyedStateBackend, namespaces: dict[Any, dict[Any, Any]], descriptor: Any):
+        super().__init__(backend, namespaces, descriptor)
+        self._reduce: Callable[[Any, Any], Any] = descriptor.get_reduce_function().reduce
+
+    def get(self) -> Any:
+        """The reduced value, or None."""
+        return self._table.get(self._backend.key)
+
+    def add(self, value: Any) -> None:
+        """Reduces the value into the state."""
+        key = self._backend.key
+        current = self._table.get(key)
+        self._table[key] = value if current is None else self._reduce(current, value)
+
+    def merge_namespaces(self, target: Any, sources: Iterable[Any]) -> None:
+        """Reduces the sources' values into the target's."""
+        taken = self._take([target, *sources])
+        if taken:
+            result = taken[0]
+            for value in taken[1:]:
+                result = self._reduce(result, value)
+            self._namespaces.setdefault(target, {})[self._backend.key] = result
+
+
+class HashMapAggregatingState(HashMapState, AggregatingState[Any, Any]):
+    """One accumulator per key."""
+
+    def __init__(self, backend: KeyedStateBackend, namespaces: dict[Any, dict[Any, Any]], descriptor: Any):
+        super().__init__(backend, namespaces, descriptor)
+        self._function = descriptor.get_agg_function()
+
+    def get(self) -> Any:
+        """The result of the accumulator, or None."""
+        accumulator = self._table.get(self._backend.key)
+        return None if accumulator is None else self._function.get_result(accumulator)
+
+    def add(self, value: Any) -> None:
+        """Adds the value to the accumulator."""
+        key = self._backend.key
+        accumulator = self._table.get(key)
+        if accumulator is None:
+            accumulator = self._function.create_accumulator()
+        self._table[key] = self._function.add(value, accumulator)
+
+    def merge_namespaces(self, target: Any, sources: Iterable[Any]) -> None:
+        """Merges the sources' accumulators into the target's."""
+        taken = self._take([target, *sources])
+        if taken:
+            result = taken[0]
+            for accumulator in taken[1:]:
+                result = self._function.merge(result, accumulator)
+            self._namespaces.setdefault(target, {})[self._backend.key] = result
+
+
+def _check_not_none(value: Any) -> None:
+    if value is None:
+        raise ValueError("None cannot be added to a list state")
+
+
+STATES: dict[str, Any] = {
+    "value": HashMapValueState,
+    "list": HashMapListState,
+    "map": HashMapMapState,
+    "reducing": HashMapReducingState,
+    "aggregating": HashMapAggregatingState,
+}

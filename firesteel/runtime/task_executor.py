@@ -1,0 +1,351 @@
+"""One slot's process: a single mailbox thread that runs tasks, timers, network and mails in turn.
+
+The most downstream task that can run goes first, so records leave before new ones enter. A task can run when it has
+input (or is a source with data) and its outputs have room. An operator that produces more than its outputs can take in
+the middle of a record waits in ``wait_for_room``, which runs the other tasks and the network meanwhile.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import deque
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Protocol
+
+from firesteel.common.errors import UserCodeError
+from firesteel.runtime import messages
+from firesteel.runtime.deployment import TaskDeploymentDescriptor
+from firesteel.runtime.failure import describe_failure
+from firesteel.runtime.mailbox import Clock, Poller, ProcessingTimers
+from firesteel.runtime.operators.source import SourceOperator
+from firesteel.runtime.task import Task
+from firesteel.runtime.wiring import Wiring
+
+__all__ = ["JobMasterGateway", "TaskCancelled", "TaskExecutor"]
+
+IDLE_FLUSH_S = 0.001
+"""With nothing else to do, buffers leave after a millisecond instead of at the buffer timeout."""
+METRIC_INTERVAL_MS = 500
+MAX_UNACKED = 16
+"""Payloads a sink may have on their way to the client."""
+MAX_WAIT_S = 1.0
+
+
+class TaskCancelled(BaseException):
+    """Unwinds the mailbox when the JobMaster wants the slot to stop. Not an Exception: user code must not catch it."""
+
+
+class JobMasterGateway(Protocol):
+    """The slot's way to its JobMaster."""
+
+    def send(self, message: messages.SlotMessage) -> None:
+        """Sends a message; raises ConnectionError if the JobMaster is gone."""
+        ...
+
+
+class TaskExecutor:
+    """Runs the tasks of one slot, or in the in-process runner those of all slots. Is its tasks' TaskServices."""
+
+    def __init__(
+        self,
+        slots: Mapping[int, Sequence[TaskDeploymentDescriptor]],
+        gateway: JobMasterGateway,
+        poller: Poller,
+        clock: Clock,
+        wiring: Wiring,
+        *,
+        attempt: int,
+        host: str,
+    ):
+        self._descriptors = [descriptor for slot in slots.values() for descriptor in slot]
+        self._slots = list(slots)
+        self._gateway = gateway
+        self._poller = poller
+        self._clock = clock
+        self._wiring = wiring
+        self._attempt = attempt
+        self._host = host
+        self._mails: deque[messages.JobMasterMessage] = deque()
+        self._cancel_reason: str | None = None
+        self._shutdown = False
+        self._deployed = False
+        self._timers = ProcessingTimers()
+        self._tasks: list[Task] = []
+        self._ending: list[Task] = []
+        self._sequences: dict[tuple[str, int], int] = {}
+        self._unacked: dict[tuple[str, int], int] = {}
+        self._unflushed = False
+        self._last_flush = 0.0
+        self._next_report = 0
+
+    # -- called from other threads -----------------------------------------------------------------------------------
+
+    def deliver(self, message: messages.JobMasterMessage) -> None:
+        """Puts a message from the JobMaster into the mailbox."""
+        self._mails.append(message)
+        if isinstance(message, messages.CancelSlot):
+            self._cancel_reason = message.reason
+        self._poller.wakeup()
+
+    @property
+    def cancel_requested(self) -> bool:
+        """Whether the JobMaster wants the slot to stop."""
+        return self._cancel_reason is not None
+
+    # -- the slot's life -----------------------------------------------------------------------------------------------
+
+    def run(self) -> None:
+        """Runs until the JobMaster says the job is over, or cancels it. Always closes what it opened."""
+        try:
+            self._run_until_shutdown()
+        except TaskCancelled:
+            self._close_tasks("CANCELED")
+        except BaseException:
+            self._close_tasks(None)
+            raise
+        accumulators = self._wiring.accumulators(self._tasks)
+        for slot in self._slots:
+            self._gateway.send(messages.SlotStopped(self._attempt, slot, accumulators))
+            accumulators = {}
+
+    def _run_until_shutdown(self) -> None:
+        while not self._deployed:
+            self._handle_mails()
+            self._check_cancelled()
+            if not self._deployed:
+                self._poller.poll(MAX_WAIT_S)
+        if not self._start_tasks():
+            self._await_cancel()
+        while not self._shutdown:
+            try:
+                progressed = self._step(time.monotonic())
+            except UserCodeError as error:
+                self._await_cancel()
+                raise AssertionError("unreachable") from error
+            if not progressed:
+                self._wait()
+
+    def _await_cancel(self) -> None:
+        """A task has failed and the JobMaster knows: do nothing more until it says so."""
+        while True:
+            self._check_cancelled()
+            self._poller.poll(MAX_WAIT_S)
+
+    def _start_tasks(self) -> bool:
+        for descriptor in self._descriptors:
+            self._report(descriptor, "INITIALIZING")
+            try:
+                task = self._wiring.create_task(descriptor, self)
+            except Exception as error:  # noqa: BLE001 - user code may raise anything
+                self._report(descriptor, "FAILED", describe_failure(error, descriptor))
+                return False
+            self._tasks.append(task)
+        self._wiring.connect()
+        # downstream tasks open first: an upstream one may emit as soon as it is open
+        for task in reversed(self._tasks):
+            try:
+                self._guarded(task, task.open)
+            except UserCodeError:
+                return False
+            self._report(task.descriptor, "RUNNING")
+            if task.source is not None:
+                head = task.head.descriptor
+                self._gateway.send(
+                    messages.ReaderStarted(
+                        self._attempt, task.descriptor.vertex_id, head.operator_id, task.descriptor.subtask, self._host
+                    )
+                )
+        self._next_report = self._clock.now_ms() + METRIC_INTERVAL_MS
+        return True
+
+    def _close_tasks(self, state: str | None) -> None:
+        for task in self._tasks:
+            was_finished = task.finished and task not in self._ending
+            task.finished = True
+            task.close()
+            if state is not None and not was_finished:
+                self._report(task.descriptor, state)
+
+    # -- one step --------------------------------------------------------------------------------------------------------
+
+    def _step(self, now: float) -> bool:
+        """Network, mails, due timers, then one unit of work of the most downstream task that has any."""
+        self._poller.poll(0)
+        if self._mails:
+            self._handle_mails()
+        self._check_cancelled()
+        progressed = self._run_timers()
+        for task in reversed(self._tasks):
+            if not task.finished and not task.running and task.has_work(now) and task.has_room():
+                self._guarded(task, task.run_once)
+                if task.finished:
+                    self._ending.append(task)
+                progressed = self._unflushed = True
+                break
+        if self._unflushed:
+            self._flush_due(now)
+        if self._ending:
+            self._end_tasks()
+        return progressed
+
+    def _run_timers(self) -> bool:
+        now = self._clock.now_ms()
+        ran = False
+        while (due := self._timers.pop_due(now)) is not None:
+            task, callback = due
+            task.running = True
+            try:
+                self._guarded(task, lambda callback=callback: callback(now))
+            finally:
+                task.running = False
+            ran = self._unflushed = True
+        if now >= self._next_report > 0:
+            self._next_report = now + METRIC_INTERVAL_MS
+            self._report_metrics()
+        return ran
+
+    def _flush_due(self, now: float) -> None:
+        """Sends partial buffers whose timeout has passed."""
+        for task in self._tasks:
+            for output in task.outputs:
+                timeout = output.descriptor.buffer_timeout
+                if timeout >= 0 and now - output.last_flush >= timeout / 1000:
+                    output.flush(now)
+
+    def _flush_idle(self, now: float) -> None:
+        for task in self._tasks:
+            for output in task.outputs:
+                if output.descriptor.buffer_timeout >= 0:
+                    output.flush(now)
+        self._unflushed = False
+        self._last_flush = now
+
+    def _end_tasks(self) -> None:
+        """A finished task has ended once everything it produced is gone."""
+        for task in list(self._ending):
+            if all(output.partition.queued == 0 for output in task.outputs) and self._wiring.is_drained():
+                self._ending.remove(task)
+                errors = task.close()
+                if errors:
+                    self._fail(task, errors[0])
+                self._report(task.descriptor, "FINISHED")
+                self._report_metrics()
+
+    def _wait(self) -> None:
+        """Nothing can run: sleep until data, a mail, a timer, a source or a flush is due."""
+        now = time.monotonic()
+        if self._unflushed:
+            if now - self._last_flush >= IDLE_FLUSH_S:
+                self._flush_idle(now)
+                self._poller.poll(0)
+                return
+            timeout = IDLE_FLUSH_S - (now - self._last_flush)
+        else:
+            timeout = MAX_WAIT_S
+        clock_now = self._clock.now_ms()
+        for due in (self._timers.next_at(), self._next_report or None):
+            if due is not None:
+                timeout = min(timeout, (due - clock_now) / 1000)
+        for task in self._tasks:
+            if task.source is not None and not task.finished and task.source.ready_at is not None and task.has_room():
+                timeout = min(timeout, task.source.ready_at - now)
+        if timeout > 0:
+            self._poller.poll(timeout)
+
+    def wait_for_room(self, task: Task) -> None:
+        """Runs the other tasks and the network until the task's outputs have room."""
+        while not task.has_room():
+            if not self._step(time.monotonic()) and not task.has_room():
+                self._wait()
+
+    # -- mails -----------------------------------------------------------------------------------------------------------
+
+    def _check_cancelled(self) -> None:
+        if self._cancel_reason is not None:
+            raise TaskCancelled(self._cancel_reason)
+
+    def _handle_mails(self) -> None:
+        while self._mails:
+            message = self._mails.popleft()
+            if isinstance(message, messages.Deploy):
+                self._wiring.connect_peers(message.peers)
+                self._deployed = True
+            elif isinstance(message, messages.AddSplits):
+                self._source(message).add_splits(message.splits)
+            elif isinstance(message, messages.NoMoreSplits):
+                self._source(message).no_more_splits()
+            elif isinstance(message, messages.ClientAck):
+                self._unacked[message.channel, message.subtask] = (
+                    self._sequences[message.channel, message.subtask] - message.sequence - 1
+                )
+            elif isinstance(message, messages.Shutdown):
+                self._shutdown = True
+
+    def _source(self, message: messages.AddSplits | messages.NoMoreSplits) -> SourceOperator:
+        for task in self._tasks:
+            if (
+                task.source is not None
+                and task.head.descriptor.operator_id == message.operator_id
+                and task.descriptor.subtask == message.subtask
+            ):
+                return task.source
+        raise AssertionError(f"no source {message.operator_id} subtask {message.subtask} in this slot")
+
+    # -- failures and reports ----------------------------------------------------------------------------------------
+
+    def _guarded(self, task: Task, action: Callable[[], None]) -> None:
+        """Runs user code; an exception becomes the task's failure, told to the JobMaster at once."""
+        try:
+            action()
+        except UserCodeError:
+            raise
+        except Exception as error:  # noqa: BLE001 - user code may raise anything
+            self._fail(task, error)
+
+    def _fail(self, task: Task, error: Exception) -> None:
+        failure = describe_failure(error, task.descriptor, task.chain, task.at_work)
+        self._report(task.descriptor, "FAILED", failure)
+        raise UserCodeError(failure) from error
+
+    def _report(self, descriptor: TaskDeploymentDescriptor, state: str, failure: Any = None) -> None:
+        self._gateway.send(
+            messages.TaskStateChanged(self._attempt, descriptor.vertex_id, descriptor.subtask, state, failure)
+        )
+
+    def _report_metrics(self) -> None:
+        by_slot: dict[int, dict[messages.MetricScope, Mapping[str, Any]]] = {slot: {} for slot in self._slots}
+        for task in self._tasks:
+            descriptor = task.descriptor
+            for operator_id, values in task.metrics().items():
+                by_slot[descriptor.slot][descriptor.vertex_id, operator_id, descriptor.subtask] = values
+        for slot, metrics in by_slot.items():
+            self._gateway.send(messages.MetricReport(self._attempt, slot, metrics))
+
+    # -- TaskServices --------------------------------------------------------------------------------------------------
+
+    def processing_time(self) -> int:
+        """The wall clock in milliseconds."""
+        return self._clock.now_ms()
+
+    def schedule(self, task: Task, timestamp: int, callback: Callable[[int], None]) -> None:
+        """Calls back while the task is not running, once the wall clock reaches the timestamp."""
+        self._timers.schedule(task, timestamp, callback)
+
+    def request_split(self, task: Task, operator_id: str) -> None:
+        """Asks a source's enumerator for a split."""
+        descriptor = task.descriptor
+        self._gateway.send(
+            messages.RequestSplit(self._attempt, descriptor.vertex_id, operator_id, descriptor.subtask, self._host)
+        )
+
+    def send_to_client(self, task: Task, channel: str, payload: Any) -> None:
+        """Numbers a payload and sends it to the client."""
+        stream = (channel, task.descriptor.subtask)
+        sequence = self._sequences.get(stream, 0)
+        self._sequences[stream] = sequence + 1
+        self._unacked[stream] = self._unacked.get(stream, 0) + 1
+        self._gateway.send(messages.ClientPayload(self._attempt, *stream, sequence, payload))
+
+    def client_has_room(self, task: Task, channel: str) -> bool:
+        """Whether the client has taken most of what the sink sent."""
+        return self._unacked.get((channel, task.descriptor.subtask), 0) < MAX_UNACKED

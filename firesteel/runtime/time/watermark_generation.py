@@ -1,0 +1,152 @@
+"""Timestamps and watermarks at a source: a generator per split, their minimum over the active splits."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from firesteel.common.errors import InvalidProgramError
+from firesteel.runtime.elements import MIN_TIMESTAMP
+
+__all__ = ["SplitWatermarks", "WatermarkAssigner"]
+
+Emit = Callable[[Sequence[Any], Sequence[int] | None], None]
+
+
+class SplitWatermarks:
+    """One split's generator, its last watermark and whether it is idle. Is the generator's WatermarkOutput."""
+
+    def __init__(self, generator: Any, idle_timeout_ms: int | None, now: int):
+        self.generator = generator
+        self.watermark = MIN_TIMESTAMP
+        self.idle = False
+        self.on_batch = getattr(generator, "on_batch", None)
+        self._idle_timeout = idle_timeout_ms
+        self._last_event = now
+        self._saw_event = False
+
+    def emit_watermark(self, watermark: Any) -> None:
+        """Called by the generator; a watermark never goes back."""
+        timestamp = watermark if isinstance(watermark, int) else watermark.timestamp
+        self.idle = False
+        if timestamp > self.watermark:
+            self.watermark = timestamp
+
+    def mark_idle(self) -> None:
+        """Called by the generator: this split no longer holds back the others."""
+        self.idle = True
+
+    def mark_active(self) -> None:
+        """Called by the generator: this split counts again."""
+        self.idle = False
+
+    def touch(self) -> None:
+        """Records have come."""
+        self._saw_event = True
+        self.idle = False
+
+    def periodic(self, now: int) -> None:
+        """Asks the generator for its watermark, and notices idleness."""
+        if self._saw_event:
+            self._saw_event = False
+            self._last_event = now
+        if self._idle_timeout is not None and now - self._last_event >= self._idle_timeout:
+            self.idle = True
+            return
+        self.generator.on_periodic_emit(self)
+
+
+class WatermarkAssigner:
+    """Assigns timestamps to batches and keeps the combined watermark of all splits.
+
+    ``advanced()`` gives the watermark to send, if there is one. Records go out through ``emit`` in as few batches as
+    possible: only a generator that emits from ``on_event`` (a punctuated one) cuts a batch, right behind the record
+    that carried the watermark.
+    """
+
+    def __init__(self, strategy: Any, clock: Callable[[], int], emit: Emit, emit_watermark: Callable[[int], None]):
+        self._strategy = strategy
+        self._clock = clock
+        self._emit = emit
+        self._emit_watermark = emit_watermark
+        self._splits: dict[str, SplitWatermarks] = {}
+        assigner = strategy.timestamp_assigner
+        self._extract = None if assigner is None else getattr(assigner, "extract_timestamp", assigner)
+        self.watermark = MIN_TIMESTAMP
+        self.idle = False
+
+    def add_split(self, split_id: str) -> None:
+        """A split whose watermark counts from now on."""
+        if split_id not in self._splits:
+            generator = self._strategy.create_watermark_generator()
+            self._splits[split_id] = SplitWatermarks(generator, self._strategy.idle_timeout_ms, self._clock())
+
+    def release_split(self, split_id: str) -> None:
+        """A split that has ended."""
+        self._splits.pop(split_id, None)
+
+    def process(self, split_id: str, values: Sequence[Any], timestamps: Sequence[int] | None) -> None:
+        """Assigns timestamps, lets the split's generator see them and emits the records."""
+        split = self._splits.get(split_id)
+        if split is None:
+            self.add_split(split_id)
+            split = self._splits[split_id]
+        split.touch()
+        extract = self._extract
+        if extract is not None:
+            if timestamps is None:
+                timestamps = [extract(value, MIN_TIMESTAMP) for value in values]
+            else:
+                timestamps = [extract(value, time) for value, time in zip(values, timestamps, strict=True)]
+            if timestamps.__class__ is list and timestamps and timestamps[0].__class__ is not int:
+                _check_timestamps(values, timestamps)
+        if split.on_batch is not None:
+            if timestamps:
+                split.on_batch(timestamps)
+            self._emit(values, timestamps)
+        else:
+            self._process_one_by_one(split, values, timestamps)
+
+    def _process_one_by_one(
+        self, split: SplitWatermarks, values: Sequence[Any], timestamps: Sequence[int] | None
+    ) -> None:
+        on_event = split.generator.on_event
+        start, before = 0, split.watermark
+        for index, value in enumerate(values):
+            on_event(value, MIN_TIMESTAMP if timestamps is None else timestamps[index], split)
+            if split.watermark != before:
+                before = split.watermark
+                end = index + 1
+                self._emit(values[start:end], None if timestamps is None else timestamps[start:end])
+                start = end
+                self._send_if_advanced()
+        if start < len(values):
+            self._emit(values[start:], None if timestamps is None else timestamps[start:])
+
+    def periodic(self) -> bool:
+        """Asks every generator; sends the combined watermark if it advanced. Returns whether idleness changed."""
+        now = self._clock()
+        for split in self._splits.values():
+            split.periodic(now)
+        was_idle = self.idle
+        self.idle = bool(self._splits) and all(split.idle for split in self._splits.values())
+        self._send_if_advanced()
+        return was_idle != self.idle
+
+    def _send_if_advanced(self) -> None:
+        lowest: int | None = None
+        for split in self._splits.values():
+            if not split.idle and (lowest is None or split.watermark < lowest):
+                lowest = split.watermark
+        if lowest is not None and lowest > self.watermark:
+            self.watermark = lowest
+            self._emit_watermark(lowest)
+
+
+def _check_timestamps(values: Sequence[Any], timestamps: Sequence[Any]) -> None:
+    for value, timestamp in zip(values, timestamps, strict=True):
+        if not isinstance(timestamp, int):
+            raise InvalidProgramError(
+                f"The timestamp assigner returned {timestamp!r} for {value!r}; expected milliseconds as an int.",
+                hint="Convert in extract_timestamp: int(seconds * 1000), or int(moment.timestamp() * 1000).",
+            )

@@ -1,0 +1,1 @@
+"""Puts a JobGraph on Spark. The only package that imports pyspark."""

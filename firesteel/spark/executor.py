@@ -1,0 +1,24 @@
+"""Executes job graphs on Spark with long-lived tasks."""
+
+from __future__ import annotations
+
+from firesteel.common.configuration import Configuration
+from firesteel.common.job_client import JobClient
+from firesteel.graph.job_graph import JobGraph
+from firesteel.graph.slots import assign_slots
+from firesteel.jobmaster.runner import JobMasterRunner
+from firesteel.spark.host import SparkHost
+from firesteel.spark.session import get_spark_context
+
+__all__ = ["SparkPipelineExecutor"]
+
+
+class SparkPipelineExecutor:
+    """Runs each job attempt as one barrier stage of the active or an embedded Spark."""
+
+    def execute(self, job_graph: JobGraph, configuration: Configuration) -> JobClient:
+        """Starts the job and returns its client."""
+        context = get_spark_context(configuration, assign_slots(job_graph).total)
+        runner = JobMasterRunner(job_graph, SparkHost(context))
+        runner.start()
+        return JobClient(runner)

@@ -1,0 +1,192 @@
+"""Runs an attempt as one Spark barrier stage: one task, one Python process, one slot."""
+
+from __future__ import annotations
+
+import os
+import socket
+import threading
+from dataclasses import replace
+
+from pyspark import InheritableThread, SparkContext
+
+from firesteel.common import options
+from firesteel.common.errors import TaskFailure
+from firesteel.jobmaster.events import AttemptEnded, MessageReceived, SlotLost
+from firesteel.jobmaster.host import Attempt, Post
+from firesteel.runtime.control import ControlConnection, accept_control
+from firesteel.runtime.failure import describe_failure
+from firesteel.runtime.messages import JobMasterMessage, RegisterSlot
+from firesteel.runtime.network.errors import NetworkError
+from firesteel.spark.slot_main import SlotMain
+from firesteel.spark.slots import wait_for_slots
+
+__all__ = ["SparkHost"]
+
+
+class SparkHost:
+    """Starts attempts on a SparkContext and keeps the control connections of their slots."""
+
+    def __init__(self, context: SparkContext):
+        self._context = context
+        self._secret = os.urandom(32)
+        host = context.getConf().get("spark.driver.host") or "127.0.0.1"
+        bind = context.getConf().get("spark.driver.bindAddress") or host
+        self._listener = socket.create_server((bind, 0), backlog=1024)
+        self._address = (host, self._listener.getsockname()[1])
+        self._lock = threading.Lock()
+        self._slots: dict[tuple[int, int], ControlConnection] = {}
+        self._connections: set[ControlConnection] = set()
+        self._post: Post | None = None
+        self._closed = False
+        self._killed: set[int] = set()
+        self._threads: list[threading.Thread] = []
+        self._start_thread(self._accept, "firesteel-control-accept")
+
+    # -- AttemptHost -------------------------------------------------------------------------------------------------
+
+    def start(self, attempt: Attempt, post: Post) -> None:
+        """Submits the barrier stage from a thread of its own."""
+        self._post = post
+        thread = InheritableThread(target=self._run_stage, args=(attempt, post), name="firesteel-spark-stage")
+        thread.daemon = True
+        self._threads.append(thread)
+        thread.start()
+
+    def send(self, attempt: int, slot: int, message: JobMasterMessage) -> None:
+        """Sends over the slot's control connection."""
+        connection = self._slots.get((attempt, slot))
+        if connection is not None:
+            try:
+                connection.send(message)
+            except ConnectionError:
+                pass  # its receiving thread reports SlotLost
+
+    def kill(self, attempt: int, reason: str) -> None:
+        """Has Spark end the stage and its Python workers."""
+        self._killed.add(attempt)
+        self._context.cancelJobGroup(self._group(attempt), reason)
+
+    def close(self) -> None:
+        """Closes every socket and waits for the threads."""
+        self._closed = True
+        try:
+            self._listener.shutdown(socket.SHUT_RDWR)
+        except OSError:
+            pass  # never connected: shutdown only wakes the accept
+        self._listener.close()
+        with self._lock:
+            connections = list(self._connections)
+        for connection in connections:
+            connection.close()
+        for thread in self._threads:
+            if thread is not threading.current_thread():
+                thread.join(10.0)
+
+    # -- the stage ---------------------------------------------------------------------------------------------------
+
+    def _group(self, attempt: int) -> str:
+        return f"firesteel-{id(self)}-{attempt}"
+
+    def _run_stage(self, attempt: Attempt, post: Post) -> None:
+        failure: TaskFailure | None = None
+        configuration = attempt.job_graph.configuration
+        try:
+            timeout = configuration.get(options.SLOT_REQUEST_TIMEOUT).to_millis() / 1000
+            stopped = lambda: self._closed or attempt.number in self._killed
+            wait_for_slots(self._context, attempt.slots, timeout, stopped)
+            if not stopped():
+                name = f"{attempt.job_graph.job_name} (attempt {attempt.number})"
+                self._context.setJobGroup(self._group(attempt.number), name, interruptOnCancel=True)
+                main = SlotMain(
+                    attempt.serialized_job,
+                    attempt.number,
+                    self._address,
+                    self._secret,
+                    local=self._context.master.startswith("local"),
+                )
+                slots = self._context.parallelize(range(attempt.slots), attempt.slots)
+                slots.barrier().mapPartitions(main).collect()
+        except Exception as error:  # noqa: BLE001 - whatever Spark says is passed on
+            failure = _spark_failure(error)
+        post(AttemptEnded(attempt.number, failure))
+
+    # -- control connections -----------------------------------------------------------------------------------------
+
+    def _start_thread(self, target: object, name: str, *args: object) -> None:
+        thread = threading.Thread(target=target, args=args, name=name, daemon=True)  # type: ignore[arg-type]
+        self._threads.append(thread)
+        thread.start()
+
+    def _accept(self) -> None:
+        while not self._closed:
+            try:
+                sock, _address = self._listener.accept()
+            except OSError:
+                return
+            self._start_thread(self._welcome, "firesteel-control-handshake", sock)
+
+    def _welcome(self, sock: socket.socket) -> None:
+        """Authenticates one connection; a stranger is turned away without having been listened to."""
+        try:
+            connection = accept_control(sock, self._secret)
+        except (OSError, NetworkError):
+            return
+        with self._lock:
+            if self._closed:
+                connection.close()
+                return
+            self._connections.add(connection)
+        _Slot(self, connection).start()
+
+    def registered(self, attempt: int, slot: int, connection: ControlConnection) -> None:
+        """A slot has said who it is."""
+        self._slots[attempt, slot] = connection
+
+    def post(self, event: MessageReceived | SlotLost) -> None:
+        """Hands an event to the JobMaster."""
+        if self._post is not None:
+            self._post(event)
+
+    def forget(self, connection: ControlConnection) -> None:
+        """A connection has ended."""
+        with self._lock:
+            self._connections.discard(connection)
+
+
+class _Slot:
+    """What one control connection says, told to the JobMaster as events of its slot."""
+
+    def __init__(self, host: SparkHost, connection: ControlConnection):
+        self._host = host
+        self._connection = connection
+        self._identity: tuple[int, int] | None = None
+
+    def start(self) -> None:
+        self._connection.start(
+            self._on_message, self._on_lost, f"firesteel-control-slot-{self._connection.peer_id - 1}"
+        )
+
+    def _on_message(self, message: object) -> None:
+        if isinstance(message, RegisterSlot):
+            self._identity = (message.attempt, message.slot_index)
+            self._host.registered(message.attempt, message.slot_index, self._connection)
+        if self._identity is not None:
+            self._host.post(MessageReceived(self._identity[1], message))  # type: ignore[arg-type]
+
+    def _on_lost(self, reason: str) -> None:
+        self._host.forget(self._connection)
+        if self._identity is not None:
+            self._host.post(SlotLost(*self._identity, reason))
+
+
+def _spark_failure(error: Exception) -> TaskFailure:
+    """Spark's account, cut to what a user can read; the whole of it stays in the traceback."""
+    failure = describe_failure(error)
+    text = failure.message
+    if failure.error_type == "Py4JJavaError" or "SparkException" in text:
+        lines = [line.strip() for line in text.splitlines() if line.strip()]
+        reason = next((line for line in lines if "SparkException" in line), lines[0] if lines else text)
+        return replace(failure, message=reason[:500], error_type="SparkException")
+    return failure
+
+

@@ -1,0 +1,156 @@
+"""The SparkContext a job runs on: the caller's own if there is one, else an embedded one that keeps quiet."""
+
+from __future__ import annotations
+
+import atexit
+import os
+import shutil
+import sys
+import tempfile
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from pyspark import SparkConf, SparkContext
+
+from firesteel.common.configuration import Configuration
+from firesteel.spark.java import require_java
+
+__all__ = ["get_spark_context", "spark_log", "stop_spark_context"]
+
+_LOG4J = """\
+rootLogger.level = warn
+rootLogger.appenderRef.file.ref = file
+appender.file.type = File
+appender.file.name = file
+appender.file.fileName = {log}
+appender.file.layout.type = PatternLayout
+appender.file.layout.pattern = %d{{HH:mm:ss.SSS}} %p %c{{1}}: %m%n%ex
+"""
+
+_PREFIX = "firesteel-spark-"
+_lock = threading.Lock()
+_own: tuple[SparkContext, Path] | None = None
+
+
+def get_spark_context(configuration: Configuration, slots: int) -> SparkContext:
+    """The active SparkContext, or a new one with the configuration's ``spark.*`` keys.
+
+    Without ``spark.master`` Spark is embedded, with as many slots as there are cores, or as the job needs if those are
+    more: what Flink's MiniCluster does for a local program.
+    """
+    global _own
+    with _lock:
+        active = SparkContext._active_spark_context
+        settings = {key: value for key, value in configuration.to_dict().items() if key.startswith("spark.")}
+        if active is not None and _own is not None and active is _own[0]:
+            master = settings.get("spark.master")
+            if (master is None and _slots_of(active) >= slots) or master == active.master:
+                return active
+            _stop()
+        elif active is not None:
+            return active
+        require_java()
+        settings.setdefault("spark.master", f"local[{max(os.cpu_count() or 1, slots)}]")
+        _own = _create(settings)
+        return _own[0]
+
+
+def stop_spark_context() -> None:
+    """Stops the embedded Spark, if there is one."""
+    with _lock:
+        _stop()
+
+
+def spark_log() -> Path | None:
+    """Where the embedded Spark logs to."""
+    return None if _own is None else _own[1] / "spark.log"
+
+
+def _slots_of(context: SparkContext) -> int:
+    return int(context.defaultParallelism)
+
+
+def _create(settings: dict[str, str]) -> tuple[SparkContext, Path]:
+    _remove_left_behind()
+    directory = Path(tempfile.mkdtemp(prefix=f"{_PREFIX}{os.getpid()}-"))
+    try:
+        log4j = directory / "log4j2.properties"
+        log4j.write_text(_LOG4J.format(log=directory / "spark.log"))
+        conf = SparkConf()
+        conf.set("spark.app.name", "firesteel")
+        conf.set("spark.ui.enabled", "false")
+        conf.set("spark.ui.showConsoleProgress", "false")
+        conf.set("spark.local.dir", str(directory))
+        conf.set("spark.sql.warehouse.dir", str(directory / "warehouse"))
+        conf.set("spark.driver.extraJavaOptions", f"-Dlog4j2.configurationFile={log4j.as_uri()}")
+        # failover is the JobMaster's: Spark must not start a stage again by itself
+        conf.set("spark.stage.maxConsecutiveAttempts", "1")
+        conf.set("spark.task.maxFailures", "1")
+        if settings["spark.master"].startswith("local"):
+            conf.set("spark.driver.host", "127.0.0.1")
+            conf.set("spark.driver.bindAddress", "127.0.0.1")
+        for key, value in settings.items():
+            conf.set(key, value)
+        os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+        with _stderr_to(directory / "spark.stderr"):
+            return SparkContext(conf=conf), directory
+    except BaseException:
+        shutil.rmtree(directory, ignore_errors=True)
+        raise
+
+
+def _remove_left_behind() -> None:
+    """Removes the directories of processes that were killed before they could."""
+    for directory in Path(tempfile.gettempdir()).glob(f"{_PREFIX}*-*"):
+        pid = directory.name.removeprefix(_PREFIX).partition("-")[0]
+        if pid.isdigit() and not _is_alive(int(pid)):
+            shutil.rmtree(directory, ignore_errors=True)
+
+
+def _is_alive(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        return True
+    return True
+
+
+def _stop() -> None:
+    global _own
+    if _own is None:
+        return
+    (context, directory), _own = _own, None
+    gateway = context._gateway
+    context.stop()
+    # the JVM would live as long as this process, and with it its threads and sockets
+    if gateway is not None:
+        gateway.shutdown()
+        process = getattr(gateway, "proc", None)
+        if process is not None:
+            process.stdin.close()
+            process.wait(timeout=30)
+        SparkContext._gateway = None
+        SparkContext._jvm = None
+    shutil.rmtree(directory, ignore_errors=True)
+
+
+@contextmanager
+def _stderr_to(path: Path) -> Iterator[None]:
+    """While the JVM is started its standard error, which it keeps, is a file: the terminal is the user's."""
+    saved = os.dup(2)
+    target = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+    try:
+        sys.stderr.flush()
+        os.dup2(target, 2)
+        yield
+    finally:
+        os.dup2(saved, 2)
+        os.close(saved)
+        os.close(target)
+
+
+atexit.register(stop_spark_context)

@@ -1,0 +1,148 @@
+"""A task for one operator alone: collects what it emits, and lets a test say what time it is."""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Callable
+from typing import Any
+
+from firesteel.common.output_tag import OutputTag
+from firesteel.runtime.elements import MIN_TIMESTAMP
+from firesteel.runtime.key_groups import KeyGroupRange
+from firesteel.runtime.metrics import Counter, Gauge, MetricRegistry
+from firesteel.runtime.state.hashmap import HashMapKeyedStateBackend
+from firesteel.runtime.time.timers import InternalTimerService, Triggerable
+
+__all__ = ["FakeClock", "FakeOperatorContext", "FakeRuntimeContext"]
+
+_MAX_PARALLELISM = 128
+
+
+class FakeClock:
+    """Processing time that stands still until a test moves it."""
+
+    def __init__(self, now: int = 0):
+        self.now = now
+        self._sequence = 0
+        self._callbacks: list[tuple[int, int, Callable[[int], None]]] = []
+
+    def __call__(self) -> int:
+        """The time in milliseconds."""
+        return self.now
+
+    def schedule(self, timestamp: int, callback: Callable[[int], None]) -> None:
+        """Calls back when the clock is moved to or past the timestamp."""
+        self._sequence += 1
+        heapq.heappush(self._callbacks, (timestamp, self._sequence, callback))
+
+    def advance_to(self, timestamp: int) -> None:
+        """Moves the clock, stopping at every time that somebody waits for."""
+        while self._callbacks and self._callbacks[0][0] <= timestamp:
+            due, _, callback = heapq.heappop(self._callbacks)
+            self.now = max(self.now, due)
+            callback(self.now)
+        self.now = max(self.now, timestamp)
+
+
+class FakeRuntimeContext:
+    """The part of a RuntimeContext that an operator alone can offer: keyed state and metrics."""
+
+    def __init__(self, backend: HashMapKeyedStateBackend, metrics: MetricRegistry):
+        self._backend = backend
+        self._metrics = metrics
+
+    def get_metrics_group(self) -> MetricRegistry:
+        """Where counters and gauges are registered."""
+        return self._metrics
+
+    def get_state(self, state_descriptor: Any) -> Any:
+        """A value per key."""
+        return self._backend.get_state(state_descriptor)
+
+    get_list_state = get_map_state = get_reducing_state = get_aggregating_state = get_state
+
+
+class FakeOperatorContext:
+    """An OperatorContext whose outputs are lists.
+
+    ``output`` holds (value, timestamp) pairs, ``side_output`` the same per tag, ``watermarks`` what was sent on.
+    """
+
+    def __init__(self, key_selector: Callable[[Any], Any] | None, clock: FakeClock | None = None):
+        self.key_selectors: tuple[Callable[[Any], Any] | None, ...] = (key_selector,)
+        self.clock = FakeClock() if clock is None else clock
+        self.metrics = MetricRegistry()
+        self.backend = HashMapKeyedStateBackend(
+            KeyGroupRange(0, _MAX_PARALLELISM - 1), _MAX_PARALLELISM, self.clock
+        )
+        self.runtime_context: Any = FakeRuntimeContext(self.backend, self.metrics)
+        self.output: list[tuple[Any, int]] = []
+        self.side_output: dict[OutputTag, list[tuple[Any, int]]] = {}
+        self.watermarks: list[int] = []
+        self.idle: list[bool] = []
+        self.timer_services: dict[str, InternalTimerService] = {}
+
+    def emit(self, values: list[Any], timestamps: list[int] | None) -> None:
+        """Keeps records."""
+        self.output.extend(_pairs(values, timestamps))
+
+    def emit_side(self, tag: OutputTag, values: list[Any], timestamps: list[int] | None) -> None:
+        """Keeps records of a side output."""
+        self.side_output.setdefault(tag, []).extend(_pairs(values, timestamps))
+
+    def emit_watermark(self, timestamp: int) -> None:
+        """Keeps a watermark."""
+        self.watermarks.append(timestamp)
+
+    def emit_idle(self, idle: bool) -> None:
+        """Keeps a status."""
+        self.idle.append(idle)
+
+    def timer_service(self, name: str, triggerable: Triggerable) -> InternalTimerService:
+        """The named timer service, driven by the fake clock."""
+        if name not in self.timer_services:
+            self.timer_services[name] = InternalTimerService(
+                self.backend, triggerable, self.clock, self.clock.schedule
+            )
+        return self.timer_services[name]
+
+    def processing_time(self) -> int:
+        """The fake clock's time."""
+        return self.clock.now
+
+    def schedule(self, timestamp: int, callback: Callable[[int], None]) -> None:
+        """Calls back when a test moves the clock there."""
+        self.clock.schedule(timestamp, callback)
+
+    def counter(self, name: str) -> Counter:
+        """The counter of that name."""
+        return self.metrics.counter(name)
+
+    def gauge(self, name: str, read: Callable[[], Any]) -> Gauge:
+        """Registers a gauge."""
+        return self.metrics.gauge(name, read)
+
+    def take_output(self) -> list[tuple[Any, int]]:
+        """What was emitted since the last call."""
+        taken, self.output = self.output, []
+        return taken
+
+    def take_side_output(self, tag: OutputTag) -> list[tuple[Any, int]]:
+        """What a side output got since the last call."""
+        return self.side_output.pop(tag, [])
+
+    def stored(self, state_name: str) -> dict[Any, dict[Any, Any]]:
+        """All a state of the backend holds, as namespace → key → stored value."""
+        found: dict[Any, dict[Any, Any]] = {}
+        for key_group in range(_MAX_PARALLELISM):
+            for namespace, part in self.backend.snapshot_key_group(key_group).get(state_name, {}).items():
+                found.setdefault(namespace, {}).update(part)
+        return found
+
+
+def _pairs(values: list[Any], timestamps: list[int] | None) -> list[tuple[Any, int]]:
+    if timestamps is None:
+        return [(value, MIN_TIMESTAMP) for value in values]
+    if len(values) != len(timestamps):
+        raise AssertionError(f"{len(values)} values but {len(timestamps)} timestamps")
+    return list(zip(values, timestamps, strict=True))

@@ -1,0 +1,94 @@
+from __future__ import annotations
+
+import pickle
+
+import pytest
+
+from firesteel.common.errors import TaskFailure
+from firesteel.jobmaster.client_channels import ClientChannels
+from firesteel.jobmaster.metrics import FailedAccumulator, JobMetrics, merge_accumulators
+from firesteel.jobmaster.story import Story
+from firesteel.runtime import messages
+from firesteel.runtime.messages import ClientPayload, MetricReport
+
+
+def test_the_latest_value_wins_and_subtasks_are_summed():
+    metrics = JobMetrics()
+    metrics.report(MetricReport(0, 0, {("v", "op", 0): {"numRecordsIn": 3, "watermark": 5}}))
+    metrics.report(MetricReport(0, 1, {("v", "op", 1): {"numRecordsIn": 10}, ("v", "", 1): {"busy": 0.5}}))
+    metrics.report(MetricReport(0, 0, {("v", "op", 0): {"numRecordsIn": 4}}))
+    assert metrics.by_subtask("v", "op", "numRecordsIn") == {0: 4, 1: 10}
+    assert metrics.total("v", "op", "numRecordsIn") == 14
+    assert metrics.values("v", "op", 0) == {"numRecordsIn": 4, "watermark": 5}
+    assert metrics.values("v", "op", 7) == {}
+    assert metrics.scopes() == [("v", "", 1), ("v", "op", 0), ("v", "op", 1)]
+
+
+def test_a_new_attempt_forgets_the_old_one():
+    metrics = JobMetrics()
+    metrics.report(MetricReport(0, 0, {("v", "op", 0): {"n": 3}}))
+    metrics.report(MetricReport(1, 0, {("v", "op", 1): {"n": 1}}))
+    metrics.report(MetricReport(0, 0, {("v", "op", 0): {"n": 4}}))
+    assert metrics.snapshot() == {("v", "op", 1): {"n": 1}}
+
+
+def test_accumulators_are_added():
+    merged: dict[str, object] = {}
+    merge_accumulators(
+        merged, {"n": 1, "list": [1], "set": {1}, "average": 0.5, "histogram": {"a": {"b": 1}}}
+    )
+    merge_accumulators(
+        merged, {"n": 2, "list": [2], "set": {2}, "average": 0.5, "histogram": {"a": {"b": 2}}}
+    )
+    assert merged == {"n": 3, "list": [1, 2], "set": {1, 2}, "average": 1.0, "histogram": {"a": {"b": 3}}}
+
+
+def test_accumulators_that_cannot_be_added_say_so():
+    merged: dict[str, object] = {"n": 1}
+    merge_accumulators(merged, {"n": "one"})
+    merge_accumulators(merged, {"n": 1})
+    failed = merged["n"]
+    assert isinstance(failed, FailedAccumulator)
+    assert failed.name == "n"
+
+
+def test_channels_do_not_mix_and_numbers_are_per_subtask():
+    channels = ClientChannels()
+
+    def receive(channel, subtask, sequence):
+        ready = channels.receive(subtask, ClientPayload(0, channel, subtask, sequence, None))
+        return [(item.channel, item.subtask, item.sequence) for item in ready]
+
+    assert receive("a", 0, 0) == [("a", 0, 0)]
+    assert receive("b", 0, 0) == [("b", 0, 0)]
+    assert receive("a", 1, 2) == []
+    assert receive("a", 1, 0) == [("a", 1, 0)]
+    assert receive("a", 1, 2) == []
+    assert receive("a", 1, 1) == [("a", 1, 1), ("a", 1, 2)]
+    assert channels.consumed("a", 1, 2) == 1
+    assert channels.consumed("a", 1, 1) is None
+    assert channels.consumed("a", 1, 3) is None
+    assert channels.consumed("c", 0, 0) is None
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        messages.RegisterSlot(1, 2, "h", ("h", 5), 9, "e"),
+        messages.TaskStateChanged(1, "v", 0, "FAILED", TaskFailure("x")),
+        messages.ClientPayload(1, "print", 0, 0, [1]),
+        messages.MetricReport(1, 0, {("v", "", 0): {"n": 1}}),
+        messages.Deploy(1, {0: ("h", 5)}, 1),
+        messages.AddSplits("op", 0, (1,)),
+        messages.Shutdown(),
+    ],
+)
+def test_messages_are_values_that_survive_pickling(message):
+    assert pickle.loads(pickle.dumps(message, protocol=5)) == message
+
+
+def test_a_story_keeps_the_last_entries():
+    story = Story(size=2)
+    for number in range(5):
+        story.add(number, f"event {number}")
+    assert [entry.number for entry in story.entries()] == [3, 4]

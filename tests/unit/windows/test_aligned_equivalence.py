@@ -1,0 +1,206 @@
+"""The aligned operator against the general one, on random records, watermarks and window shapes."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from firesteel.common.output_tag import OutputTag
+from firesteel.common.time import Time
+from firesteel.datastream.functions import AggregateFunction, ProcessWindowFunction
+from firesteel.datastream.window import (
+    EventTimeTrigger,
+    SlidingEventTimeWindows,
+    TumblingEventTimeWindows,
+)
+from firesteel.runtime.elements import MAX_WATERMARK
+from firesteel.runtime.operators.specs import WindowSpec
+from firesteel.runtime.operators.window import AlignedWindowOperator, WindowOperator
+from firesteel.testing.operator_context import FakeOperatorContext
+
+LATE = OutputTag("late")
+SIDE = OutputTag("side")
+
+
+class ListAggregate(AggregateFunction):
+    """Keeps what it was given, in order, in an accumulator that it changes in place."""
+
+    def create_accumulator(self) -> list[Any]:
+        return []
+
+    def add(self, value: Any, accumulator: list[Any]) -> list[Any]:
+        accumulator.append(value[1])
+        return accumulator
+
+    def get_result(self, accumulator: list[Any]) -> Any:
+        return tuple(accumulator) if sum(accumulator) != 7 else None
+
+    def merge(self, acc_a: list[Any], acc_b: list[Any]) -> list[Any]:
+        return acc_a + acc_b
+
+
+class Describe(ProcessWindowFunction):
+    """Tells all it sees, and what it is told to clear."""
+
+    def __init__(self) -> None:
+        self.cleared: list[Any] = []
+        self.backend: Any = None
+
+    def process(self, key: Any, context: Any, elements: Any) -> Any:
+        window = context.window()
+        yield key, tuple(elements), window.start, window.end, context.current_watermark(), self.backend.key
+        yield SIDE, (key, window.start)
+
+    def clear(self, context: Any) -> None:
+        self.cleared.append((self.backend.key, context.window().start))
+
+
+@st.composite
+def specs(draw: st.DrawFn) -> WindowSpec:
+    size = draw(st.integers(1, 12))
+    if draw(st.booleans()):
+        offset = draw(st.integers(1 - size, size - 1))
+        assigner: Any = TumblingEventTimeWindows.of(Time.milliseconds(size), Time.milliseconds(offset))
+    else:
+        slide = draw(st.integers(1, 12))
+        offset = draw(st.integers(1 - slide, slide - 1))
+        assigner = SlidingEventTimeWindows.of(*map(Time.milliseconds, (size, slide, offset)))
+    aggregation, function = draw(
+        st.sampled_from(
+            [
+                ("reduce", lambda a, b: (a[0], a[1] * 10 + b[1])),  # the order matters
+                ("aggregate", ListAggregate()),
+                (None, None),
+            ]
+        )
+    )
+    return WindowSpec(
+        assigner=assigner,
+        trigger=EventTimeTrigger(),
+        aggregation=aggregation,
+        aggregate_function=function,
+        window_function=Describe() if aggregation is None or draw(st.booleans()) else None,
+        allowed_lateness=draw(st.sampled_from([0, 0, 1, 5, 20, MAX_WATERMARK])),
+        late_tag=draw(st.sampled_from([None, LATE])),
+    )
+
+
+records = st.lists(
+    st.tuples(st.sampled_from("abc"), st.integers(1, 9), st.integers(-30, 30)), min_size=1, max_size=8
+)
+steps = st.lists(st.one_of(records, st.integers(-40, 50)), max_size=12)
+
+
+def run(operator: Any, spec: WindowSpec, script: list[Any]) -> list[Any]:
+    """What is observable after each step."""
+    context = FakeOperatorContext(lambda record: record[0])
+    if spec.window_function is not None:
+        spec.window_function.backend = context.backend
+        spec.window_function.cleared = []
+    operator.open(context)
+    seen = []
+    watermark = -(1 << 63)
+    for step in script:
+        if isinstance(step, list):
+            operator.process_batch([(key, value) for key, value, _ in step], [ts for _, _, ts in step])
+        else:
+            watermark = max(watermark, step)
+            operator.process_watermark(watermark)
+        function = spec.window_function
+        seen.append(
+            {
+                "output": Counter(context.take_output()),
+                "late": context.take_side_output(LATE),
+                "side": Counter(context.take_side_output(SIDE)),
+                "dropped": context.counter("numLateRecordsDropped").count,
+                "all late": context.counter("numLateRecords").count,
+                "watermarks": list(context.watermarks),
+                "cleared": None if function is None else Counter(function.cleared),
+            }
+        )
+    operator.close()
+    return seen
+
+
+@settings(max_examples=500, deadline=None)
+@given(specs(), steps)
+def test_both_operators_emit_the_same_at_every_step(spec: WindowSpec, script: list[Any]) -> None:
+    script = [*script, MAX_WATERMARK]
+    assert run(AlignedWindowOperator(spec), spec, script) == run(WindowOperator(spec), spec, script)
+
+
+def _keyed_runs(output: list[tuple[Any, int]]) -> dict[Any, list[Any]]:
+    by_key: dict[Any, list[Any]] = {}
+    for (key, elements, start, *_), _ in output:
+        by_key.setdefault(key, []).append((start, elements))
+    return by_key
+
+
+@settings(max_examples=150, deadline=None)
+@given(specs(), steps)
+def test_the_results_of_a_key_come_in_the_same_order(spec: WindowSpec, script: list[Any]) -> None:
+    if spec.window_function is None:
+        return
+    outputs = []
+    for operator in (AlignedWindowOperator(spec), WindowOperator(spec)):
+        context = FakeOperatorContext(lambda record: record[0])
+        spec.window_function.backend = context.backend
+        operator.open(context)
+        watermark = -(1 << 63)
+        for step in [*script, MAX_WATERMARK]:
+            if isinstance(step, list):
+                operator.process_batch([record[:2] for record in step], [record[2] for record in step])
+            else:
+                watermark = max(watermark, step)
+                operator.process_watermark(watermark)
+        outputs.append(_keyed_runs(context.output))
+    assert outputs[0] == outputs[1]
+
+
+@settings(max_examples=150, deadline=None)
+@given(specs(), steps, records)
+def test_a_restored_operator_goes_on_where_the_snapshot_was_taken(
+    spec: WindowSpec, before: list[Any], after: list[Any]
+) -> None:
+    original, restored = AlignedWindowOperator(spec), AlignedWindowOperator(spec)
+    contexts = [FakeOperatorContext(lambda record: record[0]) for _ in range(2)]
+    if spec.window_function is not None:
+        spec.window_function.backend = contexts[0].backend
+    original.open(contexts[0])
+    watermark = -(1 << 63)
+    for step in before:
+        if isinstance(step, list):
+            original.process_batch([record[:2] for record in step], [record[2] for record in step])
+        else:
+            watermark = max(watermark, step)
+            original.process_watermark(watermark)
+    contexts[0].take_output()
+    windows = original.snapshot()
+    if spec.window_function is not None:
+        spec.window_function.backend = contexts[1].backend
+    restored.open(contexts[1])
+    # as two subtasks that become one would give them: each window in two parts
+    for part in (0, 1):
+        restored.restore(
+            type(window)(
+                window.start,
+                window.fired,
+                {k: v.copy() if isinstance(v, list) else v for k, v in window.panes.items() if (k == "a") == part},
+            )
+            for window in windows
+        )
+    assert restored.snapshot() == windows
+    # the source's watermark comes back first; only then do both see the same time
+    restored.process_watermark(watermark)
+    assert contexts[1].take_output() == []
+    results = []
+    for operator, context in ((original, contexts[0]), (restored, contexts[1])):
+        if spec.window_function is not None:
+            spec.window_function.backend = context.backend
+        operator.process_batch([record[:2] for record in after], [record[2] for record in after])
+        operator.process_watermark(MAX_WATERMARK)
+        results.append(Counter(context.take_output()))
+    assert results[0] == results[1]
