@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from concurrent.futures import CancelledError, Future, InvalidStateError
+from concurrent.futures import TimeoutError as FutureTimeoutError
 from typing import Any
 
 __all__ = ["CompletableFuture"]
@@ -64,7 +65,13 @@ class CompletableFuture:
 
     def result(self, timeout: float | None = None) -> Any:
         """Waits for the result and returns it, or raises the error; TimeoutError after that many seconds."""
-        value = self._future.result(timeout)
+        try:
+            value = self._future.result(timeout)
+        except FutureTimeoutError:
+            if self._future.done():
+                raise
+            # before Python 3.11 this was another class than the builtin one
+            raise TimeoutError(f"No result within {timeout:g} s") from None
         return value if self._py_class is None else self._py_class(value)
 
     def exception(self) -> BaseException | None:

@@ -41,6 +41,12 @@ OPERATOR_CHAINING = (
     .with_deprecated_keys("pipeline.operator-chaining")
     .with_description("Whether operators that follow each other without an exchange run as one task.")
 )
+INLINE_FUNCTIONS = (
+    _key("firesteel.codegen.inline-functions.enabled")
+    .boolean_type()
+    .default_value(True)
+    .with_description("Whether the bodies of simple lambdas are written into a chain's loop instead of calls.")
+)
 OBJECT_REUSE = (
     _key("pipeline.object-reuse")
     .boolean_type()

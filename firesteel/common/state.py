@@ -289,7 +289,7 @@ class ReducingStateDescriptor(StateDescriptor):
         if not callable(getattr(reduce_function, "reduce", None)):
             if not callable(reduce_function):
                 raise TypeError(
-                    f"The reduce_function of state '{name}' must be a ReduceFunction or a callable of two values, "
+                    f"The reduce_function of state '{name}' must be a ReduceFunction or a callable, "
                     f"got {type(reduce_function).__name__}."
                 )
             reduce_function = _CallableReduce(reduce_function)
@@ -307,7 +307,9 @@ class AggregatingStateDescriptor(StateDescriptor):
 
     def __init__(self, name: str, agg_function: Any, state_type_info: TypeInformation | None = None):
         super().__init__(name, state_type_info)
-        missing = [m for m in ("create_accumulator", "add", "get_result", "merge") if not hasattr(agg_function, m)]
+        missing = [
+            m for m in ("create_accumulator", "add", "get_result", "merge") if not hasattr(agg_function, m)
+        ]
         if missing:
             raise TypeError(
                 f"The agg_function of state '{name}' must be an AggregateFunction; "

@@ -12,9 +12,8 @@ from firesteel.common.time import Duration, to_millis
 __all__ = ["StateTtlConfig"]
 
 
-
 class StateTtlConfig:
-    """Lets the values of a state expire; made with ``StateTtlConfig.new_builder(Time.hours(1))...build()``."""
+    """Lets the values of a state expire; made with ``StateTtlConfig.new_builder(Time.hours(1)).build()``."""
 
     class UpdateType(Enum):
         """Which accesses start a value's life anew."""
@@ -152,8 +151,8 @@ class StateTtlConfig:
         ) -> StateTtlConfig.Builder:
             """Looks at a few entries with each state access, or with each record."""
             strategies = StateTtlConfig.CleanupStrategies
-            self._strategies[strategies.Strategies.INCREMENTAL_CLEANUP] = strategies.IncrementalCleanupStrategy(
-                cleanup_size, run_cleanup_for_every_record
+            self._strategies[strategies.Strategies.INCREMENTAL_CLEANUP] = (
+                strategies.IncrementalCleanupStrategy(cleanup_size, run_cleanup_for_every_record)
             )
             return self
 
@@ -163,7 +162,9 @@ class StateTtlConfig:
             """Lets RocksDB drop expired values when it compacts."""
             strategies = StateTtlConfig.CleanupStrategies
             self._strategies[strategies.Strategies.ROCKSDB_COMPACTION_FILTER] = (
-                strategies.RocksdbCompactFilterCleanupStrategy(query_time_after_num_entries, periodic_compaction_time)
+                strategies.RocksdbCompactFilterCleanupStrategy(
+                    query_time_after_num_entries, periodic_compaction_time
+                )
             )
             return self
 

@@ -89,7 +89,7 @@ class Row:
     _row_kind: RowKind
     _values: list[Any]
 
-    def __init__(self, *args: Any, **kwargs: Any):
+    def __init__(self, /, *args: Any, **kwargs: Any):
         if kwargs:
             if args:
                 raise ValueError("A Row takes values or names with values, not both")
@@ -102,7 +102,7 @@ class Row:
         self._row_kind = _INSERT
 
     @staticmethod
-    def of_kind(row_kind: RowKind, *args: Any, **kwargs: Any) -> Row:
+    def of_kind(row_kind: RowKind, /, *args: Any, **kwargs: Any) -> Row:
         """A row of that kind."""
         row = Row(*args, **kwargs)
         row._row_kind = row_kind
@@ -165,10 +165,11 @@ class Row:
 
     def __getattr__(self, item: str) -> Any:
         # Called for what the class does not have. Private names fail at once: copy asks for them.
-        if not item.startswith("_"):
-            fields = self._fields
-            if fields is not None and item in fields:
-                return self._values[fields.index(item)]
+        if item[:1] != "_":
+            try:
+                return self._values[self._fields.index(item)]  # type: ignore[union-attr]
+            except (AttributeError, ValueError):
+                pass
         raise AttributeError(f"Row has no field {item!r}", name=item, obj=self)
 
     def __contains__(self, item: Any) -> bool:

@@ -5,7 +5,10 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterable
 from enum import Enum
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
 
 __all__ = ["CountWindow", "GlobalWindow", "TimeWindow", "TriggerResult", "Window"]
 
@@ -55,9 +58,9 @@ class TimeWindow(Window):
 
     @staticmethod
     def merge_windows(windows: Iterable[TimeWindow], callback: Any) -> None:
-        """Finds windows that overlap or touch and calls ``callback.merge(to_be_merged, merge_result)`` per group.
+        """Finds windows that overlap or touch, and calls ``callback.merge(to_be_merged, merge_result)``.
 
-        ``to_be_merged`` is a set of at least two windows, ``merge_result`` the window that covers them.
+        It is called once per group: a set of at least two windows, and the window that covers them.
         """
         ordered = sorted(windows)
         groups: list[tuple[TimeWindow, set[TimeWindow]]] = []
@@ -127,13 +130,10 @@ class GlobalWindow(Window):
     """The one window that holds everything; there is a single instance."""
 
     __slots__ = ()
-    _instance: GlobalWindow | None = None
 
-    def __new__(cls) -> GlobalWindow:
+    def __new__(cls) -> Self:
         """The single instance."""
-        if cls._instance is None:
-            cls._instance = super().__new__(cls)
-        return cls._instance
+        return _the_global_window or super().__new__(cls)  # type: ignore[return-value]
 
     @staticmethod
     def get() -> GlobalWindow:
@@ -160,8 +160,12 @@ class GlobalWindow(Window):
         return "GlobalWindow"
 
 
+_the_global_window: GlobalWindow | None = None
+_the_global_window = GlobalWindow()
+
+
 class TriggerResult(Enum):
-    """What to do with a window after its trigger has been asked: fire (emit it), purge (empty it), or both."""
+    """What a trigger answers: fire (emit the window), purge (empty it), both or neither."""
 
     CONTINUE = (False, False)
     FIRE_AND_PURGE = (True, True)

@@ -26,5 +26,8 @@ class DiscardingSink(Sink):
 class DiscardingWriter(SinkWriter[Any]):
     """Writes nothing."""
 
+    discards_records = True
+    """Tells the runtime that records need not be handed over at all."""
+
     def write_batch(self, values: Sequence[Any], timestamps: Sequence[int] | None) -> None:
         """Drops the batch."""

@@ -50,5 +50,5 @@ class BroadcastConnectedStream:
             raise TypeError("A KeyedBroadcastProcessFunction needs a keyed stream.")
         raise InvalidProgramError(
             "Broadcast state is not supported yet.",
-            hint="broadcast() without descriptors, connected with the other stream, sends records to every subtask.",
+            hint="broadcast() without descriptors also sends records to every subtask.",
         )

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import suppress
 from types import TracebackType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from firesteel.common.job_client import JobClient
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
 
 __all__ = ["CloseableIterator"]
 
@@ -14,7 +18,7 @@ __all__ = ["CloseableIterator"]
 class CloseableIterator:
     """Iterates over the results of a job; closing it early cancels the job.
 
-    When the results are exhausted the job is over, and if it failed that error is raised instead of a silent end.
+    When the results are exhausted the job is over; if it failed, that error is raised at the end.
     """
 
     def __init__(self, iterator: Iterator[Any], job_client: JobClient):
@@ -22,17 +26,20 @@ class CloseableIterator:
         self._job_client = job_client
         self._finished = False
 
-    def __iter__(self) -> CloseableIterator:
+    def __iter__(self) -> Self:
         return self
 
     def __next__(self) -> Any:
         return self.next()
 
-    def __enter__(self) -> CloseableIterator:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(
-        self, exc_type: type[BaseException] | None, exc_val: BaseException | None, exc_tb: TracebackType | None
+        self,
+        exc_type: type[BaseException] | None,
+        exc_val: BaseException | None,
+        exc_tb: TracebackType | None,
     ) -> None:
         self.close()
 
@@ -55,8 +62,9 @@ class CloseableIterator:
         result = self._job_client.get_job_execution_result()
         if not result.done():
             self._job_client.cancel().result()
-            # only once the job is over are its slots free for the next one; how it ended is of no interest
-            result.exception()
+            # its slots are free for the next job only once this one is over; how it ended is of no interest
+            with suppress(Exception):
+                result.result()
         close = getattr(self._iterator, "close", None)
         if close is not None:
             close()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 import uuid
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, TypeVar, overload
+from typing import TYPE_CHECKING, Any, overload
 
 from firesteel.common.connector import Sink
 from firesteel.common.errors import InvalidProgramError
@@ -49,6 +49,8 @@ from firesteel.runtime import partitioner as partitioners
 from firesteel.runtime.operators import specs
 
 if TYPE_CHECKING:
+    from typing_extensions import Self
+
     from firesteel.datastream.broadcast_stream import BroadcastConnectedStream, BroadcastStream
     from firesteel.datastream.connected_streams import ConnectedStreams
     from firesteel.datastream.keyed_stream import KeyedStream
@@ -77,11 +79,9 @@ _STREAMS = {
     "WindowedStream": "windowed_stream",
 }
 
-D = TypeVar("D", bound="DataStream")
-
 
 def __getattr__(name: str) -> Any:
-    # PyFlink has all stream classes in this module; here they build on this one, so they can only be found on demand
+    # PyFlink has all stream classes in this module; here they build on this one, so they are found on demand
     if name in _STREAMS:
         return getattr(importlib.import_module(f"firesteel.datastream.{_STREAMS[name]}"), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
@@ -113,25 +113,27 @@ class DataStream(OperatorSettings):
         """The environment's execution config."""
         return self._environment.get_config()
 
-    def set_max_parallelism(self: D, max_parallelism: int) -> D:
+    def set_max_parallelism(self, max_parallelism: int) -> Self:
         """Sets the operator's number of key groups: the most subtasks it can ever have."""
         self._set_max_parallelism(max_parallelism)
         return self
 
-    def force_non_parallel(self: D) -> D:
+    def force_non_parallel(self) -> Self:
         """Makes parallelism and max parallelism 1, for good."""
         operator = self._operator()
         operator.parallelism = operator.max_parallelism = 1
         return self
 
-    def set_buffer_timeout(self: D, timeout_millis: int) -> D:
+    def set_buffer_timeout(self, timeout_millis: int) -> Self:
         """How long a record may wait in a buffer of this operator: -1 until it is full, 0 not at all."""
         if timeout_millis < -1:
-            raise InvalidProgramError(f"The buffer timeout must be -1, 0 or more milliseconds, got {timeout_millis}.")
+            raise InvalidProgramError(
+                f"The buffer timeout must be -1, 0 or more milliseconds, got {timeout_millis}."
+            )
         self._operator().buffer_timeout = timeout_millis
         return self
 
-    def start_new_chain(self: D) -> D:
+    def start_new_chain(self) -> Self:
         """Starts a new task with this operator; operators after it may still join."""
         self._operator().chaining = ChainingStrategy.HEAD
         return self
@@ -153,10 +155,10 @@ class DataStream(OperatorSettings):
 
     def process(self, func: ProcessFunction, output_type: Any = None) -> DataStream:
         """Applies a ProcessFunction to each record."""
-        if isinstance(func, KeyedProcessFunction):
-            raise TypeError("A KeyedProcessFunction needs a keyed stream: call key_by first.")
-        if not isinstance(func, ProcessFunction):
-            raise TypeError(f"process needs a ProcessFunction, got {_shown(func)}.")
+        given: Any = func
+        if not isinstance(given, ProcessFunction):
+            hint = ": call key_by first" if isinstance(given, KeyedProcessFunction) else ""
+            raise TypeError(f"process needs a ProcessFunction, got {_shown(given)}{hint}.")
         return self._transform("Process", specs.ProcessSpec(func), output_type)
 
     def project(self, *field_indexes: int) -> DataStream:
@@ -200,7 +202,9 @@ class DataStream(OperatorSettings):
         known = [type_info for type_info in types if type_info is not None]
         for other in known[1:]:
             if other != known[0]:
-                raise InvalidProgramError(f"Streams of different types cannot be united: {known[0]} and {other}.")
+                raise InvalidProgramError(
+                    f"Streams of different types cannot be united: {known[0]} and {other}."
+                )
         union = UnionTransformation(
             [self._transformation, *(stream._transformation for stream in streams)],
             output_type=known[0] if len(known) == len(types) else None,
@@ -253,7 +257,7 @@ class DataStream(OperatorSettings):
         broadcast_state_descriptor: MapStateDescriptor | None = None,
         *other_broadcast_state_descriptors: MapStateDescriptor,
     ) -> DataStream | BroadcastStream:
-        """Sends each record to every subtask of the next operator; with descriptors, to be kept in broadcast state."""
+        """Sends each record to every subtask of the next operator; with descriptors, for broadcast state."""
         stream = self._repartition(partitioners.BroadcastPartitioner())
         if broadcast_state_descriptor is None:
             return stream
@@ -280,7 +284,7 @@ class DataStream(OperatorSettings):
             specs.TimestampsAndWatermarksSpec(watermark_strategy),
             self._transformation.output_type,
         )
-        # as in Flink it runs as parallel as its input, so that watermarks do not wait for subtasks without any
+        # as in Flink it is as parallel as its input: no subtask without input holds back the watermark
         stream._transformation.parallelism = _parallelism_of(self._transformation)
         return stream
 
@@ -294,7 +298,10 @@ class DataStream(OperatorSettings):
                 hint="Call get_side_output on the stream that process(), or a window function, returned.",
             )
         side = SideOutputTransformation(
-            self._transformation, output_tag, output_type=to_type_info(output_tag.type_info), defined_at=user_call_site()
+            self._transformation,
+            output_tag,
+            output_type=to_type_info(output_tag.type_info),
+            defined_at=user_call_site(),
         )
         return DataStream(self._environment, side)
 
@@ -324,7 +331,7 @@ class DataStream(OperatorSettings):
         return DataStreamSink(self._environment, transformation)
 
     def print(self, sink_identifier: str | None = None) -> DataStreamSink:
-        """Prints each record where the program runs, after the identifier and the subtask if there are any."""
+        """Prints each record where the program runs, after the identifier and the subtask if any."""
         stream = self
         if isinstance(self._transformation.output_type, RowTypeInfo):
             stream = self.map(row_to_text, Types.STRING())
@@ -333,7 +340,7 @@ class DataStream(OperatorSettings):
     def execute_and_collect(
         self, job_execution_name: str | None = None, limit: int | None = None
     ) -> CloseableIterator | list[Any]:
-        """Runs the program and iterates over this stream's records; with a limit, a list of the first so many."""
+        """Runs the program and iterates over this stream's records; with a limit, lists the first ones."""
         if limit is not None and limit <= 0:
             raise InvalidProgramError(f"The limit of execute_and_collect must be positive, got {limit}.")
         channel = f"collect-{uuid.uuid4().hex}"
@@ -380,10 +387,12 @@ class DataStream(OperatorSettings):
         )
         if custom or isinstance(transformation, SideOutputTransformation):
             # in PyFlink these are operators, so they can be named and set: here they become one when they are
-            self._transformation = self._transform("Map", specs.MapSpec(identity), transformation.output_type)._transformation
+            self._transformation = self._transform(
+                "Map", specs.MapSpec(identity), transformation.output_type
+            )._transformation
             return self._transformation
         raise InvalidProgramError(
-            f"'{transformation.name}' is not an operator: it has no name, uid, parallelism or chaining of its own.",
+            f"'{transformation.name}' is not an operator: it has no name, uid or parallelism of its own.",
             hint="Call the setting on the operator before or after it.",
         )
 

@@ -25,17 +25,9 @@ class AccumulateType(Enum):
     SUM = 5
 
 
-def _smaller(first: Any, second: Any) -> Any:
-    return second if second < first else first
-
-
-def _larger(first: Any, second: Any) -> Any:
-    return second if second > first else first
-
-
 _COMBINE: dict[AccumulateType, Callable[[Any, Any], Any]] = {
-    AccumulateType.MIN: _smaller,
-    AccumulateType.MAX: _larger,
+    AccumulateType.MIN: min,
+    AccumulateType.MAX: max,
     AccumulateType.SUM: operator.add,
 }
 
@@ -43,9 +35,9 @@ _COMBINE: dict[AccumulateType, Callable[[Any, Any], Any]] = {
 class FieldAggregation(ReduceFunction):
     """Reduces two records by one field.
 
-    SUM, MIN and MAX change that field and keep the others of the first record; MIN_BY and MAX_BY keep one of the
-    two records whole, the first if the field is equal. Records are never changed in place: they may be on their way
-    to another operator already.
+    SUM, MIN and MAX change that field and keep the others of the first record; MIN_BY and MAX_BY keep one of
+    the two records whole, the first if the field is equal. Records are never changed in place: they may be on
+    their way to another operator already.
     """
 
     def __init__(self, position: int | str, accumulate_type: AccumulateType):
@@ -60,7 +52,9 @@ class FieldAggregation(ReduceFunction):
     def reduce(self, value1: Any, value2: Any) -> Any:
         """The first record combined with the second."""
         kind, position = self.accumulate_type, self.position
-        if value1.__class__ is tuple and position.__class__ is int and kind in _COMBINE:  # by far the most frequent
+        if (
+            value1.__class__ is tuple and position.__class__ is int and kind in _COMBINE
+        ):  # by far the most frequent
             changed = list(value1)
             changed[position] = _COMBINE[kind](value1[position], value2[position])
             return tuple(changed)

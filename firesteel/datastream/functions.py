@@ -169,7 +169,7 @@ class ReduceFunctionWrapper(FunctionWrapper):
 class SourceFunction(Function):
     """Flink's old source interface, here only so that its name can be imported.
 
-    A blocking source function cannot share a thread with other tasks: implement ``Source`` and use ``from_source``.
+    A source function blocks, so it cannot share a thread with tasks: implement ``Source`` instead.
     """
 
 
@@ -182,7 +182,7 @@ class SinkFunction(Function):
 
 
 class ProcessFunction(Function):
-    """Makes any number of results of each record and can read clocks and timestamps and write to side outputs."""
+    """Makes any number of results of each record; sees clocks and timestamps, writes to side outputs."""
 
     class Context(ABC):
         """What is known while a record is processed; not valid afterwards."""
@@ -229,7 +229,7 @@ class KeyedProcessFunction(Function):
     def process_element(self, value: Any, ctx: KeyedProcessFunction.Context) -> Any:
         """Yields the results for one record, and ``(output_tag, value)`` for a side output."""
 
-    def on_timer(self, timestamp: int, ctx: KeyedProcessFunction.OnTimerContext) -> Any:  # noqa: B027
+    def on_timer(self, timestamp: int, ctx: KeyedProcessFunction.OnTimerContext) -> Any:
         """Yields the results when a timer fires."""
 
 
@@ -289,7 +289,7 @@ class KeyedCoProcessFunction(Function):
     def process_element2(self, value: Any, ctx: KeyedCoProcessFunction.Context) -> Any:
         """Yields the results for a record of the second stream."""
 
-    def on_timer(self, timestamp: int, ctx: KeyedCoProcessFunction.OnTimerContext) -> Any:  # noqa: B027
+    def on_timer(self, timestamp: int, ctx: KeyedCoProcessFunction.OnTimerContext) -> Any:
         """Yields the results when a timer fires."""
 
 
@@ -298,7 +298,7 @@ class WindowFunction(Function, Generic[IN, OUT, KEY, W]):
 
     @abstractmethod
     def apply(self, key: KEY, window: W, inputs: Iterable[IN]) -> Iterable[OUT]:
-        """The results for the records of a window, or for its aggregate (then ``inputs`` has one element)."""
+        """The results for the records of a window, or for its aggregate (``inputs`` then has only that)."""
 
 
 class AllWindowFunction(Function, Generic[IN, OUT, W]):
@@ -306,7 +306,7 @@ class AllWindowFunction(Function, Generic[IN, OUT, W]):
 
     @abstractmethod
     def apply(self, window: W, inputs: Iterable[IN]) -> Iterable[OUT]:
-        """The results for the records of a window, or for its aggregate (then ``inputs`` has one element)."""
+        """The results for the records of a window, or for its aggregate (``inputs`` then has only that)."""
 
 
 class ProcessWindowFunction(Function, Generic[IN, OUT, KEY, W]):
@@ -339,9 +339,9 @@ class ProcessWindowFunction(Function, Generic[IN, OUT, KEY, W]):
     def process(
         self, key: KEY, context: ProcessWindowFunction.Context[W], elements: Iterable[IN]
     ) -> Iterable[OUT]:
-        """The results for the records of a window, or for its aggregate (then ``elements`` has one element)."""
+        """The results for the records of a window, or for its aggregate (``elements`` then has only that)."""
 
-    def clear(self, context: ProcessWindowFunction.Context[W]) -> None:  # noqa: B027 - optional
+    def clear(self, context: ProcessWindowFunction.Context[W]) -> None:
         """The window is about to disappear: clear its ``window_state``."""
 
 
@@ -365,7 +365,7 @@ class ProcessAllWindowFunction(Function, Generic[IN, OUT, W]):
 
     @abstractmethod
     def process(self, context: ProcessAllWindowFunction.Context[W], elements: Iterable[IN]) -> Iterable[OUT]:
-        """The results for the records of a window, or for its aggregate (then ``elements`` has one element)."""
+        """The results for the records of a window, or for its aggregate (``elements`` then has only that)."""
 
-    def clear(self, context: ProcessAllWindowFunction.Context[W]) -> None:  # noqa: B027 - optional
+    def clear(self, context: ProcessAllWindowFunction.Context[W]) -> None:
         """The window is about to disappear: clear its ``window_state``."""

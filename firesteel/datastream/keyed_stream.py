@@ -25,10 +25,8 @@ __all__ = ["KeyedStream"]
 class KeyedStream(DataStream):
     """A stream whose records with the same key go to the same subtask, in order.
 
-    Functions applied to it have keyed state. It is not an operator, so it has no name or parallelism of its own.
+    Functions applied to it have keyed state. It is not an operator: it has no name or parallelism of its own.
     """
-
-    AccumulateType = AccumulateType
 
     def __init__(
         self,
@@ -46,7 +44,9 @@ class KeyedStream(DataStream):
     def process(self, func: KeyedProcessFunction, output_type: Any = None) -> DataStream:  # type: ignore[override]
         """Applies a KeyedProcessFunction to each record."""
         if not isinstance(func, KeyedProcessFunction):
-            raise TypeError(f"process on a keyed stream needs a KeyedProcessFunction, got a {type(func).__name__}.")
+            raise TypeError(
+                f"process on a keyed stream needs a KeyedProcessFunction, got a {type(func).__name__}."
+            )
         return self._transform("KeyedProcess", specs.ProcessSpec(func), output_type)
 
     def reduce(self, func: Callable[[Any, Any], Any] | ReduceFunction) -> DataStream:
@@ -87,7 +87,7 @@ class KeyedStream(DataStream):
         return WindowedStream(self, window_assigner)
 
     def count_window(self, size: int, slide: int = 0) -> WindowedStream:
-        """Windows of ``size`` records of a key; with a slide, one for every ``slide`` records over the last ``size``.
+        """Windows of ``size`` records of a key, one after the other or one every ``slide`` records.
 
         As in PyFlink the first sliding window is evaluated when it is full.
         """

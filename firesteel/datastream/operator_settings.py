@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING
 
 from firesteel.common.errors import InvalidProgramError
 from firesteel.datastream.slot_sharing_group import SlotSharingGroup
@@ -10,11 +10,11 @@ from firesteel.graph.parallelism import MAX_PARALLELISM_LIMIT, describe
 from firesteel.graph.transformation import ChainingStrategy, Transformation
 
 if TYPE_CHECKING:
+    from typing_extensions import Self
+
     from firesteel.datastream.stream_execution_environment import StreamExecutionEnvironment
 
 __all__ = ["OperatorSettings", "check_max_parallelism"]
-
-S = TypeVar("S", bound="OperatorSettings")
 
 
 class OperatorSettings:
@@ -26,27 +26,27 @@ class OperatorSettings:
         """The operator that a setting applies to."""
         raise NotImplementedError
 
-    def name(self: S, name: str) -> S:
+    def name(self, name: str) -> Self:
         """Names the operator in plans, logs and metrics."""
         self._operator().name = _non_empty("name", name)
         return self
 
-    def uid(self: S, uid: str) -> S:
-        """Gives the operator an id that stays the same when the program changes, so that its state is found again."""
+    def uid(self, uid: str) -> Self:
+        """Gives the operator an id that does not depend on the rest of the program, to find its state by."""
         self._operator().uid = _non_empty("uid", uid)
         return self
 
-    def set_uid_hash(self: S, uid_hash: str) -> S:
-        """Gives the operator the id it had in another version, as 32 hex digits; a last resort after a missing uid."""
+    def set_uid_hash(self, uid_hash: str) -> Self:
+        """Gives the operator the 32 hex digits it was known by earlier; the last resort if it had no uid."""
         self._operator().uid_hash = _non_empty("uid hash", uid_hash)
         return self
 
-    def set_description(self: S, description: str) -> S:
+    def set_description(self, description: str) -> Self:
         """Describes the operator in plans, at more length than its name."""
         self._operator().description = description
         return self
 
-    def set_parallelism(self: S, parallelism: int) -> S:
+    def set_parallelism(self, parallelism: int) -> Self:
         """Sets how many subtasks the operator has."""
         operator = self._operator()
         if isinstance(parallelism, bool) or not isinstance(parallelism, int) or parallelism < 1:
@@ -62,24 +62,28 @@ class OperatorSettings:
             raise InvalidProgramError(
                 f"The parallelism {parallelism} of operator {describe(operator)} is higher than its "
                 f"max parallelism {maximum}.",
-                hint="This operator cannot run in parallel." if maximum == 1 else "Raise the max parallelism first.",
+                hint="This operator cannot run in parallel."
+                if maximum == 1
+                else "Raise the max parallelism first.",
             )
         operator.parallelism = parallelism
         return self
 
-    def disable_chaining(self: S) -> S:
+    def disable_chaining(self) -> Self:
         """Keeps the operator in a task of its own."""
         self._operator().chaining = ChainingStrategy.NEVER
         return self
 
-    def slot_sharing_group(self: S, slot_sharing_group: str | SlotSharingGroup) -> S:
-        """Lets the operator share slots only with those of the same group; its successors join it by default."""
+    def slot_sharing_group(self, slot_sharing_group: str | SlotSharingGroup) -> Self:
+        """Lets the operator share slots only with those of its group; what follows it joins by default."""
         operator = self._operator()
         group = slot_sharing_group
         if isinstance(group, str):
             group = self._environment._slot_sharing_groups.get(group) or SlotSharingGroup(group)
         elif not isinstance(group, SlotSharingGroup):
-            raise TypeError(f"slot_sharing_group must be a str or a SlotSharingGroup, got {type(group).__name__}.")
+            raise TypeError(
+                f"slot_sharing_group must be a str or a SlotSharingGroup, got {type(group).__name__}."
+            )
         operator.slot_sharing_group = group.get_name()
         operator.resource_profile = group.resource_profile()
         return self
@@ -99,10 +103,12 @@ class OperatorSettings:
 def check_max_parallelism(max_parallelism: int, of_what: str) -> None:
     """Refuses a max parallelism that no operator can have."""
     if isinstance(max_parallelism, bool) or not isinstance(max_parallelism, int):
-        raise InvalidProgramError(f"The max parallelism of {of_what} must be a whole number, got {max_parallelism!r}.")
+        raise InvalidProgramError(
+            f"The max parallelism of {of_what} must be a whole number, got {max_parallelism!r}."
+        )
     if not 1 <= max_parallelism <= MAX_PARALLELISM_LIMIT:
         raise InvalidProgramError(
-            f"The max parallelism of {of_what} must be between 1 and {MAX_PARALLELISM_LIMIT}, got {max_parallelism}."
+            f"The max parallelism of {of_what} must be from 1 to {MAX_PARALLELISM_LIMIT}, got {max_parallelism}."
         )
 
 

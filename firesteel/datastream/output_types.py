@@ -1,12 +1,13 @@
-"""Type hints as users give them."""
+"""Type hints as users give them, and records brought into the shape a type says."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from firesteel.common.typeinfo import TypeInformation, Types
+from firesteel.common.typeinfo import RowTypeInfo, TupleTypeInfo, TypeInformation, Types
+from firesteel.common.types import Row
 
-__all__ = ["to_type_info"]
+__all__ = ["conform", "to_type_info"]
 
 
 def to_type_info(output_type: Any) -> TypeInformation | None:
@@ -16,5 +17,34 @@ def to_type_info(output_type: Any) -> TypeInformation | None:
     if isinstance(output_type, list):
         return Types.ROW(output_type)
     raise TypeError(
-        f"output_type must be None, a TypeInformation such as Types.INT(), or a list of them, got {output_type!r}."
+        f"A type must be None, a TypeInformation such as Types.INT(), or a list of them, got {output_type!r}."
     )
+
+
+def conform(value: Any, type_info: TypeInformation | None) -> Any:
+    """The value as records of that type are in PyFlink: a Row with the type's names, a tuple, or as it is.
+
+    >>> conform((1, "a"), Types.ROW_NAMED(["id", "name"], [Types.INT(), Types.STRING()])).name
+    'a'
+    """
+    if value is None:
+        return None
+    if isinstance(type_info, RowTypeInfo):
+        names = type_info.get_field_names()
+        row = Row(*map(conform, _fields_of(value, names), type_info.get_field_types()))
+        row.set_field_names(names)
+        if isinstance(value, Row):
+            row.set_row_kind(value.get_row_kind())
+        return row
+    if isinstance(type_info, TupleTypeInfo):
+        return tuple(map(conform, value, type_info.get_field_types()))
+    return value
+
+
+def _fields_of(value: Any, names: list[str]) -> list[Any]:
+    if isinstance(value, Row):
+        return list(value) if value.get_field_names() is None else value.get_fields_by_names(names)
+    if isinstance(value, (tuple, list)):
+        return list(value)
+    fields = value if isinstance(value, dict) else vars(value)
+    return [fields.get(name) for name in names]

@@ -16,6 +16,7 @@ class Projection:
         self.field_indexes = field_indexes
 
     def __call__(self, value: Any) -> tuple[Any, ...]:
+        """The chosen fields."""
         return tuple([value[index] for index in self.field_indexes])
 
 

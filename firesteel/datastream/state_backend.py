@@ -12,7 +12,7 @@ __all__ = ["EmbeddedRocksDBStateBackend", "HashMapStateBackend", "PredefinedOpti
 
 
 class StateBackend(ABC):
-    """Where keyed state is held while a job runs; ``env.configure(backend.to_configuration())`` selects it."""
+    """Where keyed state is held; ``env.configure(backend.to_configuration())`` selects it."""
 
     @abstractmethod
     def to_configuration(self) -> Configuration:

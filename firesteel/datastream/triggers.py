@@ -1,4 +1,6 @@
-"""Triggers: when a window is evaluated. They keep all they know in partitioned state, so one serves every key."""
+"""Triggers: when a window is evaluated. All they know is in partitioned state, so one serves every key."""
+
+# ruff: noqa: ARG002 - the interface gives more than each trigger or assigner needs
 
 from __future__ import annotations
 
@@ -29,8 +31,8 @@ W = TypeVar("W")
 class Trigger(ABC, Generic[T, W]):
     """Decides when a window is evaluated and when its contents are dropped.
 
-    A trigger is asked with every record and every timer it set. It must not keep anything in its own attributes:
-    what it has to remember belongs into the context's partitioned state.
+    A trigger is asked with every record and every timer it set. It must not keep anything in its own
+    attributes: what it has to remember belongs into the context's partitioned state.
     """
 
     class TriggerContext(ABC):
@@ -113,8 +115,8 @@ class EventTimeTrigger(Trigger[T, TimeWindow]):
 
     def on_element(
         self,
-        element: T,  # noqa: ARG002
-        timestamp: int,  # noqa: ARG002
+        element: T,
+        timestamp: int,
         window: TimeWindow,
         ctx: Trigger.TriggerContext,
     ) -> TriggerResult:
@@ -125,11 +127,11 @@ class EventTimeTrigger(Trigger[T, TimeWindow]):
         ctx.register_event_time_timer(last)
         return TriggerResult.CONTINUE
 
-    def on_processing_time(self, time: int, window: TimeWindow, ctx: Trigger.TriggerContext) -> TriggerResult:  # noqa: ARG002
+    def on_processing_time(self, time: int, window: TimeWindow, ctx: Trigger.TriggerContext) -> TriggerResult:
         """Not of interest."""
         return TriggerResult.CONTINUE
 
-    def on_event_time(self, time: int, window: TimeWindow, ctx: Trigger.TriggerContext) -> TriggerResult:  # noqa: ARG002
+    def on_event_time(self, time: int, window: TimeWindow, ctx: Trigger.TriggerContext) -> TriggerResult:
         """Fires at the end of the window."""
         return TriggerResult.FIRE if time == window.max_timestamp() else TriggerResult.CONTINUE
 
@@ -158,8 +160,8 @@ class ProcessingTimeTrigger(Trigger[T, TimeWindow]):
 
     def on_element(
         self,
-        element: T,  # noqa: ARG002
-        timestamp: int,  # noqa: ARG002
+        element: T,
+        timestamp: int,
         window: TimeWindow,
         ctx: Trigger.TriggerContext,
     ) -> TriggerResult:
@@ -167,11 +169,11 @@ class ProcessingTimeTrigger(Trigger[T, TimeWindow]):
         ctx.register_processing_time_timer(window.max_timestamp())
         return TriggerResult.CONTINUE
 
-    def on_processing_time(self, time: int, window: TimeWindow, ctx: Trigger.TriggerContext) -> TriggerResult:  # noqa: ARG002
+    def on_processing_time(self, time: int, window: TimeWindow, ctx: Trigger.TriggerContext) -> TriggerResult:
         """Fires."""
         return TriggerResult.FIRE
 
-    def on_event_time(self, time: int, window: TimeWindow, ctx: Trigger.TriggerContext) -> TriggerResult:  # noqa: ARG002
+    def on_event_time(self, time: int, window: TimeWindow, ctx: Trigger.TriggerContext) -> TriggerResult:
         """Not of interest."""
         return TriggerResult.CONTINUE
 
@@ -226,12 +228,12 @@ class ContinuousEventTimeTrigger(_ContinuousTrigger[T]):
 
     def on_element(
         self,
-        element: T,  # noqa: ARG002
+        element: T,
         timestamp: int,
         window: TimeWindow,
         ctx: Trigger.TriggerContext,
     ) -> TriggerResult:
-        """Fires at once if the watermark has passed the window, else sets timers for its end and the next interval."""
+        """Fires at once if the watermark has passed, else sets timers for the end and the next interval."""
         last = window.max_timestamp()
         if last <= ctx.get_current_watermark():
             return TriggerResult.FIRE
@@ -240,7 +242,7 @@ class ContinuousEventTimeTrigger(_ContinuousTrigger[T]):
             self._register_next(timestamp - timestamp % self.interval, window, ctx)
         return TriggerResult.CONTINUE
 
-    def on_processing_time(self, time: int, window: TimeWindow, ctx: Trigger.TriggerContext) -> TriggerResult:  # noqa: ARG002
+    def on_processing_time(self, time: int, window: TimeWindow, ctx: Trigger.TriggerContext) -> TriggerResult:
         """Not of interest."""
         return TriggerResult.CONTINUE
 
@@ -255,14 +257,14 @@ class ContinuousEventTimeTrigger(_ContinuousTrigger[T]):
             return TriggerResult.FIRE
         return TriggerResult.CONTINUE
 
-    def on_merge(self, window: TimeWindow, ctx: Trigger.OnMergeContext) -> None:  # noqa: ARG002
+    def on_merge(self, window: TimeWindow, ctx: Trigger.OnMergeContext) -> None:
         """Goes on with the earliest of the merged windows' next times."""
         ctx.merge_partitioned_state(self.state_desc)
         next_time = self._fire_time(ctx).get()
         if next_time is not None:
             ctx.register_event_time_timer(next_time)
 
-    def clear(self, window: TimeWindow, ctx: Trigger.TriggerContext) -> None:  # noqa: ARG002
+    def clear(self, window: TimeWindow, ctx: Trigger.TriggerContext) -> None:
         """Deletes the timer and the state."""
         state = self._fire_time(ctx)
         next_time = state.get()
@@ -286,8 +288,8 @@ class ContinuousProcessingTimeTrigger(_ContinuousTrigger[T]):
 
     def on_element(
         self,
-        element: T,  # noqa: ARG002
-        timestamp: int,  # noqa: ARG002
+        element: T,
+        timestamp: int,
         window: TimeWindow,
         ctx: Trigger.TriggerContext,
     ) -> TriggerResult:
@@ -306,18 +308,18 @@ class ContinuousProcessingTimeTrigger(_ContinuousTrigger[T]):
             return TriggerResult.FIRE
         return TriggerResult.CONTINUE
 
-    def on_event_time(self, time: int, window: TimeWindow, ctx: Trigger.TriggerContext) -> TriggerResult:  # noqa: ARG002
+    def on_event_time(self, time: int, window: TimeWindow, ctx: Trigger.TriggerContext) -> TriggerResult:
         """Not of interest."""
         return TriggerResult.CONTINUE
 
-    def on_merge(self, window: TimeWindow, ctx: Trigger.OnMergeContext) -> None:  # noqa: ARG002
+    def on_merge(self, window: TimeWindow, ctx: Trigger.OnMergeContext) -> None:
         """Goes on with the earliest of the merged windows' next times."""
         ctx.merge_partitioned_state(self.state_desc)
         next_time = self._fire_time(ctx).get()
         if next_time is not None:
             ctx.register_processing_time_timer(next_time)
 
-    def clear(self, window: TimeWindow, ctx: Trigger.TriggerContext) -> None:  # noqa: ARG002
+    def clear(self, window: TimeWindow, ctx: Trigger.TriggerContext) -> None:
         """Deletes the timer and the state."""
         state = self._fire_time(ctx)
         next_time = state.get()
@@ -394,9 +396,9 @@ class CountTrigger(Trigger[T, CountWindow]):
 
     def on_element(
         self,
-        element: T,  # noqa: ARG002
-        timestamp: int,  # noqa: ARG002
-        window: CountWindow,  # noqa: ARG002
+        element: T,
+        timestamp: int,
+        window: CountWindow,
         ctx: Trigger.TriggerContext,
     ) -> TriggerResult:
         """Counts; fires and starts over at the window size."""
@@ -407,11 +409,13 @@ class CountTrigger(Trigger[T, CountWindow]):
             return TriggerResult.FIRE
         return TriggerResult.CONTINUE
 
-    def on_processing_time(self, time: int, window: CountWindow, ctx: Trigger.TriggerContext) -> TriggerResult:  # noqa: ARG002
+    def on_processing_time(
+        self, time: int, window: CountWindow, ctx: Trigger.TriggerContext
+    ) -> TriggerResult:
         """Not of interest."""
         return TriggerResult.CONTINUE
 
-    def on_event_time(self, time: int, window: CountWindow, ctx: Trigger.TriggerContext) -> TriggerResult:  # noqa: ARG002
+    def on_event_time(self, time: int, window: CountWindow, ctx: Trigger.TriggerContext) -> TriggerResult:
         """Not of interest."""
         return TriggerResult.CONTINUE
 
@@ -419,11 +423,11 @@ class CountTrigger(Trigger[T, CountWindow]):
         """Yes."""
         return True
 
-    def on_merge(self, window: CountWindow, ctx: Trigger.OnMergeContext) -> None:  # noqa: ARG002
+    def on_merge(self, window: CountWindow, ctx: Trigger.OnMergeContext) -> None:
         """Adds up the counts."""
         ctx.merge_partitioned_state(self._count)
 
-    def clear(self, window: CountWindow, ctx: Trigger.TriggerContext) -> None:  # noqa: ARG002
+    def clear(self, window: CountWindow, ctx: Trigger.TriggerContext) -> None:
         """Forgets the count."""
         ctx.get_partitioned_state(self._count).clear()
 
@@ -435,16 +439,22 @@ class NeverTrigger(Trigger[T, GlobalWindow]):
     """Never fires: what the global window has until another trigger is given."""
 
     def on_element(
-        self, element: T, timestamp: int, window: GlobalWindow, ctx: Trigger.TriggerContext  # noqa: ARG002
+        self,
+        element: T,
+        timestamp: int,
+        window: GlobalWindow,
+        ctx: Trigger.TriggerContext,
     ) -> TriggerResult:
         """Waits."""
         return TriggerResult.CONTINUE
 
-    def on_processing_time(self, time: int, window: GlobalWindow, ctx: Trigger.TriggerContext) -> TriggerResult:  # noqa: ARG002
+    def on_processing_time(
+        self, time: int, window: GlobalWindow, ctx: Trigger.TriggerContext
+    ) -> TriggerResult:
         """Waits."""
         return TriggerResult.CONTINUE
 
-    def on_event_time(self, time: int, window: GlobalWindow, ctx: Trigger.TriggerContext) -> TriggerResult:  # noqa: ARG002
+    def on_event_time(self, time: int, window: GlobalWindow, ctx: Trigger.TriggerContext) -> TriggerResult:
         """Waits."""
         return TriggerResult.CONTINUE
 

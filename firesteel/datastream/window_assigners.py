@@ -1,5 +1,7 @@
 """Window assigners: which windows a record belongs to."""
 
+# ruff: noqa: ARG002 - the interface gives more than each trigger or assigner needs
+
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
@@ -110,7 +112,7 @@ class _TimeWindows(WindowAssigner[T, TimeWindow]):
 
     _event_time = False
 
-    def get_default_trigger(self, env: Any) -> Trigger[T, TimeWindow]:  # noqa: ARG002
+    def get_default_trigger(self, env: Any) -> Trigger[T, TimeWindow]:
         """Fires at the end of the window, in the assigner's own kind of time."""
         return EventTimeTrigger() if self._event_time else ProcessingTimeTrigger()
 
@@ -131,9 +133,9 @@ class _TimeWindows(WindowAssigner[T, TimeWindow]):
 
     def _no_timestamp(self) -> NoReturn:
         raise FiresteelError(
-            f"A record without a timestamp cannot go into {type(self).__name__}, which are windows of event time.",
-            hint="Call assign_timestamps_and_watermarks(...) with a timestamp assigner before the window, give "
-            "from_source a strategy that has one, or use processing-time windows.",
+            f"A record without a timestamp cannot go into {type(self).__name__}, which need event time.",
+            hint="Call assign_timestamps_and_watermarks(...) with a timestamp assigner before the window, or "
+            "use processing-time windows.",
         )
 
 
@@ -151,7 +153,7 @@ class _TumblingTimeWindows(_TimeWindows[T]):
 
     def assign_windows(
         self,
-        element: T,  # noqa: ARG002
+        element: T,
         timestamp: int,
         context: WindowAssigner.WindowAssignerContext,
     ) -> Collection[TimeWindow]:
@@ -199,11 +201,11 @@ class _SlidingTimeWindows(_TimeWindows[T]):
 
     def assign_windows(
         self,
-        element: T,  # noqa: ARG002
+        element: T,
         timestamp: int,
         context: WindowAssigner.WindowAssignerContext,
     ) -> Collection[TimeWindow]:
-        """All windows that contain the time, the latest first; none if it falls between two (slide > size)."""
+        """All windows that contain the time, the latest first; none if it falls between two."""
         time = self._time(timestamp, context)
         size = self.size
         last_start = time - (time - self.offset) % self.slide
@@ -248,7 +250,7 @@ class _StaticSessionWindows(_SessionWindows[T]):
 
     def assign_windows(
         self,
-        element: T,  # noqa: ARG002
+        element: T,
         timestamp: int,
         context: WindowAssigner.WindowAssignerContext,
     ) -> Collection[TimeWindow]:
@@ -261,7 +263,9 @@ class _StaticSessionWindows(_SessionWindows[T]):
 
 
 class _DynamicSessionWindows(_SessionWindows[T]):
-    def __init__(self, session_window_time_gap_extractor: SessionWindowTimeGapExtractor | Callable[[Any], int]):
+    def __init__(
+        self, session_window_time_gap_extractor: SessionWindowTimeGapExtractor | Callable[[Any], int]
+    ):
         extractor = session_window_time_gap_extractor
         extract = getattr(extractor, "extract", extractor)
         if not callable(extract):
@@ -298,7 +302,9 @@ class ProcessingTimeSessionWindows(_StaticSessionWindows[T]):
         return ProcessingTimeSessionWindows(to_millis(size))
 
     @staticmethod
-    def with_dynamic_gap(extractor: SessionWindowTimeGapExtractor) -> DynamicProcessingTimeSessionWindows[Any]:
+    def with_dynamic_gap(
+        extractor: SessionWindowTimeGapExtractor,
+    ) -> DynamicProcessingTimeSessionWindows[Any]:
         """Sessions with a gap that depends on the record."""
         return DynamicProcessingTimeSessionWindows(extractor)
 
@@ -323,7 +329,9 @@ class DynamicProcessingTimeSessionWindows(_DynamicSessionWindows[T]):
     """Sessions with a gap that depends on the record, by the wall clock."""
 
     @staticmethod
-    def with_dynamic_gap(extractor: SessionWindowTimeGapExtractor) -> DynamicProcessingTimeSessionWindows[Any]:
+    def with_dynamic_gap(
+        extractor: SessionWindowTimeGapExtractor,
+    ) -> DynamicProcessingTimeSessionWindows[Any]:
         """Sessions with a gap that depends on the record."""
         return DynamicProcessingTimeSessionWindows(extractor)
 
@@ -348,12 +356,15 @@ class GlobalWindows(WindowAssigner[T, GlobalWindow]):
         return GlobalWindows()
 
     def assign_windows(
-        self, element: T, timestamp: int, context: WindowAssigner.WindowAssignerContext  # noqa: ARG002
+        self,
+        element: T,
+        timestamp: int,
+        context: WindowAssigner.WindowAssignerContext,
     ) -> Collection[GlobalWindow]:
         """The global window."""
         return [GlobalWindow.get()]
 
-    def get_default_trigger(self, env: Any) -> Trigger[T, GlobalWindow]:  # noqa: ARG002
+    def get_default_trigger(self, env: Any) -> Trigger[T, GlobalWindow]:
         """Never fires."""
         return NeverTrigger()
 
@@ -383,7 +394,7 @@ class _CountWindows(WindowAssigner[T, CountWindow]):
         count.update(index + 1)
         return index
 
-    def get_default_trigger(self, env: Any) -> Trigger[T, CountWindow]:  # noqa: ARG002
+    def get_default_trigger(self, env: Any) -> Trigger[T, CountWindow]:
         """Fires once the window is full and drops its records, which nothing would need any more."""
         trigger: Any = PurgingTrigger.of(CountTrigger.of(self.window_size))
         return trigger  # type: ignore[no-any-return]
@@ -410,8 +421,8 @@ class CountTumblingWindowAssigner(_CountWindows[T]):
 
     def assign_windows(
         self,
-        element: T,  # noqa: ARG002
-        timestamp: int,  # noqa: ARG002
+        element: T,
+        timestamp: int,
         context: WindowAssigner.WindowAssignerContext,
     ) -> Collection[CountWindow]:
         """The window the key's next record belongs to."""
@@ -436,8 +447,8 @@ class CountSlidingWindowAssigner(_CountWindows[T]):
 
     def assign_windows(
         self,
-        element: T,  # noqa: ARG002
-        timestamp: int,  # noqa: ARG002
+        element: T,
+        timestamp: int,
         context: WindowAssigner.WindowAssignerContext,
     ) -> Collection[CountWindow]:
         """The windows the key's next record belongs to, the latest first."""

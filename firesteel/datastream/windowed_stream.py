@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from firesteel.common.errors import InvalidProgramError
 from firesteel.common.output_tag import OutputTag
@@ -24,12 +24,12 @@ from firesteel.datastream.window_assigners import MergingWindowAssigner, WindowA
 from firesteel.runtime.operators.specs import WindowSpec
 
 if TYPE_CHECKING:
+    from typing_extensions import Self
+
     from firesteel.datastream.keyed_stream import KeyedStream
     from firesteel.datastream.stream_execution_environment import StreamExecutionEnvironment
 
 __all__ = ["AllWindowedStream", "WindowedStream"]
-
-S = TypeVar("S", bound="_Windowed")
 
 
 class _Windowed:
@@ -60,28 +60,28 @@ class _Windowed:
         """The type of the records in the windows."""
         return self._keyed_stream.get_type()
 
-    def trigger(self: S, trigger: Trigger[Any, Any]) -> S:
+    def trigger(self, trigger: Trigger[Any, Any]) -> Self:
         """Evaluates windows when this trigger says so, instead of the assigner's own."""
         if not isinstance(trigger, Trigger):
             raise TypeError(f"A Trigger is needed, got {trigger!r}.")
         if isinstance(self._window_assigner, MergingWindowAssigner) and not trigger.can_merge():
             raise InvalidProgramError(
-                f"{type(self._window_assigner).__name__} merge windows, which {type(trigger).__name__} does not support.",
+                f"{type(self._window_assigner).__name__} merge windows, but {type(trigger).__name__} cannot.",
                 hint="Implement can_merge and on_merge in the trigger, or use windows that do not merge.",
             )
         self._window_trigger = trigger
         return self
 
-    def allowed_lateness(self: S, time_ms: int) -> S:
-        """How long after its end a window of event time still takes late records and fires again with each."""
+    def allowed_lateness(self, time_ms: int) -> Self:
+        """How long after its end an event-time window takes late records, firing again with each."""
         lateness = to_millis(time_ms)
         if lateness < 0:
             raise InvalidProgramError(f"The allowed lateness cannot be negative, got {lateness} ms.")
         self._allowed_lateness = lateness
         return self
 
-    def side_output_late_data(self: S, output_tag: OutputTag) -> S:
-        """Sends records that are too late to a side output of the resulting stream instead of dropping them."""
+    def side_output_late_data(self, output_tag: OutputTag) -> Self:
+        """Sends records that are too late to a side output of the result instead of dropping them."""
         if not isinstance(output_tag, OutputTag):
             raise TypeError(f"An OutputTag is needed, got {output_tag!r}.")
         self._late_data_output_tag = output_tag
@@ -122,7 +122,7 @@ class _Windowed:
         expected = (self._window_function, self._process_function)
         if function is not None and not isinstance(function, expected):
             raise TypeError(
-                f"window_function must be a {expected[0].__name__} or a {expected[1].__name__}, got {function!r}."
+                f"Not a {expected[0].__name__} or {expected[1].__name__}: window_function={function!r}."
             )
 
     def _evaluate(
@@ -154,7 +154,9 @@ class WindowedStream(_Windowed):
     _window_function = WindowFunction
     _process_function = ProcessWindowFunction
 
-    def apply(self, window_function: WindowFunction[Any, Any, Any, Any], output_type: Any = None) -> DataStream:
+    def apply(
+        self, window_function: WindowFunction[Any, Any, Any, Any], output_type: Any = None
+    ) -> DataStream:
         """Gives all records of a window to a WindowFunction."""
         return self._apply(window_function, WindowFunction, output_type)
 
@@ -189,4 +191,8 @@ class AllWindowedStream(_Windowed):
     def _evaluate(
         self, aggregation: str | None, aggregate_function: Any, window_function: Any, output_type: Any
     ) -> DataStream:
-        return super()._evaluate(aggregation, aggregate_function, window_function, output_type).force_non_parallel()
+        return (
+            super()
+            ._evaluate(aggregation, aggregate_function, window_function, output_type)
+            .force_non_parallel()
+        )

@@ -11,6 +11,7 @@ from firesteel.common.connector import Boundedness
 from firesteel.common.output_tag import OutputTag
 from firesteel.graph.stream_graph import JobType, StreamEdge, StreamNode, boundedness_of
 from firesteel.graph.transformation import ResourceProfile
+from firesteel.runtime.inlining import InlineTable
 from firesteel.runtime.partitioner import Partitioner
 
 __all__ = ["ChainedOperator", "JobEdge", "JobGraph", "JobVertex"]
@@ -100,6 +101,8 @@ class JobGraph:
     edges: tuple[JobEdge, ...]
     job_type: JobType = JobType.STREAMING
     slot_resources: dict[str, ResourceProfile] = field(default_factory=dict)
+    inline_expressions: InlineTable = field(default_factory=dict)
+    """Bodies of user functions that slots may write into their loops instead of calls."""
 
     @cached_property
     def _vertices_by_id(self) -> dict[str, JobVertex]:

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Sequence
+from typing import Any
 
+from firesteel.common.options import INLINE_FUNCTIONS
 from firesteel.graph.chaining import is_chainable
 from firesteel.graph.job_graph import ChainedOperator, JobEdge, JobGraph, JobVertex
 from firesteel.graph.stream_graph import StreamEdge, StreamGraph
+from firesteel.runtime.inlining import InlineTable, find_inline_expressions
 
 __all__ = ["chain_name", "create_job_graph"]
 
@@ -40,7 +43,18 @@ def create_job_graph(stream_graph: StreamGraph, job_id: str | None = None) -> Jo
         edges=edges,
         job_type=stream_graph.job_type,
         slot_resources=dict(stream_graph.slot_resources),
+        inline_expressions=_inline_expressions(stream_graph),
     )
+
+
+def _inline_expressions(stream_graph: StreamGraph) -> InlineTable:
+    if not stream_graph.configuration.get(INLINE_FUNCTIONS):
+        return {}
+    functions: list[Any] = []
+    for node in stream_graph.nodes:
+        functions += [getattr(node.spec, "function", None), *node.key_selectors]
+    functions += [getattr(edge.partitioner, "key_selector", None) for edge in stream_graph.edges]
+    return find_inline_expressions(functions)
 
 
 def chain_name(operators: Sequence[ChainedOperator]) -> str:

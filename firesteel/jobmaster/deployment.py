@@ -14,12 +14,14 @@ from firesteel.runtime.deployment import (
     OutputDescriptor,
     TaskDeploymentDescriptor,
 )
+from firesteel.runtime.inlining import register_inline_expressions
 
 __all__ = ["create_deployment"]
 
 
 def create_deployment(job_graph: JobGraph, attempt: int) -> list[list[TaskDeploymentDescriptor]]:
     """The tasks of every slot, upstream tasks first. Channel ids follow from the graph alone."""
+    register_inline_expressions(job_graph.inline_expressions)
     slots = assign_slots(job_graph)
     outputs: dict[tuple[str, int], list[OutputDescriptor]] = defaultdict(list)
     inputs: dict[tuple[str, int], list[InputDescriptor]] = defaultdict(list)

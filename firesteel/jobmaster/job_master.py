@@ -232,7 +232,7 @@ class JobMaster:
         pool.register(message, self._now)
         if self.status in _WINDING_DOWN:
             self._send(slot.index, CancelSlot(self._wind_down_reason))
-        elif pool.all_registered and not self._root_cause.is_pending:
+        elif pool.all_registered:
             self._deploy(pool)
 
     def _on_slot_request_timeout(self) -> None:

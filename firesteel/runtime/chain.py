@@ -98,10 +98,13 @@ class ChainedOperator:
         with writer.operator(self):
             if isinstance(self.operator, InlineOperator):
                 self.operator.write(writer, value)
-            elif isinstance(self.operator, SinkOperator) and self.operator.discards:
-                pass
-            else:
+            elif not self.discards:
                 writer.collect(value, self.operator.process_batch, "")
+
+    @property
+    def discards(self) -> bool:
+        """Whether results sent here are of no consequence at all."""
+        return isinstance(self.operator, SinkOperator) and self.operator.discards
 
     def batch_function(self) -> Loop | None:
         """What to call with a whole batch, for operators that work on batches."""

@@ -44,6 +44,8 @@ class LoopLine:
     operator: ChainedOperator | None
     element: str | None
     what: str = ""
+    user_code: tuple[str, int] | None = None
+    """File and line of a user function whose body was inlined here: it has no frame of its own."""
 
 
 @dataclass
@@ -74,6 +76,7 @@ class LoopWriter:
         self._variables = itertools.count(1)
         self._depth = 2
         self._operators: list[ChainedOperator] = []
+        self._user_code: tuple[str, int] | None = None
 
     # -- what operators call -------------------------------------------------------------------------------------
 
@@ -92,12 +95,17 @@ class LoopWriter:
 
     def call(self, function: Callable[[Any], Any], value: str) -> str:
         """The expression that applies a function to a variable: inlined where that is safe, else a call."""
-        return inline_expression(function, value) or f"{self.bind('f', function)}({value})"
+        inlined = inline_expression(function)
+        if inlined is None:
+            return f"{self.bind('f', function)}({value})"
+        self._user_code = (inlined.file, inlined.line)
+        return inlined.applied_to(value)
 
     def line(self, text: str, element: str | None = None, what: str = "") -> None:
         """Adds a line that belongs to the operator being written."""
         operator = self._operators[-1] if self._operators else None
-        self._lines.append((self._depth, text, LoopLine(operator, element, what)))
+        self._lines.append((self._depth, text, LoopLine(operator, element, what, self._user_code)))
+        self._user_code = None
 
     @contextmanager
     def block(self, header: str, element: str | None = None) -> Iterator[None]:
@@ -125,11 +133,14 @@ class LoopWriter:
     def write_tagged_consumers(self, value: str) -> None:
         """Like write_consumers, for results that may be ``(tag, value)``."""
         operator = self._operators[-1]
+        tags = operator.tags()
+        if not tags and all(target.discards for target in operator.consumers(None)):
+            return
         tag_class = self.bind("OutputTag", OutputTag)
         with self.block(
             f"if {value}.__class__ is tuple and len({value}) == 2 and {value}[0].__class__ is {tag_class}:"
         ):
-            for tag in operator.tags():
+            for tag in tags:
                 with self.block(f"if {value}[0].tag_id == {tag.tag_id!r}:"):
                     side = self.new_variable("v")
                     self.line(f"{side} = {value}[1]")
@@ -139,6 +150,9 @@ class LoopWriter:
 
     def write_room_check(self) -> None:
         """After each of possibly very many results of one record: make room downstream now and then."""
+        operator = self._operators[-1]
+        if not operator.tags() and all(target.discards for target in operator.consumers(None)):
+            return
         self.prologue("n = 0")
         self.line("n += 1")
         with self.block(f"if n >= {ROOM_CHECK_INTERVAL}:"):

@@ -56,6 +56,8 @@ def describe_failure(
         if name in frame.f_locals:
             element = preview(frame.f_locals[name])
     user = _user_frame(frames)
+    if line is not None and line.user_code is not None and frames[-1][0] is frame:
+        user = line.user_code
     error, hint = _improve(error, line)
     descriptor = None if operator is None else operator.descriptor
     key = None

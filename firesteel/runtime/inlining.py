@@ -1,13 +1,175 @@
-"""Puts the body of a simple user function straight into the generated loop, saving the call."""
+"""Puts the body of a simple user function straight into the generated loop, which saves the call.
+
+``lambda x: x % 3 != 0`` becomes ``v1 % 3 != 0``: in CPython the call costs more than the work. It is done only where
+it cannot change the meaning:
+
+1. The client reads the function's source (``find_inline_expressions``), where the file is at hand. Candidates are lambdas and
+   one-line ``def`` functions of one argument whose body is an expression of that argument, constants and builtins.
+2. The candidate is compiled and must have exactly the bytecode of the function itself, so that a stale file or a
+   second lambda on the same line cannot be mistaken for it.
+3. The table travels with the job, by code object; a slot looks up the code of the function it was given. A function
+   that is not in the table is called.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import ast
+import builtins
+import dis
+import linecache
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from functools import lru_cache
+from types import CodeType, FunctionType
 from typing import Any
 
-__all__ = ["inline_expression"]
+__all__ = ["InlineExpression", "InlineTable", "find_inline_expressions", "inline_expression", "register_inline_expressions"]
+
+InlineTable = dict[CodeType, "InlineExpression"]
+
+_registered: InlineTable = {}
+
+_ALLOWED = (
+    ast.Expression,
+    ast.Constant,
+    ast.Name,
+    ast.Load,
+    ast.Attribute,
+    ast.Subscript,
+    ast.Slice,
+    ast.Tuple,
+    ast.List,
+    ast.Dict,
+    ast.BinOp,
+    ast.UnaryOp,
+    ast.BoolOp,
+    ast.Compare,
+    ast.IfExp,
+    ast.Call,
+    ast.keyword,
+    ast.JoinedStr,
+    ast.FormattedValue,
+    ast.operator,
+    ast.unaryop,
+    ast.boolop,
+    ast.cmpop,
+)
 
 
-def inline_expression(function: Callable[[Any], Any], value: str) -> str | None:  # noqa: ARG001
-    """The function's body as an expression of the variable, or None where only a call is safe."""
+@dataclass(frozen=True)
+class InlineExpression:
+    """A function's body as source text, and where the user wrote it."""
+
+    text: str
+    argument: str
+    file: str
+    line: int
+
+    def applied_to(self, variable: str) -> str:
+        """The text with a variable in the argument's place."""
+        return _substitute(self.text, self.argument, variable)
+
+
+def register_inline_expressions(table: InlineTable) -> None:
+    """Makes a job's table known in this process."""
+    _registered.update(table)
+
+
+def inline_expression(function: Callable[[Any], Any]) -> InlineExpression | None:
+    """What to write instead of a call of the function, None where only a call will do."""
+    code = getattr(function, "__code__", None)
+    return None if code is None or not isinstance(function, FunctionType) else _registered.get(code)
+
+
+def find_inline_expressions(functions: Iterable[Any]) -> InlineTable:
+    """The table of those functions that can be inlined; called where the program's source is."""
+    table: InlineTable = {}
+    for function in functions:
+        found = _find(function)
+        if found is not None:
+            table[function.__code__] = found
+    return table
+
+
+def _find(function: Any) -> InlineExpression | None:
+    """Reads a function's source and checks that it can be inlined; see the module's description."""
+    if not isinstance(function, FunctionType) or function.__closure__ or function.__defaults__:
+        return None
+    code = function.__code__
+    if code.co_argcount != 1 or code.co_kwonlyargcount or code.co_flags & 0x2AC:  # *args, **kwargs, generators
+        return None
+    for argument, body in _candidates(code.co_filename, code.co_firstlineno):
+        if argument == code.co_varnames[0] and _is_simple(body, argument, function) and _same(body, argument, code):
+            return InlineExpression(ast.unparse(body), argument, code.co_filename, body.lineno)
     return None
+
+
+def _candidates(file: str, line: int) -> Iterator[tuple[str, ast.expr]]:
+    for node in _functions(file, len(linecache.getlines(file))):
+        if isinstance(node, ast.Lambda):
+            if node.lineno == line and len(node.args.args) == 1:
+                yield node.args.args[0].arg, node.body
+        elif node.lineno == line and len(node.args.args) == 1 and len(node.body) == 1:
+            statement = node.body[0]
+            if isinstance(statement, ast.Return) and statement.value is not None:
+                yield node.args.args[0].arg, statement.value
+
+
+@lru_cache(maxsize=64)
+def _functions(file: str, _length: int) -> list[ast.Lambda | ast.FunctionDef]:
+    try:
+        tree = ast.parse("".join(linecache.getlines(file)))
+    except SyntaxError:
+        return []
+    return [node for node in ast.walk(tree) if isinstance(node, (ast.Lambda, ast.FunctionDef))]
+
+
+def _is_simple(body: ast.expr, argument: str, function: FunctionType) -> bool:
+    for node in ast.walk(body):
+        if not isinstance(node, _ALLOWED):
+            return False
+        if isinstance(node, ast.Name) and node.id != argument:
+            if node.id in function.__globals__ or not hasattr(builtins, node.id):
+                return False
+    return True
+
+
+def _same(body: ast.expr, argument: str, code: CodeType) -> bool:
+    """Whether the expression compiles to the very bytecode of the function."""
+    text = f"lambda {argument}: ({ast.unparse(body)})"
+    try:
+        compiled = compile(text, code.co_filename, "eval").co_consts[0]
+    except (SyntaxError, ValueError):
+        return False
+    return isinstance(compiled, CodeType) and _shape(compiled) == _shape(code)
+
+
+def _shape(code: CodeType) -> tuple[Any, ...]:
+    # a def keeps its docstring slot (None) as first constant, a lambda does not: compare what is loaded, not where
+    return (
+        code.co_names,
+        code.co_varnames,
+        code.co_freevars,
+        tuple(_instructions(code)),
+    )
+
+
+def _instructions(code: CodeType) -> Iterator[tuple[str, Any]]:
+    for instruction in dis.get_instructions(code):
+        argument = instruction.argval
+        yield instruction.opname, (type(argument), repr(argument)) if instruction.opname == "LOAD_CONST" else argument
+
+
+class _Renamer(ast.NodeTransformer):
+    def __init__(self, old: str, new: str):
+        self._old = old
+        self._new = new
+
+    def visit_Name(self, node: ast.Name) -> ast.AST:  # noqa: N802 - ast's name
+        return ast.copy_location(ast.Name(self._new, node.ctx), node) if node.id == self._old else node
+
+
+@lru_cache(maxsize=1024)
+def _substitute(text: str, argument: str, variable: str) -> str:
+    tree = ast.parse(text, mode="eval")
+    return f"({ast.unparse(_Renamer(argument, variable).visit(tree))})"

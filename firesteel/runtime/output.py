@@ -29,6 +29,8 @@ __all__ = ["TaskOutput"]
 class TaskOutput:
     """One job edge as its producer sees it."""
 
+    discards = False
+
     __slots__ = ("_emit", "_key_selector", "_wait_for_room", "descriptor", "last_flush", "partition", "tag")
 
     def __init__(

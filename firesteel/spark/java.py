@@ -6,6 +6,7 @@ import os
 import re
 import shutil
 import subprocess
+import sys
 from pathlib import Path
 
 from firesteel.common.errors import FiresteelError
@@ -41,3 +42,17 @@ def require_java() -> int:
             f"example the package openjdk-{MINIMUM}-jre-headless, or set JAVA_HOME to one."
         )
     return major
+
+
+def main() -> int:
+    """Prints what is missing, for the Makefile: ``python -m firesteel.spark.java``."""
+    try:
+        require_java()
+    except JavaNotFoundError as error:
+        sys.stderr.write(f"{error}\n")
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -10,6 +10,7 @@ from firesteel.common.output_tag import OutputTag
 from firesteel.runtime.elements import MIN_TIMESTAMP
 from firesteel.runtime.key_groups import KeyGroupRange
 from firesteel.runtime.metrics import Counter, Gauge, MetricRegistry
+from firesteel.runtime.state.backend import KeyedStateBackend
 from firesteel.runtime.state.hashmap import HashMapKeyedStateBackend
 from firesteel.runtime.time.timers import InternalTimerService, Triggerable
 
@@ -47,7 +48,7 @@ class FakeClock:
 class FakeRuntimeContext:
     """The part of a RuntimeContext that an operator alone can offer: keyed state and metrics."""
 
-    def __init__(self, backend: HashMapKeyedStateBackend, metrics: MetricRegistry):
+    def __init__(self, backend: KeyedStateBackend, metrics: MetricRegistry):
         self._backend = backend
         self._metrics = metrics
 
@@ -65,16 +66,17 @@ class FakeRuntimeContext:
 class FakeOperatorContext:
     """An OperatorContext whose outputs are lists.
 
-    ``output`` holds (value, timestamp) pairs, ``side_output`` the same per tag, ``watermarks`` what was sent on.
+    ``output`` holds (value, timestamp) pairs, ``side_output`` the same per tag, ``watermarks`` those sent on.
     """
 
     def __init__(self, key_selector: Callable[[Any], Any] | None, clock: FakeClock | None = None):
         self.key_selectors: tuple[Callable[[Any], Any] | None, ...] = (key_selector,)
         self.clock = FakeClock() if clock is None else clock
         self.metrics = MetricRegistry()
-        self.backend = HashMapKeyedStateBackend(
+        self.backend: KeyedStateBackend | None = HashMapKeyedStateBackend(
             KeyGroupRange(0, _MAX_PARALLELISM - 1), _MAX_PARALLELISM, self.clock
         )
+        self._keyed_state = self.backend
         self.runtime_context: Any = FakeRuntimeContext(self.backend, self.metrics)
         self.output: list[tuple[Any, int]] = []
         self.side_output: dict[OutputTag, list[tuple[Any, int]]] = {}
@@ -102,7 +104,7 @@ class FakeOperatorContext:
         """The named timer service, driven by the fake clock."""
         if name not in self.timer_services:
             self.timer_services[name] = InternalTimerService(
-                self.backend, triggerable, self.clock, self.clock.schedule
+                self._keyed_state, triggerable, self.clock, self.clock.schedule
             )
         return self.timer_services[name]
 
@@ -135,7 +137,9 @@ class FakeOperatorContext:
         """All a state of the backend holds, as namespace → key → stored value."""
         found: dict[Any, dict[Any, Any]] = {}
         for key_group in range(_MAX_PARALLELISM):
-            for namespace, part in self.backend.snapshot_key_group(key_group).get(state_name, {}).items():
+            for namespace, part in (
+                self._keyed_state.snapshot_key_group(key_group).get(state_name, {}).items()
+            ):
                 found.setdefault(namespace, {}).update(part)
         return found
 

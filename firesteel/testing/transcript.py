@@ -1,4 +1,4 @@
-"""Window semantics as transcripts: YAML cases of records, watermarks and what must come out, run on an operator.
+"""Window semantics as transcripts: YAML cases of records, watermarks and what must come out of an operator.
 
 A case looks like this; times are milliseconds, a record is ``[key, value, timestamp]``::
 
@@ -12,10 +12,10 @@ A case looks like this; times are milliseconds, a record is ``[key, value, times
         - watermark: 9
         - expect: [[a, 3, [0, 10]]]
 
-``expect`` takes everything emitted since the last ``expect``, in any order, as ``[key, result, window]``; a time window
-is ``[start, end]``, a count window its id, the global window ``global``. Nothing may be left over at the end.
-The other steps: ``processing_time`` moves the clock, ``late`` takes the late side output (with ``late_output: true``),
-``dropped`` is the number of late records dropped so far, ``state`` the windows that each key still has contents in.
+``expect`` takes everything emitted since the last ``expect``, in any order, as ``[key, result, window]``; a time
+window is ``[start, end]``, a count window its id, the global window ``global``. Nothing may be left at the end.
+The other steps: ``processing_time`` moves the clock, ``late`` takes the late side output (``late_output: true``),
+``dropped`` is the number of late records dropped so far, ``state`` the windows each key still has contents in.
 ``raises`` beside ``input`` is a part of the error message that must come.
 """
 
@@ -40,7 +40,16 @@ __all__ = ["LATE_TAG", "TranscriptCase", "TranscriptMismatch", "load_transcripts
 
 LATE_TAG = OutputTag("late")
 
-_FIELDS = {"name", "window", "trigger", "allowed_lateness", "late_output", "all_windows", "aggregation", "transcript"}
+_FIELDS = {
+    "name",
+    "window",
+    "trigger",
+    "allowed_lateness",
+    "late_output",
+    "all_windows",
+    "aggregation",
+    "transcript",
+}
 
 Record = tuple[Any, Any]
 

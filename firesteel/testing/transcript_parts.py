@@ -33,7 +33,7 @@ def assigner_of(description: dict[str, Any]) -> Any:
 
 def trigger_of(description: Any) -> Any:
     """The trigger of a transcript: a class name, or ``{type: CountTrigger, count: 3}``."""
-    arguments = {"type": description} if isinstance(description, str) else dict(description)
+    arguments: dict[str, Any] = {"type": description} if isinstance(description, str) else dict(description)
     kind = arguments.pop("type")
     if kind == "ThresholdTrigger":
         return ThresholdTrigger(arguments["threshold"])
@@ -53,7 +53,7 @@ def aggregation_of(name: str, all_windows: bool) -> tuple[str | None, Any, Any]:
         return None, None, _function(all_windows, lambda elements: sorted(value for _, value in elements))
     if name in ("sum", "max"):
         operation: Any = max if name == "max" else lambda a, b: a + b
-        reduce = lambda a, b: (a[0], operation(a[1], b[1]))  # noqa: E731 - as a user writes it
+        reduce = lambda a, b: (a[0], operation(a[1], b[1]))
         return "reduce", reduce, _function(all_windows, lambda elements: _only(elements)[1])
     if name in ("count", "average"):
         return "aggregate", _SumAndCount(name == "average"), _function(all_windows, _only)
@@ -67,7 +67,7 @@ def describe_window(window: Any) -> Any:
     return window.id if isinstance(window, CountWindow) else "global"
 
 
-class ThresholdTrigger(windows.Trigger):
+class ThresholdTrigger(windows.Trigger[Any, Any]):
     """Fires and purges once the values since the last time reach a threshold, and at the end of the window.
 
     A trigger as a user would write it, with state and a timer of its own.
@@ -136,7 +136,7 @@ class _SumAndCount(AggregateFunction):
         return acc_a[0] + acc_b[0], acc_a[1] + acc_b[1]
 
 
-class _Describe(ProcessWindowFunction):
+class _Describe(ProcessWindowFunction[Any]):
     def __init__(self, result: Any):
         self._result = result
 
@@ -144,7 +144,7 @@ class _Describe(ProcessWindowFunction):
         yield key, self._result(elements), context.window()
 
 
-class _DescribeAll(ProcessAllWindowFunction):
+class _DescribeAll(ProcessAllWindowFunction[Any]):
     def __init__(self, result: Any):
         self._result = result
 

@@ -26,12 +26,11 @@ def connect_local(
 class LocalChannel:
     """Moves what a subpartition may send into an input channel at once."""
 
-    __slots__ = ("_channel", "_moving", "_subpartition")
+    __slots__ = ("_channel", "_subpartition")
 
     def __init__(self, subpartition: ResultSubpartition, channel: InputChannel):
         self._subpartition = subpartition
         self._channel = channel
-        self._moving = False
         subpartition.on_available = self._move
         channel.receiver.on_credit = self._on_credit
         self._on_credit()
@@ -41,16 +40,13 @@ class LocalChannel:
         self._move()
 
     def _move(self) -> None:
-        if self._moving:  # the buffer just moved brought credit for the next: the loop below goes on
-            return
-        self._moving = True
-        try:
-            poll = self._subpartition.poll
-            while (polled := poll()) is not None:
-                item, backlog = polled
-                if isinstance(item, ControlEvent):
-                    self._channel.on_event(item, backlog)
-                else:
-                    self._channel.on_data(item, backlog)
-        finally:
-            self._moving = False
+        # May run inside itself, as a buffer that arrives can bring credit for the next; order holds because
+        # a channel queues what arrives before it announces credit.
+        poll = self._subpartition.poll
+        channel = self._channel
+        while (polled := poll()) is not None:
+            item, backlog = polled
+            if isinstance(item, ControlEvent):
+                channel.on_event(item, backlog)
+            else:
+                channel.on_data(item, backlog)

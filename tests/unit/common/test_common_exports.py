@@ -10,18 +10,56 @@ import pytest
 
 import firesteel.common
 
-PYFLINK_NAMES = """
-    Configuration ConfigOption ConfigOptions ExecutionConfig TypeInformation TypeSerializer Types SerializationSchema
-    DeserializationSchema SimpleStringSchema ByteArraySchema Encoder CompletableFuture InputDependencyConstraint
-    JobClient JobExecutionResult JobID JobStatus RestartStrategies RestartStrategyConfiguration Row RowKind
-    WatermarkStrategy Duration Instant Time AssignerWithPeriodicWatermarksWrapper
-""".split()
+PYFLINK_NAMES = [
+    "Configuration",
+    "ConfigOption",
+    "ConfigOptions",
+    "ExecutionConfig",
+    "TypeInformation",
+    "TypeSerializer",
+    "Types",
+    "SerializationSchema",
+    "DeserializationSchema",
+    "SimpleStringSchema",
+    "ByteArraySchema",
+    "Encoder",
+    "CompletableFuture",
+    "InputDependencyConstraint",
+    "JobClient",
+    "JobExecutionResult",
+    "JobID",
+    "JobStatus",
+    "RestartStrategies",
+    "RestartStrategyConfiguration",
+    "Row",
+    "RowKind",
+    "WatermarkStrategy",
+    "Duration",
+    "Instant",
+    "Time",
+    "AssignerWithPeriodicWatermarksWrapper",
+]
 
-PYFLINK_MODULES = """
-    completable_future config_options configuration constants execution_config input_dependency_constraint io
-    job_client job_execution_result job_id job_status restart_strategy serialization serializer time typeinfo types
-    watermark_strategy
-""".split()
+PYFLINK_MODULES = [
+    "completable_future",
+    "config_options",
+    "configuration",
+    "constants",
+    "execution_config",
+    "input_dependency_constraint",
+    "io",
+    "job_client",
+    "job_execution_result",
+    "job_id",
+    "job_status",
+    "restart_strategy",
+    "serialization",
+    "serializer",
+    "time",
+    "typeinfo",
+    "types",
+    "watermark_strategy",
+]
 
 
 @pytest.mark.parametrize("name", PYFLINK_NAMES)

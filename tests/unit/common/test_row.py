@@ -165,6 +165,7 @@ def test_a_batch_carries_the_names_of_its_rows_once():
 
 
 def test_a_field_may_be_called_like_a_method():
+    assert Row.of_kind(RowKind.INSERT, self=1, row_kind=2)["self"] == 1
     row = Row(as_dict=1, get_row_kind=2)
     assert row["as_dict"] == 1
     assert row.as_dict() == {"as_dict": 1, "get_row_kind": 2}

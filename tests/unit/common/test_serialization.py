@@ -5,7 +5,7 @@ from io import BytesIO
 
 import pytest
 
-from firesteel.common import ByteArraySchema, Encoder, Row, SimpleStringSchema, TypeSerializer, Types
+from firesteel.common import ByteArraySchema, Encoder, Row, SimpleStringSchema, Types, TypeSerializer
 from firesteel.common.errors import RecordSerializationError
 from firesteel.common.serialization import RowFieldExtractorSchema
 from firesteel.common.serializer import VoidNamespaceSerializer, void

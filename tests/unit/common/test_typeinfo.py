@@ -129,7 +129,7 @@ def test_rows_and_tuples_from_internal_type():
         (Types.SQL_DATE(), dt.date(2024, 2, 29)),
         (Types.SQL_DATE(), dt.date(1969, 12, 31)),
         (Types.SQL_TIME(), dt.time(23, 59, 59, 999999)),
-        (Types.SQL_TIMESTAMP(), dt.datetime(2024, 2, 29, 1, 2, 3, 4)),
+        (Types.SQL_TIMESTAMP(), dt.datetime(2024, 2, 29, 1, 2, 3, 4)),  # noqa: DTZ001 - local time is meant
         (Types.INSTANT(), Instant.of_epoch_milli(-1)),
         (Types.INT(), 5),
     ],

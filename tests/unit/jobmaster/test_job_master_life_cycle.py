@@ -276,6 +276,43 @@ def test_client_payloads_are_delivered_in_order_and_acknowledged_when_consumed(h
     assert harness.sent(ClientAck)[1:] == [(1, ClientAck("collect", 1, 0))]
 
 
+def test_nothing_is_acknowledged_to_a_slot_that_is_gone(harness):
+    harness.run()
+    harness.say(1, ClientPayload(0, "collect", 1, 0, "first"))
+    harness.say(0, ClientPayload(0, "collect", 0, 0, "first"))
+    harness.all_tasks("FINISHED")
+    harness.stopped(1)
+    assert harness.feed(ClientConsumed(0, "collect", 1, 0)) == []
+    harness.attempt_ended()
+    assert harness.feed(ClientConsumed(0, "collect", 0, 0)) == []
+
+
+def test_a_slot_that_registers_after_its_attempt_ended_is_turned_away(harness):
+    harness.start()
+    harness.register(0)
+    harness.attempt_ended()
+    assert [instruction.message for instruction in harness.register(1)] == [
+        CancelSlot("attempt 0 has no use for slot 1 any more")
+    ]
+    harness.fire("failure-grace")
+    assert harness.status is JobStatus.FAILED
+
+
+def test_failures_after_a_cancellation_are_not_remembered(make_harness):
+    harness = make_harness(FixedDelayRestartStrategy(1, 0))
+    harness.run()
+    harness.failed(0, BOOM)
+    harness.attempt_ended()
+    harness.fire("restart-delay")
+    harness.run()
+    harness.cancel()
+    harness.failed(0, TaskFailure("interrupted"))
+    harness.stopped(1)
+    assert harness.status is JobStatus.CANCELED
+    [entry] = harness.jm.exception_history.entries()
+    assert (entry.failure, entry.concurrent) == (BOOM, [])
+
+
 def test_a_report_that_makes_no_sense_fails_the_job_with_the_story(harness):
     harness.run()
     harness.task("source", 0, "FINISHED")

@@ -100,6 +100,20 @@ class TestCreditReceiver:
         hog.on_consumed()  # floating
         assert (first.take_credit(), second.take_credit()) == (0, 1)
 
+    def test_who_needs_more_waits_on_and_stands_in_line_once(self) -> None:
+        pool = FloatingBufferPool(0)
+        first, second = CreditReceiver(2, pool), CreditReceiver(1, pool)
+        for receiver in (first, second):
+            receiver.take_credit()
+        first.on_data(3)
+        first.on_data(2)
+        second.on_data(3)
+        gained = []
+        for _ in range(4):  # as if buffers came back that had been lent out
+            pool.recycle()
+            gained.append((first.take_credit(), second.take_credit()))
+        assert gained == [(1, 0), (0, 1), (1, 0), (0, 1)]
+
     def test_a_buffer_without_credit_is_a_violation(self) -> None:
         receiver = CreditReceiver(1, FloatingBufferPool(0))
         with pytest.raises(CreditViolationError):

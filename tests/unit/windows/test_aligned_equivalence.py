@@ -188,7 +188,11 @@ def test_a_restored_operator_goes_on_where_the_snapshot_was_taken(
             type(window)(
                 window.start,
                 window.fired,
-                {k: v.copy() if isinstance(v, list) else v for k, v in window.panes.items() if (k == "a") == part},
+                {
+                    k: v.copy() if isinstance(v, list) else v
+                    for k, v in window.panes.items()
+                    if (k == "a") == part
+                },
             )
             for window in windows
         )

@@ -1,8 +1,9 @@
-"""Session windows: whatever the order of arrival, sessions are the connected parts of the records' windows."""
+"""Session windows: in whatever order records come, sessions are the connected parts of their windows."""
 
 from __future__ import annotations
 
 from collections import Counter
+from itertools import pairwise
 from typing import Any
 
 from hypothesis import given, settings
@@ -45,7 +46,7 @@ class Describe(ProcessWindowFunction):
 
 
 def connected_components(records: list[tuple[str, int, int]]) -> Counter[Any]:
-    """Sessions by definition: per key, records (key, timestamp, gap) whose [ts, ts + gap] intersect, transitively."""
+    """Sessions by definition: per key, (key, timestamp, gap) whose [ts, ts + gap] intersect, transitively."""
     sessions: list[tuple[str, list[Any]]] = []
     for record in records:
         key, timestamp, gap = record
@@ -63,7 +64,9 @@ def connected_components(records: list[tuple[str, int, int]]) -> Counter[Any]:
     )
 
 
-def run(assigner: Any, records: list[Any], batches: int, watermarks: list[int], lateness: int = 0) -> Counter[Any]:
+def run(
+    assigner: Any, records: list[Any], batches: int, watermarks: list[int], lateness: int = 0
+) -> Counter[Any]:
     context = FakeOperatorContext(lambda record: record[0])
     operator = WindowOperator(
         WindowSpec(
@@ -104,7 +107,9 @@ def test_sessions_are_connected_components(records: list[Any], batches: int) -> 
 
 @settings(max_examples=200, deadline=None)
 @given(any_gap, st.integers(1, 5), st.randoms(use_true_random=False))
-def test_sessions_do_not_depend_on_the_order_of_arrival(records: list[Any], batches: int, random: Any) -> None:
+def test_sessions_do_not_depend_on_the_order_of_arrival(
+    records: list[Any], batches: int, random: Any
+) -> None:
     assigner = DynamicEventTimeSessionWindows.with_dynamic_gap(lambda record: record[2])
     expected = connected_components(records)
     assert run(assigner, records, batches, []) == expected
@@ -115,10 +120,10 @@ def test_sessions_do_not_depend_on_the_order_of_arrival(records: list[Any], batc
 
 @settings(max_examples=200, deadline=None)
 @given(any_gap, st.integers(1, 6), st.lists(st.integers(-50, 60), max_size=6).map(sorted))
-def test_with_endless_lateness_the_last_firing_of_each_session_is_the_whole_session(
+def test_with_enough_lateness_every_session_fires_as_a_whole(
     records: list[Any], batches: int, watermarks: list[int]
 ) -> None:
-    """Sessions fire early and again as they grow and merge; what was fired last for a record is its session."""
+    """Sessions fire early, and again as they grow and merge; in the end each has fired as a whole."""
     assigner = DynamicEventTimeSessionWindows.with_dynamic_gap(lambda record: record[2])
     fired = run(assigner, records, batches, watermarks, lateness=10_000)
     for session in connected_components(records):
@@ -147,7 +152,7 @@ def test_the_window_set_covers_its_windows_without_overlap(pairs: list[tuple[int
         contents[state_window] = contents.get(state_window, 0) + 1
         windows.persist()
     in_flight = sorted(MergingWindowSet(assigner, state).mapping)
-    assert all(a.end < b.start for a, b in zip(in_flight, in_flight[1:]))
+    assert all(a.end < b.start for a, b in pairwise(in_flight))
     assert sorted(contents) == sorted(MergingWindowSet(assigner, state).mapping.values())
     assert sum(contents.values()) == len(pairs)
 
@@ -191,3 +196,33 @@ def test_count_triggers_of_sessions_leave_nothing_behind() -> None:
     assert context.take_output() == [(("a", 7), 25)]
     operator.process_watermark(MAX_WATERMARK)
     assert all(context.backend.snapshot_key_group(group) == {} for group in range(128))
+
+
+def _sum_sessions(lateness: int) -> tuple[WindowOperator, FakeOperatorContext]:
+    context = FakeOperatorContext(lambda record: record[0])
+    operator = WindowOperator(
+        WindowSpec(
+            EventTimeSessionWindows.with_gap(Time.milliseconds(10)),
+            EventTimeTrigger(),
+            aggregation="reduce",
+            aggregate_function=lambda a, b: (a[0], a[1] + b[1]),
+            allowed_lateness=lateness,
+        )
+    )
+    operator.open(context)
+    return operator, context
+
+
+def test_a_session_has_timers_for_its_present_end_only() -> None:
+    operator, context = _sum_sessions(lateness=3)
+    operator.process_batch([("a", 1)] * 10, list(range(0, 50, 5)))
+    end = TimeWindow(0, 55)
+    assert context.timer_services["window-timers"].event.timers() == [(54, "a", end), (57, "a", end)]
+
+
+def test_a_late_record_is_not_kept_in_the_window_set() -> None:
+    operator, context = _sum_sessions(lateness=0)
+    operator.process_watermark(100)
+    operator.process_batch([("a", 1)], [20])
+    assert context.counter("numLateRecords").count == 1
+    assert context.stored("merging-window-set") == {}

@@ -130,8 +130,14 @@ def test_keyed_windows_call_each_kind_of_function(
     [
         ({"window_function": ApplyAll()}, (0, RECORDS)),
         ({"window_function": ProcessAll()}, (0, RECORDS)),
-        ({"aggregation": "aggregate", "aggregate_function": Count(), "window_function": ApplyAll()}, (0, [3])),
-        ({"aggregation": "aggregate", "aggregate_function": Count(), "window_function": ProcessAll()}, (0, [3])),
+        (
+            {"aggregation": "aggregate", "aggregate_function": Count(), "window_function": ApplyAll()},
+            (0, [3]),
+        ),
+        (
+            {"aggregation": "aggregate", "aggregate_function": Count(), "window_function": ProcessAll()},
+            (0, [3]),
+        ),
         ({"aggregation": "aggregate", "aggregate_function": Count()}, 3),
     ],
 )

@@ -1,7 +1,7 @@
 """The fast window operator for windows that are the same for all keys: tumbling and sliding event time.
 
-Instead of a timer per key and window there is one per window, and instead of keyed state one dictionary from key to
-contents per window. What it emits is what :class:`WindowOperator` emits.
+Instead of a timer per key and window there is one per window, and instead of keyed state one dictionary from
+key to contents per window. What it emits is what :class:`WindowOperator` emits.
 """
 
 from __future__ import annotations
@@ -28,6 +28,10 @@ from firesteel.runtime.operators.window.late import LateRecords
 from firesteel.runtime.operators.window.output import WindowOutput
 
 __all__ = ["AlignedWindow", "AlignedWindowOperator", "WindowAlignment", "alignment_of"]
+
+
+_SHORT_RUN = 12
+"""Shorter runs go record by record through the windows, longer ones window by window through the records."""
 
 
 class WindowAlignment(NamedTuple):
@@ -64,8 +68,8 @@ def alignment_of(spec: WindowSpec) -> WindowAlignment | None:
 class AlignedWindowOperator(StreamOperator):
     """Tumbling and sliding event-time windows with the event-time trigger.
 
-    Time is cut into *slices* in which every timestamp belongs to the same windows (a tumbling window is one slice).
-    A batch is split by slice; then each part goes into its windows in one loop.
+    Time is cut into *slices* in which every timestamp belongs to the same windows (a tumbling window is one
+    slice). A batch is split by slice; then each part goes into its windows in one loop.
     """
 
     def __init__(self, spec: WindowSpec):
@@ -129,7 +133,7 @@ class AlignedWindowOperator(StreamOperator):
         self._output.flush()
 
     def process_watermark(self, timestamp: int) -> None:
-        """Fires and deletes the windows that are due, in the order of their ends, then sends the watermark on."""
+        """Fires and deletes windows that are due, in the order of their ends, then sends the watermark on."""
         if timestamp > self.current_watermark:
             self.current_watermark = timestamp
             agenda = self._agenda
@@ -155,7 +159,7 @@ class AlignedWindowOperator(StreamOperator):
     def restore(self, windows: Iterable[AlignedWindow]) -> None:
         """Takes up windows of one or more snapshots; called before the first record.
 
-        A restored window that had fired fires again with each record, even before the watermark is there again.
+        A restored window that had fired fires again with each record, even before the watermark is back.
         """
         for window in windows:
             panes = self._windows.get(window.start)
@@ -177,7 +181,7 @@ class AlignedWindowOperator(StreamOperator):
         gathered: dict[int, list[Any] | None] = {}
         begin = end = 0
         part: list[Any] | None = None
-        for value, timestamp in zip(values, timestamps):
+        for value, timestamp in zip(values, timestamps, strict=True):
             if not begin <= timestamp < end:
                 begin = timestamp - (timestamp - offset) % size
                 end = begin + size
@@ -200,16 +204,20 @@ class AlignedWindowOperator(StreamOperator):
         """
         size, offset = self._slice, self._offset
         begin = end = 0
+        slices: dict[int, list[Panes] | None] = {}
         windows: list[Panes] | None = None
         run: list[Any] = []
-        for value, timestamp in zip(values, timestamps):
+        for value, timestamp in zip(values, timestamps, strict=True):
             if not begin <= timestamp < end:
                 if windows is not None:
                     self._add(windows, run)
                     run = []
                 begin = timestamp - (timestamp - offset) % size
                 end = begin + size
-                windows = self._open_windows(begin)
+                if begin in slices:
+                    windows = slices[begin]
+                else:
+                    windows = slices[begin] = self._open_windows(begin)
             if windows is None:
                 self._process_one(value, timestamp, begin)
             else:
@@ -221,6 +229,9 @@ class AlignedWindowOperator(StreamOperator):
         """Adds records to open windows; nothing can fire."""
         if len(windows) == 1:
             self._contents.add_all(windows[0], map(self._key_selector, values), values)
+        elif len(values) < _SHORT_RUN:
+            for value in values:
+                self._contents.add_to_each(windows, self._key_selector(value), value)
         else:
             keys = list(map(self._key_selector, values))
             for panes in windows:
@@ -240,7 +251,7 @@ class AlignedWindowOperator(StreamOperator):
             panes = self._windows.get(start)
             if panes is None:
                 panes = self._open_window(start)
-            self._contents.add_all(panes, (key,), (value,))
+            self._contents.add_to_each((panes,), key, value)
             if start in self._fired:
                 self._fire_pane(TimeWindow(start, start + self._size), key, panes[key])
         if skipped and timestamp + self._lateness <= watermark:

@@ -1,4 +1,4 @@
-"""How aligned windows keep their contents: a dictionary from key to aggregate, accumulator or list of elements."""
+"""How aligned windows keep their contents: per key an aggregate, an accumulator or a list of elements."""
 
 from __future__ import annotations
 
@@ -28,6 +28,10 @@ class WindowContents(ABC):
         """Adds each value to the pane of its key."""
 
     @abstractmethod
+    def add_to_each(self, windows: Iterable[Panes], key: Any, value: Any) -> None:
+        """Adds one value to its key's pane in each of several windows."""
+
+    @abstractmethod
     def result(self, stored: Any) -> Any:
         """The contents of a pane as the window function sees them; None if there is nothing to evaluate."""
 
@@ -50,9 +54,15 @@ class ReducedContents(WindowContents):
     def add_all(self, panes: Panes, keys: Iterable[Any], values: Iterable[Any]) -> None:
         """Reduces each value into its key's."""
         reduce, get = self._reduce, panes.get
-        for key, value in zip(keys, values):
+        for key, value in zip(keys, values, strict=True):
             current = get(key)
             panes[key] = value if current is None else reduce(current, value)
+
+    def add_to_each(self, windows: Iterable[Panes], key: Any, value: Any) -> None:
+        """Reduces the value into the key's in each window."""
+        for panes in windows:
+            current = panes.get(key)
+            panes[key] = value if current is None else self._reduce(current, value)
 
     def result(self, stored: Any) -> Any:
         """The value itself."""
@@ -72,7 +82,13 @@ class AggregatedContents(WindowContents):
     def add_all(self, panes: Panes, keys: Iterable[Any], values: Iterable[Any]) -> None:
         """Adds each value to its key's accumulator."""
         add = self._add
-        for key, value in zip(keys, values):
+        for key, value in zip(keys, values, strict=True):
+            panes[key] = add(value, panes[key])
+
+    def add_to_each(self, windows: Iterable[Panes], key: Any, value: Any) -> None:
+        """Adds the value to the key's accumulator in each window."""
+        add = self._add
+        for panes in windows:
             panes[key] = add(value, panes[key])
 
     def result(self, stored: Any) -> Any:
@@ -89,7 +105,12 @@ class ListContents(WindowContents):
 
     def add_all(self, panes: Panes, keys: Iterable[Any], values: Iterable[Any]) -> None:
         """Appends each value to its key's list."""
-        for key, value in zip(keys, values):
+        for key, value in zip(keys, values, strict=True):
+            panes[key].append(value)
+
+    def add_to_each(self, windows: Iterable[Panes], key: Any, value: Any) -> None:
+        """Appends the value to the key's list in each window."""
+        for panes in windows:
             panes[key].append(value)
 
     def result(self, stored: Any) -> Any:

@@ -46,8 +46,8 @@ class _NamespacedStates:
         name = descriptor.get_name()
         state = self._states.get((name, type(descriptor)))
         if state is None:
-            # A backend has one state object per name. Without the prefix, turning a trigger's "count" to a window
-            # would also turn a user's state of that name, held since open().
+            # A backend has one state object per name. Without the prefix, turning a trigger's "count" to a
+            # window would also turn a user's state of that name, held since open().
             prefixed = copy.copy(descriptor)
             prefixed.name = f"{self._prefix}/{name}"
             state = self._backend.get_state(prefixed, namespace_aware=True)
@@ -114,10 +114,12 @@ class TriggerContext:
         if not hasattr(state, "merge_namespaces"):
             raise FiresteelError(
                 f"The state '{state_descriptor.get_name()}' of a trigger cannot be merged.",
-                hint="Use a ReducingState, an AggregatingState or a ListState in a trigger of merging windows.",
+                hint="Use a ReducingState, an AggregatingState or a ListState where windows merge.",
             )
         # a window that only grows keeps its own state: it is both target and source
-        state.merge_namespaces(self.window, [window for window in self.merged_windows if window != self.window])
+        state.merge_namespaces(
+            self.window, [window for window in self.merged_windows if window != self.window]
+        )
 
 
 class WindowAssignerContext:

@@ -17,7 +17,7 @@ Results = Iterable[Any] | None
 class InternalWindowFunction:
     """Evaluates the contents of a window, whichever kind of function the user gave.
 
-    ``process(key, window, contents)`` gives the results. Contents are the elements in a list, or one aggregate.
+    ``process(key, window, contents)`` gives the results. Contents are a list of elements, or one aggregate.
     """
 
     __slots__ = ("_context", "_function", "process")
@@ -82,7 +82,9 @@ def check_spec(spec: WindowSpec) -> None:
             "A window needs something to compute.", hint="Call reduce, aggregate, apply or process on it."
         )
     if spec.allowed_lateness < 0:
-        raise InvalidProgramError(f"The allowed lateness must not be negative, but is {spec.allowed_lateness} ms.")
+        raise InvalidProgramError(
+            f"The allowed lateness must not be negative, but is {spec.allowed_lateness} ms."
+        )
     function = spec.window_function
     if function is not None and not hasattr(function, "process") and not hasattr(function, "apply"):
         raise InvalidProgramError(

@@ -10,7 +10,7 @@ from firesteel.common.errors import FiresteelError
 __all__ = ["MergeFunction", "MergingWindowSet"]
 
 MergeFunction = Callable[[Any, list[Any], Any, list[Any]], None]
-"""Called with the merged window, the windows it replaces, its state window and the state windows to merge in."""
+"""Takes the merged window, the windows it replaces, its state window and the state windows to merge into it."""
 
 
 class _MergeResults:
@@ -29,8 +29,8 @@ class _MergeResults:
 class MergingWindowSet:
     """The windows in flight of one key, each mapped to its state window.
 
-    When windows merge, the contents of one of them stay where they are: its window becomes the *state window* of
-    the result. So a session that grows with every record never moves its contents.
+    When windows merge, the contents of one of them stay where they are: its window becomes the *state window*
+    of the result. So a session that grows with every record never moves its contents.
     """
 
     __slots__ = ("_assigner", "_state", "mapping")
@@ -46,7 +46,7 @@ class MergingWindowSet:
         self._state.update(self.mapping or None)
 
     def get_state_window(self, window: Any) -> Any | None:
-        """The window whose namespace holds the contents of a window in flight; None if it is not in flight."""
+        """The window whose namespace holds the contents of a window; None if that is not in flight."""
         return self.mapping.get(window)
 
     def retire_window(self, window: Any) -> None:
@@ -78,7 +78,7 @@ class MergingWindowSet:
             mapping[merge_result] = state_window
             # the new window alone was swallowed by one that was there: nothing changed
             if merged != [merge_result]:
-                merge(merge_result, merged, state_window, [])
+                merge(merge_result, merged, state_window, state_windows[1:])
         if not merged_new_window:
             mapping[new_window] = new_window
         return result_window

@@ -38,10 +38,10 @@ MERGING_WINDOWS_STATE = "merging-window-set"
 
 
 class WindowOperator(StreamOperator):
-    """Assigns each record to windows, keeps their contents in state, and evaluates them when the trigger fires.
+    """Assigns records to windows, keeps their contents in state, and evaluates them when the trigger fires.
 
-    A *pane* is the contents of one window for one key. An event-time pane is deleted once the watermark reaches the
-    window's last timestamp plus the allowed lateness; a record all of whose windows are past that is late.
+    A *pane* is the contents of one window for one key. An event-time pane is deleted once the watermark reaches
+    the window's last timestamp plus the allowed lateness; a record all of whose windows are past that is late.
     """
 
     def __init__(self, spec: WindowSpec):
@@ -83,7 +83,7 @@ class WindowOperator(StreamOperator):
         backend, selector = self._backend, self._key_selector
         process = self._process_merging if self._merging else self._process
         times: Iterable[int] = repeat(MIN_TIMESTAMP) if timestamps is None else timestamps
-        for value, timestamp in zip(values, times):
+        for value, timestamp in zip(values, times, strict=False):
             key = backend.key = selector(value)
             if process(key, value, timestamp, self._assign(value, timestamp)):
                 self._check_late(value, timestamp)
@@ -118,7 +118,7 @@ class WindowOperator(StreamOperator):
     def _assign(self, value: Any, timestamp: int) -> Any:
         windows = self._assigner.assign_windows(value, timestamp, self._assigner_context)
         if self._event_time and timestamp == MIN_TIMESTAMP:
-            # Flink's session assigners do not look: a pane would fire at the first watermark with a senseless window
+            # an assigner that does not look would make a pane that fires at the first watermark
             raise FiresteelError(
                 f"A record without a timestamp cannot go into {type(self._assigner).__name__}.",
                 hint="Call assign_timestamps_and_watermarks before the window.",
@@ -160,14 +160,16 @@ class WindowOperator(StreamOperator):
         in_flight.persist()
         return skipped
 
-    def _merge_windows(self, result: Any, merged: list[Any], state_window: Any, state_windows: list[Any]) -> None:
+    def _merge_windows(
+        self, result: Any, merged: list[Any], state_window: Any, state_windows: list[Any]
+    ) -> None:
         if self._event_time:
             now, end = self._timers.current_watermark, self.cleanup_time(result)
         else:
             now, end = self._timers.current_processing_time(), result.max_timestamp()
         if end <= now:
             raise FiresteelError(
-                f"Merging made {result} end before the current {'watermark' if self._event_time else 'time'} {now}.",
+                f"Merging made {result} end before the {'watermark' if self._event_time else 'time'} {now}.",
                 hint="An assigner may only merge windows into one that ends no earlier than each of them.",
             )
         context = self._trigger_context
@@ -179,7 +181,8 @@ class WindowOperator(StreamOperator):
             context.window = window
             self._trigger.clear(window, context)
             self._delete_cleanup_timer(window)
-        self._contents.merge_namespaces(state_window, state_windows)
+        if state_windows:
+            self._contents.merge_namespaces(state_window, state_windows)
 
     def _on_timer(self, call: Any, timestamp: int, key: Any, window: Any, may_clean_up: bool) -> None:
         in_flight = None
@@ -241,4 +244,3 @@ def _contents_descriptor(spec: WindowSpec) -> StateDescriptor:
     if spec.aggregation == "aggregate":
         return AggregatingStateDescriptor(CONTENTS_STATE, spec.aggregate_function)
     return ListStateDescriptor(CONTENTS_STATE)
-

@@ -31,7 +31,7 @@ class WindowOutput:
             return
         if isinstance(results, (str, bytes)) or not hasattr(results, "__iter__"):
             raise FiresteelError(
-                f"A window function must return an iterable of results or None, but returned {_preview(results)}.",
+                f"A window function must return an iterable or None, but it returned {_preview(results)}.",
                 hint="Write 'yield result', or return a list with the result in it.",
             )
         values, timestamps = self._values, self._timestamps

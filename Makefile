@@ -1,0 +1,56 @@
+# Everything a newcomer needs: `make demo` and `make test`. Each sets up what it uses.
+PYTHON ?= python3
+VENV ?= .venv
+BIN = $(VENV)/bin
+STAMP = $(VENV)/.installed
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test lint types unit spark bench docs format lock clean check-python check-java
+
+help: ## List every target
+	@awk 'BEGIN {FS = ":.*## "} /^[a-z-]+:.*## / {printf "  %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+demo: check-java $(STAMP) ## Run the example job: spend per customer in five-minute windows, on embedded Spark
+	@$(BIN)/python -m examples.demo
+
+test: check-java $(STAMP) ## Check style and types, then run every test
+	@$(MAKE) --no-print-directory lint types
+	@$(BIN)/python -m pytest -q
+
+lint: $(STAMP) ## Check style
+	@$(BIN)/ruff check .
+	@$(BIN)/ruff format --check .
+
+types: $(STAMP) ## Check types
+	@$(BIN)/mypy
+
+unit: $(STAMP) ## Run the tests that need no Java (seconds)
+	@$(BIN)/python -m pytest -q tests/unit
+
+bench: check-java $(STAMP) ## Measure Firesteel and its peers; options in ARGS="--cases keyed_sum --json"
+	@$(BIN)/python -m benchmarks $(ARGS)
+
+format: $(STAMP) ## Format the code
+	@$(BIN)/ruff check --fix -q . ; $(BIN)/ruff format .
+
+lock: $(STAMP) ## Resolve the dependencies anew into requirements.lock
+	@$(BIN)/pip install -q uv
+	@$(BIN)/uv pip compile -q --universal --python-version 3.10 --generate-hashes --group dev -o requirements.lock pyproject.toml
+
+clean: ## Remove the virtual environment and caches
+	@rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis build dist
+	@find . -name __pycache__ -type d -prune -exec rm -rf {} +
+
+$(STAMP): requirements.lock pyproject.toml | check-python
+	@echo "Setting up $(VENV) (once)…"
+	@$(PYTHON) -m venv $(VENV)
+	@$(BIN)/pip install -q --disable-pip-version-check --require-hashes -r requirements.lock
+	@$(BIN)/pip install -q --disable-pip-version-check --no-deps --no-build-isolation -e .
+	@touch $@
+
+check-python:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 10))' 2>/dev/null || \
+	  { echo "Firesteel needs Python 3.10 or newer: install it, or say make PYTHON=/path/to/python3." >&2; exit 1; }
+
+check-java: check-python
+	@PYTHONPATH=. $(PYTHON) -m firesteel.spark.java

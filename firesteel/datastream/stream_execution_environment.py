@@ -1,0 +1,349 @@
+"""StreamExecutionEnvironment: where programs begin and are executed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from contextlib import suppress
+from typing import Any, Final
+
+from firesteel.common import options
+from firesteel.common.config_options import ConfigOptions
+from firesteel.common.configuration import Configuration
+from firesteel.common.connector import Source
+from firesteel.common.errors import InvalidProgramError
+from firesteel.common.execution_config import ExecutionConfig
+from firesteel.common.job_client import JobClient
+from firesteel.common.job_execution_result import JobExecutionResult
+from firesteel.common.time import Duration
+from firesteel.common.typeinfo import Types
+from firesteel.common.watermark_strategy import WatermarkStrategy
+from firesteel.connectors.collection import CollectionSource
+from firesteel.connectors.number_sequence import NumberSequenceSource
+from firesteel.connectors.text_file import FileSource
+from firesteel.connectors.text_line_format import StreamFormat
+from firesteel.datastream.call_site import user_call_site
+from firesteel.datastream.checkpoint_config import CheckpointConfig
+from firesteel.datastream.checkpointing_mode import CheckpointingMode
+from firesteel.datastream.data_stream import DataStream
+from firesteel.datastream.execution_mode import RuntimeExecutionMode
+from firesteel.datastream.executor import PipelineExecutor, resolve_executor
+from firesteel.datastream.operator_settings import check_max_parallelism
+from firesteel.datastream.output_types import conform, to_type_info
+from firesteel.datastream.slot_sharing_group import SlotSharingGroup
+from firesteel.graph.job_graph_generator import create_job_graph
+from firesteel.graph.plan import execution_plan
+from firesteel.graph.stream_graph import StreamGraph
+from firesteel.graph.stream_graph_generator import generate
+from firesteel.graph.transformation import (
+    PhysicalTransformation,
+    SinkTransformation,
+    SourceTransformation,
+    Transformation,
+)
+from firesteel.runtime.operators.specs import SourceSpec
+
+__all__ = ["StreamExecutionEnvironment"]
+
+_DEFAULT_JOB_NAME: Final = "Flink Streaming Job"
+
+_CHAINING_OF_DIFFERENT_MAX_PARALLELISM: Final = (
+    ConfigOptions.key("pipeline.operator-chaining.chain-operators-with-different-max-parallelism")
+    .boolean_type()
+    .default_value(True)
+)
+
+
+class StreamExecutionEnvironment:
+    """Makes streams, holds the program built from them, and executes it.
+
+    >>> env = StreamExecutionEnvironment.get_execution_environment()
+    >>> _ = env.from_collection([1, 2, 3]).map(lambda x: x * 2).print()
+    """
+
+    def __init__(self, configuration: Configuration | None = None):
+        self._configuration = Configuration() if configuration is None else Configuration(configuration)
+        self._transformations: list[Transformation] = []
+        self._slot_sharing_groups: dict[str, SlotSharingGroup] = {}
+        self._executor: PipelineExecutor | None = None
+        self._executed_jobs = 0
+
+    @staticmethod
+    def get_execution_environment(configuration: Configuration | None = None) -> StreamExecutionEnvironment:
+        """A new environment; the configuration is copied."""
+        return StreamExecutionEnvironment(configuration)
+
+    # ---- settings -----------------------------------------------------------------------------------
+
+    def get_config(self) -> ExecutionConfig:
+        """Typed access to the execution settings."""
+        return ExecutionConfig(self._configuration)
+
+    def get_configuration(self) -> Configuration:
+        """A copy of all settings."""
+        return Configuration(self._configuration)
+
+    def configure(self, configuration: Configuration) -> None:
+        """Takes over all settings of a configuration."""
+        self._configuration.add_all(configuration)
+
+    def set_parallelism(self, parallelism: int) -> StreamExecutionEnvironment:
+        """Sets the parallelism of operators that do not set their own."""
+        if isinstance(parallelism, bool) or not isinstance(parallelism, int) or parallelism < 1:
+            raise InvalidProgramError(
+                f"The environment's parallelism must be a whole number of at least 1, got {parallelism!r}."
+            )
+        self._check_parallelism(parallelism, self._configured_max_parallelism())
+        self._configuration.set(options.DEFAULT_PARALLELISM, parallelism)
+        return self
+
+    def get_parallelism(self) -> int:
+        """The parallelism of operators that do not set their own."""
+        return self._configuration.get(options.DEFAULT_PARALLELISM)
+
+    def set_max_parallelism(self, max_parallelism: int) -> StreamExecutionEnvironment:
+        """Sets the number of key groups, which is the most subtasks an operator can ever have."""
+        check_max_parallelism(max_parallelism, "the environment")
+        self._check_parallelism(
+            self._configuration.get_optional(options.DEFAULT_PARALLELISM), max_parallelism
+        )
+        self._configuration.set(options.MAX_PARALLELISM, max_parallelism)
+        return self
+
+    def get_max_parallelism(self) -> int:
+        """The number of key groups; -1 if it is derived from the parallelism."""
+        return self._configuration.get(options.MAX_PARALLELISM)
+
+    def register_slot_sharing_group(self, slot_sharing_group: SlotSharingGroup) -> StreamExecutionEnvironment:
+        """Makes the resources of a group known, so that operators can name it."""
+        self._slot_sharing_groups[slot_sharing_group.get_name()] = slot_sharing_group
+        return self
+
+    def set_runtime_mode(self, execution_mode: RuntimeExecutionMode) -> StreamExecutionEnvironment:
+        """Sets whether the program runs as a stream, as a batch, or as its sources allow."""
+        self._configuration.set(options.RUNTIME_MODE, execution_mode.name)
+        return self
+
+    def set_buffer_timeout(self, timeout_millis: int) -> StreamExecutionEnvironment:
+        """How long a record may wait in a buffer: -1 until it is full, 0 not at all."""
+        if timeout_millis < -1:
+            raise InvalidProgramError(
+                f"The buffer timeout must be -1, 0 or more milliseconds, got {timeout_millis}."
+            )
+        self._configuration.set(options.BUFFER_TIMEOUT_ENABLED, timeout_millis >= 0)
+        if timeout_millis >= 0:
+            self._configuration.set(options.BUFFER_TIMEOUT, Duration.of_millis(timeout_millis))
+        return self
+
+    def get_buffer_timeout(self) -> int:
+        """How long a record may wait in a buffer, in milliseconds; -1 until it is full."""
+        if not self._configuration.get(options.BUFFER_TIMEOUT_ENABLED):
+            return -1
+        return self._configuration.get(options.BUFFER_TIMEOUT).to_millis()
+
+    def disable_operator_chaining(self) -> StreamExecutionEnvironment:
+        """Runs every operator in a task of its own."""
+        self._configuration.set(options.OPERATOR_CHAINING, False)
+        return self
+
+    def is_chaining_enabled(self) -> bool:
+        """Whether operators share tasks."""
+        return self._configuration.get(options.OPERATOR_CHAINING)
+
+    def is_chaining_of_operators_with_different_max_parallelism_enabled(self) -> bool:
+        """Whether operators share tasks although their max parallelism differs."""
+        return self._configuration.get(_CHAINING_OF_DIFFERENT_MAX_PARALLELISM)
+
+    def get_checkpoint_config(self) -> CheckpointConfig:
+        """Typed access to the checkpointing settings."""
+        return CheckpointConfig(self._configuration)
+
+    def enable_checkpointing(
+        self, interval: int, mode: CheckpointingMode | None = None
+    ) -> StreamExecutionEnvironment:
+        """Takes a checkpoint every so many milliseconds."""
+        config = self.get_checkpoint_config().set_checkpoint_interval(interval)
+        if mode is not None:
+            config.set_checkpointing_mode(mode)
+        return self
+
+    def get_checkpoint_interval(self) -> int:
+        """Milliseconds between checkpoints; -1 if there are none."""
+        return self.get_checkpoint_config().get_checkpoint_interval()
+
+    def get_checkpointing_mode(self) -> CheckpointingMode:
+        """Exactly once or at least once."""
+        return self.get_checkpoint_config().get_checkpointing_mode()
+
+    def get_checkpointing_consistency_mode(self) -> CheckpointingMode:
+        """Exactly once or at least once."""
+        return self.get_checkpointing_mode()
+
+    def is_unaligned_checkpoints_enabled(self) -> bool:
+        """Whether barriers may overtake records."""
+        return self.get_checkpoint_config().is_unaligned_checkpoints_enabled()
+
+    def is_force_unaligned_checkpoints(self) -> bool:
+        """Whether unaligned checkpoints are forced."""
+        return self.get_checkpoint_config().is_force_unaligned_checkpoints()
+
+    def set_default_savepoint_directory(self, directory: str) -> StreamExecutionEnvironment:
+        """Where savepoints are written unless a place is given."""
+        self._configuration.set(options.SAVEPOINTS_DIRECTORY, directory)
+        return self
+
+    def get_default_savepoint_directory(self) -> str | None:
+        """Where savepoints are written unless a place is given."""
+        return self._configuration.get_optional(options.SAVEPOINTS_DIRECTORY)
+
+    # ---- sources ------------------------------------------------------------------------------------
+
+    def from_collection(self, collection: Iterable[Any], type_info: Any = None) -> DataStream:
+        """A stream of the elements of a list, in order; they travel with the program."""
+        elements = list(collection)
+        type_info = to_type_info(type_info)
+        if type_info is not None:
+            for index, element in enumerate(elements):
+                problem = type_info.validate(element)
+                if problem is not None:
+                    raise InvalidProgramError(
+                        f"Element {index} of the collection does not fit its type: {problem}"
+                    )
+            elements = [conform(element, type_info) for element in elements]
+        stream = self._add_source(
+            CollectionSource(elements), WatermarkStrategy.no_watermarks(), "Collection Source", type_info
+        )
+        return stream.force_non_parallel()
+
+    def from_source(
+        self,
+        source: Source[Any],
+        watermark_strategy: WatermarkStrategy,
+        source_name: str,
+        type_info: Any = None,
+    ) -> DataStream:
+        """A stream of what a source reads, with watermarks per split."""
+        if not isinstance(source, Source):
+            raise TypeError(f"from_source needs a Source, got {source!r}.")
+        if not isinstance(watermark_strategy, WatermarkStrategy):
+            raise TypeError(f"from_source needs a WatermarkStrategy, got {watermark_strategy!r}.")
+        return self._add_source(source, watermark_strategy, source_name, to_type_info(type_info))
+
+    def from_sequence(self, start: int, end: int) -> DataStream:
+        """A stream of the whole numbers from start to end, both included."""
+        return self.from_source(
+            NumberSequenceSource(start, end),
+            WatermarkStrategy.no_watermarks(),
+            "Sequence Source",
+            Types.LONG(),
+        )
+
+    def read_text_file(self, path: str, charset: str = "utf-8") -> DataStream:
+        """A stream of the lines of a text file, or of all files in a directory."""
+        source = FileSource.for_record_stream_format(StreamFormat.text_line_format(charset), path).build()
+        return self.from_source(source, WatermarkStrategy.no_watermarks(), "File Source", Types.STRING())
+
+    def add_source(
+        self,
+        source_func: Any,
+        source_name: str = "Custom Source",
+        type_info: Any = None,
+    ) -> DataStream:
+        """A stream of what a Source reads, without watermarks; source functions are not supported."""
+        if not isinstance(source_func, Source):
+            raise InvalidProgramError(
+                f"add_source cannot run {type(source_func).__name__}: source functions block their thread.",
+                hint="Implement Source and use from_source.",
+            )
+        return self.from_source(source_func, WatermarkStrategy.no_watermarks(), source_name, type_info)
+
+    # ---- execution ----------------------------------------------------------------------------------
+
+    def execute(self, job_name: str | None = None) -> JobExecutionResult:
+        """Runs the program and waits until it ends; Ctrl-C cancels it."""
+        client = self.execute_async(self._job_name(job_name))
+        future = client.get_job_execution_result()
+        try:
+            result: JobExecutionResult = future.result()
+        except KeyboardInterrupt:
+            client.cancel().result()
+            # nothing may be left running when the user gets the prompt back; the cancellation is no news
+            with suppress(Exception):
+                future.result()
+            raise
+        return result
+
+    def execute_async(self, job_name: str = _DEFAULT_JOB_NAME) -> JobClient:
+        """Starts the program and returns at once."""
+        job_graph = create_job_graph(self._generate_stream_graph(self._job_name(job_name), clear=True))
+        executor = self._executor or resolve_executor(self._configuration)
+        self._executed_jobs += 1
+        return executor.execute(job_graph, job_graph.configuration)
+
+    def get_execution_plan(self) -> str:
+        """The program's operators as JSON, as Flink shows them; the program stays as it is."""
+        return execution_plan(self._generate_stream_graph(self._job_name(None), clear=False))
+
+    def close(self) -> None:
+        """Forgets the program."""
+        self._transformations.clear()
+
+    # ---- for the other classes of this package ------------------------------------------------------
+
+    def _add_operator(self, transformation: Transformation) -> None:
+        self._transformations.append(transformation)
+
+    def _configured_max_parallelism(self) -> int | None:
+        maximum = self._configuration.get(options.MAX_PARALLELISM)
+        return maximum if maximum > 0 else None
+
+    def _add_source(
+        self, source: Source[Any], watermark_strategy: WatermarkStrategy, name: str, type_info: Any
+    ) -> DataStream:
+        transformation = SourceTransformation(
+            SourceSpec(source, watermark_strategy),
+            name=name,
+            output_type=type_info,
+            defined_at=user_call_site(),
+        )
+        return DataStream(self, transformation)
+
+    def _job_name(self, job_name: str | None) -> str:
+        if job_name is not None and job_name != _DEFAULT_JOB_NAME:
+            return job_name
+        return self._configuration.get_optional(options.PIPELINE_NAME) or _DEFAULT_JOB_NAME
+
+    def _generate_stream_graph(self, job_name: str, clear: bool) -> StreamGraph:
+        transformations = list(self._transformations)
+        if not transformations:
+            raise InvalidProgramError(
+                "No operators defined in streaming topology. Cannot execute.",
+                hint="The program was executed already; define its operators again."
+                if self._executed_jobs
+                else "Define at least one operator and a sink, for example stream.print(), before execute().",
+            )
+        if not any(isinstance(transformation, SinkTransformation) for transformation in transformations):
+            raise InvalidProgramError(
+                "The program has no sink, so nothing would come of it.",
+                hint="End at least one stream with print(), sink_to(...) or execute_and_collect().",
+            )
+        self._apply_registered_slot_sharing_groups(transformations)
+        stream_graph = generate(transformations, Configuration(self._configuration), job_name)
+        if clear:
+            self._transformations.clear()
+        return stream_graph
+
+    def _apply_registered_slot_sharing_groups(self, transformations: list[Transformation]) -> None:
+        """Groups may be registered after operators have named them."""
+        for transformation in transformations:
+            for operator in transformation.transitive_predecessors():
+                group = self._slot_sharing_groups.get(operator.slot_sharing_group or "")
+                if group is not None and isinstance(operator, PhysicalTransformation):
+                    operator.resource_profile = operator.resource_profile or group.resource_profile()
+
+    def _check_parallelism(self, parallelism: int | None, max_parallelism: int | None) -> None:
+        if parallelism is not None and max_parallelism is not None and parallelism > max_parallelism:
+            raise InvalidProgramError(
+                f"The parallelism {parallelism} of the environment is higher than its max parallelism "
+                f"{max_parallelism}.",
+                hint="Lower the parallelism or raise the max parallelism.",
+            )

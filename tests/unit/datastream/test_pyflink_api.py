@@ -1,0 +1,143 @@
+"""The public API against PyFlink's: same classes, methods and parameter names, with absences listed one by one."""
+
+import importlib
+import inspect
+import json
+from pathlib import Path
+
+import pytest
+
+API = json.loads(Path(__file__).with_name("pyflink_api.json").read_text())
+
+ABSENT_CLASSES = {
+    # asynchronous I/O, cached streams, bulk formats and compaction are still to come
+    "functions.AsyncFunction",
+    "functions.AsyncFunctionDescriptor",
+    "functions.AsyncFunctionDescriptor.OutputMode",
+    "functions.AsyncRetryPredicate",
+    "functions.AsyncRetryStrategy",
+    "data_stream.CachedDataStream",
+    "connectors.file_system.BulkFormat",
+    "connectors.file_system.FileCompactStrategy",
+    "connectors.file_system.FileCompactStrategy.Builder",
+    "connectors.file_system.FileCompactor",
+    "connectors.file_system.FileSink.BaseBuilder",
+    "connectors.file_system.FileSink.BulkFormatBuilder",
+    # deprecated in PyFlink itself
+    "connectors.file_system.StreamingFileSink",
+    "connectors.file_system.StreamingFileSink.BaseBuilder",
+    "connectors.file_system.StreamingFileSink.DefaultBulkFormatBuilder",
+    "connectors.file_system.StreamingFileSink.DefaultRowFormatBuilder",
+    # there is no Java to wrap
+    "functions.JavaFunctionWrapper",
+    "state_backend.CustomStateBackend",
+    # PyFlink's own plumbing between API and workers; here it is in the runtime
+    "data_stream.KeyedStream.AccumulateType",
+    "functions.InternalIterableAllWindowFunction",
+    "functions.InternalIterableProcessAllWindowFunction",
+    "functions.InternalIterableProcessWindowFunction",
+    "functions.InternalIterableWindowFunction",
+    "functions.InternalProcessAllWindowContext",
+    "functions.InternalProcessWindowContext",
+    "functions.InternalSingleValueAllWindowFunction",
+    "functions.InternalSingleValueProcessAllWindowFunction",
+    "functions.InternalSingleValueProcessWindowFunction",
+    "functions.InternalSingleValueWindowFunction",
+    "functions.InternalWindowFunction",
+    "functions.InternalWindowFunction.InternalWindowContext",
+    "functions.PassThroughAllWindowFunction",
+    "functions.PassThroughWindowFunction",
+    "window.Min",
+    "window.WindowOperationDescriptor",
+}
+
+ABSENT_METHODS = {
+    # still to come
+    "connectors.file_system.FileSink.get_transformer",
+    "data_stream.DataStream.cache",
+    "data_stream.KeyedStream.cache",
+    "stream_execution_environment.StreamExecutionEnvironment.add_python_archive",
+    "stream_execution_environment.StreamExecutionEnvironment.add_python_file",
+    "stream_execution_environment.StreamExecutionEnvironment.enable_changelog_state_backend",
+    "stream_execution_environment.StreamExecutionEnvironment.is_changelog_state_backend_enabled",
+    "stream_execution_environment.StreamExecutionEnvironment.register_cached_file",
+    "stream_execution_environment.StreamExecutionEnvironment.set_python_executable",
+    "stream_execution_environment.StreamExecutionEnvironment.set_python_requirements",
+    # the number of local slots is spark.master's: local[n]
+    "stream_execution_environment.StreamExecutionEnvironment.get_default_local_parallelism",
+    "stream_execution_environment.StreamExecutionEnvironment.set_default_local_parallelism",
+    # there is no Java
+    "output_tag.OutputTag.get_java_output_tag",
+    "slot_sharing_group.MemorySize.get_java_memory_size",
+    "slot_sharing_group.SlotSharingGroup.get_java_slot_sharing_group",
+    "state_backend.EmbeddedRocksDBStateBackend.get_options",
+    "state_backend.EmbeddedRocksDBStateBackend.set_options",
+    "stream_execution_environment.StreamExecutionEnvironment.add_classpaths",
+    "stream_execution_environment.StreamExecutionEnvironment.add_jars",
+    "stream_execution_environment.StreamExecutionEnvironment.create_input",
+    # internal
+    "output_tag.OutputTag.__setstate__",
+    "window.ContinuousEventTimeTrigger.register_next_fire_timestamp",
+    "window.ContinuousProcessingTimeTrigger.register_next_fire_timestamp",
+}
+
+JAVA_WRAPPERS = {"connectors.base.Sink", "connectors.base.Source", "functions.SinkFunction", "functions.SourceFunction"}
+"""Constructed from a Java object in PyFlink, although the parameter's name does not tell."""
+
+CLASSES = [
+    pytest.param(module, name, id=f"{module}.{name}")
+    for module, classes in API.items()
+    for name in classes
+    if f"{module}.{name}" not in ABSENT_CLASSES
+]
+
+
+def find_class(module, name):
+    found = importlib.import_module(f"firesteel.datastream.{module}")
+    for part in name.split("."):
+        found = getattr(found, part, None)
+    return found
+
+
+def parameter_names(cls, method):
+    marks = {inspect.Parameter.VAR_POSITIONAL: "*", inspect.Parameter.VAR_KEYWORD: "**"}
+    names = [marks.get(p.kind, "") + p.name for p in inspect.signature(getattr(cls, method)).parameters.values()]
+    return names if isinstance(inspect.getattr_static(cls, method), staticmethod) else names[1:]
+
+
+def is_comparable(qualified, method, expected):
+    """Constructors are not where PyFlink's take Java objects, or nothing at all."""
+    if method != "__init__":
+        return True
+    java = any(name.startswith("j_") for name in expected)
+    return bool(expected) and not java and qualified not in JAVA_WRAPPERS
+
+
+@pytest.mark.parametrize(("module", "name"), CLASSES)
+def test_class_has_pyflinks_methods(module, name):
+    cls = find_class(module, name)
+    qualified = f"{module}.{name}"
+    assert inspect.isclass(cls), f"{qualified} is missing"
+    problems = {}
+    for method, expected in API[module][name].items():
+        if f"{qualified}.{method}" in ABSENT_METHODS or not is_comparable(qualified, method, expected):
+            continue
+        actual = parameter_names(cls, method) if hasattr(cls, method) else "missing"
+        if actual != expected:
+            problems[method] = (expected, actual)
+    assert problems == {}
+
+
+@pytest.mark.parametrize("absent", sorted(ABSENT_CLASSES))
+def test_class_listed_as_absent_is_absent(absent):
+    module, name = next((m, absent[len(m) + 1 :]) for m in API if absent.startswith(f"{m}."))
+    assert name in API[module]
+    assert find_class(module, name) is None
+
+
+@pytest.mark.parametrize("absent", sorted(ABSENT_METHODS))
+def test_method_listed_as_absent_is_absent(absent):
+    qualified, method = absent.rsplit(".", 1)
+    module, name = next((m, qualified[len(m) + 1 :]) for m in API if qualified.startswith(f"{m}."))
+    assert method in API[module][name]
+    assert not hasattr(find_class(module, name), method)
