@@ -85,10 +85,7 @@ def keyed_sum(run: Run) -> SparkJob:
         .getOrCreate()
     )
     numbers = (
-        spark.readStream.format("rate-micro-batch")
-        .option("rowsPerBatch", rows)
-        .option("numPartitions", CORES)
-        .load()
+        spark.readStream.format("rate-micro-batch").option("rowsPerBatch", rows).option("numPartitions", CORES).load()
     )
     pairs = numbers.selectExpr(f"value % {KEYS} AS key", "value")
     sums = pairs.groupBy("key").transformWithStateInPandas(

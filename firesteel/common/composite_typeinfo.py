@@ -117,9 +117,7 @@ class _FieldsTypeInfo(TypeInformation):
         if not self._convert_any:
             return tuple(obj)
         fields = zip(self._field_types, self._conversions, obj, strict=False)
-        return tuple(
-            field.from_internal_type(value) if convert else value for field, convert, value in fields
-        )
+        return tuple(field.from_internal_type(value) if convert else value for field, convert, value in fields)
 
     def _takes_none(self) -> bool:
         return False

@@ -84,7 +84,7 @@ class SplitEnumeratorContext(Protocol):
 class SplitEnumerator(ABC, Generic[SplitT]):
     """Finds splits and hands them out; runs once per source, in the JobMaster."""
 
-    def start(self) -> None:  # noqa: B027 - optional
+    def start(self) -> None:
         """Called once before any reader registers."""
 
     @abstractmethod
@@ -95,14 +95,14 @@ class SplitEnumerator(ABC, Generic[SplitT]):
     def add_splits_back(self, splits: list[SplitT], subtask: int) -> None:
         """A reader failed; its splits have to be read again."""
 
-    def add_reader(self, subtask: int) -> None:  # noqa: B027 - optional
+    def add_reader(self, subtask: int) -> None:
         """A reader has started."""
 
     def snapshot_state(self, checkpoint_id: int) -> Any:
         """What a checkpoint keeps of the enumerator."""
         return None
 
-    def close(self) -> None:  # noqa: B027 - optional
+    def close(self) -> None:
         """Called once at the end."""
 
 
@@ -139,7 +139,7 @@ class ReaderOutput(Protocol):
 class SourceReader(ABC, Generic[SplitT]):
     """Reads splits in one subtask. Called from the mailbox thread only; never blocks."""
 
-    def start(self) -> None:  # noqa: B027 - optional
+    def start(self) -> None:
         """Called once before the first poll."""
 
     @abstractmethod
@@ -162,7 +162,7 @@ class SourceReader(ABC, Generic[SplitT]):
         """After NOTHING_AVAILABLE: the time.monotonic() at which to poll again, None if only a split helps."""
         return None
 
-    def close(self) -> None:  # noqa: B027 - optional
+    def close(self) -> None:
         """Releases what the reader holds; called exactly once, also after a failure."""
 
 
@@ -215,7 +215,7 @@ class SinkWriter(ABC, Generic[CommittableT]):
         """False to hold back the task until there is room."""
         return True
 
-    def flush(self, end_of_input: bool) -> None:  # noqa: B027 - optional
+    def flush(self, end_of_input: bool) -> None:
         """Called before a checkpoint and at the end of input."""
 
     def prepare_commit(self) -> list[CommittableT]:
@@ -226,7 +226,7 @@ class SinkWriter(ABC, Generic[CommittableT]):
         """What a checkpoint keeps of the writer."""
         return None
 
-    def close(self) -> None:  # noqa: B027 - optional
+    def close(self) -> None:
         """Releases what the writer holds; called exactly once, also after a failure."""
 
 
@@ -237,7 +237,7 @@ class Committer(ABC, Generic[CommittableT]):
     def commit(self, committables: Sequence[CommittableT]) -> None:
         """Commits; called again with the same committables after a failure."""
 
-    def close(self) -> None:  # noqa: B027 - optional
+    def close(self) -> None:
         """Called once at the end."""
 
 

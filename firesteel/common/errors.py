@@ -6,10 +6,10 @@ from dataclasses import dataclass
 
 __all__ = [
     "FiresteelError",
+    "InvalidKeyError",
     "InvalidProgramError",
     "JobCancelledError",
     "JobExecutionError",
-    "InvalidKeyError",
     "NotEnoughSlotsError",
     "RecordSerializationError",
     "TaskFailure",

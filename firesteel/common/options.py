@@ -24,15 +24,10 @@ MAX_PARALLELISM = (
     _key("pipeline.max-parallelism")
     .int_type()
     .default_value(-1)
-    .with_description(
-        "The number of key groups, and so the most subtasks a keyed operator can have; -1 derives it."
-    )
+    .with_description("The number of key groups, and so the most subtasks a keyed operator can have; -1 derives it.")
 )
 PIPELINE_NAME = (
-    _key("pipeline.name")
-    .string_type()
-    .no_default_value()
-    .with_description("The name the job is shown under.")
+    _key("pipeline.name").string_type().no_default_value().with_description("The name the job is shown under.")
 )
 OPERATOR_CHAINING = (
     _key("pipeline.operator-chaining.enabled")
@@ -249,9 +244,7 @@ EXPONENTIAL_DELAY_RESET_BACKOFF_THRESHOLD = (
     _key("restart-strategy.exponential-delay.reset-backoff-threshold")
     .duration_type()
     .default_value(Duration.of_hours(1))
-    .with_description(
-        "How long a job must run without a failure for the wait to start from the beginning again."
-    )
+    .with_description("How long a job must run without a failure for the wait to start from the beginning again.")
 )
 EXPONENTIAL_DELAY_JITTER_FACTOR = (
     _key("restart-strategy.exponential-delay.jitter-factor")

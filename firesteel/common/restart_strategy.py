@@ -69,9 +69,7 @@ class RestartStrategies:
     class FixedDelayRestartStrategyConfiguration(RestartStrategyConfiguration):
         """So many restarts, always after the same wait."""
 
-        def __init__(
-            self, restart_attempts: int, delay_between_attempts_interval: int | timedelta | Duration | Time
-        ):
+        def __init__(self, restart_attempts: int, delay_between_attempts_interval: int | timedelta | Duration | Time):
             delay = to_millis(delay_between_attempts_interval)
             _check_not_negative(restart_attempts=restart_attempts, delay_between_attempts_interval=delay)
             self._restart_attempts = restart_attempts
@@ -194,9 +192,7 @@ class RestartStrategies:
             configuration.set(options.EXPONENTIAL_DELAY_BACKOFF_MULTIPLIER, self.backoff_multiplier)
             configuration.set(options.EXPONENTIAL_DELAY_RESET_BACKOFF_THRESHOLD, self.reset_backoff_threshold)
             configuration.set(options.EXPONENTIAL_DELAY_JITTER_FACTOR, self.jitter_factor)
-            configuration.set(
-                options.EXPONENTIAL_DELAY_ATTEMPTS_BEFORE_RESET, self.attempts_before_reset_backoff
-            )
+            configuration.set(options.EXPONENTIAL_DELAY_ATTEMPTS_BEFORE_RESET, self.attempts_before_reset_backoff)
 
     @staticmethod
     def no_restart() -> NoRestartStrategyConfiguration:
@@ -213,9 +209,7 @@ class RestartStrategies:
         restart_attempts: int, delay_between_attempts: int | timedelta | Duration | Time
     ) -> FixedDelayRestartStrategyConfiguration:
         """So many restarts, always after the same wait."""
-        return RestartStrategies.FixedDelayRestartStrategyConfiguration(
-            restart_attempts, delay_between_attempts
-        )
+        return RestartStrategies.FixedDelayRestartStrategyConfiguration(restart_attempts, delay_between_attempts)
 
     @staticmethod
     def failure_rate_restart(
@@ -224,9 +218,7 @@ class RestartStrategies:
         delay_interval: int | timedelta | Duration | Time,
     ) -> FailureRateRestartStrategyConfiguration:
         """Restarts as long as there are at most ``failure_rate`` failures in the interval."""
-        return RestartStrategies.FailureRateRestartStrategyConfiguration(
-            failure_rate, failure_interval, delay_interval
-        )
+        return RestartStrategies.FailureRateRestartStrategyConfiguration(failure_rate, failure_interval, delay_interval)
 
     @staticmethod
     def exponential_delay_restart(

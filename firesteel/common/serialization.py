@@ -45,7 +45,7 @@ class DeserializationSchema(ABC):
     def deserialize(self, message: bytes) -> Any:
         """The record of one message; None if the message is to be skipped."""
 
-    def is_end_of_stream(self, next_element: Any) -> bool:  # noqa: ARG002
+    def is_end_of_stream(self, next_element: Any) -> bool:
         """Whether this record says that no other follows."""
         return False
 
@@ -78,8 +78,7 @@ class SimpleStringSchema(SerializationSchema, DeserializationSchema):
             return bytes(message).decode(self._charset)
         except UnicodeDecodeError as error:
             raise RecordSerializationError(
-                f"A message is not {self._charset} text,"
-                f" {error.reason} at byte {error.start}: {_preview(message)}",
+                f"A message is not {self._charset} text, {error.reason} at byte {error.start}: {_preview(message)}",
                 hint="Name the character set the text is in: SimpleStringSchema(charset).",
             ) from error
 
@@ -115,9 +114,7 @@ class RowFieldExtractorSchema(SerializationSchema):
     def serialize(self, element: Any) -> bytes:
         """The bytes of the field."""
         if not isinstance(element, Row):
-            raise RecordSerializationError(
-                f"RowFieldExtractorSchema needs a Row, got {type(element).__name__}"
-            )
+            raise RecordSerializationError(f"RowFieldExtractorSchema needs a Row, got {type(element).__name__}")
         if self._field_index >= len(element):
             raise RecordSerializationError(
                 f"RowFieldExtractorSchema needs field {self._field_index} of a Row with {len(element)} fields"

@@ -51,6 +51,6 @@ class VoidNamespaceSerializer(TypeSerializer[bytes]):
     def serialize(self, element: bytes, stream: BytesIO) -> None:
         """Writes nothing."""
 
-    def deserialize(self, stream: BytesIO) -> bytes:  # noqa: ARG002
+    def deserialize(self, stream: BytesIO) -> bytes:
         """Reads nothing."""
         return void

@@ -307,9 +307,7 @@ class AggregatingStateDescriptor(StateDescriptor):
 
     def __init__(self, name: str, agg_function: Any, state_type_info: TypeInformation | None = None):
         super().__init__(name, state_type_info)
-        missing = [
-            m for m in ("create_accumulator", "add", "get_result", "merge") if not hasattr(agg_function, m)
-        ]
+        missing = [m for m in ("create_accumulator", "add", "get_result", "merge") if not hasattr(agg_function, m)]
         if missing:
             raise TypeError(
                 f"The agg_function of state '{name}' must be an AggregateFunction; "

@@ -114,9 +114,7 @@ class StateTtlConfig:
             """Reading and writing start a value's life anew."""
             return self.set_update_type(StateTtlConfig.UpdateType.OnReadAndWrite)
 
-        def set_state_visibility(
-            self, state_visibility: StateTtlConfig.StateVisibility
-        ) -> StateTtlConfig.Builder:
+        def set_state_visibility(self, state_visibility: StateTtlConfig.StateVisibility) -> StateTtlConfig.Builder:
             """Whether expired values may be read."""
             self._state_visibility = state_visibility
             return self
@@ -151,8 +149,8 @@ class StateTtlConfig:
         ) -> StateTtlConfig.Builder:
             """Looks at a few entries with each state access, or with each record."""
             strategies = StateTtlConfig.CleanupStrategies
-            self._strategies[strategies.Strategies.INCREMENTAL_CLEANUP] = (
-                strategies.IncrementalCleanupStrategy(cleanup_size, run_cleanup_for_every_record)
+            self._strategies[strategies.Strategies.INCREMENTAL_CLEANUP] = strategies.IncrementalCleanupStrategy(
+                cleanup_size, run_cleanup_for_every_record
             )
             return self
 
@@ -162,9 +160,7 @@ class StateTtlConfig:
             """Lets RocksDB drop expired values when it compacts."""
             strategies = StateTtlConfig.CleanupStrategies
             self._strategies[strategies.Strategies.ROCKSDB_COMPACTION_FILTER] = (
-                strategies.RocksdbCompactFilterCleanupStrategy(
-                    query_time_after_num_entries, periodic_compaction_time
-                )
+                strategies.RocksdbCompactFilterCleanupStrategy(query_time_after_num_entries, periodic_compaction_time)
             )
             return self
 

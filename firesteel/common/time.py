@@ -103,9 +103,7 @@ class Duration:
             return Duration(int(match[1]) * _NANOS[unit])
         if (match := _ISO.fullmatch(trimmed)) and any(match[unit] for unit in ("d", "h", "min", "s")):
             return Duration(_iso_nanos(match))
-        raise ValueError(
-            f"{text!r} is not a duration: write a whole number and a unit, such as '200 ms' or '5 min'"
-        )
+        raise ValueError(f"{text!r} is not a duration: write a whole number and a unit, such as '200 ms' or '5 min'")
 
     def to_nanos(self) -> int:
         """The amount in nanoseconds."""
@@ -268,6 +266,4 @@ def to_millis(amount: Duration | Time | timedelta | int) -> int:
         return amount // timedelta(milliseconds=1)
     if isinstance(amount, int) and not isinstance(amount, bool):
         return amount
-    raise TypeError(
-        f"Expected a Duration, Time, timedelta or milliseconds, got {type(amount).__name__}: {amount!r}"
-    )
+    raise TypeError(f"Expected a Duration, Time, timedelta or milliseconds, got {type(amount).__name__}: {amount!r}")

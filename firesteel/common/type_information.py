@@ -64,7 +64,7 @@ class TypeInformation:
     def _expected(self) -> str:
         return "a value"
 
-    def _validate(self, value: Any) -> str | None:  # noqa: ARG002
+    def _validate(self, value: Any) -> str | None:
         return None
 
 

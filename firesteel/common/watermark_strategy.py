@@ -43,7 +43,7 @@ class _FunctionTimestampAssigner(TimestampAssigner):
             # called for every record: the function itself, without a method around it
             self.extract_timestamp = function  # type: ignore[method-assign]
 
-    def extract_timestamp(self, value: Any, record_timestamp: int) -> int:  # noqa: ARG002
+    def extract_timestamp(self, value: Any, record_timestamp: int) -> int:
         return self._function(value)
 
 
@@ -85,7 +85,7 @@ class BoundedOutOfOrdernessWatermarks(WatermarkGenerator):
         # so that the first watermark, before any record, is the smallest there is and not below it
         self._max_timestamp = MIN_LONG_VALUE + self._delay
 
-    def on_event(self, event: Any, event_timestamp: int, output: WatermarkOutput) -> None:  # noqa: ARG002
+    def on_event(self, event: Any, event_timestamp: int, output: WatermarkOutput) -> None:
         """Remembers the latest timestamp."""
         if event_timestamp > self._max_timestamp:
             self._max_timestamp = event_timestamp
@@ -183,9 +183,7 @@ class WatermarkStrategy:
             )
         return WatermarkStrategy(generator_supplier)
 
-    def with_timestamp_assigner(
-        self, timestamp_assigner: TimestampAssigner | Callable[..., int]
-    ) -> WatermarkStrategy:
+    def with_timestamp_assigner(self, timestamp_assigner: TimestampAssigner | Callable[..., int]) -> WatermarkStrategy:
         """The same strategy with an assigner: a TimestampAssigner or a function.
 
         A function is called with the value and, if it requires two arguments, with the timestamp it had.
@@ -212,9 +210,7 @@ class WatermarkStrategy:
         drift = to_millis(max_allowed_watermark_drift)
         interval = 1000 if update_interval is None else to_millis(update_interval)
         if drift < 0 or interval <= 0:
-            raise ValueError(
-                f"Watermark alignment cannot work with a drift of {drift} ms every {interval} ms"
-            )
+            raise ValueError(f"Watermark alignment cannot work with a drift of {drift} ms every {interval} ms")
         return replace(self, alignment=WatermarkAlignmentParams(drift, watermark_group, interval))
 
     def create_watermark_generator(self) -> WatermarkGenerator:
@@ -237,9 +233,7 @@ class AssignerWithPeriodicWatermarksWrapper:
 
 def _as_assigner(assigner: Any) -> TimestampAssigner:
     if isinstance(assigner, type):
-        raise TypeError(
-            f"Expected a timestamp assigner, got the class {assigner.__name__}: make an instance of it"
-        )
+        raise TypeError(f"Expected a timestamp assigner, got the class {assigner.__name__}: make an instance of it")
     if isinstance(assigner, TimestampAssigner):
         return assigner
     if callable(getattr(assigner, "extract_timestamp", None)):
@@ -260,8 +254,6 @@ def _takes_two(function: Callable[..., int]) -> bool:
         return False
     # A parameter with a default is the program's own: `lambda event, field=field: event[field]`.
     required = [
-        p
-        for p in parameters
-        if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD) and p.default is p.empty
+        p for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD) and p.default is p.empty
     ]
     return len(required) >= 2 or any(p.kind is p.VAR_POSITIONAL for p in parameters)

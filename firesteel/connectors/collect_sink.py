@@ -33,7 +33,7 @@ class CollectWriter(SinkWriter[Any]):
         self._context = context
         self._channel = channel
 
-    def write_batch(self, values: Sequence[Any], timestamps: Sequence[int] | None) -> None:  # noqa: ARG002 - not collected
+    def write_batch(self, values: Sequence[Any], timestamps: Sequence[int] | None) -> None:
         """Sends a copy of the batch."""
         if values:
             self._context.send_to_client(self._channel, list(values))

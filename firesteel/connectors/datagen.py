@@ -95,9 +95,7 @@ class DataGeneratorSource(Source[DataGeneratorSplit]):
         """One split for each reader, as long as there are indexes enough."""
         readers = context.current_parallelism()
         used = readers if self.count is None else min(readers, self.count)
-        return OwnedSplitEnumerator(
-            context, [DataGeneratorSplit(str(i), i, readers, self.count) for i in range(used)]
-        )
+        return OwnedSplitEnumerator(context, [DataGeneratorSplit(str(i), i, readers, self.count) for i in range(used)])
 
     def restore_enumerator(
         self, context: SplitEnumeratorContext, state: list[DataGeneratorSplit]

@@ -18,7 +18,7 @@ class DiscardingSink(Sink):
     def __repr__(self) -> str:
         return "DiscardingSink()"
 
-    def create_writer(self, context: WriterContext) -> DiscardingWriter:  # noqa: ARG002 - needs nothing
+    def create_writer(self, context: WriterContext) -> DiscardingWriter:
         """A writer that writes nothing."""
         return DiscardingWriter()
 

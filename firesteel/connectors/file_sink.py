@@ -58,9 +58,7 @@ class FileSink(Sink):
         if self.base_path.exists() and not self.base_path.is_dir():
             raise InvalidProgramError(f"FileSink: '{self.base_path}' is not a directory.")
         if bucket_check_interval <= 0:
-            raise InvalidProgramError(
-                f"FileSink: bucket_check_interval must be positive, not {bucket_check_interval}."
-            )
+            raise InvalidProgramError(f"FileSink: bucket_check_interval must be positive, not {bucket_check_interval}.")
         self.encoder = encoder
         self.bucket_assigner = bucket_assigner or DateTimeBucketAssigner()
         self.rolling_policy = rolling_policy or DefaultRollingPolicy()

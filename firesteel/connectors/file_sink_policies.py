@@ -36,7 +36,7 @@ class BucketAssigner(ABC):
     def get_bucket_id(self, element: Any, context: Context) -> str:
         """The bucket as a relative path; the empty string for the base path itself."""
 
-    def get_common_bucket_id(self, current_processing_time: int) -> str | None:  # noqa: ARG002 - for those that do
+    def get_common_bucket_id(self, current_processing_time: int) -> str | None:
         """The bucket of whatever record comes at this time, or None if that depends on the record."""
         return None
 
@@ -60,11 +60,11 @@ class BucketAssigner(ABC):
 class BasePathBucketAssigner(BucketAssigner):
     """Puts all files directly into the base path."""
 
-    def get_bucket_id(self, element: Any, context: BucketAssigner.Context) -> str:  # noqa: ARG002 - the same for all
+    def get_bucket_id(self, element: Any, context: BucketAssigner.Context) -> str:
         """The base path itself."""
         return ""
 
-    def get_common_bucket_id(self, current_processing_time: int) -> str:  # noqa: ARG002 - the same for all
+    def get_common_bucket_id(self, current_processing_time: int) -> str:
         """The base path itself."""
         return ""
 
@@ -121,9 +121,7 @@ def _to_timezone(timezone_id: str | None) -> tzinfo | None:
     try:
         return ZoneInfo(timezone_id)
     except (ZoneInfoNotFoundError, ValueError) as error:
-        raise InvalidProgramError(
-            f"date_time_bucket_assigner: there is no time zone '{timezone_id}'."
-        ) from error
+        raise InvalidProgramError(f"date_time_bucket_assigner: there is no time zone '{timezone_id}'.") from error
 
 
 class DateTimeBucketAssigner(BucketAssigner):
@@ -134,7 +132,7 @@ class DateTimeBucketAssigner(BucketAssigner):
         self._strftime_format = _to_strftime(format_str)
         self._timezone = _to_timezone(timezone_id)
 
-    def get_bucket_id(self, element: Any, context: BucketAssigner.Context) -> str:  # noqa: ARG002 - only the time counts
+    def get_bucket_id(self, element: Any, context: BucketAssigner.Context) -> str:
         """The bucket of the time now."""
         return self.get_common_bucket_id(context.current_processing_time)
 
@@ -184,9 +182,7 @@ class DefaultRollingPolicy(RollingPolicy):
     def __post_init__(self) -> None:
         for field in ("part_size", "rollover_interval", "inactivity_interval"):
             if getattr(self, field) <= 0:
-                raise InvalidProgramError(
-                    f"RollingPolicy: {field} must be positive, not {getattr(self, field)}."
-                )
+                raise InvalidProgramError(f"RollingPolicy: {field} must be positive, not {getattr(self, field)}.")
 
     def should_roll_on_event(self, size: int) -> bool:
         """By size."""
@@ -201,11 +197,11 @@ class DefaultRollingPolicy(RollingPolicy):
 class OnCheckpointRollingPolicy(RollingPolicy):
     """Rolls part files at checkpoints only."""
 
-    def should_roll_on_event(self, size: int) -> bool:  # noqa: ARG002 - whatever the size
+    def should_roll_on_event(self, size: int) -> bool:
         """Never."""
         return False
 
-    def should_roll_on_processing_time(self, age_ms: int, inactive_ms: int) -> bool:  # noqa: ARG002 - whatever the time
+    def should_roll_on_processing_time(self, age_ms: int, inactive_ms: int) -> bool:
         """Never."""
         return False
 
@@ -222,9 +218,7 @@ class OutputFileConfig:
             if "/" in text:
                 raise InvalidProgramError(f"OutputFileConfig: '{text}' must not contain a slash.")
         if self.part_prefix.startswith((".", "_")):
-            raise InvalidProgramError(
-                f"OutputFileConfig: the prefix '{self.part_prefix}' would hide finished files."
-            )
+            raise InvalidProgramError(f"OutputFileConfig: the prefix '{self.part_prefix}' would hide finished files.")
 
     def get_part_prefix(self) -> str:
         """What names begin with."""

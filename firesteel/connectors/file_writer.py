@@ -196,9 +196,7 @@ class FileWriter(SinkWriter[PendingFile]):
             return
         self._checked_ms = now_ms
         for bucket_id, part in list(self._parts.items()):
-            if self._policy.should_roll_on_processing_time(
-                now_ms - part.created_ms, now_ms - part.written_ms
-            ):
+            if self._policy.should_roll_on_processing_time(now_ms - part.created_ms, now_ms - part.written_ms):
                 self._roll(bucket_id)
 
     def _now_ms(self) -> int:

@@ -15,9 +15,7 @@ __all__ = ["FileReadError", "find_files", "to_local_path"]
 class FileReadError(FiresteelError):
     """A file that cannot be read; ``path`` is the file and ``offset`` the byte it happened at, if known."""
 
-    def __init__(
-        self, message: str, *, path: str, offset: int | None = None, hint: str | None = None
-    ) -> None:
+    def __init__(self, message: str, *, path: str, offset: int | None = None, hint: str | None = None) -> None:
         super().__init__(message, hint=hint)
         self.path = path
         self.offset = offset
@@ -68,9 +66,7 @@ def _files_beneath(path: Path, above: frozenset[str]) -> Iterator[Path]:
     try:
         children = sorted(path.iterdir())
     except OSError as error:
-        raise InvalidProgramError(
-            f"The input directory '{path}' cannot be listed: {error.strerror}."
-        ) from error
+        raise InvalidProgramError(f"The input directory '{path}' cannot be listed: {error.strerror}.") from error
     for child in children:
         if child.name.startswith((".", "_")):
             continue

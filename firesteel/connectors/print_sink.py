@@ -52,7 +52,7 @@ class PrintWriter(SinkWriter[Any]):
         self._prefix = prefix
         self._stream = stream
 
-    def write_batch(self, values: Sequence[Any], timestamps: Sequence[int] | None) -> None:  # noqa: ARG002 - not printed
+    def write_batch(self, values: Sequence[Any], timestamps: Sequence[int] | None) -> None:
         """Sends the records' lines."""
         prefix = self._prefix
         lines = [prefix + str(value) for value in values] if prefix else list(map(str, values))

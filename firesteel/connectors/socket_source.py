@@ -109,7 +109,7 @@ class SocketReader(SequentialSplitReader[SocketSplit]):
         self._wait_s = MIN_WAIT_S
         self._available_at = 0.0
 
-    def open_split(self, split: SocketSplit) -> None:  # noqa: ARG002 - there is only one
+    def open_split(self, split: SocketSplit) -> None:
         """Begins to connect."""
         try:
             found = socket.getaddrinfo(self._source.host, self._source.port, type=socket.SOCK_STREAM)

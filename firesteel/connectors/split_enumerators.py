@@ -26,7 +26,7 @@ class OwnedSplitEnumerator(SplitEnumerator[SplitT]):
         for index, split in enumerate(splits):
             self._pending.setdefault(index % parallelism, []).append(split)
 
-    def handle_split_request(self, subtask: int, host: str | None) -> None:  # noqa: ARG002 - owned wherever it runs
+    def handle_split_request(self, subtask: int, host: str | None) -> None:
         """Assigns all splits of the subtask at once."""
         for split in self._pending.pop(subtask, ()):
             self._context.assign_split(split, subtask)
@@ -36,7 +36,7 @@ class OwnedSplitEnumerator(SplitEnumerator[SplitT]):
         """Keeps the splits for when the subtask's reader asks again."""
         self._pending[subtask] = [*splits, *self._pending.get(subtask, ())]
 
-    def snapshot_state(self, checkpoint_id: int) -> list[SplitT]:  # noqa: ARG002 - the same for every checkpoint
+    def snapshot_state(self, checkpoint_id: int) -> list[SplitT]:
         """The splits no reader has."""
         return [split for splits in self._pending.values() for split in splits]
 
@@ -48,17 +48,17 @@ class SharedSplitEnumerator(SplitEnumerator[SplitT]):
         self._context = context
         self._pending = deque(splits)
 
-    def handle_split_request(self, subtask: int, host: str | None) -> None:  # noqa: ARG002 - no locality on local files
+    def handle_split_request(self, subtask: int, host: str | None) -> None:
         """Assigns one split, or says that there are none left."""
         if self._pending:
             self._context.assign_split(self._pending.popleft(), subtask)
         else:
             self._context.signal_no_more_splits(subtask)
 
-    def add_splits_back(self, splits: list[SplitT], subtask: int) -> None:  # noqa: ARG002 - anyone may read them
+    def add_splits_back(self, splits: list[SplitT], subtask: int) -> None:
         """Puts splits back in front, to be read first."""
         self._pending.extendleft(reversed(splits))
 
-    def snapshot_state(self, checkpoint_id: int) -> list[SplitT]:  # noqa: ARG002 - the same for every checkpoint
+    def snapshot_state(self, checkpoint_id: int) -> list[SplitT]:
         """The splits no reader has."""
         return list(self._pending)

@@ -71,7 +71,7 @@ class SequentialSplitReader(SourceReader[SplitT]):
         """The reader ends after the splits it has."""
         self._no_more_splits = True
 
-    def snapshot_state(self, checkpoint_id: int) -> list[SplitT]:  # noqa: ARG002 - the same for every checkpoint
+    def snapshot_state(self, checkpoint_id: int) -> list[SplitT]:
         """The current split with its position, then those not begun."""
         current = [] if self._current is None else [self.snapshot_split(self._current)]
         return [*current, *self._waiting]

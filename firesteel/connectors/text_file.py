@@ -86,9 +86,7 @@ class FileSource(Source[FileSourceSplit]):
         self.file_enumerator = file_enumerator
 
     @staticmethod
-    def for_record_stream_format(
-        stream_format: StreamFormat, *paths: str | os.PathLike[str]
-    ) -> FileSourceBuilder:
+    def for_record_stream_format(stream_format: StreamFormat, *paths: str | os.PathLike[str]) -> FileSourceBuilder:
         """Begins a source that reads files record by record."""
         return FileSourceBuilder(stream_format, paths)
 
@@ -107,9 +105,7 @@ class FileSource(Source[FileSourceSplit]):
 
     def create_enumerator(self, context: SplitEnumeratorContext) -> SharedSplitEnumerator[FileSourceSplit]:
         """Finds the files now; any reader may get any split."""
-        return SharedSplitEnumerator(
-            context, self.file_enumerator.enumerate_splits(self.paths, self.stream_format)
-        )
+        return SharedSplitEnumerator(context, self.file_enumerator.enumerate_splits(self.paths, self.stream_format))
 
     def restore_enumerator(
         self, context: SplitEnumeratorContext, state: list[FileSourceSplit]
@@ -146,7 +142,7 @@ class FileSourceBuilder:
         self._file_enumerator = file_enumerator
         return self
 
-    def set_split_assigner(self, split_assigner: FileSplitAssignerProvider) -> FileSourceBuilder:  # noqa: ARG002 - there is one
+    def set_split_assigner(self, split_assigner: FileSplitAssignerProvider) -> FileSourceBuilder:
         """Accepted for Flink's sake: there is only one assigner."""
         return self
 

@@ -43,9 +43,7 @@ class FileSourceSplit:
 class TextLineReader(SequentialSplitReader[FileSourceSplit]):
     """Reads a chunk, cuts it behind its last line end, decodes and splits that in one go."""
 
-    def __init__(
-        self, context: ReaderContext, stream_format: StreamFormat, chunk_bytes: int = CHUNK_BYTES
-    ) -> None:
+    def __init__(self, context: ReaderContext, stream_format: StreamFormat, chunk_bytes: int = CHUNK_BYTES) -> None:
         super().__init__(context)
         self._format = stream_format
         self._chunk_bytes = chunk_bytes
@@ -188,9 +186,7 @@ class TextLineReader(SequentialSplitReader[FileSourceSplit]):
     def _unreadable(self, split: FileSourceSplit, error: Exception) -> FileReadError:
         hint = None
         if is_compressed(split.path):
-            hint = (
-                "The file's name says that it is compressed; it may be cut off, damaged, or plain after all."
-            )
+            hint = "The file's name says that it is compressed; it may be cut off, damaged, or plain after all."
         return FileReadError(
             f"The input file '{split.path}' cannot be read: {error}.",
             path=split.path,
@@ -205,9 +201,7 @@ class TextLineReader(SequentialSplitReader[FileSourceSplit]):
         line = data[line_begin : len(data) if line_end < 0 else line_end]
         window = max(0, error.start - line_begin - _PREVIEW_BYTES // 2)
         window -= window % codec.unit
-        preview = (
-            line[window : window + _PREVIEW_BYTES].decode(codec.charset, "backslashreplace").rstrip("\r\n")
-        )
+        preview = line[window : window + _PREVIEW_BYTES].decode(codec.charset, "backslashreplace").rstrip("\r\n")
         offset = self._tail_position + error.start
         bad = " ".join(f"0x{byte:02x}" for byte in data[error.start : error.end][:4])
         return FileReadError(

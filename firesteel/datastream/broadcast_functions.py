@@ -47,9 +47,7 @@ class BaseBroadcastProcessFunction(Function):
         """The other side's context, which may only read the broadcast state."""
 
         @abstractmethod
-        def get_broadcast_state(
-            self, state_descriptor: MapStateDescriptor
-        ) -> ReadOnlyBroadcastState[Any, Any]:
+        def get_broadcast_state(self, state_descriptor: MapStateDescriptor) -> ReadOnlyBroadcastState[Any, Any]:
             """A view of the broadcast state a descriptor names."""
 
 

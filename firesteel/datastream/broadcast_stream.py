@@ -40,7 +40,7 @@ class BroadcastConnectedStream:
     def process(
         self,
         func: BroadcastProcessFunction[Any, Any, Any] | KeyedBroadcastProcessFunction[Any, Any, Any, Any],
-        output_type: Any = None,  # noqa: ARG002
+        output_type: Any = None,
     ) -> DataStream:
         """Not available yet: broadcast state is still to come."""
         keyed = isinstance(self.non_broadcast_stream, KeyedStream)

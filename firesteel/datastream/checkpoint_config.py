@@ -67,9 +67,7 @@ class CheckpointConfig:
     def set_min_pause_between_checkpoints(self, min_pause_between_checkpoints: int) -> CheckpointConfig:
         """Milliseconds from the end of a checkpoint to the start of the next, at least."""
         _check("pause between checkpoints", min_pause_between_checkpoints, 0, " ms")
-        return self._set(
-            options.MIN_PAUSE_BETWEEN_CHECKPOINTS, Duration.of_millis(min_pause_between_checkpoints)
-        )
+        return self._set(options.MIN_PAUSE_BETWEEN_CHECKPOINTS, Duration.of_millis(min_pause_between_checkpoints))
 
     def get_max_concurrent_checkpoints(self) -> int:
         """How many checkpoints may be under way at once."""
@@ -92,9 +90,7 @@ class CheckpointConfig:
         """How many checkpoints in a row may fail before the job does."""
         return self._configuration.get(options.TOLERABLE_FAILED_CHECKPOINTS)
 
-    def set_tolerable_checkpoint_failure_number(
-        self, tolerable_checkpoint_failure_number: int
-    ) -> CheckpointConfig:
+    def set_tolerable_checkpoint_failure_number(self, tolerable_checkpoint_failure_number: int) -> CheckpointConfig:
         """How many checkpoints in a row may fail before the job does."""
         _check("number of tolerable checkpoint failures", tolerable_checkpoint_failure_number, 0, "")
         return self._set(options.TOLERABLE_FAILED_CHECKPOINTS, tolerable_checkpoint_failure_number)
@@ -112,9 +108,7 @@ class CheckpointConfig:
 
     def get_externalized_checkpoint_retention(self) -> ExternalizedCheckpointRetention:
         """What becomes of checkpoints when the job is cancelled."""
-        return ExternalizedCheckpointRetention[
-            self._configuration.get(options.EXTERNALIZED_CHECKPOINT_RETENTION)
-        ]
+        return ExternalizedCheckpointRetention[self._configuration.get(options.EXTERNALIZED_CHECKPOINT_RETENTION)]
 
     def is_unaligned_checkpoints_enabled(self) -> bool:
         """Whether barriers may overtake records."""

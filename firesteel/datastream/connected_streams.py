@@ -54,9 +54,7 @@ class ConnectedStreams:
             raise TypeError(f"flat_map on connected streams needs a CoFlatMapFunction, got {func!r}.")
         return self._transform("Co-Flat Map", specs.CoFlatMapSpec(func), output_type)
 
-    def process(
-        self, func: CoProcessFunction | KeyedCoProcessFunction, output_type: Any = None
-    ) -> DataStream:
+    def process(self, func: CoProcessFunction | KeyedCoProcessFunction, output_type: Any = None) -> DataStream:
         """Applies a CoProcessFunction or, if both streams are keyed, a KeyedCoProcessFunction."""
         if not isinstance(func, (CoProcessFunction, KeyedCoProcessFunction)):
             raise TypeError(f"process needs a CoProcessFunction or a KeyedCoProcessFunction, got {func!r}.")

@@ -127,9 +127,7 @@ class DataStream(OperatorSettings):
     def set_buffer_timeout(self, timeout_millis: int) -> Self:
         """How long a record may wait in a buffer of this operator: -1 until it is full, 0 not at all."""
         if timeout_millis < -1:
-            raise InvalidProgramError(
-                f"The buffer timeout must be -1, 0 or more milliseconds, got {timeout_millis}."
-            )
+            raise InvalidProgramError(f"The buffer timeout must be -1, 0 or more milliseconds, got {timeout_millis}.")
         self._operator().buffer_timeout = timeout_millis
         return self
 
@@ -202,9 +200,7 @@ class DataStream(OperatorSettings):
         known = [type_info for type_info in types if type_info is not None]
         for other in known[1:]:
             if other != known[0]:
-                raise InvalidProgramError(
-                    f"Streams of different types cannot be united: {known[0]} and {other}."
-                )
+                raise InvalidProgramError(f"Streams of different types cannot be united: {known[0]} and {other}.")
         union = UnionTransformation(
             [self._transformation, *(stream._transformation for stream in streams)],
             output_type=known[0] if len(known) == len(types) else None,

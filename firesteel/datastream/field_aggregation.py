@@ -52,9 +52,7 @@ class FieldAggregation(ReduceFunction):
     def reduce(self, value1: Any, value2: Any) -> Any:
         """The first record combined with the second."""
         kind, position = self.accumulate_type, self.position
-        if (
-            value1.__class__ is tuple and position.__class__ is int and kind in _COMBINE
-        ):  # by far the most frequent
+        if value1.__class__ is tuple and position.__class__ is int and kind in _COMBINE:  # by far the most frequent
             changed = list(value1)
             changed[position] = _COMBINE[kind](value1[position], value2[position])
             return tuple(changed)

@@ -41,9 +41,7 @@ class KeyedStateStore(ABC):
         """The reducing state a descriptor names."""
 
     @abstractmethod
-    def get_aggregating_state(
-        self, state_descriptor: AggregatingStateDescriptor
-    ) -> AggregatingState[Any, Any]:
+    def get_aggregating_state(self, state_descriptor: AggregatingStateDescriptor) -> AggregatingState[Any, Any]:
         """The aggregating state a descriptor names."""
 
 

@@ -130,7 +130,7 @@ class KeySelector(Function):
 class NullByteKeySelector(KeySelector):
     """Gives every record the same key."""
 
-    def get_key(self, value: Any) -> int:  # noqa: ARG002
+    def get_key(self, value: Any) -> int:
         """Always 0."""
         return 0
 
@@ -336,9 +336,7 @@ class ProcessWindowFunction(Function, Generic[IN, OUT, KEY, W]):
             """State of this key over all its windows."""
 
     @abstractmethod
-    def process(
-        self, key: KEY, context: ProcessWindowFunction.Context[W], elements: Iterable[IN]
-    ) -> Iterable[OUT]:
+    def process(self, key: KEY, context: ProcessWindowFunction.Context[W], elements: Iterable[IN]) -> Iterable[OUT]:
         """The results for the records of a window, or for its aggregate (``elements`` then has only that)."""
 
     def clear(self, context: ProcessWindowFunction.Context[W]) -> None:

@@ -44,9 +44,7 @@ class KeyedStream(DataStream):
     def process(self, func: KeyedProcessFunction, output_type: Any = None) -> DataStream:  # type: ignore[override]
         """Applies a KeyedProcessFunction to each record."""
         if not isinstance(func, KeyedProcessFunction):
-            raise TypeError(
-                f"process on a keyed stream needs a KeyedProcessFunction, got a {type(func).__name__}."
-            )
+            raise TypeError(f"process on a keyed stream needs a KeyedProcessFunction, got a {type(func).__name__}.")
         return self._transform("KeyedProcess", specs.ProcessSpec(func), output_type)
 
     def reduce(self, func: Callable[[Any, Any], Any] | ReduceFunction) -> DataStream:
@@ -126,11 +124,11 @@ class KeyedStream(DataStream):
         """Not available: the stream is partitioned by key."""
         self._refuse_partitioning()
 
-    def broadcast(self, *args: Any) -> Any:  # noqa: ARG002
+    def broadcast(self, *args: Any) -> Any:
         """Not available: the stream is partitioned by key."""
         self._refuse_partitioning()
 
-    def partition_custom(self, partitioner: Any, key_selector: Any) -> DataStream:  # noqa: ARG002
+    def partition_custom(self, partitioner: Any, key_selector: Any) -> DataStream:
         """Not available: the stream is partitioned by key."""
         self._refuse_partitioning()
 

@@ -62,9 +62,7 @@ class OperatorSettings:
             raise InvalidProgramError(
                 f"The parallelism {parallelism} of operator {describe(operator)} is higher than its "
                 f"max parallelism {maximum}.",
-                hint="This operator cannot run in parallel."
-                if maximum == 1
-                else "Raise the max parallelism first.",
+                hint="This operator cannot run in parallel." if maximum == 1 else "Raise the max parallelism first.",
             )
         operator.parallelism = parallelism
         return self
@@ -81,9 +79,7 @@ class OperatorSettings:
         if isinstance(group, str):
             group = self._environment._slot_sharing_groups.get(group) or SlotSharingGroup(group)
         elif not isinstance(group, SlotSharingGroup):
-            raise TypeError(
-                f"slot_sharing_group must be a str or a SlotSharingGroup, got {type(group).__name__}."
-            )
+            raise TypeError(f"slot_sharing_group must be a str or a SlotSharingGroup, got {type(group).__name__}.")
         operator.slot_sharing_group = group.get_name()
         operator.resource_profile = group.resource_profile()
         return self
@@ -103,9 +99,7 @@ class OperatorSettings:
 def check_max_parallelism(max_parallelism: int, of_what: str) -> None:
     """Refuses a max parallelism that no operator can have."""
     if isinstance(max_parallelism, bool) or not isinstance(max_parallelism, int):
-        raise InvalidProgramError(
-            f"The max parallelism of {of_what} must be a whole number, got {max_parallelism!r}."
-        )
+        raise InvalidProgramError(f"The max parallelism of {of_what} must be a whole number, got {max_parallelism!r}.")
     if not 1 <= max_parallelism <= MAX_PARALLELISM_LIMIT:
         raise InvalidProgramError(
             f"The max parallelism of {of_what} must be from 1 to {MAX_PARALLELISM_LIMIT}, got {max_parallelism}."

@@ -33,7 +33,7 @@ class _SinkFunctionWriter(SinkWriter[Any]):
         self._function = function
         function.open(_SinkRuntimeContext(type(function).__name__, context))
 
-    def write_batch(self, values: Sequence[Any], timestamps: Sequence[int] | None) -> None:  # noqa: ARG002
+    def write_batch(self, values: Sequence[Any], timestamps: Sequence[int] | None) -> None:
         """Calls the function with each record."""
         invoke = self._function.invoke
         for value in values:
@@ -69,13 +69,13 @@ class _SinkRuntimeContext(RuntimeContext):
     def get_attempt_number(self) -> int:
         self._no("attempt number")
 
-    def get_job_parameter(self, key: str, default_value: str) -> str:  # noqa: ARG002
+    def get_job_parameter(self, key: str, default_value: str) -> str:
         self._no("job parameters")
 
     def get_metrics_group(self) -> Any:
         self._no("metrics")
 
-    def get_state(self, state_descriptor: Any) -> Any:  # noqa: ARG002
+    def get_state(self, state_descriptor: Any) -> Any:
         self._no("keyed state")
 
     get_list_state = get_map_state = get_reducing_state = get_aggregating_state = get_state

@@ -54,9 +54,7 @@ class SlotSharingGroup:
         external_resources: dict[str, float] | None = None,
     ):
         if not isinstance(name, str) or not name:
-            raise InvalidProgramError(
-                f"The name of a slot sharing group must be a non-empty string, got {name!r}."
-            )
+            raise InvalidProgramError(f"The name of a slot sharing group must be a non-empty string, got {name!r}.")
         self._name = name
         self._cpu_cores = cpu_cores
         self._task_heap_memory = task_heap_memory

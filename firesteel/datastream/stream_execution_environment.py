@@ -103,9 +103,7 @@ class StreamExecutionEnvironment:
     def set_max_parallelism(self, max_parallelism: int) -> StreamExecutionEnvironment:
         """Sets the number of key groups, which is the most subtasks an operator can ever have."""
         check_max_parallelism(max_parallelism, "the environment")
-        self._check_parallelism(
-            self._configuration.get_optional(options.DEFAULT_PARALLELISM), max_parallelism
-        )
+        self._check_parallelism(self._configuration.get_optional(options.DEFAULT_PARALLELISM), max_parallelism)
         self._configuration.set(options.MAX_PARALLELISM, max_parallelism)
         return self
 
@@ -126,9 +124,7 @@ class StreamExecutionEnvironment:
     def set_buffer_timeout(self, timeout_millis: int) -> StreamExecutionEnvironment:
         """How long a record may wait in a buffer: -1 until it is full, 0 not at all."""
         if timeout_millis < -1:
-            raise InvalidProgramError(
-                f"The buffer timeout must be -1, 0 or more milliseconds, got {timeout_millis}."
-            )
+            raise InvalidProgramError(f"The buffer timeout must be -1, 0 or more milliseconds, got {timeout_millis}.")
         self._configuration.set(options.BUFFER_TIMEOUT_ENABLED, timeout_millis >= 0)
         if timeout_millis >= 0:
             self._configuration.set(options.BUFFER_TIMEOUT, Duration.of_millis(timeout_millis))
@@ -157,9 +153,7 @@ class StreamExecutionEnvironment:
         """Typed access to the checkpointing settings."""
         return CheckpointConfig(self._configuration)
 
-    def enable_checkpointing(
-        self, interval: int, mode: CheckpointingMode | None = None
-    ) -> StreamExecutionEnvironment:
+    def enable_checkpointing(self, interval: int, mode: CheckpointingMode | None = None) -> StreamExecutionEnvironment:
         """Takes a checkpoint every so many milliseconds."""
         config = self.get_checkpoint_config().set_checkpoint_interval(interval)
         if mode is not None:
@@ -205,9 +199,7 @@ class StreamExecutionEnvironment:
             for index, element in enumerate(elements):
                 problem = type_info.validate(element)
                 if problem is not None:
-                    raise InvalidProgramError(
-                        f"Element {index} of the collection does not fit its type: {problem}"
-                    )
+                    raise InvalidProgramError(f"Element {index} of the collection does not fit its type: {problem}")
             elements = [conform(element, type_info) for element in elements]
         stream = self._add_source(
             CollectionSource(elements), WatermarkStrategy.no_watermarks(), "Collection Source", type_info

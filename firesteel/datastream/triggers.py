@@ -1,6 +1,6 @@
 """Triggers: when a window is evaluated. All they know is in partitioned state, so one serves every key."""
 
-# ruff: noqa: ARG002 - the interface gives more than each trigger or assigner needs
+
 
 from __future__ import annotations
 
@@ -344,9 +344,7 @@ class PurgingTrigger(Trigger[T, Window]):
         """A purging version of a trigger."""
         return PurgingTrigger(nested_trigger)
 
-    def on_element(
-        self, element: T, timestamp: int, window: Window, ctx: Trigger.TriggerContext
-    ) -> TriggerResult:
+    def on_element(self, element: T, timestamp: int, window: Window, ctx: Trigger.TriggerContext) -> TriggerResult:
         """Asks the other trigger; firing purges."""
         return self._purging(self.nested_trigger.on_element(element, timestamp, window, ctx))
 
@@ -409,9 +407,7 @@ class CountTrigger(Trigger[T, CountWindow]):
             return TriggerResult.FIRE
         return TriggerResult.CONTINUE
 
-    def on_processing_time(
-        self, time: int, window: CountWindow, ctx: Trigger.TriggerContext
-    ) -> TriggerResult:
+    def on_processing_time(self, time: int, window: CountWindow, ctx: Trigger.TriggerContext) -> TriggerResult:
         """Not of interest."""
         return TriggerResult.CONTINUE
 
@@ -448,9 +444,7 @@ class NeverTrigger(Trigger[T, GlobalWindow]):
         """Waits."""
         return TriggerResult.CONTINUE
 
-    def on_processing_time(
-        self, time: int, window: GlobalWindow, ctx: Trigger.TriggerContext
-    ) -> TriggerResult:
+    def on_processing_time(self, time: int, window: GlobalWindow, ctx: Trigger.TriggerContext) -> TriggerResult:
         """Waits."""
         return TriggerResult.CONTINUE
 

@@ -1,6 +1,6 @@
 """Window assigners: which windows a record belongs to."""
 
-# ruff: noqa: ARG002 - the interface gives more than each trigger or assigner needs
+
 
 from __future__ import annotations
 
@@ -263,9 +263,7 @@ class _StaticSessionWindows(_SessionWindows[T]):
 
 
 class _DynamicSessionWindows(_SessionWindows[T]):
-    def __init__(
-        self, session_window_time_gap_extractor: SessionWindowTimeGapExtractor | Callable[[Any], int]
-    ):
+    def __init__(self, session_window_time_gap_extractor: SessionWindowTimeGapExtractor | Callable[[Any], int]):
         extractor = session_window_time_gap_extractor
         extract = getattr(extractor, "extract", extractor)
         if not callable(extract):

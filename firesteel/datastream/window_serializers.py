@@ -41,7 +41,7 @@ class CountWindowSerializer(TypeSerializer[CountWindow]):
 class GlobalWindowSerializer(TypeSerializer[GlobalWindow]):
     """One byte, since there is only one window."""
 
-    def serialize(self, element: GlobalWindow, stream: BytesIO) -> None:  # noqa: ARG002
+    def serialize(self, element: GlobalWindow, stream: BytesIO) -> None:
         """Writes one byte."""
         stream.write(b"\0")
 

@@ -104,7 +104,7 @@ class _Windowed:
         self,
         aggregate_function: AggregateFunction,
         window_function: Any = None,
-        accumulator_type: Any = None,  # noqa: ARG002 - Python objects need no accumulator type
+        accumulator_type: Any = None,
         output_type: Any = None,
     ) -> DataStream:
         """Aggregates a window's records as they come; a window function then gets the one result."""
@@ -121,9 +121,7 @@ class _Windowed:
     def _check_window_function(self, function: Any) -> None:
         expected = (self._window_function, self._process_function)
         if function is not None and not isinstance(function, expected):
-            raise TypeError(
-                f"Not a {expected[0].__name__} or {expected[1].__name__}: window_function={function!r}."
-            )
+            raise TypeError(f"Not a {expected[0].__name__} or {expected[1].__name__}: window_function={function!r}.")
 
     def _evaluate(
         self, aggregation: str | None, aggregate_function: Any, window_function: Any, output_type: Any
@@ -154,9 +152,7 @@ class WindowedStream(_Windowed):
     _window_function = WindowFunction
     _process_function = ProcessWindowFunction
 
-    def apply(
-        self, window_function: WindowFunction[Any, Any, Any, Any], output_type: Any = None
-    ) -> DataStream:
+    def apply(self, window_function: WindowFunction[Any, Any, Any, Any], output_type: Any = None) -> DataStream:
         """Gives all records of a window to a WindowFunction."""
         return self._apply(window_function, WindowFunction, output_type)
 
@@ -191,8 +187,4 @@ class AllWindowedStream(_Windowed):
     def _evaluate(
         self, aggregation: str | None, aggregate_function: Any, window_function: Any, output_type: Any
     ) -> DataStream:
-        return (
-            super()
-            ._evaluate(aggregation, aggregate_function, window_function, output_type)
-            .force_non_parallel()
-        )
+        return super()._evaluate(aggregation, aggregate_function, window_function, output_type).force_non_parallel()

@@ -83,9 +83,7 @@ class JobVertex:
     def consumers(self, node_id: int) -> tuple[ChainedOperator, ...]:
         """The operators of the chain that a node feeds, main output and side outputs alike."""
         return tuple(
-            operator
-            for operator in self.operators
-            if any(edge.source_id == node_id for edge in operator.inputs)
+            operator for operator in self.operators if any(edge.source_id == node_id for edge in operator.inputs)
         )
 
 

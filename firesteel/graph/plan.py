@@ -82,9 +82,7 @@ def vertex_description(vertex: JobVertex) -> str:
         consumers = vertex.consumers(operator.node.id)
         for position, consumer in reversed(list(enumerate(consumers, 1))):
             last = position == len(consumers)
-            pending.append(
-                (consumer, indent + ("+- " if last else ":- "), indent + ("   " if last else ":  "))
-            )
+            pending.append((consumer, indent + ("+- " if last else ":- "), indent + ("   " if last else ":  ")))
     return "\n".join(lines)
 
 

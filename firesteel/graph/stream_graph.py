@@ -137,9 +137,6 @@ class StreamGraph:
 def boundedness_of(nodes: Iterable[StreamNode]) -> Boundedness:
     """BOUNDED if every source among the nodes is."""
     for node in nodes:
-        if (
-            isinstance(node.spec, SourceSpec)
-            and node.spec.source.get_boundedness() is not Boundedness.BOUNDED
-        ):
+        if isinstance(node.spec, SourceSpec) and node.spec.source.get_boundedness() is not Boundedness.BOUNDED:
             return Boundedness.CONTINUOUS_UNBOUNDED
     return Boundedness.BOUNDED

@@ -34,9 +34,7 @@ _CHAIN_DIFFERENT_MAX_PARALLELISM = "pipeline.operator-chaining.chain-operators-w
 _UID_HASH = re.compile(r"[0-9A-Fa-f]{32}")
 
 
-def generate(
-    transformations: Sequence[Transformation], configuration: Configuration, job_name: str
-) -> StreamGraph:
+def generate(transformations: Sequence[Transformation], configuration: Configuration, job_name: str) -> StreamGraph:
     """The StreamGraph of a program: all given transformations and everything they read from."""
     ordered = _inputs_first(transformations)
     operators = [t for t in ordered if isinstance(t, PhysicalTransformation)]
@@ -92,9 +90,7 @@ class _Upstream:
 def _resolve(transformation: Transformation) -> list[_Upstream]:
     """Looks through partitions, unions and side outputs; of several, the one nearest the reader counts."""
     found: list[_Upstream] = []
-    pending: list[tuple[Transformation, Partitioner | None, OutputTag | None]] = [
-        (transformation, None, None)
-    ]
+    pending: list[tuple[Transformation, Partitioner | None, OutputTag | None]] = [(transformation, None, None)]
     while pending:
         current, partitioner, tag = pending.pop()
         if isinstance(current, PhysicalTransformation):
@@ -127,9 +123,7 @@ class _Builder:
 
     def add(self, operator: PhysicalTransformation) -> None:
         inputs = [_resolve(t) for t in operator.inputs]
-        parallelism, max_parallelism = resolve_parallelism(
-            operator, self._default_parallelism, self._max_parallelism
-        )
+        parallelism, max_parallelism = resolve_parallelism(operator, self._default_parallelism, self._max_parallelism)
         name = _name(operator)
         self.nodes[operator.id] = StreamNode(
             id=operator.id,
@@ -143,9 +137,7 @@ class _Builder:
             uid_hash=operator.uid_hash,
             description=operator.description or name,
             chaining=operator.chaining,
-            buffer_timeout=self._buffer_timeout
-            if operator.buffer_timeout is None
-            else operator.buffer_timeout,
+            buffer_timeout=self._buffer_timeout if operator.buffer_timeout is None else operator.buffer_timeout,
             key_selectors=operator.state_key_selectors,
             key_type=getattr(operator, "key_type", None),
             output_type=operator.output_type,
@@ -178,9 +170,7 @@ class _Builder:
             )
         )
 
-    def _slot_sharing_group(
-        self, operator: PhysicalTransformation, inputs: Iterable[Iterable[_Upstream]]
-    ) -> str:
+    def _slot_sharing_group(self, operator: PhysicalTransformation, inputs: Iterable[Iterable[_Upstream]]) -> str:
         if operator.slot_sharing_group is not None:
             return operator.slot_sharing_group
         groups = {self.nodes[u.operator.id].slot_sharing_group for upstreams in inputs for u in upstreams}

@@ -78,7 +78,5 @@ class ClientConsumed:
     sequence: int
 
 
-Event: TypeAlias = (
-    StartJob | CancelJob | MessageReceived | SlotLost | AttemptEnded | TimerFired | ClientConsumed
-)
+Event: TypeAlias = StartJob | CancelJob | MessageReceived | SlotLost | AttemptEnded | TimerFired | ClientConsumed
 """Any of the above."""

@@ -93,13 +93,6 @@ class JobDone:
 
 
 Instruction: TypeAlias = (
-    StartAttempt
-    | SendToSlot
-    | KillAttempt
-    | SetTimer
-    | CancelTimer
-    | NotifyStatus
-    | DeliverToClient
-    | JobDone
+    StartAttempt | SendToSlot | KillAttempt | SetTimer | CancelTimer | NotifyStatus | DeliverToClient | JobDone
 )
 """Any of the above."""

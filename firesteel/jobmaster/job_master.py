@@ -243,9 +243,7 @@ class JobMaster:
             self.settings.slot_request_timeout / 1000,
             hint="lower the parallelism, give the cluster more cores, or raise slot.request.timeout",
         )
-        self._fail(
-            FailureKind.CAUSE, TaskFailure(error.message, error_type="NotEnoughSlotsError", hint=error.hint)
-        )
+        self._fail(FailureKind.CAUSE, TaskFailure(error.message, error_type="NotEnoughSlotsError", hint=error.hint))
 
     # Steps 2 and 3: tasks
 
@@ -274,9 +272,7 @@ class JobMaster:
                 subtask=message.subtask,
             )
             self._fail(kind_of_task_failure(failure), failure)
-        elif (
-            self.execution_graph.all_finished and not self._shutting_down and not self._root_cause.is_pending
-        ):
+        elif self.execution_graph.all_finished and not self._shutting_down and not self._root_cause.is_pending:
             self._shut_down()
 
     def _on_reader(self, message: ReaderStarted | RequestSplit) -> None:

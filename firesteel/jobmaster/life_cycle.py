@@ -9,12 +9,8 @@ __all__ = ["may_follow"]
 # SUSPENDED and RECONCILING belong to high availability: no transition leads there yet.
 _FOLLOWING: dict[JobStatus, frozenset[JobStatus]] = {
     JobStatus.INITIALIZING: frozenset({JobStatus.CREATED, JobStatus.CANCELLING}),
-    JobStatus.CREATED: frozenset(
-        {JobStatus.RUNNING, JobStatus.FAILING, JobStatus.RESTARTING, JobStatus.CANCELLING}
-    ),
-    JobStatus.RUNNING: frozenset(
-        {JobStatus.FINISHED, JobStatus.FAILING, JobStatus.RESTARTING, JobStatus.CANCELLING}
-    ),
+    JobStatus.CREATED: frozenset({JobStatus.RUNNING, JobStatus.FAILING, JobStatus.RESTARTING, JobStatus.CANCELLING}),
+    JobStatus.RUNNING: frozenset({JobStatus.FINISHED, JobStatus.FAILING, JobStatus.RESTARTING, JobStatus.CANCELLING}),
     JobStatus.RESTARTING: frozenset({JobStatus.CREATED, JobStatus.CANCELLING}),
     JobStatus.FAILING: frozenset({JobStatus.FAILED, JobStatus.CANCELLING}),
     JobStatus.CANCELLING: frozenset({JobStatus.CANCELED}),

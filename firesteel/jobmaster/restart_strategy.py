@@ -39,7 +39,7 @@ class RestartStrategy(ABC):
 class NoRestartStrategy(RestartStrategy):
     """The first failure is the last."""
 
-    def restart_after(self, now: int) -> int | None:  # noqa: ARG002 - the same at any time
+    def restart_after(self, now: int) -> int | None:
         """Never."""
         return None
 
@@ -58,7 +58,7 @@ class FixedDelayRestartStrategy(RestartStrategy):
         self.delay = delay
         self._failures = 0
 
-    def restart_after(self, now: int) -> int | None:  # noqa: ARG002 - the same at any time
+    def restart_after(self, now: int) -> int | None:
         """The delay, until the attempts are used up."""
         self._failures += 1
         return self.delay if self._failures <= self.attempts else None

@@ -6,7 +6,7 @@ import queue
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from concurrent.futures import Future
 from typing import Any
 
@@ -79,7 +79,7 @@ class JobMasterRunner:
         self._events.put(events.StartJob())
         self._thread.start()
 
-    # -- JobHandle ---------------------------------------------------------------------------------------------------
+    # -- JobHandle ----------------------------------------------------------------------------------
 
     def job_id(self) -> JobID:
         """The job's id."""
@@ -122,7 +122,7 @@ class JobMasterRunner:
         if error is not None and not isinstance(error, JobCancelledError):
             raise error
 
-    # -- the thread --------------------------------------------------------------------------------------------------
+    # -- the thread ---------------------------------------------------------------------------------
 
     def _run(self) -> None:
         try:
@@ -217,5 +217,3 @@ class _Ended(dict[str, Any]):
 
 def _now_ms() -> int:
     return time.time_ns() // 1_000_000
-
-

@@ -98,8 +98,4 @@ class SlotPool:
 
     def peers(self) -> dict[int, Address]:
         """Where each slot listens for its peers."""
-        return {
-            slot.index: slot.registration.data_address
-            for slot in self._slots
-            if slot.registration is not None
-        }
+        return {slot.index: slot.registration.data_address for slot in self._slots if slot.registration is not None}

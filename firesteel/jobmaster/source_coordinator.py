@@ -63,9 +63,7 @@ class SourceCoordinator:
         """Gives a split to a reader."""
         self._check(subtask)
         if subtask in self._no_more_splits:
-            raise ValueError(
-                f"split {split!r} assigned to reader {subtask} after it was told there are no more"
-            )
+            raise ValueError(f"split {split!r} assigned to reader {subtask} after it was told there are no more")
         self._pending_splits.setdefault(subtask, []).append(split)
 
     def signal_no_more_splits(self, subtask: int) -> None:

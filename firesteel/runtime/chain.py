@@ -24,7 +24,7 @@ from firesteel.runtime.time.timers import InternalTimerService, Triggerable
 if TYPE_CHECKING:
     from firesteel.runtime.codegen import LoopWriter
 
-__all__ = ["ChainedOperator", "ChainServices", "SecondInput"]
+__all__ = ["ChainServices", "ChainedOperator", "SecondInput"]
 
 _EMIT_AT_MOST = 4096
 
@@ -58,7 +58,9 @@ class ChainedOperator:
         self.descriptor = descriptor
         self.operator = operator
         self.metrics = MetricRegistry()
-        self.key_selectors = tuple(method_of(selector, "get_key") for selector in descriptor.key_selectors)
+        self.key_selectors: tuple[Callable[[Any], Any], ...] = tuple(
+            method_of(selector, "get_key") for selector in descriptor.key_selectors
+        )
         self.backend: KeyedStateBackend | None = None
         if self.key_selectors:
             groups = KeyGroupRange.of(task.subtask, task.max_parallelism, task.parallelism)
@@ -71,7 +73,7 @@ class ChainedOperator:
         self._loops: dict[tuple[str | None, bool], Loop] = {}
         self._timers: list[InternalTimerService] = []
 
-    # -- the chain around the operator -------------------------------------------------------------------------------
+    # -- the chain around the operator --------------------------------------------------------------
 
     def add_consumer(self, tag: OutputTag | None, consumer: ChainedOperator | TaskOutput) -> None:
         """Connects what reads this operator's results, or one of its side outputs."""
@@ -112,7 +114,7 @@ class ChainedOperator:
             return self.operator.process_batch
         return None
 
-    # -- OperatorContext ---------------------------------------------------------------------------------------------
+    # -- OperatorContext ----------------------------------------------------------------------------
 
     def emit(self, values: Sequence[Any], timestamps: Sequence[int] | None) -> None:
         """Hands records to the operators downstream."""
@@ -173,7 +175,7 @@ class ChainedOperator:
         else:
             self.emit_idle(idle)
 
-    def timer_service(self, name: str, triggerable: Triggerable) -> InternalTimerService:  # noqa: ARG002
+    def timer_service(self, name: str, triggerable: Triggerable) -> InternalTimerService:
         """The operator's timers."""
         assert self.backend is not None
         timers = InternalTimerService(

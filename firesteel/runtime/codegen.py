@@ -78,7 +78,7 @@ class LoopWriter:
         self._operators: list[ChainedOperator] = []
         self._user_code: tuple[str, int] | None = None
 
-    # -- what operators call -------------------------------------------------------------------------------------
+    # -- what operators call ------------------------------------------------------------------------
 
     def new_variable(self, prefix: str) -> str:
         """A name not used before in this function."""
@@ -159,7 +159,7 @@ class LoopWriter:
             self.line("n = 0")
             self._lines.append((self._depth, "#room", LoopLine(None, None)))
 
-    # -- downstream ------------------------------------------------------------------------------------------------
+    # -- downstream ---------------------------------------------------------------------------------
 
     def write_targets(self, targets: Sequence[ChainedOperator | TaskOutput], value: str) -> None:
         """Writes the consumers of one value, one after the other."""
@@ -195,7 +195,7 @@ class LoopWriter:
         if text not in self._room_check:
             self._room_check.append(text)
 
-    # -- result ------------------------------------------------------------------------------------------------------
+    # -- result -------------------------------------------------------------------------------------
 
     def compile(self, name: str) -> Loop:
         """The finished function."""

@@ -3,8 +3,9 @@
 ``lambda x: x % 3 != 0`` becomes ``v1 % 3 != 0``: in CPython the call costs more than the work. It is done only where
 it cannot change the meaning:
 
-1. The client reads the function's source (``find_inline_expressions``), where the file is at hand. Candidates are lambdas and
-   one-line ``def`` functions of one argument whose body is an expression of that argument, constants and builtins.
+1. The client reads the function's source (``find_inline_expressions``), where the file is at hand. Candidates are
+   lambdas and one-line ``def`` functions of one argument whose body is an expression of that argument, constants
+   and builtins.
 2. The candidate is compiled and must have exactly the bytecode of the function itself, so that a stale file or a
    second lambda on the same line cannot be mistaken for it.
 3. The table travels with the job, by code object; a slot looks up the code of the function it was given. A function
@@ -23,7 +24,13 @@ from functools import lru_cache
 from types import CodeType, FunctionType
 from typing import Any
 
-__all__ = ["InlineExpression", "InlineTable", "find_inline_expressions", "inline_expression", "register_inline_expressions"]
+__all__ = [
+    "InlineExpression",
+    "InlineTable",
+    "find_inline_expressions",
+    "inline_expression",
+    "register_inline_expressions",
+]
 
 InlineTable = dict[CodeType, "InlineExpression"]
 
@@ -128,10 +135,13 @@ def _is_simple(body: ast.expr, argument: str, function: FunctionType) -> bool:
     for node in ast.walk(body):
         if not isinstance(node, _ALLOWED):
             return False
-        if isinstance(node, ast.Name) and node.id != argument:
-            if node.id in function.__globals__ or not hasattr(builtins, node.id):
-                return False
+        if isinstance(node, ast.Name) and node.id != argument and not _is_builtin(node.id, function):
+            return False
     return True
+
+
+def _is_builtin(name: str, function: FunctionType) -> bool:
+    return name not in function.__globals__ and hasattr(builtins, name)
 
 
 def _same(body: ast.expr, argument: str, code: CodeType) -> bool:
@@ -165,7 +175,7 @@ class _Renamer(ast.NodeTransformer):
         self._old = old
         self._new = new
 
-    def visit_Name(self, node: ast.Name) -> ast.AST:  # noqa: N802 - ast's name
+    def visit_Name(self, node: ast.Name) -> ast.AST:
         return ast.copy_location(ast.Name(self._new, node.ctx), node) if node.id == self._old else node
 
 

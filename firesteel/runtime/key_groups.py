@@ -112,19 +112,19 @@ def _encode(key: Any) -> bytes:
     item = getattr(key, "item", None)
     if callable(item) and getattr(key, "shape", None) == ():  # a numpy scalar equals its Python value
         return _encode(item())
-    _reject(key)
+    raise _rejection(key)
 
 
-def _reject(key: Any) -> Any:
+def _rejection(key: Any) -> InvalidKeyError:
     kind = type(key).__name__
     try:
         hash(key)
     except TypeError:
-        raise InvalidKeyError(
+        return InvalidKeyError(
             f"A key of type '{kind}' is unhashable.",
             hint="Use an immutable key: a tuple instead of a list, a frozenset instead of a set.",
-        ) from None
-    raise InvalidKeyError(
+        )
+    return InvalidKeyError(
         f"A key of type '{kind}' has no stable form that is the same in every process.",
         hint="Use str, bytes, int, float, date and time types, UUID, Enum, tuple, Row or a frozen dataclass as key.",
     )
@@ -169,6 +169,11 @@ def _encode_row(row: Row) -> bytes:
     return b"R" + _encode_items(row)
 
 
+def _encode_enum(key: enum.Enum) -> bytes:
+    # a member of an IntEnum or StrEnum equals its value, any other member equals only itself
+    return _encode(key.value) if isinstance(key, (int, str)) else _named(key, key.name.encode())
+
+
 def _encode_instant(value: datetime.datetime) -> bytes:
     # aware datetimes are equal when they are the same instant, whatever the zone
     if value.tzinfo is not None:
@@ -186,7 +191,7 @@ _ENCODERS: dict[type, Callable[[Any], bytes]] = {
 }
 
 _BASE_ENCODERS: tuple[tuple[Any, Callable[[Any], bytes]], ...] = (
-    (enum.Enum, lambda key: _encode(key.value) if isinstance(key, (int, str)) else _named(key, key.name.encode())),
+    (enum.Enum, _encode_enum),
     (str, lambda key: b"s" + str.__str__(key).encode("utf-8", "surrogatepass")),
     (bytes, lambda key: b"b" + bytes(key)),
     (int, lambda key: _encode_int(int(key))),

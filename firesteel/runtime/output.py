@@ -33,9 +33,7 @@ class TaskOutput:
 
     __slots__ = ("_emit", "_key_selector", "_wait_for_room", "descriptor", "last_flush", "partition", "tag")
 
-    def __init__(
-        self, descriptor: OutputDescriptor, partition: ResultPartition, wait_for_room: Callable[[], None]
-    ):
+    def __init__(self, descriptor: OutputDescriptor, partition: ResultPartition, wait_for_room: Callable[[], None]):
         self.descriptor = descriptor
         self.partition = partition
         self.tag: OutputTag | None = descriptor.tag

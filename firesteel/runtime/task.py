@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any, Protocol
 
 from firesteel.runtime.chain import ChainedOperator, SecondInput
@@ -95,10 +96,8 @@ class Task:
                 by_node[chained.descriptor.parent].add_consumer(chained.descriptor.parent_tag, chained)
             operator = chained.operator
             if isinstance(operator, SourceOperator):
-                operator_id = chained.descriptor.operator_id
-                operator.connect(
-                    subtask, parallelism, lambda operator_id=operator_id: self._services.request_split(self, operator_id)
-                )
+                request_split = partial(self._services.request_split, self, chained.descriptor.operator_id)
+                operator.connect(subtask, parallelism, request_split)
             elif isinstance(operator, SinkOperator):
                 self._connect_sink(operator, chained.descriptor.operator_id)
         for output in self.outputs:
@@ -114,7 +113,7 @@ class Task:
             lambda channel: services.client_has_room(self, f"{channel}#{operator_id}"),
         )
 
-    # -- life cycle ----------------------------------------------------------------------------------------------------
+    # -- life cycle ---------------------------------------------------------------------------------
 
     def open(self) -> None:
         """Opens the operators, the last one first: an operator may emit as soon as it is open."""
@@ -124,9 +123,9 @@ class Task:
             chained.open()
         self.at_work = None
 
-    def close(self) -> list[BaseException]:
+    def close(self) -> list[Exception]:
         """Closes what was opened, the head first; returns what went wrong doing so."""
-        errors: list[BaseException] = []
+        errors: list[Exception] = []
         while self._opened:
             self.at_work = self._opened.pop()
             try:
@@ -135,7 +134,7 @@ class Task:
                 errors.append(error)
         return errors
 
-    # -- what the mailbox asks ---------------------------------------------------------------------------------------
+    # -- what the mailbox asks ----------------------------------------------------------------------
 
     def has_room(self) -> bool:
         """Whether every output and sink can take another batch."""
@@ -173,7 +172,7 @@ class Task:
         if polled is None:
             return
         channel, element = polled
-        if element.__class__ is Batch:
+        if isinstance(element, Batch):
             values, timestamps = element.values, element.timestamps
             self.records_in += len(values)
             loop = self._loops.get((self._input_of[channel], timestamps is not None))
@@ -221,7 +220,7 @@ class Task:
             output.broadcast_event(EndOfData())
         self.finished = True
 
-    # -- ChainServices -------------------------------------------------------------------------------------------------
+    # -- ChainServices ------------------------------------------------------------------------------
 
     def processing_time(self) -> int:
         """The wall clock in milliseconds."""
@@ -238,7 +237,7 @@ class Task:
         if not self.has_room():
             self._services.wait_for_room(self)
 
-    # -- reports -------------------------------------------------------------------------------------------------------
+    # -- reports ------------------------------------------------------------------------------------
 
     @property
     def watermark(self) -> int:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import time
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any, Protocol
 
 from firesteel.common.errors import UserCodeError
@@ -78,7 +79,7 @@ class TaskExecutor:
         self._last_flush = 0.0
         self._next_report = 0
 
-    # -- called from other threads -----------------------------------------------------------------------------------
+    # -- called from other threads ------------------------------------------------------------------
 
     def deliver(self, message: messages.JobMasterMessage) -> None:
         """Puts a message from the JobMaster into the mailbox."""
@@ -92,7 +93,7 @@ class TaskExecutor:
         """Whether the JobMaster wants the slot to stop."""
         return self._cancel_reason is not None
 
-    # -- the slot's life -----------------------------------------------------------------------------------------------
+    # -- the slot's life ----------------------------------------------------------------------------
 
     def run(self) -> None:
         """Runs until the JobMaster says the job is over, or cancels it. Always closes what it opened."""
@@ -166,7 +167,7 @@ class TaskExecutor:
             if state is not None and not was_finished:
                 self._report(task.descriptor, state)
 
-    # -- one step --------------------------------------------------------------------------------------------------------
+    # -- one step -----------------------------------------------------------------------------------
 
     def _step(self, now: float) -> bool:
         """Network, mails, due timers, then one unit of work of the most downstream task that has any."""
@@ -177,16 +178,20 @@ class TaskExecutor:
         progressed = self._run_timers()
         for task in reversed(self._tasks):
             if not task.finished and not task.running and task.has_work(now) and task.has_room():
-                self._guarded(task, task.run_once)
-                if task.finished:
-                    self._ending.append(task)
-                progressed = self._unflushed = True
+                self._run_task(task)
+                progressed = True
                 break
         if self._unflushed:
             self._flush_due(now)
         if self._ending:
             self._end_tasks()
         return progressed
+
+    def _run_task(self, task: Task) -> None:
+        self._guarded(task, task.run_once)
+        self._unflushed = True
+        if task.finished:
+            self._ending.append(task)
 
     def _run_timers(self) -> bool:
         now = self._clock.now_ms()
@@ -195,7 +200,7 @@ class TaskExecutor:
             task, callback = due
             task.running = True
             try:
-                self._guarded(task, lambda callback=callback: callback(now))
+                self._guarded(task, partial(callback, now))
             finally:
                 task.running = False
             ran = self._unflushed = True
@@ -258,7 +263,7 @@ class TaskExecutor:
             if not self._step(time.monotonic()) and not task.has_room():
                 self._wait()
 
-    # -- mails -----------------------------------------------------------------------------------------------------------
+    # -- mails --------------------------------------------------------------------------------------
 
     def _check_cancelled(self) -> None:
         if self._cancel_reason is not None:
@@ -291,7 +296,7 @@ class TaskExecutor:
                 return task.source
         raise AssertionError(f"no source {message.operator_id} subtask {message.subtask} in this slot")
 
-    # -- failures and reports ----------------------------------------------------------------------------------------
+    # -- failures and reports -----------------------------------------------------------------------
 
     def _guarded(self, task: Task, action: Callable[[], None]) -> None:
         """Runs user code; an exception becomes the task's failure, told to the JobMaster at once."""
@@ -321,7 +326,7 @@ class TaskExecutor:
         for slot, metrics in by_slot.items():
             self._gateway.send(messages.MetricReport(self._attempt, slot, metrics))
 
-    # -- TaskServices --------------------------------------------------------------------------------------------------
+    # -- TaskServices -------------------------------------------------------------------------------
 
     def processing_time(self) -> int:
         """The wall clock in milliseconds."""

@@ -42,7 +42,7 @@ class SparkHost:
         self._threads: list[threading.Thread] = []
         self._start_thread(self._accept, "firesteel-control-accept")
 
-    # -- AttemptHost -------------------------------------------------------------------------------------------------
+    # -- AttemptHost --------------------------------------------------------------------------------
 
     def start(self, attempt: Attempt, post: Post) -> None:
         """Submits the barrier stage from a thread of its own."""
@@ -82,7 +82,10 @@ class SparkHost:
             if thread is not threading.current_thread():
                 thread.join(10.0)
 
-    # -- the stage ---------------------------------------------------------------------------------------------------
+    # -- the stage ----------------------------------------------------------------------------------
+
+    def _is_over(self, attempt: int) -> bool:
+        return self._closed or attempt in self._killed
 
     def _group(self, attempt: int) -> str:
         return f"firesteel-{id(self)}-{attempt}"
@@ -92,9 +95,8 @@ class SparkHost:
         configuration = attempt.job_graph.configuration
         try:
             timeout = configuration.get(options.SLOT_REQUEST_TIMEOUT).to_millis() / 1000
-            stopped = lambda: self._closed or attempt.number in self._killed
-            wait_for_slots(self._context, attempt.slots, timeout, stopped)
-            if not stopped():
+            wait_for_slots(self._context, attempt.slots, timeout, lambda: self._is_over(attempt.number))
+            if not self._is_over(attempt.number):
                 name = f"{attempt.job_graph.job_name} (attempt {attempt.number})"
                 self._context.setJobGroup(self._group(attempt.number), name, interruptOnCancel=True)
                 main = SlotMain(
@@ -110,7 +112,7 @@ class SparkHost:
             failure = _spark_failure(error)
         post(AttemptEnded(attempt.number, failure))
 
-    # -- control connections -----------------------------------------------------------------------------------------
+    # -- control connections ------------------------------------------------------------------------
 
     def _start_thread(self, target: object, name: str, *args: object) -> None:
         thread = threading.Thread(target=target, args=args, name=name, daemon=True)  # type: ignore[arg-type]
@@ -188,5 +190,3 @@ def _spark_failure(error: Exception) -> TaskFailure:
         reason = next((line for line in lines if "SparkException" in line), lines[0] if lines else text)
         return replace(failure, message=reason[:500], error_type="SparkException")
     return failure
-
-

@@ -156,9 +156,7 @@ class _Watch:
                 self._wake.clear()
                 continue
             try:
-                self._control.send(
-                    messages.Heartbeat(self._attempt, self._slot, time.time_ns() // 1_000_000)
-                )
+                self._control.send(messages.Heartbeat(self._attempt, self._slot, time.time_ns() // 1_000_000))
             except ConnectionError:
                 return
 

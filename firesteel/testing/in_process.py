@@ -73,13 +73,13 @@ class InProcessHost:
             post(SlotLost(attempt.number, slot))
         post(AttemptEnded(attempt.number, failure))
 
-    def send(self, attempt: int, slot: int, message: messages.JobMasterMessage) -> None:  # noqa: ARG002
+    def send(self, attempt: int, slot: int, message: messages.JobMasterMessage) -> None:
         """Puts a message into the mailbox; slot-wide messages count once, for the first slot."""
         slot_wide = (messages.Deploy, messages.CancelSlot, messages.Shutdown)
         if self._executor is not None and (slot == 0 or not isinstance(message, slot_wide)):
             self._executor.deliver(message)
 
-    def kill(self, attempt: int, reason: str) -> None:  # noqa: ARG002
+    def kill(self, attempt: int, reason: str) -> None:
         """A thread cannot be killed: it is asked again."""
         if self._executor is not None:
             self._executor.deliver(messages.CancelSlot(reason))
@@ -107,10 +107,8 @@ class InProcessExecutor:
     def __init__(self, clock: Clock | None = None):
         self._clock = clock
 
-    def execute(self, job_graph: JobGraph, configuration: Configuration) -> JobClient:  # noqa: ARG002
+    def execute(self, job_graph: JobGraph, configuration: Configuration) -> JobClient:
         """Starts the job."""
         runner = JobMasterRunner(job_graph, InProcessHost(self._clock))
         runner.start()
         return JobClient(runner)
-
-

@@ -70,7 +70,7 @@ class FakeOperatorContext:
     """
 
     def __init__(self, key_selector: Callable[[Any], Any] | None, clock: FakeClock | None = None):
-        self.key_selectors: tuple[Callable[[Any], Any] | None, ...] = (key_selector,)
+        self.key_selectors: tuple[Callable[[Any], Any], ...] = (key_selector,)
         self.clock = FakeClock() if clock is None else clock
         self.metrics = MetricRegistry()
         self.backend: KeyedStateBackend | None = HashMapKeyedStateBackend(
@@ -137,9 +137,7 @@ class FakeOperatorContext:
         """All a state of the backend holds, as namespace → key → stored value."""
         found: dict[Any, dict[Any, Any]] = {}
         for key_group in range(_MAX_PARALLELISM):
-            for namespace, part in (
-                self._keyed_state.snapshot_key_group(key_group).get(state_name, {}).items()
-            ):
+            for namespace, part in self._keyed_state.snapshot_key_group(key_group).get(state_name, {}).items():
                 found.setdefault(namespace, {}).update(part)
         return found
 

@@ -12,11 +12,11 @@ A case looks like this; times are milliseconds, a record is ``[key, value, times
         - watermark: 9
         - expect: [[a, 3, [0, 10]]]
 
-``expect`` takes everything emitted since the last ``expect``, in any order, as ``[key, result, window]``; a time
-window is ``[start, end]``, a count window its id, the global window ``global``. Nothing may be left at the end.
-The other steps: ``processing_time`` moves the clock, ``late`` takes the late side output (``late_output: true``),
-``dropped`` is the number of late records dropped so far, ``state`` the windows each key still has contents in.
-``raises`` beside ``input`` is a part of the error message that must come.
+``expect`` takes everything emitted since the last ``expect``, in any order, as ``[key, result, window]``. A
+time window is ``[start, end]``, a count window its id, the global one ``global``. Nothing may be left over.
+The other steps: ``processing_time`` moves the clock; ``late`` takes the late side output, if the case has
+``late_output: true``; ``dropped`` is the number of late records dropped; ``state`` tells the windows in
+which each key still has contents. ``raises`` beside ``input`` is a part of the error message that must come.
 """
 
 from __future__ import annotations
@@ -158,9 +158,7 @@ class _Run:
             end = window.max_timestamp()
             if timestamp != end:
                 self._differ(f"timestamp {end} on the result of {key!r} in {window}", timestamp)
-        self._compare(
-            expected, [[key, result, describe_window(window)] for (key, result, window), _ in emitted]
-        )
+        self._compare(expected, [[key, result, describe_window(window)] for (key, result, window), _ in emitted])
 
     def _do_late(self, expected: list[Any]) -> None:
         late = self._context.take_side_output(LATE_TAG)

@@ -77,7 +77,7 @@ class ThresholdTrigger(windows.Trigger[Any, Any]):
         self._threshold = threshold
         self._sum = ReducingStateDescriptor("sum", lambda a, b: a + b)
 
-    def on_element(self, element: Any, timestamp: int, window: Any, ctx: Any) -> TriggerResult:  # noqa: ARG002
+    def on_element(self, element: Any, timestamp: int, window: Any, ctx: Any) -> TriggerResult:
         """Adds the value and looks whether it is enough."""
         ctx.register_event_time_timer(window.max_timestamp())
         total = ctx.get_partitioned_state(self._sum)
@@ -87,11 +87,11 @@ class ThresholdTrigger(windows.Trigger[Any, Any]):
             return TriggerResult.FIRE_AND_PURGE
         return TriggerResult.CONTINUE
 
-    def on_processing_time(self, time: int, window: Any, ctx: Any) -> TriggerResult:  # noqa: ARG002
+    def on_processing_time(self, time: int, window: Any, ctx: Any) -> TriggerResult:
         """Nothing."""
         return TriggerResult.CONTINUE
 
-    def on_event_time(self, time: int, window: Any, ctx: Any) -> TriggerResult:  # noqa: ARG002
+    def on_event_time(self, time: int, window: Any, ctx: Any) -> TriggerResult:
         """Fires what is left at the end of the window."""
         return TriggerResult.FIRE_AND_PURGE if time == window.max_timestamp() else TriggerResult.CONTINUE
 
@@ -136,7 +136,7 @@ class _SumAndCount(AggregateFunction):
         return acc_a[0] + acc_b[0], acc_a[1] + acc_b[1]
 
 
-class _Describe(ProcessWindowFunction[Any]):
+class _Describe(ProcessWindowFunction[Any, Any, Any, Any]):
     def __init__(self, result: Any):
         self._result = result
 
@@ -144,7 +144,7 @@ class _Describe(ProcessWindowFunction[Any]):
         yield key, self._result(elements), context.window()
 
 
-class _DescribeAll(ProcessAllWindowFunction[Any]):
+class _DescribeAll(ProcessAllWindowFunction[Any, Any, Any]):
     def __init__(self, result: Any):
         self._result = result
 

@@ -120,11 +120,7 @@ class Handshake:
     def _proof(self, *, of_dialer: bool) -> bytes:
         assert self.peer_id is not None
         mine, theirs = (self._my_id, self._nonce), (self.peer_id, self._peer_nonce)
-        (dialer, dialer_nonce), (acceptor, acceptor_nonce) = (
-            (mine, theirs) if self._dialing else (theirs, mine)
-        )
+        (dialer, dialer_nonce), (acceptor, acceptor_nonce) = (mine, theirs) if self._dialing else (theirs, mine)
         role = b"dialer" if of_dialer else b"acceptor"
-        transcript = b"".join(
-            (_MAGIC, role, struct.pack("!II", dialer, acceptor), dialer_nonce, acceptor_nonce)
-        )
+        transcript = b"".join((_MAGIC, role, struct.pack("!II", dialer, acceptor), dialer_nonce, acceptor_nonce))
         return hmac.digest(self._secret, transcript, "sha256")

@@ -40,9 +40,7 @@ class NetworkConfig:
             if getattr(self, name) < 1:
                 raise ValueError(f"{name} must be at least 1, not {getattr(self, name)}")
         if self.floating_buffers_per_gate < 0:
-            raise ValueError(
-                f"floating_buffers_per_gate must not be negative: {self.floating_buffers_per_gate}"
-            )
+            raise ValueError(f"floating_buffers_per_gate must not be negative: {self.floating_buffers_per_gate}")
 
 
 DEFAULT_NETWORK_CONFIG = NetworkConfig()

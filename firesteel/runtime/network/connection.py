@@ -133,7 +133,7 @@ class Connection:
         self.flushing = False
         """Whether the owner knows already that there is something to send."""
 
-    # -- channels ------------------------------------------------------------------------------------------
+    # -- channels -----------------------------------------------------------------------------------
 
     def add_output(self, channel_id: int, subpartition: ResultSubpartition) -> None:
         """Sends the subpartition's buffers to the peer's input channel of that id."""
@@ -172,7 +172,7 @@ class Connection:
         """Whether there are frames that credit allows to send but that have not been."""
         return self._send_error is None and bool(self._pending or self._ready or self._announcing)
 
-    # -- sending -------------------------------------------------------------------------------------------
+    # -- sending ------------------------------------------------------------------------------------
 
     def flush(self) -> bool:
         """Sends until nothing is left to send or the socket is full; whether anything was sent."""
@@ -254,7 +254,7 @@ class Connection:
                 return
             sent -= len(part)
 
-    # -- receiving -----------------------------------------------------------------------------------------
+    # -- receiving ----------------------------------------------------------------------------------
 
     def on_readable(self) -> None:
         """Reads what has arrived and hands it to the channels."""
@@ -315,13 +315,11 @@ class Connection:
             return PeerLostError(self.peer_id, reason)
         waiting = sum(len(output.subpartition.sender) for output in self._outputs.values())
         if waiting:
-            return PeerLostError(
-                self.peer_id, f"it closed the connection while {waiting} buffers waited for it"
-            )
+            return PeerLostError(self.peer_id, f"it closed the connection while {waiting} buffers waited for it")
         self.closed_by_peer = True
         return None
 
-    # -- end -----------------------------------------------------------------------------------------------
+    # -- end ----------------------------------------------------------------------------------------
 
     def close(self, *, say_bye: bool) -> None:
         """Closes the socket, telling the peer first that this is meant; what is unsent is dropped."""

@@ -78,7 +78,7 @@ class NetworkEnvironment:
         self.address: Address = (host, self._listener.getsockname()[1])
         """Where other processes reach this one."""
 
-    # -- peers ---------------------------------------------------------------------------------------------
+    # -- peers --------------------------------------------------------------------------------------
 
     def connect_peers(self, peers: Mapping[int, Address], timeout_s: float) -> None:
         """Returns when there is an authenticated connection to every peer; raises after timeout_s."""
@@ -99,9 +99,7 @@ class NetworkEnvironment:
     def begin_connect(self, peers: Mapping[int, Address]) -> None:
         """Starts what connect_peers waits for; ``poll`` then goes on with it."""
         self._peers = {peer: address for peer, address in peers.items() if peer != self.my_id}
-        self._dial_at = {
-            peer: 0.0 for peer in self._peers if peer < self.my_id and peer not in self._connections
-        }
+        self._dial_at = {peer: 0.0 for peer in self._peers if peer < self.my_id and peer not in self._connections}
         self._stop_listening_if_complete()
 
     def missing_peers(self) -> dict[int, str]:
@@ -115,7 +113,7 @@ class NetworkEnvironment:
             if peer not in self._connections and peer not in self._gone
         }
 
-    # -- channels ------------------------------------------------------------------------------------------
+    # -- channels -----------------------------------------------------------------------------------
 
     def register_output(self, channel_id: int, peer_id: int, subpartition: ResultSubpartition) -> None:
         """Sends the subpartition to the peer, where an input of the same channel id receives it."""
@@ -134,7 +132,7 @@ class NetworkEnvironment:
         else:
             self._waiting_for_peer.setdefault(peer_id, []).append(action)
 
-    # -- the loop ------------------------------------------------------------------------------------------
+    # -- the loop -----------------------------------------------------------------------------------
 
     def poll(self, timeout_s: float) -> bool:
         """Sends, receives, and waits at most so long if there was nothing to send; whether anything happened.
@@ -212,7 +210,7 @@ class NetworkEnvironment:
                 progress = True
         return progress
 
-    # -- called by connections -----------------------------------------------------------------------------
+    # -- called by connections ----------------------------------------------------------------------
 
     def wants_flush(self, connection: Connection) -> None:
         """The connection has something new to send."""
@@ -246,7 +244,7 @@ class NetworkEnvironment:
         else:
             raise error
 
-    # -- connecting ----------------------------------------------------------------------------------------
+    # -- connecting ---------------------------------------------------------------------------------
 
     def _tend_handshakes(self) -> float:
         now = monotonic()
@@ -261,9 +259,7 @@ class NetworkEnvironment:
 
     def _dial(self, peer: int) -> None:
         try:
-            handshake = HandshakingSocket.dial(
-                self._peers[peer], peer, self._secret, self.my_id, self._deadline()
-            )
+            handshake = HandshakingSocket.dial(self._peers[peer], peer, self._secret, self.my_id, self._deadline())
         except OSError as error:
             self._redial_later(peer, error)
         else:
@@ -282,9 +278,7 @@ class NetworkEnvironment:
             if len(self._handshakes) >= _MAX_HANDSHAKES:
                 sock.close()
             else:
-                self._start_handshake(
-                    HandshakingSocket.accepted(sock, self._secret, self.my_id, self._deadline())
-                )
+                self._start_handshake(HandshakingSocket.accepted(sock, self._secret, self.my_id, self._deadline()))
 
     def _start_handshake(self, handshake: HandshakingSocket) -> None:
         self._handshakes.add(handshake)
@@ -315,9 +309,7 @@ class NetworkEnvironment:
             # Whoever that was, the job goes on: anybody may knock at an open port.
             _log.warning("refused a connection from %s: %s", handshake.remote, error)
             if handshake.peer_id is not None:
-                self._trouble[handshake.peer_id] = (
-                    f"a connection from {handshake.remote} was refused: {error}"
-                )
+                self._trouble[handshake.peer_id] = f"a connection from {handshake.remote} was refused: {error}"
         elif isinstance(error, AuthenticationError):
             self._gone[peer] = error
             self._peer_lost(peer, error)

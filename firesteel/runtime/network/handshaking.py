@@ -21,9 +21,7 @@ class HandshakingSocket:
 
     __slots__ = ("_handshake", "_unsent", "deadline", "dialled", "remote", "sock")
 
-    def __init__(
-        self, sock: socket.socket, handshake: Handshake, deadline: float, dialled: int | None, remote: str
-    ):
+    def __init__(self, sock: socket.socket, handshake: Handshake, deadline: float, dialled: int | None, remote: str):
         self.sock = sock
         self.deadline = deadline
         self.dialled = dialled
@@ -33,9 +31,7 @@ class HandshakingSocket:
         self._unsent = b""
 
     @classmethod
-    def dial(
-        cls, address: Address, peer_id: int, secret: bytes, my_id: int, deadline: float
-    ) -> HandshakingSocket:
+    def dial(cls, address: Address, peer_id: int, secret: bytes, my_id: int, deadline: float) -> HandshakingSocket:
         """Starts to connect to a peer."""
         host, port = address
         family, kind, protocol, _, resolved = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]

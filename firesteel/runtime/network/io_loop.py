@@ -69,8 +69,7 @@ class _SelectorPoller:
         return [
             (
                 key.fd,
-                (_READ if events & selectors.EVENT_READ else 0)
-                | (_WRITE if events & selectors.EVENT_WRITE else 0),
+                (_READ if events & selectors.EVENT_READ else 0) | (_WRITE if events & selectors.EVENT_WRITE else 0),
             )
             for key, events in self._selector.select(timeout_s)
         ]
@@ -84,9 +83,7 @@ class IOLoop:
     """Callbacks by file descriptor. Used by one thread, but for ``wakeup``."""
 
     def __init__(self, *, portable: bool = False) -> None:
-        self._poller: _Poller = (
-            _SelectorPoller() if portable or not hasattr(select, "epoll") else _EpollPoller()
-        )
+        self._poller: _Poller = _SelectorPoller() if portable or not hasattr(select, "epoll") else _EpollPoller()
         self._readers: dict[int, Callable[[], object]] = {}
         self._writers: dict[int, Callable[[], object]] = {}
         self._wakeup_in, self._wakeup_out = socket.socketpair()
@@ -141,9 +138,7 @@ class IOLoop:
     def _mask(self, fd: int) -> int:
         return (_READ if fd in self._readers else 0) | (_WRITE if fd in self._writers else 0)
 
-    def _set(
-        self, callbacks: dict[int, Callable[[], object]], fd: int, callback: Callable[[], object]
-    ) -> None:
+    def _set(self, callbacks: dict[int, Callable[[], object]], fd: int, callback: Callable[[], object]) -> None:
         before = self._mask(fd)
         callbacks[fd] = callback
         after = self._mask(fd)

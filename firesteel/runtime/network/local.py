@@ -9,9 +9,7 @@ from firesteel.runtime.network.partition import ResultSubpartition
 __all__ = ["LocalChannel", "connect_local"]
 
 
-def connect_local(
-    subpartition: ResultSubpartition, channel: InputChannel, *, serialized: bool
-) -> LocalChannel:
+def connect_local(subpartition: ResultSubpartition, channel: InputChannel, *, serialized: bool) -> LocalChannel:
     """Joins a producer to a consumer in the same process.
 
     Tasks of one slot pass records as objects. ``serialized=True`` pickles them, as between two slots.

@@ -148,9 +148,7 @@ class ResultSubpartition:
         for payload, records in self._payloads(values, timestamps, count):
             self.add_buffer(payload, records)
 
-    def _payloads(
-        self, values: list[Any], timestamps: list[int] | None, count: int
-    ) -> list[tuple[bytes, int]]:
+    def _payloads(self, values: list[Any], timestamps: list[int] | None, count: int) -> list[tuple[bytes, int]]:
         payload = serialize_records(values, timestamps)
         size = len(payload)
         self._measure(size, count)
@@ -234,7 +232,7 @@ class ResultPartition:
         count = len(self.subpartitions)
         self._max_queued = config.buffers_per_channel * count + config.floating_buffers_per_gate
 
-    # -- room and counters ---------------------------------------------------------------------------------
+    # -- room and counters --------------------------------------------------------------------------
 
     @property
     def has_room(self) -> bool:
@@ -263,7 +261,7 @@ class ResultPartition:
         records = self.counters.num_records_out
         return records if self._broadcast is None else records // len(self.subpartitions)
 
-    # -- buffers -------------------------------------------------------------------------------------------
+    # -- buffers ------------------------------------------------------------------------------------
 
     def begin(self, with_timestamps: bool) -> None:
         """Says whether the records to come carry timestamps; a buffer holds one sort only."""
@@ -289,7 +287,7 @@ class ResultPartition:
         for subpartition in self.subpartitions:
             subpartition.add_event(event)
 
-    # -- emission by partitioner ---------------------------------------------------------------------------
+    # -- emission by partitioner --------------------------------------------------------------------
 
     def emit_to(self, index: int, values: Sequence[Any], timestamps: Sequence[int] | None) -> None:
         """All records to one consumer."""
@@ -342,18 +340,14 @@ class ResultPartition:
         if len(channel_indexes) != len(values):
             raise ValueError(f"{len(values)} records but {len(channel_indexes)} channel indexes")
         if values and (min(channel_indexes) < 0 or max(channel_indexes) >= n):
-            wrong, record = next(
-                (i, v) for i, v in zip(channel_indexes, values, strict=True) if not 0 <= i < n
-            )
+            wrong, record = next((i, v) for i, v in zip(channel_indexes, values, strict=True) if not 0 <= i < n)
             raise FiresteelError(
                 f"The partitioner chose channel {wrong} of {n} for the record {preview_record(record)}",
                 hint=f"Partitioner.partition(key, num_partitions) must return an int in 0..{n - 1}.",
             )
         self._emit_each(values, timestamps, channel_indexes)
 
-    def _emit_each(
-        self, values: Sequence[Any], timestamps: Sequence[int] | None, channels: Sequence[int]
-    ) -> None:
+    def _emit_each(self, values: Sequence[Any], timestamps: Sequence[int] | None, channels: Sequence[int]) -> None:
         self.begin(timestamps is not None)
         append_to = [subpartition.values.append for subpartition in self.subpartitions]
         for channel, value in zip(channels, values, strict=True):

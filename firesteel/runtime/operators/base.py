@@ -19,8 +19,8 @@ __all__ = ["OperatorContext", "StreamOperator"]
 class OperatorContext(Protocol):
     """What a task gives to one of its operators."""
 
-    key_selectors: tuple[Callable[[Any], Any] | None, ...]
-    """The key of a record, per input; empty or None where the stream is not keyed."""
+    key_selectors: tuple[Callable[[Any], Any], ...]
+    """The key of a record, per input; empty where the stream is not keyed."""
 
     backend: KeyedStateBackend | None
     """The operator's keyed state; its ``key`` is the current key. None where the stream is not keyed."""

@@ -145,11 +145,11 @@ class ProcessContext:
             self._timers.advance_watermark(timestamp)
             self._collector.flush()
 
-    def on_event_time(self, timestamp: int, key: Any, namespace: Any) -> None:  # noqa: ARG002
+    def on_event_time(self, timestamp: int, key: Any, namespace: Any) -> None:
         """An event-time timer of the current key is due."""
         self._fire(timestamp, timestamp, TimeDomain.EVENT_TIME)
 
-    def on_processing_time(self, timestamp: int, key: Any, namespace: Any) -> None:  # noqa: ARG002
+    def on_processing_time(self, timestamp: int, key: Any, namespace: Any) -> None:
         """A processing-time timer of the current key is due; its results carry no timestamp, as in Flink."""
         self._fire(timestamp, None, TimeDomain.PROCESSING_TIME)
         self._collector.flush()

@@ -31,7 +31,7 @@ __all__ = [
 
 def method_of(function: Any, name: str) -> Callable[..., Any]:
     """A Function object's method, or the bare callable itself."""
-    method = getattr(function, name, None)
+    method: Callable[..., Any] | None = getattr(function, name, None)
     return method if callable(method) else function
 
 
@@ -66,7 +66,7 @@ class InlineOperator(ABC):
     def write_key(self, writer: LoopWriter, value: str) -> None:
         """Sets the current key, where the operator is keyed and could look at it."""
         selectors = self.context.key_selectors
-        if selectors and selectors[0] is not None and self.is_rich:
+        if selectors and self.is_rich:
             key = writer.new_variable("k")
             backend = writer.bind("backend", self.context.backend)
             writer.line(f"{backend}.key = {key} = {writer.call(selectors[0], value)}", element=value)
@@ -136,9 +136,7 @@ class ReduceOperator(InlineOperator):
         store = writer.bind("store", self.state.update)
         reduce = writer.bind("reduce", self.call)
         writer.line(f"{result} = {read}()")
-        writer.line(
-            f"{result} = {value} if {result} is None else {reduce}({result}, {value})", element=value
-        )
+        writer.line(f"{result} = {value} if {result} is None else {reduce}({result}, {value})", element=value)
         writer.line(f"{store}({result})")
         writer.write_consumers(result)
 

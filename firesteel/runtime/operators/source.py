@@ -39,15 +39,13 @@ class SourceOperator(StreamOperator):
     def open(self, context: OperatorContext) -> None:
         """Creates and starts the reader."""
         super().open(context)
-        self._assigner = WatermarkAssigner(
-            self._strategy, context.processing_time, self._emit, context.emit_watermark
-        )
+        self._assigner = WatermarkAssigner(self._strategy, context.processing_time, self._emit, context.emit_watermark)
         self._reader = self._source.create_reader(self)
         self._reader.start()
         if self._interval > 0:
             context.schedule(context.processing_time() + self._interval, self._on_interval)
 
-    # -- what the task calls -----------------------------------------------------------------------------------------
+    # -- what the task calls ------------------------------------------------------------------------
 
     def has_data(self, now: float) -> bool:
         """Whether a poll may give something now."""
@@ -97,7 +95,7 @@ class SourceOperator(StreamOperator):
             reader, self._reader = self._reader, None
             reader.close()
 
-    # -- what the reader calls ---------------------------------------------------------------------------------------
+    # -- what the reader calls ----------------------------------------------------------------------
 
     def send_split_request(self) -> None:
         """Asks the enumerator for another split."""
@@ -121,5 +119,3 @@ class SourceOperator(StreamOperator):
         if self._assigner.periodic():
             self.context.emit_idle(self._assigner.idle)
         self.context.schedule(now + self._interval, self._on_interval)
-
-

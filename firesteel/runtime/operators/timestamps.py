@@ -22,9 +22,7 @@ class TimestampsAndWatermarksOperator(StreamOperator):
     def open(self, context: OperatorContext) -> None:
         """Starts the periodic emission."""
         super().open(context)
-        self._assigner = WatermarkAssigner(
-            self._strategy, context.processing_time, self._emit, context.emit_watermark
-        )
+        self._assigner = WatermarkAssigner(self._strategy, context.processing_time, self._emit, context.emit_watermark)
         self._assigner.add_split("")
         if self._interval > 0:
             context.schedule(context.processing_time() + self._interval, self._on_interval)

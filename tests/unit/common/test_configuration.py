@@ -109,9 +109,7 @@ def test_add_all_with_and_without_prefix():
 
 
 def test_add_all_to_dict_keeps_values_and_to_dict_makes_text():
-    config = (
-        Configuration().set_string("a", "v").set_integer("b", 1).set_float("c", 1.2).set_boolean("d", True)
-    )
+    config = Configuration().set_string("a", "v").set_integer("b", 1).set_float("c", 1.2).set_boolean("d", True)
     target = {"z": 0}
     config.add_all_to_dict(target)
     assert target == {"z": 0, "a": "v", "b": 1, "c": 1.2, "d": True}

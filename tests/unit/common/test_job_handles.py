@@ -89,9 +89,7 @@ def test_then_apply_passes_errors_and_cancellations_on():
     cancelled = CompletableFuture()
     cancelled.cancel()
     assert cancelled.then_apply(str).cancelled()
-    assert isinstance(
-        CompletableFuture.completed(1).then_apply(lambda _: 1 / 0).exception(), ZeroDivisionError
-    )
+    assert isinstance(CompletableFuture.completed(1).then_apply(lambda _: 1 / 0).exception(), ZeroDivisionError)
 
 
 def test_futures_print_their_state():

@@ -37,14 +37,10 @@ class Kit:
 
     def finished(self):
         """Relative path → content of the files that anyone reading the directory would see."""
-        return {
-            name: content for name, content in self.all_files().items() if not Path(name).name.startswith(".")
-        }
+        return {name: content for name, content in self.all_files().items() if not Path(name).name.startswith(".")}
 
     def hidden(self):
-        return {
-            name: content for name, content in self.all_files().items() if Path(name).name.startswith(".")
-        }
+        return {name: content for name, content in self.all_files().items() if Path(name).name.startswith(".")}
 
     def all_files(self):
         files = sorted(path for path in self.base_path.rglob("*") if path.is_file())
@@ -190,9 +186,7 @@ def test_prefix_and_suffix(kit):
     assert (config.get_part_prefix(), config.get_part_suffix()) == ("spend", ".txt")
     writer = kit.writer(output_file_config=config)
     writer.write_batch([1], None)
-    assert [bool(re.fullmatch(r"\.spend-0-\w{12}-0\.txt\.inprogress", name)) for name in kit.hidden()] == [
-        True
-    ]
+    assert [bool(re.fullmatch(r"\.spend-0-\w{12}-0\.txt\.inprogress", name)) for name in kit.hidden()] == [True]
     finish(writer)
     assert [bool(re.fullmatch(r"spend-0-\w{12}-0\.txt", name)) for name in kit.finished()] == [True]
 

@@ -42,9 +42,7 @@ def source_of(*paths, charset="utf-8"):
 
 
 def small_source(path, *, chunk_bytes=7, split_bytes=None, charset="utf-8"):
-    source = SmallChunks(
-        StreamFormat.text_line_format(charset), (Path(path),), FileEnumeratorProvider(split_bytes)
-    )
+    source = SmallChunks(StreamFormat.text_line_format(charset), (Path(path),), FileEnumeratorProvider(split_bytes))
     source.chunk_bytes = chunk_bytes
     return source
 
@@ -114,15 +112,11 @@ def test_utf16_without_a_mark_is_big_endian(fakes, write):
     assert fakes.SourceHarness(source_of(path, charset="utf-16")).run().records == ["a", "b"]
 
 
-text_files = st.lists(st.sampled_from(["a", "bc", "π", "\n", "\r\n", "\r", "x" * 20]), max_size=60).map(
-    "".join
-)
+text_files = st.lists(st.sampled_from(["a", "bc", "π", "\n", "\r\n", "\r", "x" * 20]), max_size=60).map("".join)
 
 
 @patient
-@given(
-    text=text_files, split_bytes=st.integers(1, 40), chunk_bytes=st.integers(1, 50), readers=st.integers(1, 3)
-)
+@given(text=text_files, split_bytes=st.integers(1, 40), chunk_bytes=st.integers(1, 50), readers=st.integers(1, 3))
 @example(text="a\nb\nc\n", split_bytes=2, chunk_bytes=50, readers=1)
 @example(text="\n\n\n", split_bytes=1, chunk_bytes=1, readers=1)
 def test_byte_ranges_give_every_line_exactly_once(fakes, text, split_bytes, chunk_bytes, readers):
@@ -134,9 +128,7 @@ def test_byte_ranges_give_every_line_exactly_once(fakes, text, split_bytes, chun
     assert sorted(harness.records) == sorted(expected_lines(text))
     if readers == 1:
         assert harness.records == expected_lines(text)
-    assert len({id for output in harness.outputs for id in output.released}) == -(
-        -len(text.encode()) // split_bytes
-    )
+    assert len({id for output in harness.outputs for id in output.released}) == -(-len(text.encode()) // split_bytes)
 
 
 @patient
@@ -302,9 +294,7 @@ def test_bad_settings_are_refused(write):
     with pytest.raises(InvalidProgramError, match="neither"):
         source_of(os.devnull)
     with pytest.raises(NotImplementedError, match="monitor_continuously"):
-        FileSource.for_record_stream_format(StreamFormat.text_line_format(), write(b"")).monitor_continuously(
-            None
-        )
+        FileSource.for_record_stream_format(StreamFormat.text_line_format(), write(b"")).monitor_continuously(None)
 
 
 def test_describes_itself(write):

@@ -58,9 +58,7 @@ class Program:
         return self._registered(OneInputTransformation(upstream, MapSpec(str), name=name, **settings))
 
     def keyed(self, upstream: Transformation, name: str = "Window", **settings: Any) -> Transformation:
-        return self.op(
-            PartitionTransformation(upstream, KeyGroupPartitioner(abs)), name, key_selector=abs, **settings
-        )
+        return self.op(PartitionTransformation(upstream, KeyGroupPartitioner(abs)), name, key_selector=abs, **settings)
 
     def forward(self, upstream: Transformation) -> Transformation:
         return PartitionTransformation(upstream, ForwardPartitioner())

@@ -21,9 +21,7 @@ PARALLELISM = st.integers(1, 70)
 
 
 @given(PARALLELISM, PARALLELISM)
-def test_rescale_uses_every_subtask_evenly_with_as_few_channels_as_possible(
-    producers: int, consumers: int
-) -> None:
+def test_rescale_uses_every_subtask_evenly_with_as_few_channels_as_possible(producers: int, consumers: int) -> None:
     channels = connections(RescalePartitioner(), producers, consumers)
     by_producer = Counter(producer for producer, _ in channels)
     by_consumer = Counter(consumer for _, consumer in channels)

@@ -35,9 +35,7 @@ def test_a_normal_life_leaves_its_timestamps(graph) -> None:
     for at, state in enumerate(ORDER, 11):
         assert execution.transition_to(state, at)
     assert execution.state.is_terminal
-    assert list(execution.state_timestamps.items()) == list(
-        zip([S.CREATED, *ORDER], range(10, 16), strict=True)
-    )
+    assert list(execution.state_timestamps.items()) == list(zip([S.CREATED, *ORDER], range(10, 16), strict=True))
 
 
 def test_repeated_news_is_no_news(graph) -> None:

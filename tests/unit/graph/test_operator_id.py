@@ -50,9 +50,7 @@ def test_position_matters_without_uid_and_not_with_one(new_program) -> None:
 
 def test_chained_structure_matters(program) -> None:
     graph = build(program)
-    assert ids(graph.stream_graph()) != ids(
-        graph.stream_graph(**{"pipeline.operator-chaining.enabled": "false"})
-    )
+    assert ids(graph.stream_graph()) != ids(graph.stream_graph(**{"pipeline.operator-chaining.enabled": "false"}))
 
 
 def test_identical_sources_have_different_ids(program) -> None:

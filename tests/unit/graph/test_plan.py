@@ -77,9 +77,7 @@ def test_job_plan_has_the_rest_apis_shape(program) -> None:
                 "operator_strategy": "",
                 "description": "Window",
                 "optimizer_properties": {},
-                "inputs": [
-                    {"id": first.id, "num": 0, "exchange": "pipelined_bounded", "ship_strategy": "HASH"}
-                ],
+                "inputs": [{"id": first.id, "num": 0, "exchange": "pipelined_bounded", "ship_strategy": "HASH"}],
             },
         ],
     }

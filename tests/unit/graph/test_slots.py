@@ -9,9 +9,7 @@ from firesteel.graph.transformation import ResourceProfile
 @pytest.fixture
 def two_groups(program):
     stream = program.keyed(program.source(parallelism=2), "Wide", parallelism=3)
-    program.sink(
-        stream, parallelism=2, slot_sharing_group="sinks", resource_profile=ResourceProfile(cpu_cores=0.5)
-    )
+    program.sink(stream, parallelism=2, slot_sharing_group="sinks", resource_profile=ResourceProfile(cpu_cores=0.5))
     return program.job_graph()
 
 

@@ -117,9 +117,7 @@ def make_job_graph(source: Source[Any], parallelism: int = 2) -> JobGraph:
         )
 
     def vertex(operator: StreamNode) -> JobVertex:
-        return JobVertex(
-            operator.name, operator.name, (ChainedOperator(operator),), parallelism, 128, "default"
-        )
+        return JobVertex(operator.name, operator.name, (ChainedOperator(operator),), parallelism, 128, "default")
 
     nodes = node(1, "source", SourceSpec(source, None)), node(2, "map", MapSpec(str))
     return JobGraph("job-id", "job", Configuration(), tuple(vertex(n) for n in nodes), ())
@@ -170,13 +168,9 @@ class JobMasterHarness:
 
     def register(self, slot: int, attempt: int | None = None) -> list[Instruction]:
         attempt = self.jm.attempt if attempt is None else attempt
-        return self.say(
-            slot, RegisterSlot(attempt, slot, "host", ("host", 5000 + slot), 100 + slot, "exec-1")
-        )
+        return self.say(slot, RegisterSlot(attempt, slot, "host", ("host", 5000 + slot), 100 + slot, "exec-1"))
 
-    def task(
-        self, vertex: str, subtask: int, state: str, failure: TaskFailure | None = None
-    ) -> list[Instruction]:
+    def task(self, vertex: str, subtask: int, state: str, failure: TaskFailure | None = None) -> list[Instruction]:
         return self.say(subtask, TaskStateChanged(self.jm.attempt, vertex, subtask, state, failure))
 
     def stopped(self, slot: int, **accumulators: Any) -> list[Instruction]:

@@ -240,8 +240,7 @@ def test_readers_get_splits_and_a_new_attempt_begins_anew(make_harness, make_sou
             harness.say(subtask, RequestSplit(attempt, "source", "op-source", subtask, "host"))
         harness.say(1, RequestSplit(attempt, "source", "op-source", 1, "host"))
         assert harness.sent(AddSplits, attempt) == [
-            (subtask, AddSplits("op-source", subtask, (make_split(f"split-{subtask}"),)))
-            for subtask in (0, 1)
+            (subtask, AddSplits("op-source", subtask, (make_split(f"split-{subtask}"),))) for subtask in (0, 1)
         ]
         assert harness.sent(NoMoreSplits, attempt) == [(1, NoMoreSplits("op-source", 1))]
         if attempt == 0:

@@ -34,12 +34,8 @@ def test_a_new_attempt_forgets_the_old_one():
 
 def test_accumulators_are_added():
     merged: dict[str, object] = {}
-    merge_accumulators(
-        merged, {"n": 1, "list": [1], "set": {1}, "average": 0.5, "histogram": {"a": {"b": 1}}}
-    )
-    merge_accumulators(
-        merged, {"n": 2, "list": [2], "set": {2}, "average": 0.5, "histogram": {"a": {"b": 2}}}
-    )
+    merge_accumulators(merged, {"n": 1, "list": [1], "set": {1}, "average": 0.5, "histogram": {"a": {"b": 1}}})
+    merge_accumulators(merged, {"n": 2, "list": [2], "set": {2}, "average": 0.5, "histogram": {"a": {"b": 2}}})
     assert merged == {"n": 3, "list": [1, 2], "set": {1, 2}, "average": 1.0, "histogram": {"a": {"b": 3}}}
 
 

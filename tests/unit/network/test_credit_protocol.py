@@ -281,9 +281,7 @@ def test_any_interleaving_delivers_everything_once_in_order_within_credit(
 
 @given(st.integers(2, 5), st.integers(0, 8), st.integers(20, 80), st.randoms(use_true_random=False))
 @settings(max_examples=60, deadline=None)
-def test_a_stalled_channel_does_not_stall_the_others(
-    channels: int, floating: int, items: int, random
-) -> None:
+def test_a_stalled_channel_does_not_stall_the_others(channels: int, floating: int, items: int, random) -> None:
     pool = FloatingBufferPool(floating)
     links = [Link(2, pool) for _ in range(channels)]
     stalled = links[0]

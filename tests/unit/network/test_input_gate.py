@@ -152,9 +152,7 @@ def test_a_record_that_does_not_unpickle_says_so() -> None:
     st.integers(1, 4),
     st.booleans(),
     st.integers(0, 4),
-    st.lists(
-        st.tuples(st.sampled_from(["emit", "emit", "event", "poll", "block", "unblock"]), st.integers(0, 3))
-    ),
+    st.lists(st.tuples(st.sampled_from(["emit", "emit", "event", "poll", "block", "unblock"]), st.integers(0, 3))),
 )
 @settings(max_examples=150, deadline=None)
 def test_any_use_of_local_channels_delivers_everything_in_order(

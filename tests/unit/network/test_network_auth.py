@@ -70,9 +70,7 @@ def test_a_recorded_proof_is_of_no_use_later() -> None:
 def test_garbage_gets_no_answer() -> None:
     acceptor = Handshake(b"secret", 0, dialing=False)
     with pytest.raises(AuthenticationError, match="protocol"):
-        acceptor.feed(
-            b"GET / HTTP/1.1\r\nHost: example.org\r\n\r\n"[: acceptor.needed].ljust(acceptor.needed)
-        )
+        acceptor.feed(b"GET / HTTP/1.1\r\nHost: example.org\r\n\r\n"[: acceptor.needed].ljust(acceptor.needed))
     assert acceptor.take_outgoing() == b""
 
 

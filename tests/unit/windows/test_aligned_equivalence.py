@@ -88,9 +88,7 @@ def specs(draw: st.DrawFn) -> WindowSpec:
     )
 
 
-records = st.lists(
-    st.tuples(st.sampled_from("abc"), st.integers(1, 9), st.integers(-30, 30)), min_size=1, max_size=8
-)
+records = st.lists(st.tuples(st.sampled_from("abc"), st.integers(1, 9), st.integers(-30, 30)), min_size=1, max_size=8)
 steps = st.lists(st.one_of(records, st.integers(-40, 50)), max_size=12)
 
 
@@ -188,11 +186,7 @@ def test_a_restored_operator_goes_on_where_the_snapshot_was_taken(
             type(window)(
                 window.start,
                 window.fired,
-                {
-                    k: v.copy() if isinstance(v, list) else v
-                    for k, v in window.panes.items()
-                    if (k == "a") == part
-                },
+                {k: v.copy() if isinstance(v, list) else v for k, v in window.panes.items() if (k == "a") == part},
             )
             for window in windows
         )

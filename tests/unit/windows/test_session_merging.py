@@ -53,8 +53,7 @@ def connected_components(records: list[tuple[str, int, int]]) -> Counter[Any]:
         joined = [
             session
             for session in sessions
-            if session[0] == key
-            and any(timestamp <= ts + g and ts <= timestamp + gap for _, ts, g in session[1])
+            if session[0] == key and any(timestamp <= ts + g and ts <= timestamp + gap for _, ts, g in session[1])
         ]
         members = [record, *(member for session in joined for member in session[1])]
         sessions = [session for session in sessions if session not in joined] + [(key, members)]
@@ -64,9 +63,7 @@ def connected_components(records: list[tuple[str, int, int]]) -> Counter[Any]:
     )
 
 
-def run(
-    assigner: Any, records: list[Any], batches: int, watermarks: list[int], lateness: int = 0
-) -> Counter[Any]:
+def run(assigner: Any, records: list[Any], batches: int, watermarks: list[int], lateness: int = 0) -> Counter[Any]:
     context = FakeOperatorContext(lambda record: record[0])
     operator = WindowOperator(
         WindowSpec(
@@ -107,9 +104,7 @@ def test_sessions_are_connected_components(records: list[Any], batches: int) -> 
 
 @settings(max_examples=200, deadline=None)
 @given(any_gap, st.integers(1, 5), st.randoms(use_true_random=False))
-def test_sessions_do_not_depend_on_the_order_of_arrival(
-    records: list[Any], batches: int, random: Any
-) -> None:
+def test_sessions_do_not_depend_on_the_order_of_arrival(records: list[Any], batches: int, random: Any) -> None:
     assigner = DynamicEventTimeSessionWindows.with_dynamic_gap(lambda record: record[2])
     expected = connected_components(records)
     assert run(assigner, records, batches, []) == expected

@@ -141,9 +141,7 @@ def test_keyed_windows_call_each_kind_of_function(
         ({"aggregation": "aggregate", "aggregate_function": Count()}, 3),
     ],
 )
-def test_all_windows_call_each_kind_of_function(
-    operator_class: Any, fields: dict[str, Any], expected: Any
-) -> None:
+def test_all_windows_call_each_kind_of_function(operator_class: Any, fields: dict[str, Any], expected: Any) -> None:
     operator = operator_class(tumbling(all_windows=True, **fields))
     context = opened(operator, lambda _: 0)
     operator.process_batch(RECORDS, [1, 2, 3])
@@ -345,9 +343,7 @@ class SharedName(ProcessWindowFunction):
 
 
 def test_a_triggers_state_does_not_mix_with_a_functions_state_of_the_same_name() -> None:
-    operator = WindowOperator(
-        WindowSpec(GlobalWindows.create(), CountTrigger.of(2), window_function=SharedName())
-    )
+    operator = WindowOperator(WindowSpec(GlobalWindows.create(), CountTrigger.of(2), window_function=SharedName()))
     context = opened(operator)
     operator.process_batch([("a", 1)] * 4, None)
     assert [value for value, _ in context.output] == [100, 200]
@@ -379,9 +375,7 @@ class Forgetful(Trigger[Any, TimeWindow]):
 
 def test_a_timer_of_a_window_that_was_merged_away_is_ignored() -> None:
     operator = WindowOperator(
-        WindowSpec(
-            EventTimeSessionWindows.with_gap(Time.milliseconds(10)), Forgetful(), window_function=Process()
-        )
+        WindowSpec(EventTimeSessionWindows.with_gap(Time.milliseconds(10)), Forgetful(), window_function=Process())
     )
     context = opened(operator)
     operator.process_batch([("a", 1), ("a", 2)], [0, 5])
@@ -407,6 +401,34 @@ def test_a_spec_that_cannot_run_is_refused(operator_class: Any, spec: WindowSpec
         operator_class(spec)
 
 
+@BOTH
+@pytest.mark.parametrize("width", [1, 4])
+@pytest.mark.parametrize("count", [3, 30])
+def test_a_failing_aggregate_can_be_explained(operator_class: Any, width: int, count: int) -> None:
+    """The current key and the local ``value`` of the operator's innermost frame name the record at fault."""
+
+    class Fails(Count):
+        def add(self, value: Any, accumulator: int) -> int:
+            return accumulator + 1 // value[1]
+
+    assigner = SlidingEventTimeWindows.of(Time.milliseconds(40), Time.milliseconds(40 // width))
+    operator = operator_class(
+        WindowSpec(assigner, EventTimeTrigger(), aggregation="aggregate", aggregate_function=Fails())
+    )
+    context = opened(operator)
+    records = [(f"k{i}", 1 if i != count - 2 else 0) for i in range(count)]
+    with pytest.raises(ZeroDivisionError) as raised:
+        operator.process_batch(records, [5] * count)
+    trace, innermost = raised.value.__traceback__, None
+    while trace is not None:
+        innermost = trace.tb_frame if trace.tb_frame.f_locals.get("self") is operator else innermost
+        trace = trace.tb_next
+    assert innermost is not None
+    assert innermost.f_locals["value"] == (f"k{count - 2}", 0)
+    assert context.backend is not None
+    assert context.backend.key == f"k{count - 2}"
+
+
 def test_merging_windows_need_a_trigger_that_can_merge() -> None:
     assigner = EventTimeSessionWindows.with_gap(Time.milliseconds(10))
     with pytest.raises(InvalidProgramError, match="NeverTrigger cannot merge"):
@@ -414,9 +436,7 @@ def test_merging_windows_need_a_trigger_that_can_merge() -> None:
 
 
 def test_a_snapshot_has_each_window_with_its_panes() -> None:
-    operator = AlignedWindowOperator(
-        tumbling(aggregation="reduce", aggregate_function=add, allowed_lateness=50)
-    )
+    operator = AlignedWindowOperator(tumbling(aggregation="reduce", aggregate_function=add, allowed_lateness=50))
     opened(operator)
     operator.process_batch(RECORDS, [1, 2, 13])
     operator.process_watermark(9)

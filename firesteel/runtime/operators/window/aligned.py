@@ -96,9 +96,7 @@ class AlignedWindowOperator(StreamOperator):
         self._output = WindowOutput(context)
         self._late = LateRecords(self.spec, context, self._output)
         store = None if self._backend is None else WindowStateStore(self._backend, merging=False)
-        self._function = InternalWindowFunction(
-            self.spec, ProcessWindowContext(self, context.runtime_context, store)
-        )
+        self._function = InternalWindowFunction(self.spec, ProcessWindowContext(self, context.runtime_context, store))
         self._function.open(context.runtime_context)
 
     def close(self) -> None:
@@ -152,8 +150,7 @@ class AlignedWindowOperator(StreamOperator):
     def snapshot(self) -> list[AlignedWindow]:
         """The windows in flight, by start."""
         return [
-            AlignedWindow(start, start in self._fired, dict(panes))
-            for start, panes in sorted(self._windows.items())
+            AlignedWindow(start, start in self._fired, dict(panes)) for start, panes in sorted(self._windows.items())
         ]
 
     def restore(self, windows: Iterable[AlignedWindow]) -> None:
@@ -227,15 +224,21 @@ class AlignedWindowOperator(StreamOperator):
 
     def _add(self, windows: list[Panes], values: Sequence[Any]) -> None:
         """Adds records to open windows; nothing can fire."""
-        if len(windows) == 1:
-            self._contents.add_all(windows[0], map(self._key_selector, values), values)
-        elif len(values) < _SHORT_RUN:
-            for value in values:
-                self._contents.add_to_each(windows, self._key_selector(value), value)
-        else:
-            keys = list(map(self._key_selector, values))
-            for panes in windows:
-                self._contents.add_all(panes, keys, values)
+        try:
+            if len(windows) == 1:
+                self._contents.add_all(windows[0], map(self._key_selector, values), values)
+            elif len(values) < _SHORT_RUN:
+                for value in values:
+                    self._contents.add_to_each(windows, self._key_selector(value), value)
+            else:
+                keys = list(map(self._key_selector, values))
+                for panes in windows:
+                    self._contents.add_all(panes, keys, values)
+        except Exception as error:
+            # a failure is explained by the current key and the local named value; the loops set neither
+            key, value = self._contents.failed_record(error)
+            self._set_key(key)
+            raise
 
     def _process_one(self, value: Any, timestamp: int, slice_start: int) -> None:
         """Adds one record of a slice with windows that have fired or are gone, or with none at all."""
@@ -248,6 +251,7 @@ class AlignedWindowOperator(StreamOperator):
             if skipped:
                 skipped = False
                 key = self._key_selector(value)
+                self._set_key(key)
             panes = self._windows.get(start)
             if panes is None:
                 panes = self._open_window(start)
@@ -292,6 +296,7 @@ class AlignedWindowOperator(StreamOperator):
     def _fire_window(self, start: int) -> None:
         panes = self._windows[start]
         if self.spec.window_function is None:
+            self._set_key(None)
             results = self._contents.results(panes)
             if results:
                 self.context.emit(results, [start + self._size - 1] * len(results))
@@ -301,10 +306,9 @@ class AlignedWindowOperator(StreamOperator):
             self._fire_pane(window, key, stored)
 
     def _fire_pane(self, window: TimeWindow, key: Any, stored: Any) -> None:
+        self._set_key(key)
         contents = self._contents.result(stored)
         if contents is not None:
-            if self._backend is not None:
-                self._backend.key = key
             self._output.collect(self._function.process(key, window, contents), window.max_timestamp())
 
     def _delete_window(self, start: int) -> None:
@@ -313,9 +317,12 @@ class AlignedWindowOperator(StreamOperator):
         if self._function.clears:
             window = TimeWindow(start, start + self._size)
             for key in panes:
-                if self._backend is not None:
-                    self._backend.key = key
+                self._set_key(key)
                 self._function.clear(window)
+
+    def _set_key(self, key: Any) -> None:
+        if self._backend is not None:
+            self._backend.key = key
 
     def _refuse(self, value: Any) -> None:
         """Raises the assigner's own error about a record without a timestamp."""

@@ -35,6 +35,16 @@ class WindowContents(ABC):
     def result(self, stored: Any) -> Any:
         """The contents of a pane as the window function sees them; None if there is nothing to evaluate."""
 
+    def failed_record(self, error: BaseException) -> tuple[Any, Any]:
+        """The key and the value that were being added when an error came; None if it came from elsewhere."""
+        trace = error.__traceback__
+        while trace is not None:
+            names = trace.tb_frame.f_locals
+            if names.get("self") is self and "key" in names and "value" in names:
+                return names["key"], names["value"]
+            trace = trace.tb_next
+        return None, None
+
     def results(self, panes: Panes) -> list[Any]:
         """The contents of all panes that have some."""
         result = self.result

@@ -117,9 +117,7 @@ class TriggerContext:
                 hint="Use a ReducingState, an AggregatingState or a ListState where windows merge.",
             )
         # a window that only grows keeps its own state: it is both target and source
-        state.merge_namespaces(
-            self.window, [window for window in self.merged_windows if window != self.window]
-        )
+        state.merge_namespaces(self.window, [window for window in self.merged_windows if window != self.window])
 
 
 class WindowAssignerContext:

@@ -82,9 +82,7 @@ def check_spec(spec: WindowSpec) -> None:
             "A window needs something to compute.", hint="Call reduce, aggregate, apply or process on it."
         )
     if spec.allowed_lateness < 0:
-        raise InvalidProgramError(
-            f"The allowed lateness must not be negative, but is {spec.allowed_lateness} ms."
-        )
+        raise InvalidProgramError(f"The allowed lateness must not be negative, but is {spec.allowed_lateness} ms.")
     function = spec.window_function
     if function is not None and not hasattr(function, "process") and not hasattr(function, "apply"):
         raise InvalidProgramError(

@@ -10,7 +10,7 @@ from firesteel.common.errors import FiresteelError
 __all__ = ["MergeFunction", "MergingWindowSet"]
 
 MergeFunction = Callable[[Any, list[Any], Any, list[Any]], None]
-"""Takes the merged window, the windows it replaces, its state window and the state windows to merge into it."""
+"""Takes the merged window, the windows it replaces, its state window and those merged into it."""
 
 
 class _MergeResults:

@@ -40,8 +40,9 @@ MERGING_WINDOWS_STATE = "merging-window-set"
 class WindowOperator(StreamOperator):
     """Assigns records to windows, keeps their contents in state, and evaluates them when the trigger fires.
 
-    A *pane* is the contents of one window for one key. An event-time pane is deleted once the watermark reaches
-    the window's last timestamp plus the allowed lateness; a record all of whose windows are past that is late.
+    A *pane* is the contents of one window for one key. An event-time pane is deleted once the watermark
+    reaches the window's last timestamp plus the allowed lateness; a record whose windows are all past that is
+    late.
     """
 
     def __init__(self, spec: WindowSpec):
@@ -73,9 +74,7 @@ class WindowOperator(StreamOperator):
         self._assigner_context = WindowAssignerContext(self._timers, runtime_context)
         self._trigger_context = TriggerContext(runtime_context, self._timers, backend)
         store = WindowStateStore(backend, self._merging)
-        self._function = InternalWindowFunction(
-            self.spec, ProcessWindowContext(self._timers, runtime_context, store)
-        )
+        self._function = InternalWindowFunction(self.spec, ProcessWindowContext(self._timers, runtime_context, store))
         self._function.open(runtime_context)
 
     def process_batch(self, values: Sequence[Any], timestamps: Sequence[int] | None) -> None:
@@ -160,9 +159,7 @@ class WindowOperator(StreamOperator):
         in_flight.persist()
         return skipped
 
-    def _merge_windows(
-        self, result: Any, merged: list[Any], state_window: Any, state_windows: list[Any]
-    ) -> None:
+    def _merge_windows(self, result: Any, merged: list[Any], state_window: Any, state_windows: list[Any]) -> None:
         if self._event_time:
             now, end = self._timers.current_watermark, self.cleanup_time(result)
         else:

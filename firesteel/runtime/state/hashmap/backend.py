@@ -30,7 +30,7 @@ class HashMapKeyedStateBackend(KeyedStateBackend):
         self._states: dict[str, states.HashMapState] = {}
         self._kinds: dict[str, str] = {}
 
-    def get_state(self, descriptor: StateDescriptor, namespace_aware: bool = False) -> Any:  # noqa: ARG002
+    def get_state(self, descriptor: StateDescriptor, namespace_aware: bool = False) -> Any:
         """The state a descriptor names; every hashmap state knows namespaces."""
         name = descriptor.get_name()
         state = self._states.get(name)
@@ -60,9 +60,7 @@ class HashMapKeyedStateBackend(KeyedStateBackend):
         for name, namespaces in self._tables.items():
             for namespace, table in namespaces.items():
                 part = {
-                    key: value
-                    for key, value in table.items()
-                    if key_group_of(key, self.max_parallelism) == key_group
+                    key: value for key, value in table.items() if key_group_of(key, self.max_parallelism) == key_group
                 }
                 if part:
                     contents.setdefault(name, {})[namespace] = part

@@ -29,9 +29,7 @@ __all__ = [
 class HashMapState:
     """What all kinds share: the table of the current namespace, and the backend that knows the current key."""
 
-    def __init__(
-        self, backend: KeyedStateBackend, namespaces: dict[Any, dict[Any, Any]], descriptor: StateDescriptor
-    ):
+    def __init__(self, backend: KeyedStateBackend, namespaces: dict[Any, dict[Any, Any]], descriptor: StateDescriptor):
         self._backend = backend
         self._namespaces = namespaces
         self._namespace: Any = VOID_NAMESPACE

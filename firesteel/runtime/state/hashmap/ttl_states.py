@@ -31,9 +31,7 @@ class TtlState(HashMapState):
         self._clock = clock
         self._ttl = config.ttl_millis
         self._touch_on_read = config.get_update_type() is StateTtlConfig.UpdateType.OnReadAndWrite
-        self._show_expired = (
-            config.get_state_visibility() is StateTtlConfig.StateVisibility.ReturnExpiredIfNotCleanedUp
-        )
+        self._show_expired = config.get_state_visibility() is StateTtlConfig.StateVisibility.ReturnExpiredIfNotCleanedUp
         self._cleanup_size = _cleanup_size(config)
         self._to_visit: Iterator[Any] = iter(())
 
