@@ -119,8 +119,21 @@ class ReaderContext(Protocol):
         """How many readers there are."""
         ...
 
+    @property
+    def attempt_number(self) -> int:
+        """How often the job was started before."""
+        ...
+
     def send_split_request(self) -> None:
         """Asks the enumerator for another split."""
+        ...
+
+    def processing_time(self) -> int:
+        """The job's wall clock in milliseconds (a fake one in tests)."""
+        ...
+
+    def poll_at(self, timestamp: int) -> None:
+        """Has the reader polled again once the wall clock reaches the timestamp."""
         ...
 
 
@@ -129,6 +142,10 @@ class ReaderOutput(Protocol):
 
     def collect(self, split_id: str, values: Sequence[Any], timestamps: Sequence[int] | None = None) -> None:
         """Emits records of one split, in order."""
+        ...
+
+    def emit_watermark(self, split_id: str, timestamp: int) -> None:
+        """Says how far event time has come in a split, beside what the watermark strategy says."""
         ...
 
     def release_split(self, split_id: str) -> None:

@@ -76,6 +76,14 @@ class JobClient:
         """A future of the accumulators' present values by name."""
         return _future_of(lambda: dict(self._handle.accumulators()))
 
+    def get_metrics(self) -> CompletableFuture:
+        """A future of the latest metrics by (vertex id, operator id, subtask), empty where there are none.
+
+        A task's own metrics have '' for an operator id. PyFlink has no such method.
+        """
+        metrics: Callable[[], Mapping[Any, Mapping[str, Any]]] | None = getattr(self._handle, "metrics", None)
+        return _future_of(lambda: {} if metrics is None else dict(metrics()))
+
     def get_job_execution_result(self) -> CompletableFuture:
         """A future of the :class:`JobExecutionResult`, complete when the job is over."""
         return _future_of(self._handle.result_future)

@@ -1,7 +1,5 @@
 """Triggers: when a window is evaluated. All they know is in partitioned state, so one serves every key."""
 
-
-
 from __future__ import annotations
 
 import operator

@@ -1,7 +1,5 @@
 """Window assigners: which windows a record belongs to."""
 
-
-
 from __future__ import annotations
 
 from abc import ABC, abstractmethod

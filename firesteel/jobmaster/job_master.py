@@ -232,7 +232,7 @@ class JobMaster:
         pool.register(message, self._now)
         if self.status in _WINDING_DOWN:
             self._send(slot.index, CancelSlot(self._wind_down_reason))
-        elif pool.all_registered:
+        elif pool.all_registered and not self._root_cause.is_pending:
             self._deploy(pool)
 
     def _on_slot_request_timeout(self) -> None:
@@ -259,6 +259,8 @@ class JobMaster:
 
     def _on_task_state(self, message: TaskStateChanged) -> None:
         try:
+            if self.status is JobStatus.CREATED and message.state != ExecutionState.FAILED.name:
+                raise FiresteelError(f"A slot reported {message!r} before it was told to run anything.")
             executions.report(self.execution_graph, message, self._now)
         except FiresteelError as error:
             failure = TaskFailure(error.message, type(error).__name__, traceback=str(self.story))

@@ -12,7 +12,6 @@ from typing import Any
 
 import cloudpickle
 
-from firesteel.common import options
 from firesteel.common.errors import InvalidProgramError, JobCancelledError, JobExecutionError, TaskFailure
 from firesteel.common.job_execution_result import JobExecutionResult
 from firesteel.common.job_id import JobID
@@ -58,13 +57,9 @@ class JobMasterRunner:
         self._master = JobMaster(
             ExecutionGraph(job_graph),
             create_restart_strategy(configuration),
-            JobMasterSettings(
-                slot_request_timeout=configuration.get(options.SLOT_REQUEST_TIMEOUT).to_millis(),
-                heartbeat_timeout=configuration.get(options.HEARTBEAT_TIMEOUT).to_millis(),
-                cancellation_timeout=configuration.get(options.TASK_CANCELLATION_TIMEOUT).to_millis(),
-            ),
+            JobMasterSettings.from_configuration(configuration),
         )
-        self._events: queue.SimpleQueue[events.Event] = queue.SimpleQueue()
+        self._events: queue.Queue[events.Event] = queue.Queue()
         self._timers: dict[str, int] = {}
         self._collected: dict[str, queue.SimpleQueue[Any]] = {}
         self._result: Future[JobExecutionResult] = Future()
@@ -104,6 +99,11 @@ class JobMasterRunner:
         """The accumulators' present values."""
         return dict(self._master.accumulators)
 
+    @property
+    def has_pending_events(self) -> bool:
+        """Whether something has happened that the JobMaster has not dealt with yet."""
+        return self._events.unfinished_tasks > 0
+
     def metrics(self) -> Mapping[Any, Mapping[str, Any]]:
         """The latest metrics by (vertex id, operator id, subtask)."""
         return self._master.metrics.snapshot()
@@ -130,6 +130,8 @@ class JobMasterRunner:
                 for event in self._next_events():
                     for instruction in self._master.handle(event, _now_ms()):
                         self._execute(instruction)
+                    if not isinstance(event, events.TimerFired):
+                        self._events.task_done()
         except BaseException as error:  # noqa: BLE001 - the client must hear of it
             self._finish(error=error)
         finally:

@@ -89,6 +89,11 @@ class TaskExecutor:
         self._poller.wakeup()
 
     @property
+    def has_unsent_records(self) -> bool:
+        """Whether partial buffers may still have to leave."""
+        return self._unflushed
+
+    @property
     def cancel_requested(self) -> bool:
         """Whether the JobMaster wants the slot to stop."""
         return self._cancel_reason is not None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import signal
 import socket
@@ -26,6 +27,7 @@ from firesteel.runtime.wiring import Wiring, network_config
 
 __all__ = ["SlotMain"]
 
+GC_THRESHOLDS = (50_000, 20, 20)
 INTERRUPT_AFTER_S = 0.5
 """How long after a cancellation user code that does not return is interrupted, and again after that."""
 
@@ -47,7 +49,13 @@ class SlotMain:
         context = BarrierTaskContext.get()
         slot = context.partitionId()
         host = "127.0.0.1" if self._local else context.getTaskInfos()[slot].address.rpartition(":")[0]
-        self._run(slot, host)
+        thresholds = gc.get_threshold()
+        # a batch is thousands of tuples that live for a millisecond: looking for cycles among them is wasted
+        gc.set_threshold(*GC_THRESHOLDS)
+        try:
+            self._run(slot, host)
+        finally:
+            gc.set_threshold(*thresholds)  # Spark reuses the process
         return iter(())
 
     def _run(self, slot: int, host: str) -> None:

@@ -70,7 +70,7 @@ class FakeOperatorContext:
     """
 
     def __init__(self, key_selector: Callable[[Any], Any] | None, clock: FakeClock | None = None):
-        self.key_selectors: tuple[Callable[[Any], Any], ...] = (key_selector,)
+        self.key_selectors: tuple[Callable[[Any], Any], ...] = () if key_selector is None else (key_selector,)
         self.clock = FakeClock() if clock is None else clock
         self.metrics = MetricRegistry()
         self.backend: KeyedStateBackend | None = HashMapKeyedStateBackend(

@@ -97,14 +97,31 @@ class SourceOperator(StreamOperator):
 
     # -- what the reader calls ----------------------------------------------------------------------
 
+    @property
+    def attempt_number(self) -> int:
+        """How often the job was started before."""
+        return int(self.context.runtime_context.get_attempt_number())
+
     def send_split_request(self) -> None:
         """Asks the enumerator for another split."""
         self._request_split()
+
+    def processing_time(self) -> int:
+        """The wall clock in milliseconds."""
+        return self.context.processing_time()
+
+    def poll_at(self, timestamp: int) -> None:
+        """Polls again once the wall clock reaches the timestamp."""
+        self.context.schedule(timestamp, self._on_poll_time)
 
     def collect(self, split_id: str, values: Sequence[Any], timestamps: Sequence[int] | None = None) -> None:
         """Takes records of a split."""
         self.records += len(values)
         self._assigner.process(split_id, values, timestamps)
+
+    def emit_watermark(self, split_id: str, timestamp: int) -> None:
+        """Takes a watermark that the reader found in a split."""
+        self._assigner.emit_watermark(split_id, timestamp)
 
     def release_split(self, split_id: str) -> None:
         """A split has ended."""
@@ -112,6 +129,9 @@ class SourceOperator(StreamOperator):
 
     def _emit(self, values: Sequence[Any], timestamps: Sequence[int] | None) -> None:
         self.context.emit(values, timestamps)  # type: ignore[arg-type]
+
+    def _on_poll_time(self, _now: int) -> None:
+        self._ready_at = 0.0
 
     def _on_interval(self, now: int) -> None:
         if self.ended:

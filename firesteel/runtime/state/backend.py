@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from firesteel.common.state import StateDescriptor
@@ -35,6 +35,10 @@ class KeyedStateBackend(ABC):
         A namespace-aware state additionally has ``set_current_namespace(namespace)`` and, where its values can be
         merged, ``merge_namespaces(target, sources)``.
         """
+
+    @abstractmethod
+    def descriptors(self) -> Mapping[str, StateDescriptor]:
+        """The descriptor each state was first asked for with, by name."""
 
     @abstractmethod
     def keys(self, state_name: str, namespace: Any = VOID_NAMESPACE) -> Iterator[Any]:

@@ -81,6 +81,12 @@ class WatermarkAssigner:
             generator = self._strategy.create_watermark_generator()
             self._splits[split_id] = SplitWatermarks(generator, self._strategy.idle_timeout_ms, self._clock())
 
+    def emit_watermark(self, split_id: str, timestamp: int) -> None:
+        """A watermark that came with a split's own records."""
+        self.add_split(split_id)
+        self._splits[split_id].emit_watermark(timestamp)
+        self._send_if_advanced()
+
     def release_split(self, split_id: str) -> None:
         """A split that has ended."""
         self._splits.pop(split_id, None)

@@ -41,7 +41,7 @@ def test_time_window_is_a_value():
 
 def test_time_windows_are_ordered_by_start_then_end():
     ordered = [TimeWindow(0, 5), TimeWindow(0, 9), TimeWindow(1, 2)]
-    assert sorted(reversed(ordered)) == ordered
+    assert sorted([ordered[2], ordered[1], ordered[0]]) == ordered
     assert TimeWindow(0, 5) <= TimeWindow(0, 5) < TimeWindow(0, 9)
     with pytest.raises(TypeError):
         _ = TimeWindow(0, 5) < CountWindow(3)

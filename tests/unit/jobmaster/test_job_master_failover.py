@@ -219,6 +219,24 @@ def test_a_lost_slot_before_deployment_is_a_failure(harness):
     assert harness.status is JobStatus.FAILING
 
 
+def test_nothing_is_deployed_while_a_failure_waits_for_its_cause(harness):
+    harness.start()
+    harness.register(0)
+    harness.task("map", 0, "FAILED", PEER_LOST)
+    harness.register(1)
+    assert harness.sent(Deploy) == []
+    harness.fire("failure-grace")
+    assert harness.jm.failure == PEER_LOST
+
+
+def test_a_task_cannot_run_before_it_is_deployed(harness):
+    harness.start()
+    harness.register(0)
+    harness.task("map", 0, "RUNNING")
+    assert harness.status is JobStatus.FAILING
+    assert "before it was told to run" in harness.jm.failure.message
+
+
 def test_the_exception_history_is_bounded(make_harness):
     settings = JobMasterSettings(exception_history_size=2)
     harness = make_harness(FixedDelayRestartStrategy(attempts=3, delay=0), settings=settings)
