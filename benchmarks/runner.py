@@ -16,9 +16,9 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from benchmarks.board import Board
-from benchmarks.cases import SYSTEMS
+from benchmarks.cases import CORES, SYSTEMS
 
-__all__ = ["BoardJob", "Job", "Run", "main"]
+__all__ = ["Job", "Run", "main"]
 
 INTERVAL_S = 0.1
 
@@ -54,6 +54,12 @@ class Job(Protocol):
         ...
 
 
+def _pin() -> None:
+    """Keeps this process, and all it starts, on the first cores it may use."""
+    if hasattr(os, "sched_setaffinity"):
+        os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[:CORES])
+
+
 def _serve(job: Job, out: int) -> None:
     """Writes samples until the harness closes stdin."""
     last = -1
@@ -80,6 +86,7 @@ def main() -> int:
     parser.add_argument("--scratch", required=True)
     args = parser.parse_args()
 
+    _pin()
     # JVMs and Python workers inherit stdout and write to it; the report keeps a descriptor of its own.
     out = os.dup(1)
     os.dup2(2, 1)

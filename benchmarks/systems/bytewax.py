@@ -106,7 +106,7 @@ def _free_addresses(count: int) -> list[str]:
     try:
         for each in sockets:
             each.bind(("127.0.0.1", 0))
-        return ["127.0.0.1:%d" % each.getsockname()[1] for each in sockets]
+        return [f"127.0.0.1:{each.getsockname()[1]}" for each in sockets]
     finally:
         for each in sockets:
             each.close()
@@ -204,17 +204,10 @@ class TimedSum:
         return total, total
 
 
-class _NoBoard(DiscardSink):
-    """Drops everything; the records are counted where their latency is taken."""
-
-    def __init__(self, board: Board) -> None:
-        super().__init__(board, weight=0.0)
-
-
 def latency(run: Run) -> BytewaxJob:
     """Running count per key at a fixed rate."""
     flow = Dataflow("latency")
     stream = op.input("ticks", flow, TickSource())
     pairs = op.map("pair", stream, lambda tick: (str(tick[0] % KEYS), tick[1]))
-    op.output("discard", op.stateful_map("sum", pairs, TimedSum(run.board)), _NoBoard(run.board))
+    op.output("discard", op.stateful_map("sum", pairs, TimedSum(run.board)), DiscardSink(run.board, weight=0.0))
     return BytewaxJob(run, flow)

@@ -30,8 +30,8 @@ class RunningSum(StatefulProcessor):
         state = self._sum.get()
         total = state[0] if state is not None else 0
         for frame in rows:
-            sums = frame["value"].cumsum() + total
-            total = int(sums.iloc[-1])
+            sums = frame["value"].to_numpy().cumsum() + total
+            total = int(sums[-1])
             yield pd.DataFrame({"key": key[0], "total": sums})
         self._sum.update((total,))
 

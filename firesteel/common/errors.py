@@ -47,8 +47,32 @@ class InvalidKeyError(FiresteelError):
     """A key that cannot partition a stream: None, unhashable, NaN, too large, or compared by identity."""
 
 
+class FunctionSerializationError(InvalidProgramError):
+    """An operator that cannot be sent to the slots; says which, and what it holds that cannot travel."""
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        operator: str | None = None,
+        uid: str | None = None,
+        defined_at: str | None = None,
+        culprit: str | None = None,
+        hint: str | None = None,
+    ):
+        super().__init__(message, hint=hint)
+        self.operator = operator
+        self.uid = uid
+        self.defined_at = defined_at
+        self.culprit = culprit
+
+
 class RecordSerializationError(FiresteelError):
-    """A record that cannot be sent to another task."""
+    """A record that cannot be sent to another task; ``record`` is a preview of it, where there is one."""
+
+    def __init__(self, message: str, *, record: str | None = None, hint: str | None = None):
+        super().__init__(message, hint=hint)
+        self.record = record
 
 
 class NotEnoughSlotsError(FiresteelError):
@@ -84,17 +108,24 @@ class TaskFailure:
     element: str | None = None
     hint: str | None = None
     traceback: str = ""
+    """The task's own traceback, whole; not part of the description."""
+    during: str | None = None
+    """What the operator was doing, where it was not simply handling an element: ``open()``, ``key_by``, a timer."""
 
     def describe(self) -> str:
         """The failure as lines for a terminal."""
-        lines = [f"{self.error_type}: {self.message}" if self.error_type else self.message]
+        lines = [": ".join(part for part in (self.error_type, self.message) if part)]
         if self.operator is not None:
             where = f"  operator: {self.operator}"
             if self.uid:
                 where += f" (uid {self.uid})"
             if self.subtask is not None:
                 where += f", subtask {self.subtask}"
+            if self.during:
+                where += f", in {self.during}"
             lines.append(where)
+        elif self.task:
+            lines.append(f"  task:     {self.task}")
         if self.user_file:
             lines.append(f"  at:       {self.user_file}:{self.user_line}")
         if self.user_source:
@@ -111,7 +142,7 @@ class TaskFailure:
 
 
 class JobExecutionError(FiresteelError):
-    """A job failed; ``failure`` has the task's own account of why."""
+    """A job failed; ``failure`` has the task's own account of why, ``failure.traceback`` its traceback."""
 
     def __init__(self, job_name: str, failure: TaskFailure):
         super().__init__(f"Job '{job_name}' failed.\n{failure.describe()}")

@@ -203,14 +203,14 @@ class JobMasterRunner:
             self._result.set_exception(error)
         for incoming in self._collected.values():
             incoming.put(_END)
-        self._collected = _Ended()
+        self._collected = _Ended(self._collected)
 
 
 class _Ended(dict[str, Any]):
-    """After the job: a channel asked for late ends at once."""
+    """After the job: a channel keeps what nobody has taken yet; one that never was ends at once."""
 
     def setdefault(self, key: str, default: Any = None) -> Any:
-        """The channel, which holds just its end."""
+        """The channel; a new one holds just its end."""
         if key not in self:
             default.put(_END)
             self[key] = default

@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 import linecache
-import os
 import pickle
 import traceback
 from collections.abc import Sequence
-from types import FrameType, TracebackType
 from typing import TYPE_CHECKING, Any
 
-from firesteel.common.errors import FiresteelError, InvalidKeyError, TaskFailure, UserCodeError
-from firesteel.runtime.codegen import GENERATED_PREFIX, LOOPS, LoopLine
+from firesteel.common.errors import (
+    FiresteelError,
+    InvalidKeyError,
+    InvalidProgramError,
+    RecordSerializationError,
+    TaskFailure,
+    UserCodeError,
+)
+from firesteel.runtime.failure_place import KEY_BY, Place, find_place
+from firesteel.runtime.network.serialization import preview_record as preview
 
 if TYPE_CHECKING:
     from firesteel.runtime.chain import ChainedOperator
@@ -19,20 +25,8 @@ if TYPE_CHECKING:
 
 __all__ = ["describe_failure", "preview"]
 
-_PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep  # noqa: PTH120, PTH100
-_EXAMPLES = "<frozen"
-PREVIEW_LENGTH = 200
-
-
-def preview(value: Any) -> str:
-    """A value's repr, cut to a readable length; never raises."""
-    try:
-        text = repr(value)
-    except Exception as error:  # noqa: BLE001 - a user's __repr__ may do anything
-        return f"<{type(value).__name__} whose repr raises {type(error).__name__}>"
-    if len(text) > PREVIEW_LENGTH:
-        return f"{text[:PREVIEW_LENGTH]}… ({len(text):,} characters)"
-    return text
+MAX_MESSAGE = 2000
+MAX_TRACEBACK = 20_000
 
 
 def describe_failure(
@@ -44,94 +38,132 @@ def describe_failure(
     """What happened, where in the user's program, on which element; ``operator`` where it is known already."""
     if isinstance(error, UserCodeError):
         return error.failure
-    frames = list(_frames(error.__traceback__))
-    line, frame, batch_operator = _locate(frames, chain)
-    element = None
-    if batch_operator is not None:
-        operator = batch_operator
-    elif line is not None and line.operator is not None:
-        operator = line.operator
-    if frame is not None:
-        name = "value" if line is None else line.element
-        if name in frame.f_locals:
-            element = preview(frame.f_locals[name])
-    user = _user_frame(frames)
-    if line is not None and line.user_code is not None and frames[-1][0] is frame:
-        user = line.user_code
-    error, hint = _improve(error, line)
-    descriptor = None if operator is None else operator.descriptor
-    key = None
-    if operator is not None and operator.backend is not None and operator.backend.key is not None:
-        key = preview(operator.backend.key)
-    if line is not None and line.what == "key_by":
-        key = None
-    message = error.message if isinstance(error, FiresteelError) else str(error)
+    try:
+        return _describe(error, task, find_place(error, chain, operator))
+    except Exception:  # noqa: BLE001 - user objects may raise anything when looked at; the failure itself must be told
+        return _describe(error, task, Place(chained=operator))
+
+
+def _describe(error: BaseException, task: TaskDeploymentDescriptor | None, place: Place) -> TaskFailure:
+    text = _traceback(error)
+    error, hint = _improve(error, place)
+    element = preview(place.element) if place.has_element else None
+    if isinstance(error, RecordSerializationError) and error.record is not None:
+        element = error.record
+    output = None if place.output is None else place.output.descriptor
+    descriptor = None if place.chained is None else place.chained.descriptor
+    name = uid = defined_at = None
+    if output is not None:
+        name, uid, defined_at = output.consumer_operator, output.consumer_uid, output.consumer_defined_at
+    elif descriptor is not None:
+        name, uid, defined_at = descriptor.name, descriptor.uid, descriptor.defined_at
     return TaskFailure(
-        message=message,
+        message=_cut(_message(error), MAX_MESSAGE),
         error_type=type(error).__name__,
         task=None if task is None else task.name_with_subtask,
-        operator=None if descriptor is None else descriptor.name,
-        uid=None if descriptor is None else descriptor.uid,
-        subtask=None if task is None else task.subtask,
-        user_file=None if user is None else user[0],
-        user_line=None if user is None else user[1],
-        user_source=None if user is None else linecache.getline(*user).strip() or None,
-        defined_at=None if descriptor is None else descriptor.defined_at,
-        key=key,
+        operator=name,
+        uid=uid,
+        # routing runs in the task before the operator: the number would be that of another operator's subtask
+        subtask=None if task is None or output is not None else task.subtask,
+        user_file=None if place.user is None else place.user[0],
+        user_line=None if place.user is None else place.user[1],
+        user_source=None if place.user is None else linecache.getline(*place.user).strip() or None,
+        defined_at=defined_at,
+        key=preview(place.key) if place.has_key else None,
         element=element,
         hint=hint,
-        traceback="".join(traceback.format_exception(error)),
+        traceback=text,
+        during=place.during,
     )
 
 
-def _frames(tb: TracebackType | None) -> Any:
-    while tb is not None:
-        yield tb.tb_frame, tb.tb_lineno
-        tb = tb.tb_next
+def _message(error: BaseException) -> str:
+    if isinstance(error, FiresteelError):
+        return error.message
+    try:
+        return str(error)
+    except Exception as problem:  # noqa: BLE001 - a user's __str__ may do anything
+        return f"<no message: its __str__ raises {type(problem).__name__}>"
 
 
-def _locate(
-    frames: list[tuple[FrameType, int]], chain: Sequence[ChainedOperator]
-) -> tuple[LoopLine | None, FrameType | None, ChainedOperator | None]:
-    """The innermost place in the chain: a generated line, or a batch operator's own loop."""
-    by_operator = {id(chained.operator): chained for chained in chain}
-    for frame, number in reversed(frames):
-        source = LOOPS.get(frame.f_code.co_filename)
-        if source is not None:
-            return source.lines.get(number), frame, None
-        chained = by_operator.get(id(frame.f_locals.get("self")))
-        if chained is not None:
-            return None, frame, chained
-    return None, None, None
+def _traceback(error: BaseException) -> str:
+    return _cut("".join(traceback.format_exception(error)), MAX_TRACEBACK)
 
 
-def _user_frame(frames: list[tuple[FrameType, int]]) -> tuple[str, int] | None:
-    """The innermost frame that is neither Firesteel's nor generated nor a library's."""
-    for frame, number in reversed(frames):
-        name = frame.f_code.co_filename
-        if name.startswith((_PACKAGE, GENERATED_PREFIX, _EXAMPLES)):
-            continue
-        if f"{os.sep}site-packages{os.sep}" in name or f"{os.sep}lib{os.sep}python3" in name:
-            continue
-        return name, number
-    return None
+def _cut(text: str, length: int) -> str:
+    if len(text) <= length:
+        return text
+    half = length // 2
+    return f"{text[:half]}… ({len(text) - length:,} characters left out) …{text[-half:]}"
 
 
-def _improve(error: BaseException, line: LoopLine | None) -> tuple[BaseException, str | None]:
+def _improve(error: BaseException, place: Place) -> tuple[BaseException, str | None]:
     """A clearer error and a hint for mistakes that Python's own message does not explain."""
     if isinstance(error, FiresteelError):
         return error, error.hint
-    text = str(error)
-    if isinstance(error, TypeError) and "unhashable type" in text and line is not None and line.what == "key_by":
+    text = _message(error)
+    if isinstance(error, (SystemExit, KeyboardInterrupt)):
+        return error, "A function must not exit its process: raise an error to fail the job, or end the source."
+    if isinstance(error, ImportError):
+        return error, "The module must be installed in every process: in the environment of Spark's Python workers."
+    if isinstance(error, (pickle.PicklingError, AttributeError, TypeError)) and "pickle" in text.lower():
+        return error, "Records and functions travel between processes: they must be picklable."
+    if place.during == KEY_BY:
+        return _improve_key_by(error, text, place)
+    if place.in_user_code:
+        return error, None
+    return _improve_result(error, text, place)
+
+
+def _improve_key_by(error: BaseException, text: str, place: Place) -> tuple[BaseException, str | None]:
+    if isinstance(error, TypeError) and "unhashable type" in text and not place.in_user_code:
         kind = text.rpartition("'")[0].rpartition("'")[2]
         return (
             InvalidKeyError(f"A key of type '{kind}' is unhashable."),
             "Use an immutable key: a tuple instead of a list, a frozenset instead of a set.",
         )
-    if isinstance(error, TypeError) and text.endswith("object is not iterable"):
-        return error, "flat_map and process functions return an iterable of results (or yield them), or None."
-    if isinstance(error, (pickle.PicklingError, AttributeError)) and "pickle" in text.lower():
-        return error, "Records and functions travel between processes: they must be picklable."
-    if isinstance(error, (KeyError, IndexError)) and line is not None and line.what == "key_by":
-        return error, "The key selector looks for a field the element does not have."
+    if isinstance(error, (KeyError, IndexError, AttributeError)):
+        return error, "The key selector looks for a field that the element does not have."
+    if isinstance(error, TypeError) and "not subscriptable" in text:
+        return error, "The key selector takes the element for a collection, which it is not."
     return error, None
+
+
+def _improve_result(error: BaseException, text: str, place: Place) -> tuple[BaseException, str | None]:
+    """The user's function returned, or could not be called at all: Firesteel's own code has raised."""
+    if isinstance(error, TypeError):
+        if text.endswith("object is not iterable"):
+            kind = text.partition("'")[2].partition("'")[0]
+            return (
+                InvalidProgramError(f"The function must return an iterable or None, but it returned {kind}."),
+                "Return a list of the results, yield them one by one, or return None where there are none.",
+            )
+        if "positional argument" in text:
+            return (
+                error,
+                "map, filter, flat_map and key selectors get the element; reduce gets two; process_element gets the "
+                "element and the context.",
+            )
+        refused = _refused_timestamp(place)
+        if refused is not None:
+            return refused
+    if isinstance(error, AttributeError) and text.endswith("'is_fire'"):
+        kind = text.partition("'")[2].partition("'")[0]
+        return (
+            InvalidProgramError(f"A trigger must return a TriggerResult, but it returned {kind}."),
+            "Return TriggerResult.CONTINUE where the trigger has nothing to say.",
+        )
+    return error, None
+
+
+def _refused_timestamp(place: Place) -> tuple[BaseException, str | None] | None:
+    if place.timestamps is None or place.values is None:
+        return None
+    for value, timestamp in zip(place.values, place.timestamps, strict=False):
+        if not isinstance(timestamp, int):
+            place.element = value
+            return (
+                InvalidProgramError(f"A record's timestamp is {preview(timestamp)}; expected milliseconds as an int."),
+                "Convert in extract_timestamp: int(seconds * 1000), or int(moment.timestamp() * 1000).",
+            )
+    return None

@@ -25,6 +25,8 @@ from firesteel.common.types import Row
 
 __all__ = ["MAX_KEY_BYTES", "KeyGroupRange", "RoutingTable", "encode_key", "key_group_of", "subtask_of"]
 
+_SEED = 42
+_pack_long = struct.Struct("<q").pack
 MAX_KEY_BYTES = 1 << 20
 """A key is held in memory by every map that mentions it: one megabyte is already a mistake."""
 
@@ -37,7 +39,7 @@ def key_group_of(key: Any, max_parallelism: int) -> int:
     >>> key_group_of(1, 128) == key_group_of(1.0, 128) == key_group_of(True, 128)
     True
     """
-    return mmh3.hash(encode_key(key), 42, signed=False) % max_parallelism
+    return mmh3.mmh3_32_uintdigest(encode_key(key), _SEED) % max_parallelism
 
 
 def subtask_of(key_group: int, max_parallelism: int, parallelism: int) -> int:
@@ -94,9 +96,10 @@ def encode_key(key: Any) -> bytes:
 
 
 def _encode_int(value: int) -> bytes:
-    if -(1 << 63) <= value < 1 << 63:
-        return b"i" + value.to_bytes(8, "little", signed=True)
-    return b"I" + str(value).encode()
+    try:
+        return _pack_long(value)
+    except struct.error:
+        return b"I" + str(value).encode()
 
 
 def _encode(key: Any) -> bytes:
@@ -207,33 +210,40 @@ _BASE_ENCODERS: tuple[tuple[Any, Callable[[Any], bytes]], ...] = (
 )
 
 
+_digest = mmh3.mmh3_32_uintdigest
+
+
 class RoutingTable(dict[Any, Any]):
     """What to do with a record of a given key: a cache from key to its subtask's handler, bounded.
 
     ``table[key]`` costs one dictionary lookup for a key seen before. Hashing runs in ``__missing__`` only. When
-    full the table stops growing; it starts over after as many misses as it has room for, so that it follows keys
-    that come and go.
+    full the table stops growing; it starts over after four times as many misses as it has room for, so that it
+    follows keys that come and go.
     """
 
-    __slots__ = ("_handlers", "_max_parallelism", "_misses", "_parallelism")
+    __slots__ = ("_by_group", "_max_parallelism", "_room")
 
     CAPACITY = 1 << 18
 
     def __init__(self, handlers: list[Any], max_parallelism: int):
         super().__init__()
-        self._handlers = handlers
+        self._by_group = [
+            handlers[subtask_of(group, max_parallelism, len(handlers))] for group in range(max_parallelism)
+        ]
         self._max_parallelism = max_parallelism
-        self._parallelism = len(handlers)
-        self._misses = 0
+        self._room = self.CAPACITY
 
     def __missing__(self, key: Any) -> Any:
-        group = mmh3.hash(encode_key(key), 42, signed=False) % self._max_parallelism
-        handler = self._handlers[group * self._parallelism // self._max_parallelism]
-        if len(self) < self.CAPACITY:
+        # with millions of keys this runs for most records
+        try:
+            encoded = _pack_long(key) if key.__class__ is int else encode_key(key)
+        except struct.error:
+            encoded = encode_key(key)
+        handler = self._by_group[_digest(encoded, _SEED) % self._max_parallelism]
+        room = self._room = self._room - 1
+        if room >= 0:
             self[key] = handler
-        else:
-            self._misses += 1
-            if self._misses > 4 * self.CAPACITY:
-                self.clear()
-                self._misses = 0
+        elif room < -4 * self.CAPACITY:
+            self.clear()
+            self._room = self.CAPACITY
         return handler

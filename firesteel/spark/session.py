@@ -6,6 +6,7 @@ import atexit
 import os
 import shutil
 import sys
+import sysconfig
 import tempfile
 import threading
 from collections.abc import Iterator
@@ -91,6 +92,8 @@ def _create(settings: dict[str, str]) -> tuple[SparkContext, Path]:
         if settings["spark.master"].startswith("local"):
             conf.set("spark.driver.host", "127.0.0.1")
             conf.set("spark.driver.bindAddress", "127.0.0.1")
+            # what the program could import its functions can too: also from beside the script, and what it added itself
+            conf.set("spark.executorEnv.PYTHONPATH", os.pathsep.join(_program_path()))
         for key, value in settings.items():
             conf.set(key, value)
         os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
@@ -99,6 +102,12 @@ def _create(settings: dict[str, str]) -> tuple[SparkContext, Path]:
     except BaseException:
         shutil.rmtree(directory, ignore_errors=True)
         raise
+
+
+def _program_path() -> list[str]:
+    """The module search path without what every interpreter has by itself."""
+    own = tuple(sysconfig.get_path(name) for name in ("stdlib", "platstdlib", "purelib", "platlib"))
+    return [entry for entry in sys.path if Path(entry).is_dir() and entry and not entry.startswith(own)]
 
 
 def _remove_left_behind() -> None:

@@ -1,0 +1,49 @@
+"""The kit to test jobs with: whole jobs without Spark, single operators by hand, time that a test moves.
+
+- :func:`test_environment` runs a program in this process, :func:`collect` lists the records of a stream.
+- :class:`TestingSource` plays a list of records with watermarks, pauses and failures in between.
+- :class:`FakeClock` is processing time that stands still until the test moves it.
+- :class:`KeyedProcessFunctionHarness` and its kin run one function, :func:`harness_for` one operator of a program.
+- :func:`eventually` waits for something that another thread or process does.
+
+See ``docs/testing.md`` for examples.
+"""
+
+from __future__ import annotations
+
+from firesteel.testing.clock import FakeClock
+from firesteel.testing.environment import collect, test_environment
+from firesteel.testing.eventually import eventually
+from firesteel.testing.function_harnesses import (
+    CoProcessFunctionHarness,
+    KeyedCoProcessFunctionHarness,
+    KeyedProcessFunctionHarness,
+    ProcessFunctionHarness,
+    harness_for,
+)
+from firesteel.testing.harness import Emitted, OneInputHarness, OperatorHarness, Timer, TwoInputHarness
+from firesteel.testing.source import ABORT, EOF, PAUSE, WATERMARK, At, InjectedFailure, TestingSource
+
+__all__ = [
+    "ABORT",
+    "EOF",
+    "PAUSE",
+    "WATERMARK",
+    "At",
+    "CoProcessFunctionHarness",
+    "Emitted",
+    "FakeClock",
+    "InjectedFailure",
+    "KeyedCoProcessFunctionHarness",
+    "KeyedProcessFunctionHarness",
+    "OneInputHarness",
+    "OperatorHarness",
+    "ProcessFunctionHarness",
+    "TestingSource",
+    "Timer",
+    "TwoInputHarness",
+    "collect",
+    "eventually",
+    "harness_for",
+    "test_environment",
+]

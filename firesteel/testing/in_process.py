@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import threading
+import time
 
 import cloudpickle
 
@@ -25,10 +26,13 @@ from firesteel.runtime.failure import describe_failure
 from firesteel.runtime.mailbox import Clock, IdlePoller, SystemClock
 from firesteel.runtime.task_executor import TaskExecutor
 from firesteel.runtime.wiring import Wiring
+from firesteel.testing.clock import FakeClock
 
 __all__ = ["InProcessExecutor", "InProcessHost"]
 
 _HOST = "localhost"
+_SETTLE_TIMEOUT_S = 60.0
+_SETTLE_INTERVAL_S = 0.0005
 
 
 class InProcessHost:
@@ -37,6 +41,7 @@ class InProcessHost:
     def __init__(self, clock: Clock | None = None):
         self._clock = clock or SystemClock()
         self._executor: TaskExecutor | None = None
+        self._poller: _RestingPoller | None = None
         self._thread: threading.Thread | None = None
 
     def start(self, attempt: Attempt, post: Post) -> None:
@@ -45,8 +50,8 @@ class InProcessHost:
             slot: create_deployment(cloudpickle.loads(attempt.serialized_job), attempt.number)[slot]
             for slot in range(attempt.slots)
         }
-        poller = IdlePoller()
-        self._executor = TaskExecutor(
+        poller = _RestingPoller()
+        executor = TaskExecutor(
             slots,
             _Gateway(post),
             poller,
@@ -55,8 +60,10 @@ class InProcessHost:
             attempt=attempt.number,
             host=_HOST,
         )
+        poller.executor = executor
+        self._executor, self._poller = executor, poller
         self._thread = threading.Thread(
-            target=self._run, args=(attempt, self._executor, post), name="firesteel-in-process", daemon=True
+            target=self._run, args=(attempt, executor, post), name="firesteel-in-process", daemon=True
         )
         self._thread.start()
 
@@ -84,10 +91,91 @@ class InProcessHost:
         if self._executor is not None:
             self._executor.deliver(messages.CancelSlot(reason))
 
+    def wakeup(self) -> None:
+        """Has the mailbox look at the clock again."""
+        if self._poller is not None:
+            self._poller.wakeup()
+
+    def rests(self) -> int | None:
+        """While the mailbox waits with nothing left to do: how often it has done so; None while it works."""
+        return None if self._poller is None else self._poller.rests()
+
+    def is_current_thread(self) -> bool:
+        """Whether the caller is a function of the job itself."""
+        return self._thread is threading.current_thread()
+
     def close(self) -> None:
         """Waits for the thread, which has nothing left to do."""
         if self._thread is not None:
             self._thread.join(5.0)
+
+
+class _RestingPoller(IdlePoller):
+    """Also tells other threads whether the mailbox has come to rest."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.executor: TaskExecutor | None = None
+        self._lock = threading.Lock()
+        self._resting = False
+        self._rests = 0
+
+    def poll(self, timeout_s: float) -> bool:
+        """Waits for a wakeup; that is a rest unless records are still on their way."""
+        if timeout_s <= 0:
+            return True
+        assert self.executor is not None
+        with self._lock:
+            # a wakeup that came before the wait must not be taken for a rest
+            self._resting = not self._wake.is_set() and not self.executor.has_unsent_records
+            self._rests += self._resting
+        super().poll(timeout_s)
+        with self._lock:
+            self._resting = False
+        return True
+
+    def wakeup(self) -> None:
+        """Ends a wait."""
+        with self._lock:
+            self._resting = False
+            super().wakeup()
+
+    def rests(self) -> int | None:
+        """The number of the present rest, None if there is none."""
+        with self._lock:
+            return self._rests if self._resting else None
+
+
+class _InProcessJob:
+    """A running job as a fake clock sees it."""
+
+    def __init__(self, runner: JobMasterRunner, host: InProcessHost):
+        self._runner = runner
+        self._host = host
+
+    def wakeup(self) -> None:
+        """The time has changed."""
+        self._host.wakeup()
+
+    def settle(self) -> None:
+        """Waits until neither the mailbox nor the JobMaster has anything to do."""
+        if self._host.is_current_thread():
+            raise RuntimeError("A function of the job cannot move the job's own clock: move it in the test.")
+        deadline = time.monotonic() + _SETTLE_TIMEOUT_S
+        while not self._is_settled():
+            if time.monotonic() > deadline:
+                raise TimeoutError(
+                    f"The job did not come to rest within {_SETTLE_TIMEOUT_S:g} s: a source that never pauses, or "
+                    "a function that does not return? A FakeClock is for sources that wait, like TestingSource."
+                )
+            time.sleep(_SETTLE_INTERVAL_S)
+
+    def _is_settled(self) -> bool:
+        if self._runner.status().is_globally_terminal_state():
+            return True
+        # the same rest before and after: in between nobody can have given the mailbox anything
+        rest = self._host.rests()
+        return rest is not None and not self._runner.has_pending_events and self._host.rests() == rest
 
 
 class _Gateway:
@@ -109,6 +197,12 @@ class InProcessExecutor:
 
     def execute(self, job_graph: JobGraph, configuration: Configuration) -> JobClient:
         """Starts the job."""
-        runner = JobMasterRunner(job_graph, InProcessHost(self._clock))
+        host = InProcessHost(self._clock)
+        runner = JobMasterRunner(job_graph, host)
         runner.start()
+        clock = self._clock
+        if isinstance(clock, FakeClock):
+            job = _InProcessJob(runner, host)
+            clock.follow(job)
+            runner.result_future().add_done_callback(lambda _result: clock.unfollow(job))
         return JobClient(runner)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import heapq
 from collections.abc import Callable
 from typing import Any
 
@@ -13,36 +12,11 @@ from firesteel.runtime.metrics import Counter, Gauge, MetricRegistry
 from firesteel.runtime.state.backend import KeyedStateBackend
 from firesteel.runtime.state.hashmap import HashMapKeyedStateBackend
 from firesteel.runtime.time.timers import InternalTimerService, Triggerable
+from firesteel.testing.clock import FakeClock
 
 __all__ = ["FakeClock", "FakeOperatorContext", "FakeRuntimeContext"]
 
 _MAX_PARALLELISM = 128
-
-
-class FakeClock:
-    """Processing time that stands still until a test moves it."""
-
-    def __init__(self, now: int = 0):
-        self.now = now
-        self._sequence = 0
-        self._callbacks: list[tuple[int, int, Callable[[int], None]]] = []
-
-    def __call__(self) -> int:
-        """The time in milliseconds."""
-        return self.now
-
-    def schedule(self, timestamp: int, callback: Callable[[int], None]) -> None:
-        """Calls back when the clock is moved to or past the timestamp."""
-        self._sequence += 1
-        heapq.heappush(self._callbacks, (timestamp, self._sequence, callback))
-
-    def advance_to(self, timestamp: int) -> None:
-        """Moves the clock, stopping at every time that somebody waits for."""
-        while self._callbacks and self._callbacks[0][0] <= timestamp:
-            due, _, callback = heapq.heappop(self._callbacks)
-            self.now = max(self.now, due)
-            callback(self.now)
-        self.now = max(self.now, timestamp)
 
 
 class FakeRuntimeContext:

@@ -61,6 +61,7 @@ class NetworkEnvironment:
         self._flushing: list[Connection] = []
         self._handshakes: set[HandshakingSocket] = set()
         self._peers: dict[int, Address] = {}
+        self._peers_known = False
         self._dial_at: dict[int, float] = {}
         self._trouble: dict[int, str] = {}
         self._connect_error: NetworkError | None = None
@@ -100,6 +101,7 @@ class NetworkEnvironment:
         """Starts what connect_peers waits for; ``poll`` then goes on with it."""
         self._peers = {peer: address for peer, address in peers.items() if peer != self.my_id}
         self._dial_at = {peer: 0.0 for peer in self._peers if peer < self.my_id and peer not in self._connections}
+        self._peers_known = True
         self._stop_listening_if_complete()
 
     def missing_peers(self) -> dict[int, str]:
@@ -334,7 +336,8 @@ class NetworkEnvironment:
         self._stop_listening_if_complete()
 
     def _stop_listening_if_complete(self) -> None:
-        if not self.missing_peers():
+        # a peer may dial before this process has been told who its peers are
+        if self._peers_known and not self.missing_peers():
             self._stop_listening()
 
     def _stop_listening(self) -> None:

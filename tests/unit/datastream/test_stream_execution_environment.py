@@ -79,7 +79,7 @@ class InterruptedOnce(Future):
         if not self._interrupted:
             self._interrupted = True
             raise KeyboardInterrupt
-        return self._wrapped.result(timeout)
+        return self._wrapped.result(0)  # whoever does not cancel first must not hang the test
 
 
 class FakeExecutor:

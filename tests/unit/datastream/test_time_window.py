@@ -49,7 +49,9 @@ def test_time_windows_are_ordered_by_start_then_end():
 
 def test_windows_that_touch_intersect():
     assert TimeWindow(0, 10).intersects(TimeWindow(10, 20))
+    assert TimeWindow(10, 20).intersects(TimeWindow(0, 10))
     assert not TimeWindow(0, 10).intersects(TimeWindow(11, 20))
+    assert not TimeWindow(11, 20).intersects(TimeWindow(0, 10))
     assert TimeWindow(0, 10).cover(TimeWindow(15, 20)) == TimeWindow(0, 20)
 
 

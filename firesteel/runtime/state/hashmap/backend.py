@@ -6,7 +6,7 @@ groups. The key group of a key is computed when its state is written out.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from firesteel.common.errors import InvalidProgramError
@@ -21,14 +21,14 @@ __all__ = ["HashMapKeyedStateBackend"]
 class HashMapKeyedStateBackend(KeyedStateBackend):
     """Keyed state in dictionaries of this process."""
 
-    __slots__ = ("_clock", "_kinds", "_states", "_tables")
+    __slots__ = ("_clock", "_descriptors", "_states", "_tables")
 
     def __init__(self, key_groups: KeyGroupRange, max_parallelism: int, clock: Clock):
         super().__init__(key_groups, max_parallelism)
         self._clock = clock
         self._tables: dict[str, dict[Any, dict[Any, Any]]] = {}
         self._states: dict[str, states.HashMapState] = {}
-        self._kinds: dict[str, str] = {}
+        self._descriptors: dict[str, StateDescriptor] = {}
 
     def get_state(self, descriptor: StateDescriptor, namespace_aware: bool = False) -> Any:
         """The state a descriptor names; every hashmap state knows namespaces."""
@@ -42,13 +42,18 @@ class HashMapKeyedStateBackend(KeyedStateBackend):
             else:
                 state = ttl_states.STATES[descriptor.kind](self, namespaces, descriptor, self._clock)
             self._states[name] = state
-            self._kinds[name] = descriptor.kind
-        elif self._kinds[name] != descriptor.kind:
+            self._descriptors[name] = descriptor
+        elif self._descriptors[name].kind != descriptor.kind:
+            first = self._descriptors[name].kind
             raise InvalidProgramError(
-                f"State '{name}' was first registered as {self._kinds[name]} state, now as {descriptor.kind} state.",
+                f"State '{name}' was first registered as {first} state, now as {descriptor.kind} state.",
                 hint="Give each state of a function a name of its own.",
             )
         return state
+
+    def descriptors(self) -> Mapping[str, StateDescriptor]:
+        """The descriptor each state was first asked for with, by name."""
+        return self._descriptors
 
     def keys(self, state_name: str, namespace: Any = VOID_NAMESPACE) -> Iterator[Any]:
         """The keys that have a value in a state."""

@@ -1,0 +1,116 @@
+"""Processing time that a test moves by hand."""
+
+from __future__ import annotations
+
+import heapq
+import threading
+from collections.abc import Callable
+from typing import NoReturn, Protocol
+
+__all__ = ["ClockFollower", "FakeClock"]
+
+
+class ClockFollower(Protocol):
+    """A running job that goes by a fake clock."""
+
+    def settle(self) -> None:
+        """Waits until the job has done all it can do at the present time."""
+        ...
+
+    def wakeup(self) -> None:
+        """The time has changed."""
+        ...
+
+
+class FakeClock:
+    """Processing time that stands still until a test moves it.
+
+    Give it to :func:`~firesteel.testing.test_environment` or to a harness. Timers, processing-time windows,
+    time-to-live, idleness and the periodic watermarks of the job then go by it, so a test of an hour takes
+    milliseconds and never depends on how fast the machine is.
+
+    >>> clock = FakeClock()
+    >>> clock.advance(1500)
+    >>> clock.now
+    1500
+    """
+
+    def __init__(self, now: int = 0):
+        self._now = now
+        self._sequence = 0
+        self._callbacks: list[tuple[int, int, Callable[[int], None]]] = []
+        self._followers: list[ClockFollower] = []
+        self._lock = threading.Lock()
+
+    @property
+    def now(self) -> int:
+        """The time in milliseconds."""
+        return self._now
+
+    def now_ms(self) -> int:
+        """The time in milliseconds, as a job asks for it."""
+        return self._now
+
+    def __call__(self) -> int:
+        """The time in milliseconds."""
+        return self._now
+
+    def advance(self, milliseconds: int) -> None:
+        """Moves the clock forward; see :meth:`advance_to`."""
+        if milliseconds < 0:
+            raise ValueError(f"A clock does not go back: advance({milliseconds}).")
+        self.advance_to(self._now + milliseconds)
+
+    def advance_to(self, timestamp: int) -> None:
+        """Moves the clock to a time; one that has passed changes nothing.
+
+        A running job first does all it can do at the old time, then sees the new one at once and has reacted
+        to it when this returns: every timer that is due has fired, in the order of their times. A harness
+        stops at each time it waits for on the way.
+        """
+        followers = self._settled_followers()
+        callbacks = self._callbacks
+        while callbacks and callbacks[0][0] <= timestamp:
+            due, _, callback = heapq.heappop(callbacks)
+            self._now = max(self._now, due)
+            callback(self._now)
+        self._now = max(self._now, timestamp)
+        for follower in followers:
+            follower.wakeup()
+        for follower in followers:
+            follower.settle()
+
+    def settle(self) -> None:
+        """Waits until every job that goes by this clock has done all it can do before the clock is moved."""
+        self._settled_followers()
+
+    def schedule(self, timestamp: int, callback: Callable[[int], None]) -> None:
+        """Calls back when the clock is moved to or past the timestamp."""
+        self._sequence += 1
+        heapq.heappush(self._callbacks, (timestamp, self._sequence, callback))
+
+    def follow(self, follower: ClockFollower) -> None:
+        """Lets a job know from now on when the clock moves."""
+        with self._lock:
+            self._followers.append(follower)
+
+    def unfollow(self, follower: ClockFollower) -> None:
+        """The job is over."""
+        with self._lock:
+            self._followers.remove(follower)
+
+    def _settled_followers(self) -> list[ClockFollower]:
+        with self._lock:
+            followers = list(self._followers)
+        for follower in followers:
+            follower.settle()
+        return followers
+
+    def __repr__(self) -> str:
+        return f"FakeClock({self._now})"
+
+    def __reduce__(self) -> NoReturn:
+        raise TypeError(
+            "A FakeClock stays with the test that moves it; a function that travels with the job reads the time "
+            "from ctx.timer_service().current_processing_time()."
+        )

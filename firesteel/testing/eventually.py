@@ -1,0 +1,40 @@
+"""Waiting for something that will be true, without guessing how long that takes."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import TypeVar
+
+__all__ = ["eventually"]
+
+T = TypeVar("T")
+
+
+def eventually(assertion: Callable[[], T], timeout: float = 10.0, interval: float = 0.01) -> T:
+    """Calls an assertion again and again until it holds, and returns what it returned.
+
+    It holds if it neither raises an AssertionError nor returns False. After ``timeout`` seconds the last
+    AssertionError is raised; any other exception is raised at once.
+
+    >>> answers = iter([False, True])
+    >>> eventually(lambda: next(answers))
+    True
+    """
+    deadline = time.monotonic() + timeout
+    while True:
+        failure: AssertionError | None = None
+        try:
+            result = assertion()
+        except AssertionError as error:
+            failure = error
+        else:
+            if result is not False:
+                return result
+        if time.monotonic() >= deadline:
+            break
+        time.sleep(interval)
+    waited = f"not so within {timeout:g} s"
+    if failure is None:
+        raise AssertionError(f"{waited}: {getattr(assertion, '__name__', assertion)} returned False")
+    raise AssertionError(f"{waited}: {failure}") from failure

@@ -1,0 +1,103 @@
+"""What all tests share: one embedded Spark, the leak check, and the order in which tests run."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+import tempfile
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+
+import pytest
+from hypothesis import settings
+
+from firesteel.common import Configuration
+from firesteel.datastream import StreamExecutionEnvironment
+from firesteel.testing.in_process import InProcessExecutor
+
+ROOT = Path(__file__).parents[1]
+sys.path.insert(0, str(ROOT / "tests" / "support"))
+
+from leak_check import no_leaks  # noqa: E402, F401 - a fixture
+
+Settings = Mapping[str, str]
+Env = Callable[..., StreamExecutionEnvironment]
+
+NO_SETTINGS: Settings = {}
+
+SPARK_SLOTS = 4
+"""Parallelism 1, 2 and 3, and one slot more for a second slot sharing group."""
+
+settings.register_profile("firesteel", deadline=None)
+settings.load_profile("firesteel")
+
+_temporary: Path | None = None
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--update-golden",
+        action="store_true",
+        help="write what the jobs under tests/jobs give in process, at parallelism 1, to tests/golden",
+    )
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    # a temporary directory of the tests' own: whatever appears in it was left by them
+    global _temporary
+    _temporary = Path(tempfile.mkdtemp(prefix="tests-of-firesteel-"))
+    tempfile.tempdir = os.environ["TMPDIR"] = str(_temporary)
+
+
+def pytest_unconfigure(config: pytest.Config) -> None:
+    if _temporary is not None:
+        shutil.rmtree(_temporary, ignore_errors=True)
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Marks what needs Spark; what needs none runs first, what needs a cluster last."""
+    for item in items:
+        if "spark_context" in getattr(item, "fixturenames", ()):
+            item.add_marker(pytest.mark.spark)
+    items.sort(key=lambda item: ("spark" in item.keywords) + 2 * ("cluster" in item.keywords))
+
+
+@pytest.fixture
+def in_process_env() -> Env:
+    """Makes environments whose jobs run in a thread of this process: ``in_process_env(parallelism)``."""
+
+    def make(parallelism: int = 1, configuration: Settings = NO_SETTINGS) -> StreamExecutionEnvironment:
+        env = _environment(parallelism, configuration)
+        env._executor = InProcessExecutor()
+        return env
+
+    return make
+
+
+@pytest.fixture
+def spark_env(spark_context: object) -> Env:
+    """Makes environments whose jobs run on the shared embedded Spark: ``spark_env(parallelism, {key: value})``."""
+
+    def make(parallelism: int = 1, configuration: Settings = NO_SETTINGS) -> StreamExecutionEnvironment:
+        return _environment(parallelism, {"spark.master": f"local[{SPARK_SLOTS}]", **configuration})
+
+    return make
+
+
+def _environment(parallelism: int, configuration: Settings) -> StreamExecutionEnvironment:
+    config = Configuration()
+    for key, value in configuration.items():
+        config.set_string(key, value)
+    return StreamExecutionEnvironment.get_execution_environment(config).set_parallelism(parallelism)
+
+
+@pytest.fixture(scope="session")
+def spark_context() -> Iterator[object]:
+    """The one embedded Spark of the session."""
+    from firesteel.spark.session import get_spark_context, stop_spark_context
+
+    config = Configuration().set_string("spark.master", f"local[{SPARK_SLOTS}]")
+    yield get_spark_context(config, SPARK_SLOTS)
+    stop_spark_context()

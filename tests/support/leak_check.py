@@ -1,0 +1,96 @@
+"""Fails a test that leaves anything behind: threads, processes, sockets, files, temporary directories.
+
+What a test finds is not its fault, so each test is compared with the moment before it. A JVM that is there already
+(the session's embedded Spark) may go on and fork Python workers, but none of them may still be a slot: a slot
+listens for its peers, an idle worker does not. What is about to end anyway gets a few seconds for it.
+"""
+
+from __future__ import annotations
+
+import os
+import tempfile
+import threading
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+from processes import command_line, descendants, listening_processes, own_open_files
+
+__all__ = ["Holdings", "LeakError", "leaks_since"]
+
+DEADLINE_S = 15.0
+TOLERATED_FILES = 2
+"""Libraries open a descriptor or two for good when first used: /dev/urandom, an event loop, a connection to the JVM."""
+PREFIX = "firesteel"
+
+
+class LeakError(AssertionError):
+    """A test left something behind."""
+
+
+@dataclass(frozen=True)
+class Holdings:
+    """What this process has at one moment."""
+
+    threads: frozenset[threading.Thread]
+    processes: frozenset[int]
+    files: dict[int, str]
+    temporary: frozenset[str]
+
+    @classmethod
+    def now(cls) -> Holdings:
+        """Takes stock."""
+        return cls(
+            frozenset(threading.enumerate()),
+            frozenset(descendants(os.getpid())),
+            own_open_files(),
+            frozenset(entry.name for entry in Path(tempfile.gettempdir()).glob(f"{PREFIX}*")),
+        )
+
+
+def leaks_since(before: Holdings) -> list[str]:
+    """What is there now and should not be, as sentences."""
+    now = Holdings.now()
+    leaks = [
+        f"thread {thread.name!r} ({'daemon' if thread.daemon else 'not daemon'})"
+        for thread in now.threads - before.threads
+        if not thread.daemon or thread.name.startswith(PREFIX)
+    ]
+    leaks += _process_leaks(before.processes, now.processes)
+    opened = [(fd, target) for fd, target in now.files.items() if before.files.get(fd) != target]
+    if len(now.files) - len(before.files) > TOLERATED_FILES:
+        leaks += [f"file descriptor {fd} ({target})" for fd, target in opened]
+    leaks += [f"temporary file {name!r}" for name in now.temporary - before.temporary]
+    return sorted(leaks)
+
+
+def _process_leaks(before: frozenset[int], now: frozenset[int]) -> list[str]:
+    spark: set[int] = set()
+    for pid in before & now:
+        if "org.apache.spark.deploy.SparkSubmit" in command_line(pid):
+            spark |= descendants(pid)
+    leaks = [f"process {pid}: {command_line(pid)[:200]}" for pid in now - before - spark]
+    leaks += [f"process {pid}: a Python worker of Spark that is still a slot" for pid in listening_processes(_workers(spark))]
+    return leaks
+
+
+def _workers(spark: set[int]) -> set[int]:
+    """Python workers: forked by the daemon, which listens itself, for Spark."""
+    daemons = {pid for pid in spark if "pyspark.daemon" in command_line(pid)}
+    return {worker for daemon in daemons for worker in descendants(daemon)}
+
+
+@pytest.fixture(autouse=True)
+def no_leaks(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Compares what there is before and after each test."""
+    before = Holdings.now()
+    yield
+    end = time.monotonic() + DEADLINE_S
+    pause = 0.001
+    while leaks := leaks_since(before):
+        if time.monotonic() >= end:
+            raise LeakError(f"{request.node.nodeid} left behind:\n  " + "\n  ".join(leaks))
+        time.sleep(pause)
+        pause = min(pause * 2, 0.1)

@@ -1,0 +1,84 @@
+"""What runs on this machine, read from /proc: children, listening sockets, who is who."""
+
+from __future__ import annotations
+
+import os
+from collections import defaultdict
+from pathlib import Path
+
+__all__ = ["command_line", "descendants", "is_alive", "listening_processes"]
+
+_LISTEN = "0A"
+
+
+def _parents() -> dict[int, tuple[int, str]]:
+    """Parent and state of every process."""
+    found = {}
+    for entry in os.listdir("/proc"):
+        if entry.isdigit():
+            try:
+                stat = Path("/proc", entry, "stat").read_text()
+            except OSError:
+                continue  # it has ended meanwhile
+            # the command between parentheses may hold blanks and parentheses itself
+            state, parent = stat.rpartition(")")[2].split()[:2]
+            found[int(entry)] = (int(parent), state)
+    return found
+
+
+def descendants(pid: int) -> set[int]:
+    """Children of a process and their children, as long as they run: a zombie holds nothing but its number."""
+    children = defaultdict(list)
+    parents = _parents()
+    for child, (parent, _) in parents.items():
+        children[parent].append(child)
+    found: set[int] = set()
+    waiting = [pid]
+    while waiting:
+        for child in children[waiting.pop()]:
+            found.add(child)
+            waiting.append(child)
+    return {child for child in found if parents[child][1] not in "ZX"}
+
+
+def is_alive(pid: int) -> bool:
+    """Whether a process still runs."""
+    return _parents().get(pid, (0, "X"))[1] not in "ZX"
+
+
+def command_line(pid: int) -> str:
+    """The command of a process, empty if it has ended."""
+    try:
+        return Path(f"/proc/{pid}/cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace").strip()
+    except OSError:
+        return ""
+
+
+def listening_processes(pids: set[int]) -> set[int]:
+    """Those of the processes that wait for TCP connections."""
+    inodes = set()
+    for table in ("/proc/net/tcp", "/proc/net/tcp6"):
+        for line in Path(table).read_text().splitlines()[1:]:
+            fields = line.split()
+            if fields[3] == _LISTEN:
+                inodes.add(f"socket:[{fields[9]}]")
+    return {pid for pid in pids if inodes & set(_open_files(pid).values())}
+
+
+def _open_files(pid: int | str) -> dict[int, str]:
+    """What each file descriptor of a process stands for."""
+    files = {}
+    try:
+        for name in os.listdir(f"/proc/{pid}/fd"):
+            try:
+                files[int(name)] = os.readlink(f"/proc/{pid}/fd/{name}")
+            except OSError:
+                continue  # closed meanwhile
+    except OSError:
+        pass  # the process has ended
+    return files
+
+
+def own_open_files() -> dict[int, str]:
+    """What each file descriptor of this process stands for."""
+    return _open_files("self")

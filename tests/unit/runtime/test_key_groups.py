@@ -1,0 +1,231 @@
+"""Keys and key groups: equal keys meet, every group has one owner, bad keys are refused."""
+
+from __future__ import annotations
+
+import dataclasses
+import datetime
+import enum
+import math
+import subprocess
+import sys
+import uuid
+from collections import Counter
+from decimal import Decimal
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import firesteel
+from firesteel.common import Row
+from firesteel.common.errors import InvalidKeyError
+from firesteel.runtime.key_groups import (
+    MAX_KEY_BYTES,
+    KeyGroupRange,
+    RoutingTable,
+    encode_key,
+    key_group_of,
+    subtask_of,
+)
+
+parallelisms = st.integers(1, 300).flatmap(lambda most: st.tuples(st.just(most), st.integers(1, most)))
+
+
+class Colour(enum.Enum):
+    RED = 1
+    BLUE = 2
+
+
+class Level(enum.IntEnum):
+    LOW = 1
+
+
+class Word(str):
+    pass
+
+
+@dataclasses.dataclass(frozen=True)
+class Point:
+    x: int
+    y: float
+    label: str = dataclasses.field(default="", compare=False)
+
+
+def equal_numbers(value: int) -> list[Any]:
+    same: list[Any] = [value, Fraction(value), Decimal(value)]
+    if float(value) == value and abs(value) < 2**1000:
+        same.append(float(value))
+    if value in (0, 1):
+        same.append(bool(value))
+    return same
+
+
+@given(st.one_of(st.integers(), st.integers(-(2**70), 2**70), st.sampled_from([0, 1, -1, 2**63, -(2**63)])))
+def test_equal_numbers_have_the_same_group(value: int) -> None:
+    assert len({encode_key(key) for key in equal_numbers(value)}) == 1
+    assert len({encode_key((key, "x")) for key in equal_numbers(value)}) == 1
+
+
+@given(st.floats(allow_nan=False, allow_infinity=False))
+def test_equal_fractions_have_the_same_group(value: float) -> None:
+    assert encode_key(value) == encode_key(Fraction(value)) == encode_key(Decimal(value))
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        (0.0, -0.0),
+        (math.inf, Decimal("Infinity")),
+        (Decimal("1.10"), Decimal("1.1")),
+        (Decimal("0.5"), 0.5),
+        (Fraction(1, 3), Fraction(2, 6)),
+        (Level.LOW, 1),
+        ("a", Word("a")),
+        (frozenset({1, 2, "a"}), frozenset({"a", 2.0, True})),
+        (Row(1, "a"), Row(1.0, "a")),
+        (Point(1, 2.0, "here"), Point(1.0, 2, "there")),  # type: ignore[arg-type]
+        (
+            datetime.datetime(2024, 1, 1, 12, tzinfo=datetime.timezone.utc),
+            datetime.datetime(2024, 1, 1, 14, tzinfo=datetime.timezone(datetime.timedelta(hours=2))),
+        ),
+        (datetime.timedelta(hours=24), datetime.timedelta(days=1)),
+    ],
+)
+def test_other_equal_keys_have_the_same_group(one: Any, other: Any) -> None:
+    assert one == other
+    assert encode_key(one) == encode_key(other)
+
+
+keys = st.recursive(
+    st.one_of(
+        st.text(), st.binary(), st.integers(), st.floats(allow_nan=False), st.booleans(), st.uuids(), st.dates(),
+        st.decimals(allow_nan=False, allow_infinity=False), st.sampled_from(Colour), st.timedeltas(), st.fractions(),
+    ),
+    lambda inner: st.tuples(inner, inner) | st.frozensets(inner, max_size=3) | st.tuples(inner),
+    max_leaves=4,
+)  # fmt: skip
+
+
+@given(st.tuples(keys, keys))
+def test_keys_are_equal_exactly_when_their_bytes_are(pair: tuple[Any, Any]) -> None:
+    one, other = pair
+    assert (encode_key(one) == encode_key(other)) is (one == other)
+
+
+@given(st.lists(st.text(), min_size=1), st.lists(st.text(), min_size=1))
+def test_nested_keys_do_not_run_together(one: list[str], other: list[str]) -> None:
+    assert (encode_key(tuple(one)) == encode_key(tuple(other))) is (one == other)
+
+
+def test_groups_are_the_same_in_another_process() -> None:
+    values: list[Any] = ["a", 1, 2.5, ("x", 7), b"\x00", frozenset({"a", "b", "c"}), uuid.UUID(int=5), 2**80]
+    root = Path(firesteel.__file__).parents[1]
+    code = (
+        "import uuid; from firesteel.runtime.key_groups import key_group_of; "
+        "print([key_group_of(key, 128) for key in ['a', 1, 2.5, ('x', 7), b'\\x00', "
+        "frozenset({'a', 'b', 'c'}), uuid.UUID(int=5), 2**80]])"
+    )
+    for seed in ("1", "2"):
+        printed = subprocess.run(
+            [sys.executable, "-c", code],
+            capture_output=True,
+            text=True,
+            check=True,
+            cwd=root,
+            env={"PYTHONHASHSEED": seed, "PYTHONPATH": str(root)},
+        ).stdout
+        assert printed.strip() == str([key_group_of(key, 128) for key in values])
+
+
+@pytest.mark.parametrize(
+    "make",
+    [lambda i: i, lambda i: f"customer-{i}", lambda i: (i // 100, i % 100), lambda i: i * 1000, lambda i: i / 7],
+)
+def test_keys_spread_evenly_over_the_groups(make: Any) -> None:
+    counts = Counter(key_group_of(make(i), 128) for i in range(12_800))
+    assert set(counts) == set(range(128))
+    assert max(counts.values()) < 200, "a group has twice its share"
+
+
+@given(parallelisms)
+def test_ranges_cover_every_group_exactly_once(numbers: tuple[int, int]) -> None:
+    max_parallelism, parallelism = numbers
+    ranges = [KeyGroupRange.of(subtask, max_parallelism, parallelism) for subtask in range(parallelism)]
+    assert [group for owned in ranges for group in owned] == list(range(max_parallelism))
+    sizes = [len(owned) for owned in ranges]
+    assert max(sizes) - min(sizes) <= 1
+    for subtask, owned in enumerate(ranges):
+        for group in owned:
+            assert group in owned
+            assert subtask_of(group, max_parallelism, parallelism) == subtask
+        assert owned.start - 1 not in owned
+        assert owned.end + 1 not in owned
+
+
+@given(parallelisms, st.lists(st.one_of(st.integers(), st.text(), st.tuples(st.text(), st.integers()))))
+def test_the_routing_table_sends_a_key_to_the_owner_of_its_group(
+    numbers: tuple[int, int], some_keys: list[Any]
+) -> None:
+    max_parallelism, parallelism = numbers
+    table = RoutingTable(list(range(parallelism)), max_parallelism)
+    for key in some_keys + some_keys:
+        assert table[key] == subtask_of(key_group_of(key, max_parallelism), max_parallelism, parallelism)
+
+
+def test_the_routing_table_is_bounded_and_still_right(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(RoutingTable, "CAPACITY", 10)
+    table = RoutingTable(list(range(3)), 128)
+    for key in range(1000):
+        assert table[key] == subtask_of(key_group_of(key, 128), 128, 3)
+        assert len(table) <= 10
+
+
+class ByIdentity:
+    pass
+
+
+@dataclasses.dataclass
+class Mutable:
+    x: int
+
+
+@pytest.mark.parametrize(
+    ("key", "says"),
+    [
+        (None, "None"),
+        (math.nan, "NaN"),
+        (Decimal("NaN"), "NaN"),
+        (("a", math.nan), "NaN"),
+        ([1], "unhashable"),
+        ({"a": 1}, "unhashable"),
+        ({1}, "unhashable"),
+        (("a", [1]), "unhashable"),
+        (Mutable(1), "unhashable"),
+        (ByIdentity(), "no stable form"),
+        (object, "no stable form"),
+        (("a", lambda x: x), "no stable form"),
+        ("x" * (MAX_KEY_BYTES + 1), "bytes long"),
+        (("x" * MAX_KEY_BYTES,), "bytes long"),
+    ],
+    ids=lambda value: value if isinstance(value, str) and len(value) < 20 else type(value).__name__,
+)
+def test_a_bad_key_is_refused_with_a_hint(key: Any, says: str) -> None:
+    with pytest.raises(InvalidKeyError) as caught:
+        key_group_of(key, 128)
+    assert says in caught.value.message
+    assert caught.value.hint
+    if isinstance(key, (str, tuple)) or key is None:
+        with pytest.raises((InvalidKeyError, TypeError)):
+            RoutingTable([0], 128)[key]
+
+
+def test_none_may_be_a_part_of_a_key() -> None:
+    assert encode_key(("a", None)) != encode_key(("a", 0))
+    assert encode_key(Row(None, 1)) == encode_key(Row(None, 1))
+
+
+def test_a_key_of_the_greatest_size_is_allowed() -> None:
+    assert 0 <= key_group_of("x" * (MAX_KEY_BYTES - 1), 128) < 128
