@@ -114,7 +114,8 @@ class DescribeWindow(ProcessWindowFunction[tuple[int, int], str, str, TimeWindow
 
 
 def describe_late(payment: Payment) -> str:
-    return f"  {clock(payment.time)}     {payment.customer:<9}{payment.cents / 100:>11,.2f}         -  too late: side output"
+    spend = f"{payment.cents / 100:>11,.2f}"
+    return f"  {clock(payment.time)}     {payment.customer:<9}{spend}         -  too late: side output"
 
 
 def clock(timestamp: int, length: int = 8) -> str:

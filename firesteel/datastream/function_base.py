@@ -17,6 +17,7 @@ from firesteel.datastream.state import (
     ValueState,
     ValueStateDescriptor,
 )
+from firesteel.metrics import MetricGroup
 
 __all__ = ["Function", "KeyedStateStore", "RuntimeContext"]
 
@@ -77,7 +78,7 @@ class RuntimeContext(KeyedStateStore):
         """A global job parameter."""
 
     @abstractmethod
-    def get_metrics_group(self) -> Any:
+    def get_metrics_group(self) -> MetricGroup:
         """Where the function registers its own counters and gauges."""
 
 

@@ -6,6 +6,7 @@ import operator
 from abc import ABC, abstractmethod
 from typing import Any, Generic, TypeVar
 
+from firesteel.common.constants import MAX_LONG_VALUE
 from firesteel.common.errors import InvalidProgramError
 from firesteel.common.state import ReducingStateDescriptor, State, StateDescriptor
 from firesteel.common.time import to_millis
@@ -272,8 +273,12 @@ class ContinuousEventTimeTrigger(_ContinuousTrigger[T]):
 
     def _register_next(self, time: int, window: TimeWindow, ctx: Trigger.TriggerContext) -> None:
         next_time = self._next_fire_time(time, window)
-        self._fire_time(ctx).add(next_time)
-        ctx.register_event_time_timer(next_time)
+        if ctx.get_current_watermark() >= MAX_LONG_VALUE:
+            # event time is over: every interval left would fire with the same contents
+            next_time = window.max_timestamp()
+        if next_time > time:
+            self._fire_time(ctx).add(next_time)
+            ctx.register_event_time_timer(next_time)
 
 
 class ContinuousProcessingTimeTrigger(_ContinuousTrigger[T]):
@@ -327,8 +332,9 @@ class ContinuousProcessingTimeTrigger(_ContinuousTrigger[T]):
 
     def _register_next(self, time: int, window: TimeWindow, ctx: Trigger.TriggerContext) -> None:
         next_time = self._next_fire_time(time, window)
-        self._fire_time(ctx).add(next_time)
-        ctx.register_processing_time_timer(next_time)
+        if next_time != time:  # the window ended, by the wall clock: nothing follows
+            self._fire_time(ctx).add(next_time)
+            ctx.register_processing_time_timer(next_time)
 
 
 class PurgingTrigger(Trigger[T, Window]):

@@ -28,6 +28,7 @@ def create_deployment(job_graph: JobGraph, attempt: int) -> list[list[TaskDeploy
     next_channel = 0
     for edge in job_graph.edges:
         producer, consumer = job_graph.vertex(edge.source_vertex), job_graph.vertex(edge.target_vertex)
+        reader = consumer.operator(edge.target_node_id).node
         by_producer: dict[int, list[ChannelDescriptor]] = defaultdict(list)
         by_consumer: dict[int, list[ChannelDescriptor]] = defaultdict(list)
         for source, target in connections(edge.partitioner, producer.parallelism, consumer.parallelism):
@@ -51,6 +52,9 @@ def create_deployment(job_graph: JobGraph, attempt: int) -> list[list[TaskDeploy
                     consumer.name,
                     tuple(channels),
                     edge.buffer_timeout,
+                    reader.name,
+                    reader.uid,
+                    reader.defined_at,
                 )
             )
         for subtask, channels in by_consumer.items():

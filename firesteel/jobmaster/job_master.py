@@ -39,6 +39,7 @@ from firesteel.jobmaster.slot_pool import Slot, SlotPool, SlotState
 from firesteel.jobmaster.source_coordinator import ReaderMessage, SourceCoordinators
 from firesteel.jobmaster.story import InvalidStatusTransitionError, Story
 from firesteel.jobmaster.timers import Timer, Timers
+from firesteel.jobmaster.watermark_alignment import WatermarkAlignment
 from firesteel.runtime.messages import (
     CancelSlot,
     ClientAck,
@@ -49,6 +50,7 @@ from firesteel.runtime.messages import (
     MetricReport,
     ReaderStarted,
     RegisterSlot,
+    ReportWatermark,
     RequestSplit,
     Shutdown,
     SlotFailed,
@@ -60,7 +62,7 @@ from firesteel.runtime.messages import (
 __all__ = ["JobMaster"]
 
 _WINDING_DOWN = frozenset({JobStatus.FAILING, JobStatus.CANCELLING, JobStatus.RESTARTING})
-_FREQUENT = (Heartbeat, MetricReport, ClientPayload)
+_FREQUENT = (Heartbeat, MetricReport, ReportWatermark, ClientPayload)
 
 
 class JobMaster:
@@ -106,6 +108,7 @@ class JobMaster:
         self._pool: SlotPool | None = None
         self._sources: SourceCoordinators | None = None
         self._client = ClientChannels()
+        self._alignment = WatermarkAlignment()
         self._root_cause = RootCause(self.exception_history)
         self._shutting_down = False
         self._killed = False
@@ -187,6 +190,8 @@ class JobMaster:
             self._on_slot_failed(slot, message.failure)
         elif isinstance(message, (ReaderStarted, RequestSplit)):
             self._on_reader(message)
+        elif isinstance(message, ReportWatermark):
+            self._send(slot_index, self._alignment.report(message))
 
     # Step 1: slots
 
@@ -197,6 +202,7 @@ class JobMaster:
             self.execution_graph.reset(self._now)
         self.accumulators = {}
         self._client = ClientChannels()
+        self._alignment = WatermarkAlignment()
         self._pool = None
         self._shutting_down = self._killed = False
         # Before slots are asked for: a source that cannot be read fails at once and costs nothing.

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
+from firesteel.common.errors import InvalidProgramError
 from firesteel.common.output_tag import OutputTag
 from firesteel.runtime.codegen import Loop, compile_loop
 from firesteel.runtime.context import StreamingRuntimeContext
@@ -91,6 +92,11 @@ class ChainedOperator:
         """The side outputs that are read."""
         return list(self._tags.values())
 
+    @property
+    def timer_services(self) -> Sequence[InternalTimerService]:
+        """The operator's timers."""
+        return self._timers
+
     def open(self) -> None:
         """Opens the operator; what is downstream is open already."""
         self.operator.open(self)
@@ -130,6 +136,9 @@ class ChainedOperator:
         if loop is None:
             consumers = self._downstream[tag_id]
             name = self.descriptor.name
+            if tag_id is None and self.type_check is not None:
+                for value in values:
+                    self.type_check(value)
             # the first batch also checks declared types; the loop kept for later does not
             compile_loop(name, consumers, timestamps is not None, checked=True)(values, timestamps)
             self._loops[tag_id, timestamps is not None] = compile_loop(name, consumers, timestamps is not None)
@@ -227,6 +236,9 @@ def _type_check(descriptor: OperatorDescriptor) -> Callable[[Any], None] | None:
     def check(value: Any) -> None:
         problem = validate(value)
         if problem:
-            raise TypeError(f"the result does not fit output_type {descriptor.output_type}: {problem}")
+            raise InvalidProgramError(
+                f"The result does not fit its declared type {descriptor.output_type}: {problem}",
+                hint="Correct output_type (type_info of a source), or leave it out; only the first records are checked.",
+            )
 
     return check

@@ -22,7 +22,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from firesteel.common.output_tag import OutputTag
-from firesteel.runtime.inlining import inline_expression
+from firesteel.runtime.inlining import code_location, inline_expression
 
 if TYPE_CHECKING:
     from firesteel.runtime.chain import ChainedOperator
@@ -45,7 +45,9 @@ class LoopLine:
     element: str | None
     what: str = ""
     user_code: tuple[str, int] | None = None
-    """File and line of a user function whose body was inlined here: it has no frame of its own."""
+    """File and line of the user function called here; one whose body was inlined has no frame of its own."""
+    output: TaskOutput | None = None
+    """The output whose key selector is called here: an error belongs to the operator behind it."""
 
 
 @dataclass
@@ -97,20 +99,31 @@ class LoopWriter:
         """The expression that applies a function to a variable: inlined where that is safe, else a call."""
         inlined = inline_expression(function)
         if inlined is None:
+            self._user_code = code_location(function)
             return f"{self.bind('f', function)}({value})"
         self._user_code = (inlined.file, inlined.line)
         return inlined.applied_to(value)
 
-    def line(self, text: str, element: str | None = None, what: str = "") -> None:
-        """Adds a line that belongs to the operator being written."""
+    def line(
+        self,
+        text: str,
+        element: str | None = None,
+        what: str = "",
+        function: Callable[..., Any] | None = None,
+        output: TaskOutput | None = None,
+    ) -> None:
+        """Adds a line that belongs to the operator being written, and calls the user's function if there is one."""
         operator = self._operators[-1] if self._operators else None
-        self._lines.append((self._depth, text, LoopLine(operator, element, what, self._user_code)))
+        user_code = self._user_code if function is None else code_location(function)
+        self._lines.append((self._depth, text, LoopLine(operator, element, what, user_code, output)))
         self._user_code = None
 
     @contextmanager
-    def block(self, header: str, element: str | None = None) -> Iterator[None]:
+    def block(
+        self, header: str, element: str | None = None, function: Callable[..., Any] | None = None
+    ) -> Iterator[None]:
         """Adds a header; lines added inside are its body."""
-        self.line(header, element)
+        self.line(header, element, function=function)
         self._depth += 1
         before = len(self._lines)
         yield
@@ -176,8 +189,9 @@ class LoopWriter:
     def collect(self, value: str, sink: Callable[[list[Any], list[int] | None], None], what: str) -> None:
         """Gathers values in a list and hands it over after the loop (or when it gets long)."""
         number = len(self._epilogue)
-        out, add = f"o{number}", f"a{number}"
-        out_ts, add_ts = f"ot{number}", f"at{number}"
+        # no prefix that new_variable is called with: these live through the whole loop
+        out, add = f"out{number}", f"put{number}"
+        out_ts, add_ts = f"out_t{number}", f"put_t{number}"
         bound = self.bind("take", sink)
         fresh = f"{out} = []; {add} = {out}.append"
         if self.with_timestamps:

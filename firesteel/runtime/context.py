@@ -2,36 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 from firesteel.common.options import GLOBAL_JOB_PARAMETERS
 from firesteel.runtime.deployment import OperatorDescriptor, TaskDeploymentDescriptor
-from firesteel.runtime.metrics import Counter, MetricRegistry
+from firesteel.runtime.metrics import MetricGroup, MetricRegistry
 from firesteel.runtime.state.backend import KeyedStateBackend
 
-__all__ = ["MetricGroup", "StreamingRuntimeContext"]
-
-
-class MetricGroup:
-    """User metrics, named by the path of groups they are in."""
-
-    def __init__(self, registry: MetricRegistry, prefix: str = ""):
-        self._registry = registry
-        self._prefix = prefix
-
-    def add_group(self, name: str, extra: str | None = None) -> MetricGroup:
-        """A group inside this one."""
-        path = f"{name}.{extra}" if extra is not None else name
-        return MetricGroup(self._registry, f"{self._prefix}{path}.")
-
-    def counter(self, name: str) -> Counter:
-        """A counter; its sum over all subtasks is also an accumulator of the job's result."""
-        return self._registry.counter(self._prefix + name)
-
-    def gauge(self, name: str, obj: Callable[[], Any]) -> None:
-        """A value asked for with each report."""
-        self._registry.gauge(self._prefix + name, obj)
+__all__ = ["StreamingRuntimeContext"]
 
 
 class StreamingRuntimeContext:

@@ -65,6 +65,10 @@ class OutputDescriptor:
     consumer_name: str
     channels: tuple[ChannelDescriptor, ...]
     buffer_timeout: int = 100
+    consumer_operator: str | None = None
+    """The operator at the other end, which a key selector or partitioner on the way belongs to."""
+    consumer_uid: str | None = None
+    consumer_defined_at: str | None = None
 
 
 @dataclass(frozen=True)

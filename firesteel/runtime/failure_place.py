@@ -34,8 +34,14 @@ PARTITION_CUSTOM = "partition_custom"
 _PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep  # noqa: PTH120, PTH100
 _STANDARD_LIBRARY = sysconfig.get_paths()["stdlib"] + os.sep
 _SITE_PACKAGES = (f"{os.sep}site-packages{os.sep}", f"{os.sep}dist-packages{os.sep}")
-_CALLERS_WITH_ELEMENT = ("runtime.time.watermark_generation", "runtime.output", "connectors.datagen")
-"""Modules that hand elements to user functions from comprehensions: the element is the function's argument."""
+_CALLERS_WITH_ELEMENT = frozenset(
+    {
+        ("firesteel.runtime.time.watermark_generation", "process"),
+        ("firesteel.runtime.output", "_emit_custom"),
+        ("firesteel.connectors.datagen", "read_split"),
+    }
+)
+"""Those that call user functions from map() or a comprehension: the element is the function's first argument."""
 
 _Frames = list[tuple[FrameType, int]]
 _ABSENT = object()
@@ -56,6 +62,8 @@ class Place:
     """Whether user code raised, or something it called."""
     key: Any = _ABSENT
     element: Any = _ABSENT
+    reading: bool = False
+    """Whether what came from another task could not be read: no function of the operator is to blame."""
     timestamps: Sequence[Any] | None = None
     values: Sequence[Any] | None = None
     """The batch at hand, where an operator works on whole batches."""
@@ -152,7 +160,8 @@ def _assign_owner(
     else:
         place.chained = owner or operator
     if place.chained is None and place.output is None and chain and isinstance(error, RecordSerializationError):
-        place.chained = chain[0]  # what arrived could not be read
+        place.chained = chain[0]
+        place.reading = True
 
 
 def _during(place: Place, line: LoopLine | None, inside: list[FrameType]) -> str | None:
@@ -194,7 +203,7 @@ def _is_library(file: str) -> bool:
 def _user_function(place: Place, line: LoopLine | None, inside: list[FrameType]) -> tuple[str, int] | None:
     """Where the function is defined whose result was no good: it has returned, so it is on no traceback."""
     found = line.user_code if line is not None else None
-    if found is None and not _is_life_cycle(place.during):
+    if found is None and inside and not place.reading and not _is_life_cycle(place.during):
         function = _function_at_work(place, inside)
         found = None if function is None else code_location(function)
     if found is None or found[0].startswith(_PACKAGE) or _is_library(found[0]):
@@ -213,15 +222,21 @@ def _function_at_work(place: Place, inside: list[FrameType]) -> Callable[..., An
         on_timer: Callable[..., Any] | None = getattr(operator.function, "on_timer", None)
         return on_timer if (place.during or "").startswith("on_timer") else operator.call
     if isinstance(spec, WindowSpec):
-        if any(frame.f_code.co_name == "_evaluate" for frame in inside[-1:]):
-            return spec.trigger.on_element  # type: ignore[no-any-return]
-        function = spec.window_function
-        if function is not None:
-            return method_of(function, "process" if hasattr(function, "process") else "apply")
-        return None if spec.aggregation != "reduce" else method_of(spec.aggregate_function, "reduce")
+        return _window_function_at_work(spec, inside[-1].f_code.co_name)
     strategy = getattr(spec, "watermark_strategy", None)
     assigner = getattr(strategy, "timestamp_assigner", None)
     return None if assigner is None else method_of(assigner, "extract_timestamp")
+
+
+def _window_function_at_work(spec: WindowSpec, raised_in: str) -> Callable[..., Any] | None:
+    function: Any = spec.window_function
+    if raised_in == "_evaluate":
+        return method_of(spec.trigger, "on_element")
+    if raised_in in ("collect", "check") and function is not None:
+        return method_of(function, "process" if hasattr(function, "process") else "apply")
+    if raised_in in ("result", "check") and spec.aggregate_function is not None:
+        return method_of(spec.aggregate_function, "reduce" if spec.aggregation == "reduce" else "get_result")
+    return None
 
 
 def _is_life_cycle(during: str | None) -> bool:
@@ -242,16 +257,16 @@ def _find_element(place: Place, line: LoopLine | None, inside: list[FrameType], 
         place.values = place.values or frame.f_locals.get("values")
         if place.element is _ABSENT:
             place.element = frame.f_locals.get("value", _ABSENT)
-    if place.element is _ABSENT and calls and inside and _hands_elements(inside[-1]):
+    if place.element is _ABSENT and calls and _hands_elements(inside):
         code, local = calls[0][0].f_code, calls[0][0].f_locals
         arguments = [name for name in code.co_varnames[: code.co_argcount] if name != "self"]
         if arguments:
             place.element = local.get(arguments[0], _ABSENT)
 
 
-def _hands_elements(frame: FrameType) -> bool:
-    module = str(frame.f_globals.get("__name__", ""))
-    return module.endswith(_CALLERS_WITH_ELEMENT) and frame.f_code.co_name not in ("start", "close", "add_split")
+def _hands_elements(inside: list[FrameType]) -> bool:
+    callers = [frame for frame in inside if frame.f_code.co_name != "<listcomp>"]
+    return bool(callers) and (callers[-1].f_globals["__name__"], callers[-1].f_code.co_name) in _CALLERS_WITH_ELEMENT
 
 
 def _find_key(place: Place, inside: list[FrameType], frames: _Frames) -> None:
@@ -262,10 +277,11 @@ def _find_key(place: Place, inside: list[FrameType], frames: _Frames) -> None:
         return
     if place.chained is None or place.chained.backend is None or _is_life_cycle(place.during):
         return
+    if getattr(place.chained.descriptor.spec, "all_windows", False):
+        return  # window_all has a key, but not one of the user's
     for frame in reversed(inside):
-        key = frame.f_locals.get("key")
-        if key is not None and not key.__class__.__name__.startswith("_"):
-            place.key = key
+        if frame.f_locals.get("key") is not None:
+            place.key = frame.f_locals["key"]
             return
     place.key = _key_of_pane(inside)
     if place.key is _ABSENT and place.chained.backend.key is not None:
@@ -275,5 +291,5 @@ def _find_key(place: Place, inside: list[FrameType], frames: _Frames) -> None:
 def _key_of_pane(inside: list[FrameType]) -> Any:
     """The key of the window contents being evaluated: panes are evaluated together, without their keys."""
     stored = next((f.f_locals["stored"] for f in reversed(inside) if "stored" in f.f_locals), _ABSENT)
-    panes = next((f.f_locals["panes"] for f in reversed(inside) if "panes" in f.f_locals), {})
+    panes: dict[Any, Any] = next((f.f_locals["panes"] for f in reversed(inside) if "panes" in f.f_locals), {})
     return next((key for key, contents in panes.items() if contents is stored), _ABSENT)

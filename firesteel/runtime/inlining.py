@@ -20,13 +20,14 @@ import dis
 import linecache
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, partial
 from types import CodeType, FunctionType
 from typing import Any
 
 __all__ = [
     "InlineExpression",
     "InlineTable",
+    "code_location",
     "find_inline_expressions",
     "inline_expression",
     "register_inline_expressions",
@@ -86,6 +87,17 @@ def inline_expression(function: Callable[[Any], Any]) -> InlineExpression | None
     """What to write instead of a call of the function, None where only a call will do."""
     code = getattr(function, "__code__", None)
     return None if code is None or not isinstance(function, FunctionType) else _registered.get(code)
+
+
+def code_location(function: Any) -> tuple[str, int] | None:
+    """File and line at which a function, method or callable object is defined; None for one not written in Python."""
+    while isinstance(function, partial):
+        function = function.func
+    for candidate in (function, type(function).__call__):
+        code = getattr(candidate, "__code__", None)
+        if isinstance(code, CodeType):
+            return code.co_filename, code.co_firstlineno
+    return None
 
 
 def find_inline_expressions(functions: Iterable[Any]) -> InlineTable:

@@ -16,6 +16,7 @@ from firesteel.common.errors import TaskFailure
 __all__ = [
     "AddSplits",
     "Address",
+    "AlignWatermark",
     "CancelSlot",
     "ClientAck",
     "ClientPayload",
@@ -27,6 +28,7 @@ __all__ = [
     "NoMoreSplits",
     "ReaderStarted",
     "RegisterSlot",
+    "ReportWatermark",
     "RequestSplit",
     "Shutdown",
     "SlotFailed",
@@ -88,6 +90,19 @@ class RequestSplit:
     operator_id: str
     subtask: int
     host: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ReportWatermark:
+    """How far a source subtask of a watermark alignment group has come; MAX if it is idle or has ended."""
+
+    attempt: int
+    vertex_id: str
+    operator_id: str
+    subtask: int
+    group: str
+    watermark: int
+    max_drift: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,6 +185,15 @@ class NoMoreSplits:
 
 
 @dataclass(frozen=True, slots=True)
+class AlignWatermark:
+    """The source subtask waits while its watermark is beyond this one."""
+
+    operator_id: str
+    subtask: int
+    max_allowed: int
+
+
+@dataclass(frozen=True, slots=True)
 class ClientAck:
     """The client has taken this payload and every one before it on the same channel and subtask."""
 
@@ -195,6 +219,7 @@ SlotMessage: TypeAlias = (
     | TaskStateChanged
     | ReaderStarted
     | RequestSplit
+    | ReportWatermark
     | ClientPayload
     | MetricReport
     | Heartbeat
@@ -203,5 +228,5 @@ SlotMessage: TypeAlias = (
 )
 """What a slot sends."""
 
-JobMasterMessage: TypeAlias = Deploy | AddSplits | NoMoreSplits | ClientAck | CancelSlot | Shutdown
+JobMasterMessage: TypeAlias = Deploy | AddSplits | NoMoreSplits | AlignWatermark | ClientAck | CancelSlot | Shutdown
 """What the JobMaster sends."""

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import time
+from collections import deque
 from collections.abc import Callable
 from typing import Any
 
-__all__ = ["Counter", "Gauge", "MetricRegistry"]
+__all__ = ["Counter", "Distribution", "Gauge", "Meter", "Metric", "MetricGroup", "MetricRegistry"]
 
 
 class Counter:
@@ -38,11 +40,63 @@ class Gauge:
         self.read = read
 
 
+class Meter:
+    """How many events per second, over a span of time."""
+
+    __slots__ = ("_clock", "_marks", "_span", "count")
+
+    def __init__(self, time_span_in_seconds: int = 60, clock: Callable[[], float] = time.monotonic) -> None:
+        self.count = 0
+        self._span = time_span_in_seconds
+        self._clock = clock
+        self._marks: deque[tuple[float, int]] = deque([(clock(), 0)])
+
+    def mark_event(self, value: int = 1) -> None:
+        """Counts events that happen now."""
+        self.count += value
+
+    def get_count(self) -> int:
+        """All events so far."""
+        return self.count
+
+    def rate(self) -> float:
+        """Events per second over the span."""
+        now = self._clock()
+        marks = self._marks
+        marks.append((now, self.count))
+        while len(marks) > 2 and now - marks[1][0] >= self._span:
+            marks.popleft()
+        elapsed = now - marks[0][0]
+        return (self.count - marks[0][1]) / elapsed if elapsed > 0 else 0.0
+
+
+class Distribution:
+    """Sum, count, minimum and maximum of the values it is given."""
+
+    __slots__ = ("count", "max", "min", "sum")
+
+    def __init__(self) -> None:
+        self.count = 0
+        self.sum: float = 0
+        self.min: float | None = None
+        self.max: float | None = None
+
+    def update(self, value: float) -> None:
+        """Takes a value."""
+        self.count += 1
+        self.sum += value
+        self.min = value if self.min is None else min(self.min, value)
+        self.max = value if self.max is None else max(self.max, value)
+
+
+Metric = Counter | Gauge | Meter | Distribution
+
+
 class MetricRegistry:
     """The metrics of one scope by name."""
 
     def __init__(self) -> None:
-        self.metrics: dict[str, Counter | Gauge] = {}
+        self.metrics: dict[str, Metric] = {}
 
     def counter(self, name: str) -> Counter:
         """The counter of that name, made at the first call."""
@@ -56,9 +110,68 @@ class MetricRegistry:
         gauge = self.metrics[name] = Gauge(read)
         return gauge
 
+    def meter(self, name: str, time_span_in_seconds: int = 60) -> Meter:
+        """The meter of that name, made at the first call."""
+        metric = self.metrics.get(name)
+        if not isinstance(metric, Meter):
+            metric = self.metrics[name] = Meter(time_span_in_seconds)
+        return metric
+
+    def distribution(self, name: str) -> Distribution:
+        """The distribution of that name, made at the first call."""
+        metric = self.metrics.get(name)
+        if not isinstance(metric, Distribution):
+            metric = self.metrics[name] = Distribution()
+        return metric
+
     def snapshot(self) -> dict[str, Any]:
         """Every metric's present value."""
-        return {
-            name: metric.count if isinstance(metric, Counter) else metric.read()
-            for name, metric in self.metrics.items()
-        }
+        return {name: _value(metric) for name, metric in self.metrics.items()}
+
+
+def _read(gauge: Gauge) -> Any:
+    """A gauge's value in a form that can be sent; None if it raises, for a metric must not fail a job."""
+    try:
+        value = gauge.read()
+        return value if value is None or isinstance(value, (int, float, str)) else str(value)
+    except Exception:  # noqa: BLE001 - user code may raise anything
+        return None
+
+
+def _value(metric: Metric) -> Any:
+    if isinstance(metric, Counter):
+        return metric.count
+    if isinstance(metric, Gauge):
+        return _read(metric)
+    if isinstance(metric, Meter):
+        return {"count": metric.count, "rate": metric.rate()}
+    return {"count": metric.count, "sum": metric.sum, "min": metric.min, "max": metric.max}
+
+
+class MetricGroup:
+    """User metrics, named by the path of groups they are in."""
+
+    def __init__(self, registry: MetricRegistry, prefix: str = "") -> None:
+        self._registry = registry
+        self._prefix = prefix
+
+    def add_group(self, name: str, extra: str | None = None) -> MetricGroup:
+        """A group inside this one."""
+        path = f"{name}.{extra}" if extra is not None else name
+        return MetricGroup(self._registry, f"{self._prefix}{path}.")
+
+    def counter(self, name: str) -> Counter:
+        """A counter; its sum over all subtasks is also an accumulator of the job's result."""
+        return self._registry.counter(self._prefix + name)
+
+    def gauge(self, name: str, obj: Callable[[], Any]) -> None:
+        """A value asked for with each report."""
+        self._registry.gauge(self._prefix + name, obj)
+
+    def meter(self, name: str, time_span_in_seconds: int = 60) -> Meter:
+        """A rate of events."""
+        return self._registry.meter(self._prefix + name, time_span_in_seconds)
+
+    def distribution(self, name: str) -> Distribution:
+        """Sum, count, minimum and maximum of values."""
+        return self._registry.distribution(self._prefix + name)

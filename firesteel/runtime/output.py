@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
+from firesteel.common.errors import InvalidProgramError
 from firesteel.common.output_tag import OutputTag
 from firesteel.runtime.deployment import OutputDescriptor
 from firesteel.runtime.elements import ControlEvent
 from firesteel.runtime.key_groups import RoutingTable
 from firesteel.runtime.network.partition import ResultPartition
+from firesteel.runtime.network.serialization import preview_record
 from firesteel.runtime.operators.inline import method_of
 from firesteel.runtime.partitioner import (
     BroadcastPartitioner,
@@ -71,12 +73,12 @@ class TaskOutput:
                 handlers: list[Any] = [(s.values.append, s.timestamps.append) for s in subpartitions]
                 add, add_time = writer.new_variable("a"), writer.new_variable("b")
                 routes = writer.bind("route", RoutingTable(handlers, self.descriptor.consumer_max_parallelism))
-                writer.line(f"{add}, {add_time} = {routes}[{key}]", element=value, what="key_by")
+                writer.line(f"{add}, {add_time} = {routes}[{key}]", element=value, what="key_by", output=self)
                 writer.line(f"{add}({value}); {add_time}({writer.timestamp})")
             else:
                 handlers = [s.values.append for s in subpartitions]
                 routes = writer.bind("route", RoutingTable(handlers, self.descriptor.consumer_max_parallelism))
-                writer.line(f"{routes}[{key}]({value})", element=value, what="key_by")
+                writer.line(f"{routes}[{key}]({value})", element=value, what="key_by", output=self)
         elif self._emit == self._emit_to_first:
             writer.prologue(f"{partition}.begin({writer.with_timestamps})")
             first = self.partition.subpartitions[0]
@@ -103,10 +105,12 @@ class TaskOutput:
         key_of = method_of(partitioner.key_selector, "get_key")
         channels = len(self.partition.subpartitions)
         indexes = [choose(key_of(value), channels) for value in values]
-        for value, index in zip(values, indexes, strict=True):
+        for value, index in zip(values, indexes, strict=True):  # noqa: B007 - the failure's account shows the value
             if not isinstance(index, int) or not 0 <= index < channels:
-                raise IndexError(
-                    f"the partitioner returned {index!r} for {value!r}; expected an int from 0 to {channels - 1}"
+                raise InvalidProgramError(
+                    f"The partitioner returned {preview_record(index)}; expected an int from 0 to {channels - 1}.",
+                    hint="partition(key, num_partitions) names a subtask: for instance hash(key) % num_partitions "
+                    "for keys that are ints.",
                 )
         self.partition.emit_custom(values, timestamps, indexes)
 

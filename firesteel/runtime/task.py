@@ -42,6 +42,10 @@ class TaskServices(Protocol):
         """Asks a source's enumerator for a split."""
         ...
 
+    def report_watermark(self, task: Task, watermark: int) -> None:
+        """Tells a source's alignment group how far it has come."""
+        ...
+
     def send_to_client(self, task: Task, channel: str, payload: Any) -> None:
         """Hands a payload to the client."""
         ...
@@ -96,8 +100,13 @@ class Task:
                 by_node[chained.descriptor.parent].add_consumer(chained.descriptor.parent_tag, chained)
             operator = chained.operator
             if isinstance(operator, SourceOperator):
-                request_split = partial(self._services.request_split, self, chained.descriptor.operator_id)
-                operator.connect(subtask, parallelism, request_split)
+                services, operator_id = self._services, chained.descriptor.operator_id
+                operator.connect(
+                    subtask,
+                    parallelism,
+                    partial(services.request_split, self, operator_id),
+                    partial(services.report_watermark, self),
+                )
             elif isinstance(operator, SinkOperator):
                 self._connect_sink(operator, chained.descriptor.operator_id)
         for output in self.outputs:
@@ -123,14 +132,14 @@ class Task:
             chained.open()
         self.at_work = None
 
-    def close(self) -> list[Exception]:
+    def close(self) -> list[BaseException]:
         """Closes what was opened, the head first; returns what went wrong doing so."""
-        errors: list[Exception] = []
+        errors: list[BaseException] = []
         while self._opened:
             self.at_work = self._opened.pop()
             try:
                 self.at_work.operator.close()
-            except Exception as error:  # noqa: BLE001 - every operator gets its chance to close
+            except BaseException as error:  # noqa: BLE001 - every operator gets its chance to close
                 errors.append(error)
         return errors
 
@@ -242,7 +251,7 @@ class Task:
     @property
     def watermark(self) -> int:
         """The event time the task has reached."""
-        return self._valve.watermark
+        return self._valve.watermark if self.source is None else self.source.watermark
 
     def metrics(self) -> dict[str, dict[str, Any]]:
         """Task metrics under '', operator metrics under their operator id."""
@@ -255,7 +264,7 @@ class Task:
                 "numBytesOut": sum(partition.num_bytes_out for partition in partitions),
                 "numBuffersOut": sum(partition.num_buffers_out for partition in partitions),
                 "busyTimeMs": int(self.busy_s * 1000),
-                "currentInputWatermark": self._valve.watermark,
+                "currentInputWatermark": self.watermark,
             }
         }
         if self.gate is not None:

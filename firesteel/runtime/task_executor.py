@@ -11,14 +11,16 @@ import time
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import Any, Protocol
+from typing import Any, NoReturn, Protocol
 
-from firesteel.common.errors import UserCodeError
+from firesteel.common.errors import RecordSerializationError, UserCodeError
 from firesteel.runtime import messages
 from firesteel.runtime.deployment import TaskDeploymentDescriptor
 from firesteel.runtime.failure import describe_failure
 from firesteel.runtime.mailbox import Clock, Poller, ProcessingTimers
 from firesteel.runtime.operators.source import SourceOperator
+from firesteel.runtime.operators.specs import SourceSpec
+from firesteel.runtime.output import TaskOutput
 from firesteel.runtime.task import Task
 from firesteel.runtime.wiring import Wiring
 
@@ -30,6 +32,8 @@ METRIC_INTERVAL_MS = 500
 MAX_UNACKED = 16
 """Payloads a sink may have on their way to the client."""
 MAX_WAIT_S = 1.0
+BACKPRESSURED_WAIT_S = 0.05
+"""How long to sleep at most with unsent records, so that buffer timeouts are kept."""
 
 
 class TaskCancelled(BaseException):
@@ -124,14 +128,12 @@ class TaskExecutor:
             self._await_cancel()
         while not self._shutdown:
             try:
-                progressed = self._step(time.monotonic())
-            except UserCodeError as error:
+                if not self._step(time.monotonic()):
+                    self._wait()
+            except UserCodeError:
                 self._await_cancel()
-                raise AssertionError("unreachable") from error
-            if not progressed:
-                self._wait()
 
-    def _await_cancel(self) -> None:
+    def _await_cancel(self) -> NoReturn:
         """A task has failed and the JobMaster knows: do nothing more until it says so."""
         while True:
             self._check_cancelled()
@@ -220,15 +222,21 @@ class TaskExecutor:
             for output in task.outputs:
                 timeout = output.descriptor.buffer_timeout
                 if timeout >= 0 and now - output.last_flush >= timeout / 1000:
-                    output.flush(now)
+                    self._flush(task, output, now)
 
     def _flush_idle(self, now: float) -> None:
         for task in self._tasks:
             for output in task.outputs:
                 if output.descriptor.buffer_timeout >= 0:
-                    output.flush(now)
+                    self._flush(task, output, now)
         self._unflushed = False
         self._last_flush = now
+
+    def _flush(self, task: Task, output: TaskOutput, now: float) -> None:
+        try:
+            output.flush(now)
+        except RecordSerializationError as error:
+            self._fail(task, error)
 
     def _end_tasks(self) -> None:
         """A finished task has ended once everything it produced is gone."""
@@ -237,6 +245,7 @@ class TaskExecutor:
                 self._ending.remove(task)
                 errors = task.close()
                 if errors:
+                    self._check_cancelled()  # which interrupts a close() that hangs
                     self._fail(task, errors[0])
                 self._report(task.descriptor, "FINISHED")
                 self._report_metrics()
@@ -244,14 +253,16 @@ class TaskExecutor:
     def _wait(self) -> None:
         """Nothing can run: sleep until data, a mail, a timer, a source or a flush is due."""
         now = time.monotonic()
+        timeout = MAX_WAIT_S
         if self._unflushed:
-            if now - self._last_flush >= IDLE_FLUSH_S:
+            if self._is_backpressured(now):
+                timeout = BACKPRESSURED_WAIT_S
+            elif now - self._last_flush >= IDLE_FLUSH_S:
                 self._flush_idle(now)
                 self._poller.poll(0)
                 return
-            timeout = IDLE_FLUSH_S - (now - self._last_flush)
-        else:
-            timeout = MAX_WAIT_S
+            else:
+                timeout = IDLE_FLUSH_S - (now - self._last_flush)
         clock_now = self._clock.now_ms()
         for due in (self._timers.next_at(), self._next_report or None):
             if due is not None:
@@ -261,6 +272,12 @@ class TaskExecutor:
                 timeout = min(timeout, task.source.ready_at - now)
         if timeout > 0:
             self._poller.poll(timeout)
+
+    def _is_backpressured(self, now: float) -> bool:
+        """Whether a task could go on if its consumers were faster: then small buffers would only cost more."""
+        return any(
+            not task.finished and (task.running or task.has_work(now)) and not task.has_room() for task in self._tasks
+        )
 
     def wait_for_room(self, task: Task) -> None:
         """Runs the other tasks and the network until the task's outputs have room."""
@@ -281,9 +298,13 @@ class TaskExecutor:
                 self._wiring.connect_peers(message.peers)
                 self._deployed = True
             elif isinstance(message, messages.AddSplits):
-                self._source(message).add_splits(message.splits)
+                task, source = self._reader(message)
+                self._guarded(task, partial(source.add_splits, message.splits))
             elif isinstance(message, messages.NoMoreSplits):
-                self._source(message).no_more_splits()
+                task, source = self._reader(message)
+                self._guarded(task, source.no_more_splits)
+            elif isinstance(message, messages.AlignWatermark):
+                self._reader(message)[1].align(message.max_allowed)
             elif isinstance(message, messages.ClientAck):
                 self._unacked[message.channel, message.subtask] = (
                     self._sequences[message.channel, message.subtask] - message.sequence - 1
@@ -291,14 +312,16 @@ class TaskExecutor:
             elif isinstance(message, messages.Shutdown):
                 self._shutdown = True
 
-    def _source(self, message: messages.AddSplits | messages.NoMoreSplits) -> SourceOperator:
+    def _reader(
+        self, message: messages.AddSplits | messages.NoMoreSplits | messages.AlignWatermark
+    ) -> tuple[Task, SourceOperator]:
         for task in self._tasks:
             if (
                 task.source is not None
                 and task.head.descriptor.operator_id == message.operator_id
                 and task.descriptor.subtask == message.subtask
             ):
-                return task.source
+                return task, task.source
         raise AssertionError(f"no source {message.operator_id} subtask {message.subtask} in this slot")
 
     # -- failures and reports -----------------------------------------------------------------------
@@ -307,12 +330,12 @@ class TaskExecutor:
         """Runs user code; an exception becomes the task's failure, told to the JobMaster at once."""
         try:
             action()
-        except UserCodeError:
+        except (UserCodeError, TaskCancelled):
             raise
-        except Exception as error:  # noqa: BLE001 - user code may raise anything
+        except BaseException as error:  # noqa: BLE001 - user code may raise anything, SystemExit too
             self._fail(task, error)
 
-    def _fail(self, task: Task, error: Exception) -> None:
+    def _fail(self, task: Task, error: BaseException) -> NoReturn:
         failure = describe_failure(error, task.descriptor, task.chain, task.at_work)
         self._report(task.descriptor, "FAILED", failure)
         raise UserCodeError(failure) from error
@@ -346,6 +369,23 @@ class TaskExecutor:
         descriptor = task.descriptor
         self._gateway.send(
             messages.RequestSplit(self._attempt, descriptor.vertex_id, operator_id, descriptor.subtask, self._host)
+        )
+
+    def report_watermark(self, task: Task, watermark: int) -> None:
+        """Tells a source's alignment group how far it has come."""
+        descriptor, head = task.descriptor, task.head.descriptor
+        assert isinstance(head.spec, SourceSpec)
+        alignment = head.spec.watermark_strategy.alignment
+        self._gateway.send(
+            messages.ReportWatermark(
+                self._attempt,
+                descriptor.vertex_id,
+                head.operator_id,
+                descriptor.subtask,
+                alignment.watermark_group,
+                watermark,
+                alignment.max_allowed_watermark_drift,
+            )
         )
 
     def send_to_client(self, task: Task, channel: str, payload: Any) -> None:

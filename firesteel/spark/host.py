@@ -150,9 +150,10 @@ class SparkHost:
             self._post(event)
 
     def forget(self, connection: ControlConnection) -> None:
-        """A connection has ended."""
+        """A connection has ended from the other side."""
         with self._lock:
             self._connections.discard(connection)
+        connection.close()
 
 
 class _Slot:

@@ -10,10 +10,13 @@ import sysconfig
 import tempfile
 import threading
 from collections.abc import Iterator
+from concurrent.futures import Future
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 from pyspark import SparkConf, SparkContext
+from pyspark.java_gateway import launch_gateway
 
 from firesteel.common.configuration import Configuration
 from firesteel.spark.java import require_java
@@ -98,10 +101,54 @@ def _create(settings: dict[str, str]) -> tuple[SparkContext, Path]:
             conf.set(key, value)
         os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
         with _stderr_to(directory / "spark.stderr"):
-            return SparkContext(conf=conf), directory
+            return _start(conf), directory
     except BaseException:
         shutil.rmtree(directory, ignore_errors=True)
         raise
+
+
+def _start(conf: SparkConf) -> SparkContext:
+    if SparkContext._gateway is not None:
+        return SparkContext(conf=conf)
+    gateway = _launch_gateway(conf)
+    try:
+        return SparkContext(conf=conf, gateway=gateway)
+    except BaseException:
+        _end_java(gateway)
+        SparkContext._active_spark_context = None
+        raise
+
+
+def _launch_gateway(conf: SparkConf) -> Any:
+    """Starts the JVM; a Ctrl-C meanwhile ends it again.
+
+    Interrupted in the middle, PySpark forgets the process it has started, and that waits for ever. So it is started
+    in a thread, which Ctrl-C does not reach, and ended as soon as it is known.
+    """
+    launched: Future[Any] = Future()
+
+    def launch() -> None:
+        try:
+            launched.set_result(launch_gateway(conf))
+        except BaseException as error:  # noqa: BLE001 - raised where the result is awaited
+            launched.set_exception(error)
+
+    threading.Thread(target=launch, name="firesteel-launch-java", daemon=True).start()
+    try:
+        return launched.result()
+    except KeyboardInterrupt:
+        _end_java(launched.result())
+        raise
+
+
+def _end_java(gateway: Any) -> None:
+    """Ends the JVM, which would live as long as this process, and with it its threads and sockets."""
+    process = getattr(gateway, "proc", None)
+    if process is not None:
+        process.stdin.close()
+        process.wait(timeout=30)
+    SparkContext._gateway = None
+    SparkContext._jvm = None
 
 
 def _program_path() -> list[str]:
@@ -135,15 +182,9 @@ def _stop() -> None:
     (context, directory), _own = _own, None
     gateway = context._gateway
     context.stop()
-    # the JVM would live as long as this process, and with it its threads and sockets
     if gateway is not None:
         gateway.shutdown()
-        process = getattr(gateway, "proc", None)
-        if process is not None:
-            process.stdin.close()
-            process.wait(timeout=30)
-        SparkContext._gateway = None
-        SparkContext._jvm = None
+        _end_java(gateway)
     shutil.rmtree(directory, ignore_errors=True)
 
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from firesteel.common import Row, Types
 from firesteel.datastream import DataStream, StreamExecutionEnvironment
 
@@ -15,10 +13,8 @@ def build(env: StreamExecutionEnvironment) -> DataStream:
         PEOPLE, Types.TUPLE([Types.STRING(), Types.INT(), Types.STRING(), Types.BOOLEAN()])
     )
     projected = people.project(3, 0, 0)
-    ages = people.map(lambda person: Row(group=person[3], age=person[1]), Types.ROW_NAMED(["group", "age"], [Types.BOOLEAN(), Types.INT()]))
+    row = Types.ROW_NAMED(["group", "age"], [Types.BOOLEAN(), Types.INT()])
+    # one subtask, or the rows of a group might overtake each other
+    ages = people.map(lambda person: Row(group=person[3], age=person[1]), row).set_parallelism(1)
     totals = ages.key_by(lambda row: row.group).sum("age").map(lambda row: ("row", row["group"], row.age))
     return projected.map(lambda value: ("projected", *value)).union(totals)
-
-
-def key_of(result: Any) -> Any:
-    return result[0], result[1]

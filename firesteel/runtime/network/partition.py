@@ -157,7 +157,8 @@ class ResultSubpartition:
         if count == 1:
             raise RecordSerializationError(
                 f"A record of {size} bytes cannot be sent to another task: the limit is "
-                f"{self._config.max_frame_bytes} bytes. Record: {preview_record(values[0])}",
+                f"{self._config.max_frame_bytes} bytes.",
+                record=preview_record(values[0]),
                 hint="Emit a reference to large data (a path, a key) or split the record.",
             )
         half = count // 2

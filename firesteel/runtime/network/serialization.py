@@ -67,9 +67,10 @@ def _serialize_by_value(values: Sequence[Any], timestamps: Sequence[int] | None)
 
 def _not_serializable(record: Any, cause: Exception) -> RecordSerializationError:
     return RecordSerializationError(
-        f"A record of type {type(record).__qualname__} cannot be sent to another task: "
-        f"{type(cause).__name__}: {cause}\nRecord: {preview_record(record)}",
-        hint="Records that cross tasks must be picklable. Emit plain data (tuples, dicts, dataclasses, Row), "
+        f"A record of type {type(record).__qualname__} cannot be sent to another process: "
+        f"{type(cause).__name__}: {cause}",
+        record=preview_record(record),
+        hint="Records that cross processes must be picklable. Emit plain data (tuples, dicts, dataclasses, Row), "
         "and make locks, files and connections in open() of the function that uses them.",
     )
 

@@ -32,7 +32,7 @@ class TwoInputOperator(InlineOperator):
         if selectors:
             key = writer.new_variable("k")
             backend = writer.bind("backend", self.context.backend)
-            writer.line(f"{backend}.key = {key} = {writer.call(selectors[index], value)}", element=value)
+            writer.line(f"{backend}.key = {key} = {writer.call(selectors[index], value)}", element=value, what="key_by")
         self.write_call(writer, value, index)
 
     def write_call(self, writer: LoopWriter, value: str, index: int) -> None:
@@ -49,7 +49,7 @@ class CoMapOperator(TwoInputOperator):
         """``v1 = map1(v0)`` and on."""
         result = writer.new_variable("v")
         call = writer.bind("map", self.calls[index])
-        writer.line(f"{result} = {call}({value})", element=value)
+        writer.line(f"{result} = {call}({value})", element=value, function=self.calls[index])
         with writer.block(f"if {result} is not None:"):
             writer.write_consumers(result)
 
@@ -64,7 +64,7 @@ class CoFlatMapOperator(TwoInputOperator):
         """``for v1 in flat_map1(v0):`` and on."""
         result = writer.new_variable("v")
         call = writer.bind("flat_map", self.calls[index])
-        with writer.block(f"for {result} in {call}({value}) or ():", element=value):
+        with writer.block(f"for {result} in {call}({value}) or ():", element=value, function=self.calls[index]):
             writer.write_consumers(result)
             writer.write_room_check()
 

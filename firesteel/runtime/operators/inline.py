@@ -11,6 +11,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from firesteel.common.errors import InvalidProgramError
 from firesteel.common.state import ValueStateDescriptor
 from firesteel.runtime.operators.contexts import ProcessContext
 
@@ -69,7 +70,7 @@ class InlineOperator(ABC):
         if selectors and self.is_rich:
             key = writer.new_variable("k")
             backend = writer.bind("backend", self.context.backend)
-            writer.line(f"{backend}.key = {key} = {writer.call(selectors[0], value)}", element=value)
+            writer.line(f"{backend}.key = {key} = {writer.call(selectors[0], value)}", element=value, what="key_by")
 
     @abstractmethod
     def write(self, writer: LoopWriter, value: str) -> None:
@@ -126,6 +127,14 @@ class ReduceOperator(InlineOperator):
         super().open(context)
         assert context.backend is not None
         self.state = context.backend.get_state(ValueStateDescriptor("_reduce_state", None))
+        # updating with None clears: the next record would start over, and nobody would notice
+        self.state.clear = self._refuse_none
+
+    @staticmethod
+    def _refuse_none() -> None:
+        raise InvalidProgramError(
+            "The reduce function returned None.", hint="Return the new value; perhaps a 'return' is missing."
+        )
 
     def write(self, writer: LoopWriter, value: str) -> None:
         """Reads, reduces, stores and hands on."""
@@ -136,8 +145,9 @@ class ReduceOperator(InlineOperator):
         store = writer.bind("store", self.state.update)
         reduce = writer.bind("reduce", self.call)
         writer.line(f"{result} = {read}()")
-        writer.line(f"{result} = {value} if {result} is None else {reduce}({result}, {value})", element=value)
-        writer.line(f"{store}({result})")
+        call = f"{reduce}({result}, {value})"
+        writer.line(f"{result} = {value} if {result} is None else {call}", element=value, function=self.call)
+        writer.line(f"{store}({result})", element=value, function=self.call)
         writer.write_consumers(result)
 
 
@@ -179,8 +189,8 @@ def write_process_call(
         header = f"for {result} in {process}({value}, {context}):"
     else:
         results = writer.new_variable("r")
-        writer.line(f"{results} = {process}({value}, {context})", element=value)
+        writer.line(f"{results} = {process}({value}, {context})", element=value, function=call)
         header = f"for {result} in {results} if {results} is not None else ():"
-    with writer.block(header, element=value):
+    with writer.block(header, element=value, function=call):
         writer.write_tagged_consumers(result)
         writer.write_room_check()

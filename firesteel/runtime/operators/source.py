@@ -28,13 +28,22 @@ class SourceOperator(StreamOperator):
         self.records = 0
         self.subtask_index = 0
         self.parallelism = 1
+        self._max_allowed = MAX_WATERMARK
         self._request_split: Callable[[], None] = lambda: None
+        self._report_watermark: Callable[[int], None] = lambda _watermark: None
 
-    def connect(self, subtask: int, parallelism: int, request_split: Callable[[], None]) -> None:
-        """Tells the operator where it is and how to reach its enumerator."""
+    def connect(
+        self,
+        subtask: int,
+        parallelism: int,
+        request_split: Callable[[], None],
+        report_watermark: Callable[[int], None],
+    ) -> None:
+        """Tells the operator where it is and how to reach its coordinator."""
         self.subtask_index = subtask
         self.parallelism = parallelism
         self._request_split = request_split
+        self._report_watermark = report_watermark
 
     def open(self, context: OperatorContext) -> None:
         """Creates and starts the reader."""
@@ -44,17 +53,33 @@ class SourceOperator(StreamOperator):
         self._reader.start()
         if self._interval > 0:
             context.schedule(context.processing_time() + self._interval, self._on_interval)
+        if self._strategy.alignment is not None:
+            self._align(context.processing_time())
 
     # -- what the task calls ------------------------------------------------------------------------
 
     def has_data(self, now: float) -> bool:
         """Whether a poll may give something now."""
-        return self._ready_at is not None and self._ready_at <= now and not self.ended
+        return self._ready_at is not None and self._ready_at <= now and not self.ended and not self._is_ahead
 
     @property
     def ready_at(self) -> float | None:
         """When to poll again, None if only a new split helps."""
-        return None if self.ended else self._ready_at
+        return None if self.ended or self._is_ahead else self._ready_at
+
+    @property
+    def _is_ahead(self) -> bool:
+        """Whether the source waits for the slowest of its alignment group."""
+        return self.watermark > self._max_allowed
+
+    @property
+    def watermark(self) -> int:
+        """The last watermark sent."""
+        return self._assigner.watermark
+
+    def align(self, max_allowed: int) -> None:
+        """The coordinator's answer: how far this subtask may go."""
+        self._max_allowed = max_allowed
 
     def poll(self) -> None:
         """Emits what the reader has."""
@@ -87,6 +112,8 @@ class SourceOperator(StreamOperator):
 
     def finish(self) -> None:
         """Event time ends with the source."""
+        if self._strategy.alignment is not None:
+            self._report_watermark(MAX_WATERMARK)
         self.context.emit_watermark(MAX_WATERMARK)
 
     def close(self) -> None:
@@ -132,6 +159,12 @@ class SourceOperator(StreamOperator):
 
     def _on_poll_time(self, _now: int) -> None:
         self._ready_at = 0.0
+
+    def _align(self, now: int) -> None:
+        """Reports the watermark to the alignment group, and again after its interval."""
+        if not self.ended:
+            self._report_watermark(MAX_WATERMARK if self._assigner.idle else self.watermark)
+            self.context.schedule(now + self._strategy.alignment.update_interval, self._align)
 
     def _on_interval(self, now: int) -> None:
         if self.ended:

@@ -51,7 +51,8 @@ class WatermarkValve:
                 self.watermark = furthest
                 return True, furthest
             return True, None
-        return False, self._combine()
+        # an input that was ahead had not held anybody back
+        return False, self._combine() if self._watermarks[index] == self.watermark else None
 
     def _combine(self) -> int | None:
         lowest: int | None = None

@@ -7,6 +7,7 @@ from collections import defaultdict
 from collections.abc import Iterable
 from typing import Any
 
+from firesteel.common.errors import InvalidProgramError
 from firesteel.runtime.operators.specs import WindowSpec
 from firesteel.runtime.operators.window.functions import aggregate_methods, reduce_callable
 
@@ -76,6 +77,10 @@ class ReducedContents(WindowContents):
 
     def result(self, stored: Any) -> Any:
         """The value itself."""
+        if stored is None:
+            raise InvalidProgramError(
+                "The reduce function returned None.", hint="Return the new value; perhaps a 'return' is missing."
+            )
         return stored
 
 

@@ -23,6 +23,7 @@ __all__ = [
     "HashMapReducingState",
     "HashMapState",
     "HashMapValueState",
+    "check_not_none",
 ]
 
 
@@ -76,7 +77,7 @@ class HashMapValueState(HashMapState, ValueState[Any]):
     def update(self, value: Any) -> None:
         """Replaces the current key's value; None removes it, as in Flink."""
         if value is None:
-            self._table.pop(self._backend.key, None)
+            self.clear()
         else:
             self._table[self._backend.key] = value
 
@@ -93,7 +94,7 @@ class HashMapListState(HashMapState, ListState[Any]):
 
     def add(self, value: Any) -> None:
         """Appends one element."""
-        _check_not_none(value)
+        check_not_none(value)
         elements = self._table.get(self._backend.key)
         if elements is None:
             self._table[self._backend.key] = [value]
@@ -110,7 +111,7 @@ class HashMapListState(HashMapState, ListState[Any]):
         values = list(values)
         if values:
             for value in values:
-                _check_not_none(value)
+                check_not_none(value)
             self._table[self._backend.key] = values
         else:
             self.clear()
@@ -233,7 +234,8 @@ class HashMapAggregatingState(HashMapState, AggregatingState[Any, Any]):
             self._namespaces.setdefault(target, {})[self._backend.key] = result
 
 
-def _check_not_none(value: Any) -> None:
+def check_not_none(value: Any) -> None:
+    """Refuses what a list state cannot hold, as in Flink."""
     if value is None:
         raise ValueError("None cannot be added to a list state")
 

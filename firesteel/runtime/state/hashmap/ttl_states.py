@@ -12,7 +12,7 @@ from typing import Any
 from firesteel.common.state import AggregatingState, ListState, MapState, ReducingState, ValueState
 from firesteel.common.state_ttl import StateTtlConfig
 from firesteel.runtime.state.backend import Clock, KeyedStateBackend
-from firesteel.runtime.state.hashmap.states import HashMapState
+from firesteel.runtime.state.hashmap.states import HashMapState, check_not_none
 
 __all__ = ["STATES", "TtlState"]
 
@@ -130,6 +130,8 @@ class TtlListState(TtlState, ListState[Any]):
         """Appends elements."""
         self._clean_up()
         if values:
+            for value in values:
+                check_not_none(value)
             now = self._clock()
             self._table.setdefault(self._backend.key, []).extend([value, now] for value in values)
 
@@ -182,9 +184,14 @@ class TtlMapState(TtlState, MapState[Any, Any]):
         self._drop_if_empty()
 
     def contains(self, key: Any) -> bool:
-        """Whether there is an entry that may be seen."""
-        stamped = self._entries().get(key)
-        return stamped is not None and (self._show_expired or not self._expired(stamped, self._clock()))
+        """Whether there is an entry that may be seen; counts as a read, as in Flink."""
+        self._clean_up()
+        entries = self._entries()
+        known = key in entries
+        self._read(entries, key)
+        alive = key in entries
+        self._drop_if_empty()
+        return alive or (known and self._show_expired)
 
     def items(self) -> list[tuple[Any, Any]]:
         """The entries that may be seen."""
