@@ -147,14 +147,16 @@ def _rows(
     case: Case,
     systems: Sequence[str],
     results: dict[tuple[str, str], list[Figures]],
-    reasons: dict[tuple[str, str], str],
+    skipped: dict[str, str],
+    failures: dict[tuple[str, str], str],
 ) -> list[Row]:
     rows = []
     for variant in case.variants:
         for name in systems:
             at = (variant.name, name)
             figures = combine(results[at]) if at in results else Figures()
-            rows.append(Row(case.name, name, variant.name, figures, skipped=reasons.get(at)))
+            reasons = {"skipped": skipped.get(name), "failed": failures.get(at)}
+            rows.append(Row(case.name, name, variant.name, figures, **reasons))
     rows = relate(rows, case.figure)
     if case.name == "keys":
         rows = _with_memory_per_key(rows, case.variants)
@@ -188,8 +190,7 @@ def main(argv: Sequence[str] | None = None) -> int:
             continue
         results, failures = _measure_case(case, systems, found, args.repeat, args.seconds, cache)
         failed = failed or bool(failures)
-        reasons = {(v.name, s): skipped[s] for v in case.variants for s in systems if s in skipped}
-        case_rows = _rows(case, systems, results, {**reasons, **failures})
+        case_rows = _rows(case, systems, results, skipped, failures)
         rows += case_rows
         if args.json:
             for row in case_rows:

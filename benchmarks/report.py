@@ -56,6 +56,7 @@ class Row:
     bytes_per_key: float | None = None
     other_keys_records_per_s: float | None = None
     skipped: str | None = None
+    failed: str | None = None
 
 
 def steady(samples: Sequence[Sample], warmup_s: float, warmup_records: int = 0) -> list[Sample]:
@@ -140,6 +141,7 @@ def json_line(row: Row) -> str:
         "bytes_per_key": row.bytes_per_key,
         "other_keys_records_per_s": row.other_keys_records_per_s,
         "skipped": row.skipped,
+        "failed": row.failed,
     }
     fields.update({name: value for name, value in values.items() if value is not None})
     return json.dumps({name: round(v, 4) if isinstance(v, float) else v for name, v in fields.items()})
@@ -153,6 +155,8 @@ def _note(row: Row) -> str:
     notes = []
     if row.skipped is not None:
         notes.append(f"skipped: {row.skipped}")
+    if row.failed is not None:
+        notes.append(f"failed: {row.failed}")
     if row.bytes_per_key is not None:
         notes.append(f"{row.bytes_per_key:,.0f} bytes per key")
     if row.other_keys_records_per_s is not None:

@@ -36,7 +36,7 @@ class Describe(ProcessWindowFunction[Click, str, str, TimeWindow]):
         window = context.window()
         first, last = (datetime.fromtimestamp(t / 1000, timezone.utc) for t in (window.start, window.end - self._gap))
         pages = [page for _, _, page in sorted(elements)]
-        yield f"{key}  {first:%H:%M}-{last:%H:%M}  {len(pages)} clicks: {' '.join(pages)}"
+        yield f"{key}  {first:%H:%M}-{last:%H:%M}  {' '.join(pages)}"
 
 
 def event_time(click: Click) -> int:

@@ -18,8 +18,6 @@ READINGS: list[Reading] = [  # second, sensor, degrees
     (40, "boiler", 71.5),
     (90, "boiler", 72.0),
     (140, "cellar", 12.4),
-    (150, "boiler", 71.8),
-    (215, "cellar", 12.6),
 ]
 
 

@@ -9,7 +9,7 @@ from typing import Any
 from benchmarks.board import Board, bucket_of
 from benchmarks.cases import CORES, END, KEYS, RATE, RECORDS_PER_EVENT_SECOND
 from benchmarks.runner import Run
-from firesteel.common import Configuration, Duration, JobClient, Types, WatermarkStrategy
+from firesteel.common import Configuration, JobClient, Time, Types, WatermarkStrategy
 from firesteel.common.watermark_strategy import TimestampAssigner
 from firesteel.datastream import (
     AggregateFunction,
@@ -191,7 +191,7 @@ def window(run: Run) -> FiresteelJob:
     strategy = WatermarkStrategy.for_monotonous_timestamps().with_timestamp_assigner(EventTime())
     stream = _numbers(env).map(lambda x: (x % KEYS, x), PAIR).assign_timestamps_and_watermarks(strategy)
     keyed = stream.key_by(lambda pair: pair[0], Types.LONG())
-    windows = keyed.window(TumblingEventTimeWindows.of(Duration.of_seconds(1)))
+    windows = keyed.window(TumblingEventTimeWindows.of(Time.seconds(1)))
     _discard(windows.aggregate(Sum(), accumulator_type=Types.LONG(), output_type=Types.LONG()))
     return FiresteelJob(env)
 

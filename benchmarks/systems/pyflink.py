@@ -11,7 +11,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from pyflink.common import Configuration, Duration, Types, WatermarkStrategy
+from pyflink.common import Configuration, Time, Types, WatermarkStrategy
 from pyflink.common.watermark_strategy import TimestampAssigner
 from pyflink.datastream import (
     AggregateFunction,
@@ -216,9 +216,7 @@ def window(run: Run) -> PyFlinkJob:
     env = _environment(run, **THROUGHPUT)
     strategy = WatermarkStrategy.for_monotonous_timestamps().with_timestamp_assigner(EventTime())
     stream = _numbers(env).map(lambda x: (x % KEYS, x), PAIR).assign_timestamps_and_watermarks(strategy)
-    windows = stream.key_by(lambda pair: pair[0], Types.LONG()).window(
-        TumblingEventTimeWindows.of(Duration.of_seconds(1))
-    )
+    windows = stream.key_by(lambda pair: pair[0], Types.LONG()).window(TumblingEventTimeWindows.of(Time.seconds(1)))
     _discard(windows.aggregate(Sum(run.board), accumulator_type=Types.LONG(), output_type=Types.LONG()))
     return PyFlinkJob(env, run.board)
 

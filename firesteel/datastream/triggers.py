@@ -273,9 +273,9 @@ class ContinuousEventTimeTrigger(_ContinuousTrigger[T]):
 
     def _register_next(self, time: int, window: TimeWindow, ctx: Trigger.TriggerContext) -> None:
         next_time = self._next_fire_time(time, window)
-        if ctx.get_current_watermark() >= MAX_LONG_VALUE:
-            # event time is over: every interval left would fire with the same contents
-            next_time = window.max_timestamp()
+        if ctx.get_current_watermark() == MAX_LONG_VALUE == window.max_timestamp():
+            # event time is over and the window has no end: there would be 2^63 intervals left to fire
+            next_time = MAX_LONG_VALUE
         if next_time > time:
             self._fire_time(ctx).add(next_time)
             ctx.register_event_time_timer(next_time)

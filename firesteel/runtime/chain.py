@@ -238,7 +238,7 @@ def _type_check(descriptor: OperatorDescriptor) -> Callable[[Any], None] | None:
         if problem:
             raise InvalidProgramError(
                 f"The result does not fit its declared type {descriptor.output_type}: {problem}",
-                hint="Correct output_type (type_info of a source), or leave it out; only the first records are checked.",
+                hint="Correct output_type (type_info of a source), or leave it out; only first records are checked.",
             )
 
     return check

@@ -6,7 +6,7 @@ import linecache
 import pickle
 import traceback
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from firesteel.common.errors import (
     FiresteelError,
@@ -27,6 +27,10 @@ __all__ = ["describe_failure", "preview"]
 
 MAX_MESSAGE = 2000
 MAX_TRACEBACK = 20_000
+_ARGUMENTS_HINT = (
+    "map, filter, flat_map and key selectors get the element; reduce gets two values; process_element gets the "
+    "element and the context."
+)
 
 
 def describe_failure(
@@ -139,11 +143,7 @@ def _improve_result(error: BaseException, text: str, place: Place) -> tuple[Base
                 "Return a list of the results, yield them one by one, or return None where there are none.",
             )
         if "positional argument" in text:
-            return (
-                error,
-                "map, filter, flat_map and key selectors get the element; reduce gets two; process_element gets the "
-                "element and the context.",
-            )
+            return error, _ARGUMENTS_HINT
         refused = _refused_timestamp(place)
         if refused is not None:
             return refused

@@ -94,8 +94,8 @@ class TaskExecutor:
 
     @property
     def has_unsent_records(self) -> bool:
-        """Whether partial buffers may still have to leave."""
-        return self._unflushed
+        """Whether partial buffers are about to leave."""
+        return self._unflushed and not self._is_backpressured(time.monotonic())
 
     @property
     def cancel_requested(self) -> bool:

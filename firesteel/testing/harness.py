@@ -24,7 +24,7 @@ from firesteel.runtime.operators.base import StreamOperator
 from firesteel.runtime.operators.factory import create_operator
 from firesteel.runtime.operators.specs import OperatorSpec, SinkSpec, SourceSpec
 from firesteel.runtime.state.hashmap import HashMapKeyedStateBackend
-from firesteel.runtime.time.timers import InternalTimerService, TimerQueue, Triggerable
+from firesteel.runtime.time.timers import InternalTimerService, TimerQueue
 from firesteel.runtime.time.watermarks import WatermarkValve
 from firesteel.testing.clock import FakeClock
 from firesteel.testing.source import At
@@ -185,12 +185,15 @@ class OperatorHarness:
         """What a state holds for a key: a value, a list or a dict; None (or an empty one) if nothing.
 
         The state goes by its name or its descriptor. Looking does not count as a read for time-to-live.
-        ``window`` is for per-window state.
+        ``window`` is for the per-window state of a ProcessWindowFunction; that of a trigger has ``trigger/``
+        before its name.
         """
         backend = self._chained.backend
         if backend is None:
             raise RuntimeError(f"{self._chained.descriptor.name} is not keyed, so it has no keyed state.")
         name = state if isinstance(state, str) else state.get_name()
+        if window is not None and "/" not in name:
+            name = f"window/{name}"
         descriptor = backend.descriptors().get(name)
         if descriptor is None:
             known = ", ".join(sorted(backend.descriptors())) or "none"
@@ -239,7 +242,7 @@ class OperatorHarness:
     # -- for the harnesses ----------------------------------------------------------------------------
 
     def _timers(self, queue: Callable[[InternalTimerService], TimerQueue]) -> list[Timer]:
-        timers = [timer for service in self._chained.services for timer in queue(service).timers()]
+        timers = [timer for service in self._chained.timer_services for timer in queue(service).timers()]
         return [Timer(timestamp, key) for timestamp, key, _ in sorted(timers, key=lambda timer: timer[0])]
 
     def _process(self, index: int, value: Any, timestamp: int | None) -> None:
@@ -339,11 +342,10 @@ class _Capture(StreamOperator):
 
 
 class _HarnessOperator(ChainedOperator):
-    """An operator of which every side output is read, and whose timers can be looked at."""
+    """An operator of which every side output is read."""
 
     def __init__(self, *args: Any):
         self.sides: dict[str, list[Emitted]] = {}
-        self.services: list[InternalTimerService] = []
         super().__init__(*args)
 
     def emit_side(self, tag: OutputTag, values: Sequence[Any], timestamps: Sequence[int] | None) -> None:
@@ -351,11 +353,6 @@ class _HarnessOperator(ChainedOperator):
 
     def record_side(self, tag: OutputTag, value: Any, timestamp: int | None) -> None:
         self.sides.setdefault(tag.tag_id, []).append(Emitted(value, timestamp))
-
-    def timer_service(self, name: str, triggerable: Triggerable) -> InternalTimerService:
-        service = super().timer_service(name, triggerable)
-        self.services.append(service)
-        return service
 
 
 class _HarnessWriter(LoopWriter):
