@@ -1,6 +1,6 @@
 """Every job under tests/jobs, in process and on Spark, at parallelism 1, 2 and 3, against one golden file each.
 
-After a job was changed, or a new one added: ``pytest tests/test_jobs.py --update-golden -k in_process`` writes the files.
+After a job was changed or added, ``pytest tests/test_jobs.py --update-golden -k in_process`` writes the files.
 Read what it wrote against Flink's semantics before you keep it: a golden file says what is right, not what happens.
 """
 

@@ -185,10 +185,7 @@ class Sum(AggregateFunction):
 
     def __init__(self, board: Board) -> None:
         self._board = board
-
-    def open(self, runtime_context: RuntimeContext) -> None:
-        """Opens the counter."""
-        self._slots = self._board.writer()
+        self._slots: memoryview | None = None
         self._count = 0
 
     def create_accumulator(self) -> int:
@@ -199,6 +196,9 @@ class Sum(AggregateFunction):
         """Adds one value."""
         self._count += 1
         if not self._count & 63:
+            # PyFlink does not open the aggregate function of a window.
+            if self._slots is None:
+                self._slots = self._board.writer()
             self._slots[0] = self._count
         return int(accumulator + value[1])
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 __all__ = [
     "FiresteelError",
@@ -80,7 +80,8 @@ class NotEnoughSlotsError(FiresteelError):
 
     def __init__(self, needed: int, available: int, waited_s: float, *, hint: str | None = None):
         super().__init__(
-            f"The job needs {needed} slots but the cluster has {available} (waited {waited_s:g} s).", hint=hint
+            f"The job needs {needed} slots but the cluster has {available} (waited {round(waited_s, 1):g} s).",
+            hint=hint,
         )
         self.needed = needed
         self.available = available
@@ -111,6 +112,8 @@ class TaskFailure:
     """The task's own traceback, whole; not part of the description."""
     during: str | None = None
     """What the operator was doing, where it was not simply handling an element: ``open()``, ``key_by``, a timer."""
+    cause: FiresteelError | None = field(default=None, compare=False, repr=False)
+    """The error itself where it arose beside the client: with its own fields."""
 
     def describe(self) -> str:
         """The failure as lines for a terminal."""
@@ -148,6 +151,7 @@ class JobExecutionError(FiresteelError):
         super().__init__(f"Job '{job_name}' failed.\n{failure.describe()}")
         self.job_name = job_name
         self.failure = failure
+        self.__cause__ = failure.cause
 
 
 class UserCodeError(FiresteelError):

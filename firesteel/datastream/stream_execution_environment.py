@@ -10,7 +10,7 @@ from firesteel.common import options
 from firesteel.common.config_options import ConfigOptions
 from firesteel.common.configuration import Configuration
 from firesteel.common.connector import Source
-from firesteel.common.errors import InvalidProgramError
+from firesteel.common.errors import FiresteelError, InvalidProgramError
 from firesteel.common.execution_config import ExecutionConfig
 from firesteel.common.job_client import JobClient
 from firesteel.common.job_execution_result import JobExecutionResult
@@ -262,6 +262,9 @@ class StreamExecutionEnvironment:
             with suppress(Exception):
                 future.result()
             raise
+        except FiresteelError as error:
+            # the frames of futures and threads tell a user nothing; the message has the place in the program
+            raise error.with_traceback(None) from error.__cause__
         return result
 
     def execute_async(self, job_name: str = _DEFAULT_JOB_NAME) -> JobClient:

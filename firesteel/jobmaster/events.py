@@ -15,6 +15,7 @@ __all__ = [
     "Event",
     "MessageReceived",
     "SlotLost",
+    "SlotsOffered",
     "StartJob",
     "TimerFired",
 ]
@@ -38,6 +39,14 @@ class MessageReceived:
 
     slot_index: int
     message: SlotMessage
+
+
+@dataclass(frozen=True, slots=True)
+class SlotsOffered:
+    """How many slots the host has for the attempt; told when that changes, for as long as it is too few."""
+
+    attempt: int
+    available: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,5 +87,7 @@ class ClientConsumed:
     sequence: int
 
 
-Event: TypeAlias = StartJob | CancelJob | MessageReceived | SlotLost | AttemptEnded | TimerFired | ClientConsumed
+Event: TypeAlias = (
+    StartJob | CancelJob | MessageReceived | SlotsOffered | SlotLost | AttemptEnded | TimerFired | ClientConsumed
+)
 """Any of the above."""

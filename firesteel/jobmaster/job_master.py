@@ -17,6 +17,7 @@ from firesteel.jobmaster.events import (
     Event,
     MessageReceived,
     SlotLost,
+    SlotsOffered,
     StartJob,
     TimerFired,
 )
@@ -146,6 +147,9 @@ class JobMaster:
             self._on_timer(event.name)
         elif isinstance(event, ClientConsumed):
             self._on_client_consumed(event)
+        elif isinstance(event, SlotsOffered):
+            if self._pool is not None and event.attempt == self.attempt:
+                self._pool.offered = event.available
         elif isinstance(event, SlotLost):
             self._on_slot_lost(event)
         elif isinstance(event, AttemptEnded):
@@ -245,11 +249,12 @@ class JobMaster:
         pool = self._expect_pool()
         error = NotEnoughSlotsError(
             pool.needed,
-            pool.registered_count,
+            pool.available,
             self.settings.slot_request_timeout / 1000,
-            hint="lower the parallelism, give the cluster more cores, or raise slot.request.timeout",
+            hint="Lower the parallelism, give the cluster more cores, or raise slot.request.timeout.",
         )
-        self._fail(FailureKind.CAUSE, TaskFailure(error.message, error_type="NotEnoughSlotsError", hint=error.hint))
+        failure = TaskFailure(error.message, error_type="NotEnoughSlotsError", hint=error.hint, cause=error)
+        self._fail(FailureKind.CAUSE, failure)
 
     # Steps 2 and 3: tasks
 

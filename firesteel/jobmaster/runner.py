@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
+import linecache
 import queue
 import sys
 import threading
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import Future
+from dataclasses import replace
 from typing import Any
 
-import cloudpickle
-
-from firesteel.common.errors import InvalidProgramError, JobCancelledError, JobExecutionError, TaskFailure
+from firesteel.common.errors import JobCancelledError, JobExecutionError, RecordSerializationError, TaskFailure
 from firesteel.common.job_execution_result import JobExecutionResult
 from firesteel.common.job_id import JobID
 from firesteel.common.job_status import JobStatus
@@ -21,38 +21,24 @@ from firesteel.graph.job_graph import JobGraph
 from firesteel.jobmaster import events, instructions
 from firesteel.jobmaster.host import Attempt, AttemptHost
 from firesteel.jobmaster.job_master import JobMaster
+from firesteel.jobmaster.job_serialization import serialize_job
 from firesteel.jobmaster.restart_strategy import create_restart_strategy
 from firesteel.jobmaster.settings import JobMasterSettings
+from firesteel.runtime.network.serialization import deserialize_batch
 
-__all__ = ["JobMasterRunner", "serialize_job"]
+__all__ = ["JobMasterRunner"]
 
 PRINT_CHANNEL = "print"
 _END = object()
 
 
-def serialize_job(job_graph: JobGraph) -> bytes:
-    """The job as bytes for every slot; an operator that cannot travel is named."""
-    try:
-        return bytes(cloudpickle.dumps(job_graph, 5))
-    except Exception as error:
-        for node in job_graph.nodes():
-            try:
-                cloudpickle.dumps((node.spec, node.key_selectors), 5)
-            except Exception as cause:
-                raise InvalidProgramError(
-                    f"Operator '{node.name}' (defined at {node.defined_at}) cannot be sent to the slots: {cause}",
-                    hint="A function must not hold locks, sockets, files or sessions: create them in open().",
-                ) from cause
-        raise InvalidProgramError(f"The job cannot be sent to the slots: {error}") from error
-
-
 class JobMasterRunner:
     """Runs one job on a host. Is the JobHandle of its client."""
 
-    def __init__(self, job_graph: JobGraph, host: AttemptHost):
+    def __init__(self, job_graph: JobGraph, host: AttemptHost, serialized: bytes | None = None):
         self.job_graph = job_graph
         configuration = job_graph.configuration
-        self._serialized = serialize_job(job_graph)
+        self._serialized = serialize_job(job_graph) if serialized is None else serialized
         self._host = host
         self._master = JobMaster(
             ExecutionGraph(job_graph),
@@ -65,6 +51,7 @@ class JobMasterRunner:
         self._result: Future[JobExecutionResult] = Future()
         self._started_at = time.monotonic()
         self._done = False
+        self._outcome: tuple[JobExecutionResult | None, BaseException | None] = (None, None)
         self._thread = threading.Thread(
             target=self._run, name=f"firesteel-jobmaster-{job_graph.job_id[:8]}", daemon=True
         )
@@ -115,12 +102,20 @@ class JobMasterRunner:
             item = incoming.get()
             if item is _END:
                 break
-            delivery, values = item
-            yield from values
+            delivery, payload = item
+            yield from self._read(payload)
             self._events.put(delivery)
         error = self._result.exception()
         if error is not None and not isinstance(error, JobCancelledError):
             raise error
+
+    def _read(self, payload: bytes) -> Sequence[Any]:
+        try:
+            return deserialize_batch(payload).values
+        except RecordSerializationError:
+            # nobody is left who could take the results
+            self.cancel().result()
+            raise
 
     # -- the thread ---------------------------------------------------------------------------------
 
@@ -135,7 +130,10 @@ class JobMasterRunner:
         except BaseException as error:  # noqa: BLE001 - the client must hear of it
             self._finish(error=error)
         finally:
-            self._host.close()
+            try:
+                self._host.close()
+            finally:
+                self._publish()
 
     def _next_events(self) -> list[events.Event]:
         now = _now_ms()
@@ -171,7 +169,7 @@ class JobMasterRunner:
         consumed = events.ClientConsumed(delivery.attempt, delivery.channel, delivery.subtask, delivery.sequence)
         channel = delivery.channel.partition("#")[0]
         if channel == PRINT_CHANNEL:
-            stream, lines = delivery.payload
+            stream, lines = deserialize_batch(delivery.payload).values
             out = sys.stderr if stream == "stderr" else sys.stdout
             out.write("\n".join(lines) + "\n")
             out.flush()
@@ -190,17 +188,22 @@ class JobMasterRunner:
             self._finish(error=JobCancelledError(f"Job '{self.job_graph.job_name}' was cancelled."))
         else:
             failure = done.failure or TaskFailure("the job failed without saying why")
-            self._finish(error=JobExecutionError(self.job_graph.job_name, failure))
+            self._finish(error=JobExecutionError(self.job_graph.job_name, _with_source(failure)))
 
     def _finish(self, result: JobExecutionResult | None = None, error: BaseException | None = None) -> None:
         if self._done:
             return
         self._done = True
-        if error is None:
+        self._outcome = result, error
+
+    def _publish(self) -> None:
+        """Tells the client how the job ended, once nothing of it is left running."""
+        result, error = self._outcome
+        if error is not None:
+            self._result.set_exception(error)
+        else:
             assert result is not None
             self._result.set_result(result)
-        else:
-            self._result.set_exception(error)
         for incoming in self._collected.values():
             incoming.put(_END)
         self._collected = _Ended(self._collected)
@@ -215,6 +218,13 @@ class _Ended(dict[str, Any]):
             default.put(_END)
             self[key] = default
         return self[key]
+
+
+def _with_source(failure: TaskFailure) -> TaskFailure:
+    """The program's text may be here although it is not where the task ran."""
+    if failure.user_source is not None or failure.user_file is None or failure.user_line is None:
+        return failure
+    return replace(failure, user_source=linecache.getline(failure.user_file, failure.user_line).strip() or None)
 
 
 def _now_ms() -> int:

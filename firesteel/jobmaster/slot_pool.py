@@ -47,6 +47,8 @@ class SlotPool:
         self.needed = needed
         self.ended = False
         """The host has said that no process of the attempt is left."""
+        self.offered: int | None = None
+        """How many slots the host has, if it said so."""
         self._slots = [Slot(index) for index in range(needed)]
 
     def __contains__(self, slot_index: int) -> bool:
@@ -74,8 +76,13 @@ class SlotPool:
         return [slot for slot in self._slots if slot.state is SlotState.REGISTERED]
 
     @property
-    def registered_count(self) -> int:
-        """How many slots have registered so far, gone or not."""
+    def available(self) -> int:
+        """How many of the needed slots there are: what the host has if that is too few, else those that registered.
+
+        If others hold the host's slots, it has enough but they do not register.
+        """
+        if self.offered is not None and self.offered < self.needed:
+            return self.offered
         return sum(slot.registration is not None for slot in self._slots)
 
     @property

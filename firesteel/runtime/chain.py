@@ -132,6 +132,11 @@ class ChainedOperator:
             self._emit(tag.tag_id, values, timestamps)
 
     def _emit(self, tag_id: str | None, values: Sequence[Any], timestamps: Sequence[int] | None) -> None:
+        if len(values) > _EMIT_AT_MOST:
+            for start in range(0, len(values), _EMIT_AT_MOST):
+                end = start + _EMIT_AT_MOST
+                self._emit(tag_id, values[start:end], None if timestamps is None else timestamps[start:end])
+            return
         loop = self._loops.get((tag_id, timestamps is not None))
         if loop is None:
             consumers = self._downstream[tag_id]
@@ -142,15 +147,9 @@ class ChainedOperator:
             # the first batch also checks declared types; the loop kept for later does not
             compile_loop(name, consumers, timestamps is not None, checked=True)(values, timestamps)
             self._loops[tag_id, timestamps is not None] = compile_loop(name, consumers, timestamps is not None)
-            self._services.make_room()
-        elif len(values) <= _EMIT_AT_MOST:
-            loop(values, timestamps)
-            self._services.make_room()
         else:
-            for start in range(0, len(values), _EMIT_AT_MOST):
-                end = start + _EMIT_AT_MOST
-                loop(values[start:end], None if timestamps is None else timestamps[start:end])
-                self._services.make_room()
+            loop(values, timestamps)
+        self._services.make_room()
 
     def emit_watermark(self, timestamp: int) -> None:
         """Sends a watermark downstream, into side outputs as well."""

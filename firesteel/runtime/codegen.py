@@ -102,7 +102,18 @@ class LoopWriter:
             self._user_code = code_location(function)
             return f"{self.bind('f', function)}({value})"
         self._user_code = (inlined.file, inlined.line)
-        return inlined.applied_to(value)
+        return inlined.applied_to(value, self._free_names(function, inlined.free_names))
+
+    def _free_names(self, function: Any, names: Sequence[str]) -> dict[str, str]:
+        """What to write for the names a function takes from its closure and its module."""
+        cells = dict(zip(function.__code__.co_freevars, function.__closure__ or (), strict=True))
+        written = {}
+        for name in names:
+            if name in cells:
+                written[name] = f"{self.bind('cell', cells[name])}.cell_contents"
+            elif name in function.__globals__:
+                written[name] = f"{self.bind('globals', function.__globals__)}[{name!r}]"
+        return written
 
     def line(
         self,

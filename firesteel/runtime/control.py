@@ -9,6 +9,8 @@ import threading
 from collections.abc import Callable
 from typing import Any
 
+import cloudpickle
+
 from firesteel.runtime.messages import Address
 from firesteel.runtime.network.auth import Handshake
 
@@ -36,7 +38,8 @@ class ControlConnection:
 
     def send(self, message: Any) -> None:
         """Sends a message; raises ConnectionError if the other side is gone."""
-        payload = pickle.dumps(message, 5)
+        # by value where a class is only defined in the user's script, as that of a source's splits may be
+        payload = cloudpickle.dumps(message, 5)
         try:
             with self._lock:
                 self._sock.sendall(_LENGTH.pack(len(payload)) + payload)
@@ -63,6 +66,8 @@ class ControlConnection:
                     on_message(pickle.loads(payload))
         except OSError as error:
             reason = str(error)
+        except Exception as error:  # noqa: BLE001 - whatever cannot be read or handled ends the connection, loudly
+            reason = f"a message could not be handled: {type(error).__name__}: {error}"
         if not self._closed:
             on_lost(reason)
 

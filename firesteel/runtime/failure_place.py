@@ -107,7 +107,7 @@ def _is_outside(frame: FrameType) -> bool:
     return not frame.f_code.co_filename.startswith((_PACKAGE, GENERATED_PREFIX, "<frozen"))
 
 
-# -- the operator --------------------------------------------------------------------------------------------------------
+# -- the operator --------------------------------------------------------------------------------------------
 
 
 def _owners(chain: Sequence[ChainedOperator]) -> dict[int, ChainedOperator | TaskOutput]:
@@ -183,7 +183,7 @@ def _during(place: Place, line: LoopLine | None, inside: list[FrameType]) -> str
     return None
 
 
-# -- the user's line -------------------------------------------------------------------------------------------------------
+# -- the user's line -----------------------------------------------------------------------------------------
 
 
 def _user_line(frames: _Frames) -> tuple[str, int] | None:
@@ -243,7 +243,7 @@ def _is_life_cycle(during: str | None) -> bool:
     return during in ("open()", "close()", "finish()")
 
 
-# -- element and key -------------------------------------------------------------------------------------------------------
+# -- element and key -----------------------------------------------------------------------------------------
 
 
 def _find_element(place: Place, line: LoopLine | None, inside: list[FrameType], calls: _Frames) -> None:

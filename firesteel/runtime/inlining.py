@@ -4,8 +4,8 @@
 it cannot change the meaning:
 
 1. The client reads the function's source (``find_inline_expressions``), where the file is at hand. Candidates are
-   lambdas and one-line ``def`` functions of one argument whose body is an expression of that argument, constants
-   and builtins.
+   lambdas and one-line ``def`` functions of one argument whose body is an expression of that argument, constants,
+   builtins, and names of the function's module or closure, which are looked up each time as the function would.
 2. The candidate is compiled and must have exactly the bytecode of the function itself, so that a stale file or a
    second lambda on the same line cannot be mistaken for it.
 3. The table travels with the job, by code object; a slot looks up the code of the function it was given. A function
@@ -15,10 +15,9 @@ it cannot change the meaning:
 from __future__ import annotations
 
 import ast
-import builtins
 import dis
 import linecache
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache, partial
 from types import CodeType, FunctionType
@@ -36,6 +35,7 @@ __all__ = [
 InlineTable = dict[CodeType, "InlineExpression"]
 
 _registered: InlineTable = {}
+_NO_NAMES: Mapping[str, str] = {}
 
 _ALLOWED = (
     ast.Expression,
@@ -72,10 +72,13 @@ class InlineExpression:
     argument: str
     file: str
     line: int
+    free_names: tuple[str, ...] = ()
+    """Names other than the argument: of builtins, of the function's module, or of its closure."""
 
-    def applied_to(self, variable: str) -> str:
-        """The text with a variable in the argument's place."""
-        return _substitute(self.text, self.argument, variable)
+    def applied_to(self, variable: str, names: Mapping[str, str] = _NO_NAMES) -> str:
+        """The text with a variable in the argument's place, and what stands for the free names in theirs."""
+        tree = _Renamer({**names, self.argument: variable}).visit(ast.parse(self.text, mode="eval"))
+        return f"({ast.unparse(tree)})"
 
 
 def register_inline_expressions(table: InlineTable) -> None:
@@ -112,14 +115,15 @@ def find_inline_expressions(functions: Iterable[Any]) -> InlineTable:
 
 def _find(function: Any) -> InlineExpression | None:
     """Reads a function's source and checks that it can be inlined; see the module's description."""
-    if not isinstance(function, FunctionType) or function.__closure__ or function.__defaults__:
+    if not isinstance(function, FunctionType) or function.__defaults__:
         return None
     code = function.__code__
     if code.co_argcount != 1 or code.co_kwonlyargcount or code.co_flags & 0x2AC:  # *args, **kwargs, generators
         return None
     for argument, body in _candidates(code.co_filename, code.co_firstlineno):
-        if argument == code.co_varnames[0] and _is_simple(body, argument, function) and _same(body, argument, code):
-            return InlineExpression(ast.unparse(body), argument, code.co_filename, body.lineno)
+        if argument == code.co_varnames[0] and _is_simple(body) and _same(body, argument, code):
+            names = sorted({node.id for node in ast.walk(body) if isinstance(node, ast.Name)} - {argument})
+            return InlineExpression(ast.unparse(body), argument, code.co_filename, body.lineno, tuple(names))
     return None
 
 
@@ -143,27 +147,22 @@ def _functions(file: str, _length: int) -> list[ast.Lambda | ast.FunctionDef]:
     return [node for node in ast.walk(tree) if isinstance(node, (ast.Lambda, ast.FunctionDef))]
 
 
-def _is_simple(body: ast.expr, argument: str, function: FunctionType) -> bool:
-    for node in ast.walk(body):
-        if not isinstance(node, _ALLOWED):
-            return False
-        if isinstance(node, ast.Name) and node.id != argument and not _is_builtin(node.id, function):
-            return False
-    return True
-
-
-def _is_builtin(name: str, function: FunctionType) -> bool:
-    return name not in function.__globals__ and hasattr(builtins, name)
+def _is_simple(body: ast.expr) -> bool:
+    return all(isinstance(node, _ALLOWED) for node in ast.walk(body))
 
 
 def _same(body: ast.expr, argument: str, code: CodeType) -> bool:
     """Whether the expression compiles to the very bytecode of the function."""
     text = f"lambda {argument}: ({ast.unparse(body)})"
+    if code.co_freevars:
+        text = f"lambda {', '.join(code.co_freevars)}: {text}"
     try:
-        compiled = compile(text, code.co_filename, "eval").co_consts[0]
+        compiled: Any = compile(text, code.co_filename, "eval")
     except (SyntaxError, ValueError):
         return False
-    return isinstance(compiled, CodeType) and _shape(compiled) == _shape(code)
+    for _ in range(2 if code.co_freevars else 1):
+        compiled = next(constant for constant in compiled.co_consts if isinstance(constant, CodeType))
+    return _shape(compiled) == _shape(code)
 
 
 def _shape(code: CodeType) -> tuple[Any, ...]:
@@ -183,15 +182,9 @@ def _instructions(code: CodeType) -> Iterator[tuple[str, Any]]:
 
 
 class _Renamer(ast.NodeTransformer):
-    def __init__(self, old: str, new: str):
-        self._old = old
-        self._new = new
+    def __init__(self, names: Mapping[str, str]):
+        self._names = names
 
     def visit_Name(self, node: ast.Name) -> ast.AST:
-        return ast.copy_location(ast.Name(self._new, node.ctx), node) if node.id == self._old else node
-
-
-@lru_cache(maxsize=1024)
-def _substitute(text: str, argument: str, variable: str) -> str:
-    tree = ast.parse(text, mode="eval")
-    return f"({ast.unparse(_Renamer(argument, variable).visit(tree))})"
+        replacement = self._names.get(node.id)
+        return node if replacement is None else ast.parse(replacement, mode="eval").body

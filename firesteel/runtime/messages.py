@@ -110,6 +110,7 @@ class ClientPayload:
     """Print lines or collected records for the client.
 
     A channel belongs to one sink operator. In each attempt a subtask numbers its payloads 0, 1, 2, …
+    They are pickled on their own, so that one that cannot be read does not take the connection down.
     """
 
     attempt: int

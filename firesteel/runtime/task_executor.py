@@ -338,6 +338,10 @@ class TaskExecutor:
     def _fail(self, task: Task, error: BaseException) -> NoReturn:
         failure = describe_failure(error, task.descriptor, task.chain, task.at_work)
         self._report(task.descriptor, "FAILED", failure)
+        # how it ended has been told: it is not cancelled on top of that
+        task.finished = True
+        if task in self._ending:
+            self._ending.remove(task)
         raise UserCodeError(failure) from error
 
     def _report(self, descriptor: TaskDeploymentDescriptor, state: str, failure: Any = None) -> None:

@@ -6,6 +6,7 @@ from firesteel.common.configuration import Configuration
 from firesteel.common.job_client import JobClient
 from firesteel.graph.job_graph import JobGraph
 from firesteel.graph.slots import assign_slots
+from firesteel.jobmaster.job_serialization import serialize_job
 from firesteel.jobmaster.runner import JobMasterRunner
 from firesteel.spark.host import SparkHost
 from firesteel.spark.session import get_spark_context
@@ -18,7 +19,8 @@ class SparkPipelineExecutor:
 
     def execute(self, job_graph: JobGraph, configuration: Configuration) -> JobClient:
         """Starts the job and returns its client."""
+        serialized = serialize_job(job_graph)  # before anything is started
         context = get_spark_context(configuration, assign_slots(job_graph).total)
-        runner = JobMasterRunner(job_graph, SparkHost(context))
+        runner = JobMasterRunner(job_graph, SparkHost(context), serialized)
         runner.start()
         return JobClient(runner)

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import os
+import re
 import socket
 import threading
 from dataclasses import replace
 
 from pyspark import InheritableThread, SparkContext
 
-from firesteel.common import options
-from firesteel.common.errors import TaskFailure
-from firesteel.jobmaster.events import AttemptEnded, MessageReceived, SlotLost
+from firesteel.common.errors import FiresteelError, TaskFailure
+from firesteel.jobmaster.events import AttemptEnded, MessageReceived, SlotLost, SlotsOffered
 from firesteel.jobmaster.host import Attempt, Post
 from firesteel.runtime.control import ControlConnection, accept_control
 from firesteel.runtime.failure import describe_failure
@@ -21,6 +21,8 @@ from firesteel.spark.slot_main import SlotMain
 from firesteel.spark.slots import wait_for_slots
 
 __all__ = ["SparkHost"]
+
+_ERROR = re.compile(r"[\w.$]*(?:Error|Exception): \S")
 
 
 class SparkHost:
@@ -61,10 +63,10 @@ class SparkHost:
             except ConnectionError:
                 pass  # its receiving thread reports SlotLost
 
-    def kill(self, attempt: int, reason: str) -> None:
+    def kill(self, attempt: int, reason: str) -> None:  # noqa: ARG002 - the JobMaster's story has it
         """Has Spark end the stage and its Python workers."""
         self._killed.add(attempt)
-        self._context.cancelJobGroup(self._group(attempt), reason)
+        self._context.cancelJobGroup(self._group(attempt))
 
     def close(self) -> None:
         """Closes every socket and waits for the threads."""
@@ -92,10 +94,13 @@ class SparkHost:
 
     def _run_stage(self, attempt: Attempt, post: Post) -> None:
         failure: TaskFailure | None = None
-        configuration = attempt.job_graph.configuration
         try:
-            timeout = configuration.get(options.SLOT_REQUEST_TIMEOUT).to_millis() / 1000
-            wait_for_slots(self._context, attempt.slots, timeout, lambda: self._is_over(attempt.number))
+            wait_for_slots(
+                self._context,
+                attempt.slots,
+                lambda available: post(SlotsOffered(attempt.number, available)),
+                lambda: self._is_over(attempt.number),
+            )
             if not self._is_over(attempt.number):
                 name = f"{attempt.job_graph.job_name} (attempt {attempt.number})"
                 self._context.setJobGroup(self._group(attempt.number), name, interruptOnCancel=True)
@@ -185,9 +190,17 @@ class _Slot:
 def _spark_failure(error: Exception) -> TaskFailure:
     """Spark's account, cut to what a user can read; the whole of it stays in the traceback."""
     failure = describe_failure(error)
-    text = failure.message
-    if failure.error_type == "Py4JJavaError" or "SparkException" in text:
-        lines = [line.strip() for line in text.splitlines() if line.strip()]
-        reason = next((line for line in lines if "SparkException" in line), lines[0] if lines else text)
-        return replace(failure, message=reason[:500], error_type="SparkException")
+    if isinstance(error, FiresteelError):
+        return replace(failure, cause=error)
+    if failure.error_type == "Py4JJavaError" or "SparkException" in failure.message:
+        return TaskFailure(_reason(failure.message), error_type="SparkException", traceback=failure.traceback)
     return failure
+
+
+def _reason(text: str) -> str:
+    """The innermost error that Spark's text tells of: the Python worker's own if there is one."""
+    lines = [line.strip() for line in text.splitlines()]
+    errors = [line for line in lines if _ERROR.match(line) and "Job aborted due to stage failure" not in line]
+    of_python = [line for line in errors if not line.startswith(("org.", "java.", "py4j."))]
+    reasons = of_python[-1:] or errors[:1] or [line for line in lines if line] or [text]
+    return reasons[0].removeprefix("org.apache.spark.SparkException: ")[:500]

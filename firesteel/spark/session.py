@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import atexit
 import os
+import re
 import shutil
 import sys
 import sysconfig
@@ -19,9 +20,10 @@ from pyspark import SparkConf, SparkContext
 from pyspark.java_gateway import launch_gateway
 
 from firesteel.common.configuration import Configuration
+from firesteel.common.errors import FiresteelError
 from firesteel.spark.java import require_java
 
-__all__ = ["get_spark_context", "spark_log", "stop_spark_context"]
+__all__ = ["SparkStartError", "get_spark_context", "spark_log", "stop_spark_context"]
 
 _LOG4J = """\
 rootLogger.level = warn
@@ -34,8 +36,14 @@ appender.file.layout.pattern = %d{{HH:mm:ss.SSS}} %p %c{{1}}: %m%n%ex
 """
 
 _PREFIX = "firesteel-spark-"
+_COMPLAINT = re.compile(r"\b[\w.$]*(?:Exception|Error): (?P<message>.+)")
+_UNSPECIFIC = ("WARN", "Picked up ", "Using ", "Error occurred during ", "Error: Could not create ", "Error: A ")
 _lock = threading.Lock()
 _own: tuple[SparkContext, Path] | None = None
+
+
+class SparkStartError(FiresteelError):
+    """The embedded Spark, or the connection to a cluster, could not be started."""
 
 
 def get_spark_context(configuration: Configuration, slots: int) -> SparkContext:
@@ -100,11 +108,30 @@ def _create(settings: dict[str, str]) -> tuple[SparkContext, Path]:
         for key, value in settings.items():
             conf.set(key, value)
         os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
-        with _stderr_to(directory / "spark.stderr"):
-            return _start(conf), directory
+        try:
+            with _stderr_to(directory / "spark.stderr"):
+                return _start(conf), directory
+        except Exception as error:  # noqa: BLE001 - whatever Spark says is passed on
+            said = (directory / "spark.stderr").read_text(errors="replace")
+            reason = _complaint(said) or _complaint(str(error))
+            raise SparkStartError(
+                f"Spark could not be started on {settings['spark.master']}: {reason}",
+                hint="Check the configuration's spark.* keys (spark.master, spark.driver.memory, …) and the Java that "
+                "JAVA_HOME or the path names.",
+            ) from None
     except BaseException:
         shutil.rmtree(directory, ignore_errors=True)
         raise
+
+
+def _complaint(text: str) -> str | None:
+    """What Java or Spark says is wrong, without the class names before it and the stack after it."""
+    lines = [line for line in text.splitlines() if line.strip() and not line.startswith(_UNSPECIFIC)]
+    for line in lines:
+        match = _COMPLAINT.search(line)
+        if match is not None:
+            return match["message"].strip()
+    return lines[0].strip() if lines else None
 
 
 def _start(conf: SparkConf) -> SparkContext:
@@ -113,10 +140,13 @@ def _start(conf: SparkConf) -> SparkContext:
     gateway = _launch_gateway(conf)
     try:
         return SparkContext(conf=conf, gateway=gateway)
-    except BaseException:
+    except BaseException as error:
+        text = str(error)  # an error of Java's asks the JVM, which is about to end
         _end_java(gateway)
         SparkContext._active_spark_context = None
-        raise
+        if not isinstance(error, Exception):
+            raise
+        raise RuntimeError(text) from None
 
 
 def _launch_gateway(conf: SparkConf) -> Any:

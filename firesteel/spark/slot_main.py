@@ -6,10 +6,10 @@ import gc
 import os
 import signal
 import socket
-import sys
 import threading
 import time
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from typing import Any
 
 import cloudpickle
@@ -24,10 +24,12 @@ from firesteel.runtime.messages import Address
 from firesteel.runtime.network.environment import NetworkEnvironment
 from firesteel.runtime.task_executor import TaskCancelled, TaskExecutor
 from firesteel.runtime.wiring import Wiring, network_config
+from firesteel.spark.user_output import UserOutput
 
 __all__ = ["SlotMain"]
 
 GC_THRESHOLDS = (50_000, 20, 20)
+_FLUSHING = (messages.TaskStateChanged, messages.SlotStopped, messages.SlotFailed)
 INTERRUPT_AFTER_S = 0.5
 """How long after a cancellation user code that does not return is interrupted, and again after that."""
 
@@ -62,15 +64,20 @@ class SlotMain:
         # the JobMaster itself has id 0 in the handshake
         control = dial_control(self._control, self._secret, slot + 1)
         try:
-            job = cloudpickle.loads(self._serialized_job)
+            try:
+                job = cloudpickle.loads(self._serialized_job)
+            except Exception as error:  # noqa: BLE001 - told to the JobMaster, not to Spark
+                self._tell_not_loaded(error, control, slot, host)
+                return
             configuration = job.configuration
             network = NetworkEnvironment(
                 self._secret, host, slot, advertised_host=host, config=network_config(configuration)
             )
             try:
+                gateway = _Gateway(control)
                 executor = TaskExecutor(
                     {slot: create_deployment(job, self._attempt)[slot]},
-                    control,
+                    gateway,
                     network,
                     SystemClock(),
                     Wiring([slot], configuration, network),
@@ -79,28 +86,55 @@ class SlotMain:
                 )
                 timeout = configuration.get(options.TASK_CANCELLATION_TIMEOUT).to_millis() / 1000
                 interval = configuration.get(options.HEARTBEAT_INTERVAL).to_millis() / 1000
-                with _Watch(executor, control, self._attempt, slot, interval, timeout):
+                gateway.output = UserOutput(control.send, self._attempt, slot, lambda: executor.cancel_requested)
+                watch = _Watch(executor, control, gateway.output, self._attempt, slot, interval, timeout)
+                with watch, gateway.output:
                     control.send(
                         messages.RegisterSlot(
                             self._attempt, slot, socket.gethostname(), network.address, os.getpid(), host
                         )
                     )
-                    self._execute(executor, control, slot)
+                    self._execute(executor, gateway, slot)
             finally:
                 network.close()
         finally:
             control.close()
 
-    def _execute(self, executor: TaskExecutor, control: ControlConnection, slot: int) -> None:
+    def _tell_not_loaded(self, error: Exception, control: ControlConnection, slot: int, host: str) -> None:
+        failure = replace(
+            describe_failure(error),
+            message=f"The program cannot be loaded in its slots: {error}",
+            hint="What the program imports must be installed where Spark's Python workers run, or be shipped there "
+            "with spark.submit.pyFiles; Firesteel has to be the same version in both places.",
+        )
+        attempt = self._attempt
+        control.send(messages.RegisterSlot(attempt, slot, socket.gethostname(), (host, 0), os.getpid(), host))
+        control.send(messages.SlotFailed(attempt, slot, failure))
+
+    def _execute(self, executor: TaskExecutor, gateway: _Gateway, slot: int) -> None:
         try:
             executor.run()
         except ConnectionError:
             pass  # the JobMaster is gone: nobody is left to tell
         except Exception as error:  # noqa: BLE001 - told to the JobMaster, not to Spark
             try:
-                control.send(messages.SlotFailed(self._attempt, slot, describe_failure(error)))
+                gateway.send(messages.SlotFailed(self._attempt, slot, describe_failure(error)))
             except ConnectionError:
                 pass
+
+
+class _Gateway:
+    """The slot's way to its JobMaster: what functions printed goes before whatever may end the job."""
+
+    def __init__(self, control: ControlConnection):
+        self._control = control
+        self.output: UserOutput | None = None
+
+    def send(self, message: messages.SlotMessage) -> None:
+        """Sends a message."""
+        if self.output is not None and isinstance(message, _FLUSHING):
+            self.output.flush(end=not isinstance(message, messages.TaskStateChanged))
+        self._control.send(message)
 
 
 class _Watch:
@@ -110,6 +144,7 @@ class _Watch:
         self,
         executor: TaskExecutor,
         control: ControlConnection,
+        output: UserOutput,
         attempt: int,
         slot: int,
         heartbeat_s: float,
@@ -117,6 +152,7 @@ class _Watch:
     ):
         self._executor = executor
         self._control = control
+        self._output = output
         self._attempt = attempt
         self._slot = slot
         self._heartbeat_s = heartbeat_s
@@ -127,7 +163,6 @@ class _Watch:
         self._thread = threading.Thread(target=self._watch, name="firesteel-slot-watch", daemon=True)
 
     def __enter__(self) -> None:
-        self._stdout = sys.stdout
         self._handler = signal.signal(signal.SIGUSR1, self._interrupt)
         self._control.start(self._on_message, self._on_lost, "firesteel-slot-control")
         self._thread.start()
@@ -139,6 +174,8 @@ class _Watch:
         signal.signal(signal.SIGUSR1, self._handler)
 
     def _on_message(self, message: messages.JobMasterMessage) -> None:
+        if self._output.acknowledge(message):
+            return
         self._executor.deliver(message)
         if isinstance(message, messages.CancelSlot):
             self._wake.set()

@@ -21,24 +21,26 @@ def available_slots(context: SparkContext) -> int:
     return int(scala.maxNumConcurrentTasks(profile))
 
 
-def wait_for_slots(context: SparkContext, needed: int, timeout_s: float, stopped: Callable[[], bool]) -> None:
-    """Returns once there are enough slots; raises with both numbers when there are not in time.
+def wait_for_slots(
+    context: SparkContext, needed: int, offer: Callable[[int], None], stopped: Callable[[], bool]
+) -> None:
+    """Returns once there are enough slots, or it is stopped; tells how many there are whenever that changes.
 
-    Executors of a cluster may still be registering. An embedded Spark has all the slots it will ever have.
+    Executors of a cluster may still be registering. An embedded Spark has all the slots it will ever have, so that
+    too few are an error at once.
     """
-    started = time.monotonic()
     fixed = context.master.startswith("local") and not context.master.startswith("local-cluster")
-    while (available := available_slots(context)) < needed:
-        waited = time.monotonic() - started
-        if fixed or waited >= timeout_s:
+    offered: int | None = None
+    while (available := available_slots(context)) < needed and not stopped():
+        if fixed:
             raise NotEnoughSlotsError(
                 needed,
                 available,
-                waited,
-                hint=f"Lower the parallelism to {available}, or start Spark with more cores (spark.master="
-                f"local[{needed}], more workers, or more cores per executor); slot.request.timeout says how long to "
-                "wait for slots.",
+                0,
+                hint=f"Lower the parallelism to {available}, or give Spark more cores: spark.master=local[{needed}].",
             )
-        if stopped():
-            return
+        if available != offered:
+            offer(available)
+            offered = available
         time.sleep(_POLL_S)
+    offer(available)

@@ -7,7 +7,19 @@ from typing import Any
 
 from firesteel.datastream import DataStream, ProcessWindowFunction, StreamExecutionEnvironment
 
-RECORDS = [("a", 1), ("a", 2), ("b", 10), ("a", 3), ("a", 4), ("b", 20), ("a", 5), ("b", 30), ("a", 6), ("a", 7), ("b", 40)]
+RECORDS = [
+    ("a", 1),
+    ("a", 2),
+    ("b", 10),
+    ("a", 3),
+    ("a", 4),
+    ("b", 20),
+    ("a", 5),
+    ("b", 30),
+    ("a", 6),
+    ("a", 7),
+    ("b", 40),
+]
 
 
 class Values(ProcessWindowFunction[Any, Any, Any, Any]):

@@ -14,7 +14,15 @@ from firesteel.common.watermark_strategy import TimestampAssigner, WatermarkGene
 from firesteel.datastream import DataStream, ProcessFunction, StreamExecutionEnvironment
 from firesteel.datastream.window import TumblingEventTimeWindows
 
-READINGS = [("s", 1, 10), ("s", 2, 25), ("flush", 3, 20), ("s", 4, 26), ("flush", 5, 40), ("flush", 6, 30), ("s", 7, 50)]
+READINGS = [
+    ("s", 1, 10),
+    ("s", 2, 25),
+    ("flush", 3, 20),
+    ("s", 4, 26),
+    ("flush", 5, 40),
+    ("flush", 6, 30),
+    ("s", 7, 50),
+]
 
 
 class OnFlush(WatermarkGenerator):

@@ -19,7 +19,9 @@ class Greeting(GeneratorFunction):
 
 def build(env: StreamExecutionEnvironment) -> DataStream:
     none = WatermarkStrategy.no_watermarks()
-    limited = DataGeneratorSource(lambda index: f"limited {index}", 20, RateLimiterStrategy.per_second(200), Types.STRING())
+    limited = DataGeneratorSource(
+        lambda index: f"limited {index}", 20, RateLimiterStrategy.per_second(200), Types.STRING()
+    )
     free = DataGeneratorSource(Greeting(), 5)
     nothing = DataGeneratorSource(lambda index: "never", 0)
     return (

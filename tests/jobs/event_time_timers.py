@@ -1,4 +1,4 @@
-"""B13: event-time timers per key: deduplicated, deleted, set from a timer, in order of time, at the watermark that passes.
+"""B13: event-time timers per key: deduplicated, deleted, set from a timer, fired in order of time.
 
 Every record sets a timer 10 ms later, twice, which counts once; "stop" deletes the one of the record before it. A timer
 sets one more, 100 ms after itself, the first time.

@@ -31,6 +31,7 @@ RECORDS = [
     ("b", 80, 2),  # too late by far
 ]
 
+
 class Sum(ProcessWindowFunction[Any, Any, Any, Any]):
     def __init__(self, name: str):
         self.name = name

@@ -10,9 +10,7 @@ from firesteel.datastream.connectors.number_seq import NumberSequenceSource
 def build(env: StreamExecutionEnvironment) -> DataStream:
     small = env.from_sequence(-2, 3).map(lambda number: f"small {number}")
     single = env.from_sequence(7, 7).map(lambda number: f"single {number}")
-    large = env.from_source(
-        NumberSequenceSource(1, 10_000), WatermarkStrategy.no_watermarks(), "large", Types.LONG()
-    )
+    large = env.from_source(NumberSequenceSource(1, 10_000), WatermarkStrategy.no_watermarks(), "large", Types.LONG())
     # one result per key, once it has all of its 1,000 numbers: more than one buffer's worth of them
     sums = (
         large.map(lambda number: (number % 10, number, 1))

@@ -1,4 +1,4 @@
-"""A3, A7, D1: a different parallelism for each operator, broken chains, names, uids, max parallelism, slot sharing groups.
+"""A3, A7, D1: a parallelism for each operator, broken chains, names, uids, max parallelism, slot sharing groups.
 
 None of it changes the result: the sum of the squares of the odd numbers to 99 for each last digit.
 """

@@ -1,7 +1,7 @@
 """A6, B1: partition_custom, broadcast, rebalance, rescale, shuffle, forward and all to one, each to three subtasks.
 
-Where a record goes is fixed for custom partitioning only; of the others the number of records per subtask tells, or that
-nothing is lost. There is one function instance per subtask, so counting in an attribute counts that subtask's records.
+Where a record goes is fixed for custom partitioning only; of the others the number of records per subtask is, or just
+that nothing is lost. There is one function instance per subtask: counting in an attribute counts the subtask's records.
 """
 
 from __future__ import annotations
@@ -52,7 +52,9 @@ def build(env: StreamExecutionEnvironment) -> DataStream:
     custom = numbers.partition_custom(ByRemainder(), lambda value: value * 10)
     streams = [
         to_three(custom, Subtask("custom by value times 10, modulo 3")),
-        to_three(numbers.partition_custom(lambda key, count: count - 1, lambda value: value), Subtask("all to the last")),
+        to_three(
+            numbers.partition_custom(lambda key, count: count - 1, lambda value: value), Subtask("all to the last")
+        ),
         to_three(numbers.broadcast(), Subtask("broadcast")),
         to_three(numbers.rebalance(), Count("rebalance")),
         to_three(numbers.rescale(), Count("rescale from one")),

@@ -9,9 +9,7 @@ PEOPLE = [("anna", 31, "x", True), ("ben", 25, "y", False), ("cleo", 40, "z", Tr
 
 
 def build(env: StreamExecutionEnvironment) -> DataStream:
-    people = env.from_collection(
-        PEOPLE, Types.TUPLE([Types.STRING(), Types.INT(), Types.STRING(), Types.BOOLEAN()])
-    )
+    people = env.from_collection(PEOPLE, Types.TUPLE([Types.STRING(), Types.INT(), Types.STRING(), Types.BOOLEAN()]))
     projected = people.project(3, 0, 0)
     row = Types.ROW_NAMED(["group", "age"], [Types.BOOLEAN(), Types.INT()])
     # one subtask, or the rows of a group might overtake each other

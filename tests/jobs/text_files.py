@@ -28,7 +28,9 @@ def build(env: StreamExecutionEnvironment) -> None:
         .build()
     )
     lines = env.read_text_file(str(DATA))
-    lines.map(str.strip, Types.STRING()).filter(bool).map(lambda line: f"{line} ({len(line)})", Types.STRING()).sink_to(sink)
+    lines.map(str.strip, Types.STRING()).filter(bool).map(lambda line: f"{line} ({len(line)})", Types.STRING()).sink_to(
+        sink
+    )
 
 
 def results(directory: Path) -> Iterable[str]:

@@ -1,4 +1,4 @@
-"""B7: tumbling event-time windows over out-of-order records: aggregate alone, with a ProcessWindowFunction, reduce, apply.
+"""B7: tumbling event-time windows over out-of-order records: aggregate, also with a process function, reduce, apply.
 
 A window fires when the watermark reaches its last millisecond. Watermarks 9 and 25 fire [0, 10) and then [10, 20); the
 end of the input fires the rest.

@@ -73,8 +73,7 @@ def _process_leaks(before: frozenset[int], now: frozenset[int]) -> list[str]:
             spark |= descendants(pid)
     leaks = [f"process {pid}: {command_line(pid)[:200]}" for pid in now - before - spark]
     leaks += [
-        f"process {pid}: a Python worker of Spark that is still a slot"
-        for pid in listening_processes(_workers(spark))
+        f"process {pid}: a Python worker of Spark that is still a slot" for pid in listening_processes(_workers(spark))
     ]
     return leaks
 

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import os
 from collections import defaultdict
 from pathlib import Path
 
-__all__ = ["command_line", "descendants", "is_alive", "listening_processes"]
+__all__ = ["command_line", "descendants", "is_alive", "listening_processes", "own_open_files"]
 
 _LISTEN = "0A"
 
@@ -14,15 +13,15 @@ _LISTEN = "0A"
 def _parents() -> dict[int, tuple[int, str]]:
     """Parent and state of every process."""
     found = {}
-    for entry in os.listdir("/proc"):
-        if entry.isdigit():
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdigit():
             try:
-                stat = Path("/proc", entry, "stat").read_text()
+                stat = (entry / "stat").read_text()
             except OSError:
                 continue  # it has ended meanwhile
             # the command between parentheses may hold blanks and parentheses itself
             state, parent = stat.rpartition(")")[2].split()[:2]
-            found[int(entry)] = (int(parent), state)
+            found[int(entry.name)] = (int(parent), state)
     return found
 
 
@@ -69,9 +68,9 @@ def _open_files(pid: int | str) -> dict[int, str]:
     """What each file descriptor of a process stands for."""
     files = {}
     try:
-        for name in os.listdir(f"/proc/{pid}/fd"):
+        for entry in Path(f"/proc/{pid}/fd").iterdir():
             try:
-                files[int(name)] = os.readlink(f"/proc/{pid}/fd/{name}")
+                files[int(entry.name)] = str(entry.readlink())
             except OSError:
                 continue  # closed meanwhile
     except OSError:

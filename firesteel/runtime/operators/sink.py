@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from firesteel.common.connector import Sink, SinkWriter
+from firesteel.runtime.network.serialization import serialize_records
 from firesteel.runtime.operators.base import OperatorContext, StreamOperator
 
 __all__ = ["SinkOperator"]
@@ -58,7 +59,8 @@ class SinkOperator(StreamOperator):
     def send_to_client(self, channel: str, payload: Any) -> None:
         """Hands a payload to the client that runs the job."""
         self._channel = channel
-        self._send(channel, payload)
+        # pickled here, where a record that cannot be pickled still has its operator
+        self._send(channel, serialize_records(payload, None))
 
     def finish(self) -> None:
         """Writes out what is left and, without checkpoints, commits it."""

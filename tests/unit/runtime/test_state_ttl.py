@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from typing import Any
 
 import pytest
@@ -276,7 +277,7 @@ def test_each_access_cleans_up_some_other_keys(kind: str) -> None:
         assert bench.read() == 1
         sizes.append(len(bench.stored_keys()))
     assert bench.stored_keys() == ["young"]
-    steps = [before - after for before, after in zip(sizes, sizes[1:], strict=False)]
+    steps = [before - after for before, after in itertools.pairwise(sizes)]
     assert max(steps) <= 3, "never more than so many at once"
 
 

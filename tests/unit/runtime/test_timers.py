@@ -15,10 +15,13 @@ from firesteel.testing import FakeClock
 
 operations = st.lists(
     st.tuples(
-        st.sampled_from(["add", "add", "remove", "pop"]), st.integers(0, 6), st.sampled_from("ab"), st.sampled_from([None, "w"])
+        st.sampled_from(["add", "add", "remove", "pop"]),
+        st.integers(0, 6),
+        st.sampled_from("ab"),
+        st.sampled_from([None, "w"]),
     ),
     max_size=60,
-)  # fmt: skip
+)
 
 
 @given(operations)

@@ -93,9 +93,9 @@ def test_eventually_gives_up_with_the_last_failure() -> None:
     def never() -> None:
         assert next(numbers) < 0, "still positive"
 
-    with pytest.raises(AssertionError, match="not so within 0.02 s: still positive"):
+    with pytest.raises(AssertionError, match=r"not so within 0\.02 s: still positive"):
         eventually(never, timeout=0.02, interval=0.001)
-    assert next(numbers) >= 2
+    assert next(numbers) >= 1
     with pytest.raises(AssertionError, match="returned False"):
         eventually(lambda: False, timeout=0)
 

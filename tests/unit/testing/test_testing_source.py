@@ -100,9 +100,7 @@ def test_the_watermark_is_the_lowest_of_the_splits() -> None:
     split 0:  a@1  W(10)  c@2
     split 1:  b@1  W(4)   d@2
     """
-    source = TestingSource.with_splits(
-        [At("a", 1), WATERMARK(10), At("c", 2)], [At("b", 1), WATERMARK(4), At("d", 2)]
-    )
+    source = TestingSource.with_splits([At("a", 1), WATERMARK(10), At("c", 2)], [At("b", 1), WATERMARK(4), At("d", 2)])
     shown = collect(stream_of(source).process(ShowTime()))
     assert shown == [("a", 1, None), ("b", 1, None), ("c", 2, 4), ("d", 2, 4)]
 
@@ -119,9 +117,7 @@ def test_splits_go_to_the_subtasks_in_turn(parallelism: int) -> None:
             yield value, self._subtask
 
     seen = dict(collect(stream_of(source, test_environment(parallelism)).process(ShowSubtask())))
-    assert seen == {
-        value + 10 * i: value % parallelism for value in range(3) for i in range(2)
-    }
+    assert seen == {value + 10 * i: value % parallelism for value in range(3) for i in range(2)}
 
 
 def test_abort_fails_a_job_that_does_not_restart() -> None:

@@ -1,0 +1,292 @@
+"""Writes the reference pages that are made from the code: docs/configuration.md and docs/api.md.
+
+Run it after changing an option or the API: ``python scripts/generate_docs.py``. A test fails if it was forgotten.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import inspect
+import json
+import re
+import sys
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(ROOT))
+
+from firesteel.common import options  # noqa: E402
+from firesteel.common.config_options import ConfigOption  # noqa: E402
+from firesteel.common.time import Duration  # noqa: E402
+
+__all__ = ["PAGES", "api_page", "configuration_page"]
+
+# ---- configuration --------------------------------------------------------------------------------------------------
+
+READERS = ("graph", "runtime", "jobmaster", "spark")
+"""Packages that make an option do something; the API only stores it."""
+
+READ_ELSEWHERE = {"PIPELINE_NAME", "SPARK_MASTER"}
+"""Read by the environment, and by Spark itself."""
+
+NOT_YET = ("execution.checkpointing.", "execution.state-recovery.", "state.backend.")
+"""Options of checkpoints and other state backends, which are still to come."""
+
+CONFIGURATION = """\
+# Configuration
+
+<!-- Made from firesteel/common/options.py by scripts/generate_docs.py: change them there. -->
+
+Keys, values and defaults are Flink's. A program sets them in its `Configuration`:
+
+```python
+from firesteel.common import Configuration
+from firesteel.datastream import StreamExecutionEnvironment
+
+config = Configuration()
+config.set_string("parallelism.default", "2")
+config.set_string("execution.buffer-timeout.interval", "10 ms")
+env = StreamExecutionEnvironment.get_execution_environment(config)
+assert env.get_parallelism() == 2
+```
+
+Keys that begin with `spark.` go to Spark as they are, when Firesteel starts it: `spark.master`, `spark.executor.memory`
+and so on. If there is an active `SparkContext` already, Firesteel uses that one and its settings.
+
+Durations are written as `200 ms`, `5 s`, `1 min` or `PT5S`; sizes as `32 kb` or `1 mb`.
+
+## In effect
+
+{in_effect}
+
+## Accepted, without effect
+
+A Flink program may set these; nothing happens. Those that concern checkpoints, savepoints and other state backends
+will take effect with those features.
+
+{without_effect}
+"""
+
+
+def configuration_page() -> str:
+    """The text of docs/configuration.md."""
+    named = {id(value): name for name, value in vars(options).items() if isinstance(value, ConfigOption)}
+    read = _identifiers(path for package in READERS for path in (ROOT / "firesteel" / package).rglob("*.py"))
+    in_effect, without_effect = [], []
+    for option in options.all_options():
+        name = named[id(option)]
+        effective = (name in read or name in READ_ELSEWHERE) and not option.key.startswith(NOT_YET)
+        (in_effect if effective else without_effect).append(option)
+    return CONFIGURATION.format(in_effect=_option_table(in_effect), without_effect=_option_table(without_effect))
+
+
+def _identifiers(paths: Iterable[Path]) -> set[str]:
+    return {word for path in paths for word in re.findall(r"\b[A-Z][A-Z_]+\b", path.read_text())}
+
+
+def _option_table(rows: Iterable[ConfigOption[Any]]) -> str:
+    lines = ["| key | default | type | |", "|---|---|---|---|"]
+    for option in rows:
+        type_name = option.type_name.partition(" (such as")[0]
+        lines.append(f"| `{option.key}` | {_default(option)} | {type_name} | {option.description} |")
+    return "\n".join(lines)
+
+
+def _default(option: ConfigOption[Any]) -> str:
+    value = option.default
+    if value is None:
+        return "–"
+    if isinstance(value, bool):
+        return f"`{str(value).lower()}`"
+    return f"`{value.format() if isinstance(value, Duration) else value}`"
+
+
+# ---- API ------------------------------------------------------------------------------------------------------------
+
+MODULES: dict[str, dict[str, dict[str, list[str]]]] = json.loads(
+    (ROOT / "tests/unit/datastream/pyflink_api.json").read_text()
+)
+"""PyFlink's classes by module, with their methods and parameters."""
+
+LATER = "still to come"
+NO_JAVA = "there is no Java behind the API"
+BROADCAST = "can be imported, not run: broadcast state is still to come"
+STORED = "stored, without effect: checkpoints are still to come"
+
+NOTES = {
+    # what a method or class differs in, or why it is absent; a class stands for all its methods and inner classes
+    "checkpoint_config.CheckpointConfig": STORED,
+    "connectors.file_system.FileSink.for_bulk_format": LATER,
+    "connectors.file_system.FileSource.for_bulk_file_format": LATER,
+    "connectors.file_system.BulkFormat": LATER,
+    "connectors.file_system.FileCompactStrategy": LATER,
+    "connectors.file_system.FileCompactor": LATER,
+    "connectors.file_system.FileSink.BaseBuilder": LATER,
+    "connectors.file_system.FileSink.BulkFormatBuilder": LATER,
+    "connectors.file_system.FileSink.get_transformer": LATER,
+    "connectors.file_system.StreamingFileSink": "deprecated in Flink: use FileSink",
+    "data_stream.BroadcastConnectedStream": BROADCAST,
+    "data_stream.BroadcastStream": BROADCAST,
+    "data_stream.CachedDataStream": LATER,
+    "data_stream.DataStream.cache": LATER,
+    "data_stream.KeyedStream.cache": LATER,
+    "data_stream.DataStream.print": "prints where the program runs, not where the task does",
+    "functions.AsyncFunction": LATER,
+    "functions.AsyncFunctionDescriptor": LATER,
+    "functions.AsyncRetryPredicate": LATER,
+    "functions.AsyncRetryStrategy": LATER,
+    "functions.BaseBroadcastProcessFunction": BROADCAST,
+    "functions.BroadcastProcessFunction": BROADCAST,
+    "functions.KeyedBroadcastProcessFunction": BROADCAST,
+    "functions.JavaFunctionWrapper": NO_JAVA,
+    "functions.SourceFunction": "can be imported, not run: implement Source",
+    "state.BroadcastState": BROADCAST,
+    "state.OperatorStateStore": "can be imported; operator state is still to come",
+    "state.ReadOnlyBroadcastState": BROADCAST,
+    "state_backend.CustomStateBackend": NO_JAVA,
+    "state_backend.EmbeddedRocksDBStateBackend": "stored, without effect: state is in memory so far",
+    "stream_execution_environment.StreamExecutionEnvironment.add_source": "takes a Source only",
+    "stream_execution_environment.StreamExecutionEnvironment.enable_checkpointing": STORED,
+    "stream_execution_environment.StreamExecutionEnvironment.get_default_local_parallelism": "see `spark.master`",
+    "stream_execution_environment.StreamExecutionEnvironment.set_default_local_parallelism": "see `spark.master`",
+    "stream_execution_environment.StreamExecutionEnvironment.set_default_savepoint_directory": STORED,
+    "stream_execution_environment.StreamExecutionEnvironment.set_runtime_mode": "BATCH runs as STREAMING so far",
+}
+
+INTERNAL = re.compile(
+    r"^functions\.(Internal|PassThrough)|^window\.(Min|WindowOperationDescriptor)$|KeyedStream\.AccumulateType$"
+    r"|\.(get_java_\w+|register_next_fire_timestamp|create_input)$"
+)
+"""PyFlink's own plumbing, which no program calls; and what only makes sense with Java."""
+
+JAVA = re.compile(r"\.(add_jars|add_classpaths)$|EmbeddedRocksDBStateBackend\.[gs]et_options$")
+
+API = """\
+# Flink's API, method by method
+
+<!-- Made by scripts/generate_docs.py from PyFlink's classes and Firesteel's own: change the code, not this page. -->
+
+PyFlink {version}'s `pyflink.datastream`, as far as programs use it, and what `firesteel.datastream` has of it.
+**Done** is there under the same name with the same parameters and does the same. **Differs** is there, with what is
+different below the table. **Absent** is not there. `firesteel.common` has every public name of `pyflink.common`.
+Constructors are left out where PyFlink's take a Java object.
+
+{summary}
+
+Beyond PyFlink, from Flink's Java API: `WatermarkStrategy.for_generator`, and `DataGeneratorSource`
+(`firesteel.datastream.connectors.datagen`) with a rate. Firesteel's own: `JobClient.get_metrics`.
+
+{modules}
+"""
+
+
+def api_page() -> str:
+    """The text of docs/api.md."""
+    totals: list[tuple[str, list[int]]] = []
+    sections = []
+    for module, classes in MODULES.items():
+        rows: list[str] = []
+        notes: dict[str, str] = {}
+        counts = [0, 0, 0]
+        for name, methods in classes.items():
+            if INTERNAL.search(f"{module}.{name}"):
+                continue
+            columns = _compare(module, name, methods, notes)
+            counts = [count + len(column) for count, column in zip(counts, columns, strict=True)]
+            rows.append(f"| `{name}` | {' | '.join(', '.join(column) or '–' for column in columns)} |")
+        totals.append((module, counts))
+        table = "\n".join(["| class | done | differs | absent |", "|---|---|---|---|", *rows])
+        explained = "\n".join(f"- `{name}`: {note}" for name, note in notes.items())
+        sections.append("\n\n".join([f"## {module}", table, *([explained] if notes else [])]))
+    return API.format(version="2.3", summary=_summary(totals), modules="\n\n".join(sections))
+
+
+def _compare(module: str, name: str, methods: dict[str, list[str]], notes: dict[str, str]) -> tuple[list[str], ...]:
+    """The methods of one class that are done, differ and are absent; what is to be said of them goes into the notes."""
+    columns: dict[str, list[str]] = {"done": [], "differs": [], "absent": []}
+    cls = _find(module, name)
+    methods = {
+        method: parameters
+        for method, parameters in methods.items()
+        if not method.startswith("__") and not INTERNAL.search(f"{module}.{name}.{method}")
+    }
+    if cls is None or not methods:
+        status = "absent" if cls is None else "differs" if _note(module, name) else "done"
+        columns[status].append("the class")
+    else:
+        for method, parameters in methods.items():
+            full = f"{name}.{method}"
+            known = NOTES.get(f"{module}.{full}") or (NO_JAVA if JAVA.search(full) else None)
+            if not hasattr(cls, method):
+                status = "absent"
+            elif known or _note(module, name):
+                status = "differs"
+            elif _parameters(cls, method) != parameters:
+                status, known = "differs", "takes other parameters"
+            else:
+                status = "done"
+            if known:
+                notes[full] = known
+            columns[status].append(f"`{method}`")
+    if note := NOTES.get(f"{module}.{name}"):
+        notes[name] = note
+    return tuple(columns.values())
+
+
+def _note(module: str, name: str) -> str | None:
+    """What is to be said of a class, or of the class it is in."""
+    parts = name.split(".")
+    found = (NOTES.get(f"{module}.{'.'.join(parts[:length])}") for length in range(len(parts), 0, -1))
+    return next((note for note in found if note), None)
+
+
+def _find(module: str, name: str) -> Any:
+    found: Any = importlib.import_module(f"firesteel.datastream.{module}")
+    for part in name.split("."):
+        found = getattr(found, part, None)
+    return found
+
+
+def _parameters(cls: type, method: str) -> list[str]:
+    marks = {inspect.Parameter.VAR_POSITIONAL: "*", inspect.Parameter.VAR_KEYWORD: "**"}
+    names = [marks.get(p.kind, "") + p.name for p in inspect.signature(getattr(cls, method)).parameters.values()]
+    return names if isinstance(inspect.getattr_static(cls, method), staticmethod) else names[1:]
+
+
+def _summary(totals: list[tuple[str, list[int]]]) -> str:
+    def rows() -> Iterator[str]:
+        yield "| module | done | differs | absent |"
+        yield "|---|---:|---:|---:|"
+        for module, counts in totals:
+            if any(counts):
+                yield f"| [{module}](#{module.replace('.', '')}) | {' | '.join(map(str, counts))} |"
+        whole = [sum(column) for column in zip(*(counts for _, counts in totals), strict=True)]
+        yield f"| **all** | {' | '.join(f'**{count}**' for count in whole)} |"
+
+    return "\n".join(rows())
+
+
+# ---- both -----------------------------------------------------------------------------------------------------------
+
+PAGES = {ROOT / "docs/configuration.md": configuration_page, ROOT / "docs/api.md": api_page}
+
+
+def main() -> int:
+    """Writes the pages, or with --check only says whether they are up to date."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("--check", action="store_true", help="write nothing; fail if a page is out of date")
+    check = parser.parse_args().check
+    pages = {path: make() for path, make in PAGES.items()}
+    stale = {path: page for path, page in pages.items() if not path.exists() or path.read_text() != page}
+    for path, page in stale.items():
+        sys.stdout.write(f"{path.relative_to(ROOT)}: {'out of date' if check else 'written'}\n")
+        if not check:
+            path.write_text(page)
+    return 1 if check and stale else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,221 @@
+"""Runs every program under examples/: all of them in this process, some on Spark as a user does."""
+
+from __future__ import annotations
+
+import importlib
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from firesteel.datastream import stream_execution_environment
+from firesteel.testing.in_process import InProcessExecutor
+
+ROOT = Path(__file__).parents[1]
+sys.path.insert(0, str(ROOT))
+
+from examples import demo  # noqa: E402
+
+EXPECTED = {
+    "word_count": """\
+39 words, 30 different ones:
+     4  to
+     3  the
+     2  and
+     2  be
+     2  of
+     2  or
+     1  'tis
+     1  a
+""",
+    "spend_per_customer": """\
+from 10:00  Ada       19.75
+from 10:00  Grace     99.90
+from 10:05  Ada       35.00
+""",
+    "sessions": """\
+bob  09:02-09:02  /home
+ann  09:00-09:35  /home /shoes /cart
+bob  10:05-10:20  /cart /pay
+ann  10:50-11:05  /home /help
+""",
+    "timers": """\
+  65 s  cellar silent since 5 s
+ 150 s  boiler silent since 90 s
+ 200 s  cellar silent since 140 s
+""",
+    "side_outputs": """\
+order> 1: 20.00
+order> 2: 1500.00
+order> 5: 75.50
+order> 6: 9800.00
+review> order 2: 1500.00 is more than 1000.00
+review> order 6: 9800.00 is more than 1000.00
+broken> JSONDecodeError in {"order": 3, "amou
+broken> KeyError in {"order": 4}
+""",
+    "state": """\
+boiler  70.0  average of 1: 70.0
+cellar  12.0  average of 1: 12.0
+boiler  72.0  average of 2: 71.0
+cellar  13.0  average of 2: 12.5
+boiler  74.0  average of 3: 72.0
+""",
+    "connected_streams": """\
+order 101 (lamp) went to Paris after 5 hours
+order 103 (chair) went to Berlin after 5 hours
+order 102 (desk) was not shipped in time
+""",
+    "custom_watermarks": """\
+ 0-10 s  north   9 kW  (watermark 10 s)
+ 0-10 s  south   2 kW  (watermark 10 s)
+late> ('south', 8, 6)
+10-20 s  north   7 kW  (watermark 20 s)
+10-20 s  south   1 kW  (watermark 20 s)
+""",
+}
+
+RESULT = re.compile(r"  (\d\d:\d\d)-\d\d:\d\d  (\w+) +([\d,.]+) +([\d,]+)(  updated by a late payment)?")
+LATE = re.compile(r"  \d\d:\d\d:\d\d     (\w+) +([\d,.]+)         -  too late: side output")
+SUMMARY = re.compile(r"  (records|records/s|windows fired|late|watermark) +([\d,:]+|none yet)(  \(.*\))?")
+
+
+@pytest.fixture
+def run_example(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Callable[..., str]:
+    """Runs an example's main() in this process, without Spark, and returns what it prints."""
+    monkeypatch.setattr(stream_execution_environment, "resolve_executor", lambda configuration: InProcessExecutor())
+
+    def run(name: str, *arguments: str) -> str:
+        monkeypatch.setattr(sys, "argv", [f"examples/{name}.py", *arguments])
+        importlib.import_module(f"examples.{name}").main()
+        printed = capsys.readouterr()
+        assert printed.err == ""
+        return printed.out
+
+    return run
+
+
+def run_on_spark(name: str, *arguments: str, timeout: float = 240) -> str:
+    """Runs an example in a process of its own, as the README says; nothing but its results may be seen."""
+    environment = {key: value for key, value in os.environ.items() if not key.startswith(("SPARK", "PYSPARK"))}
+    done = subprocess.run(
+        [sys.executable, "-W", "error", "-m", f"examples.{name}", *arguments],
+        cwd=ROOT,
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=timeout,
+        check=False,
+    )
+    assert done.stderr == ""
+    assert done.returncode == 0
+    return done.stdout
+
+
+def sorted_lines(text: str) -> list[str]:
+    """Two print sinks, and two inputs, are not in a certain order to each other."""
+    return sorted(text.splitlines())
+
+
+def test_every_example_is_tested() -> None:
+    programs = {path.stem for path in (ROOT / "examples").glob("*.py")}
+    assert programs == {*EXPECTED, "demo", "__init__"}
+
+
+@pytest.mark.parametrize("name", EXPECTED)
+def test_example(name: str, run_example: Callable[..., str]) -> None:
+    printed = run_example(name)
+    if name in ("side_outputs", "connected_streams"):
+        assert sorted_lines(printed) == sorted_lines(EXPECTED[name])
+    else:
+        assert printed == EXPECTED[name]
+
+
+@pytest.mark.parametrize("name", [*EXPECTED, "demo"])
+def test_example_has_help(name: str, run_example: Callable[..., str], capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as exited:
+        run_example(name, "--help")
+    assert exited.value.code == 0
+    assert "usage:" in capsys.readouterr().out
+
+
+def test_example_is_small_enough_to_read() -> None:
+    lengths = {name: len((ROOT / "examples" / f"{name}.py").read_text().splitlines()) for name in EXPECTED}
+    assert {name: length for name, length in lengths.items() if length > 70} == {}
+
+
+def test_options_of_examples(run_example: Callable[..., str], tmp_path: Path) -> None:
+    (tmp_path / "words.txt").write_text("spark spark flint\nspark\n")
+    printed = run_example("word_count", "--input", str(tmp_path), "--parallelism", "3", "--top", "1")
+    assert printed == "4 words, 2 different ones:\n     3  spark\n"
+    assert "silent since 5 s" not in run_example("timers", "--patience", "200")
+    assert "ann  09:00-11:05" in run_example("sessions", "--gap", "90")
+    assert "review" not in run_example("side_outputs", "--limit", "10000")
+
+
+def check_demo(printed: str, seconds: float, rate: float) -> dict[str, str]:
+    """Every payment is in its window's last result or came out as too late; the summary says the same."""
+    lines = [line for line in printed.splitlines() if line]
+    assert "Starting Spark" in lines[0]
+    assert lines[1].split() == ["window", "customer", "spend", "payments"]
+    latest: dict[tuple[str, str], tuple[int, int]] = {}
+    late: list[int] = []
+    summary: dict[str, str] = {}
+    firings = 0
+    for line in lines[2:]:
+        if match := RESULT.fullmatch(line):
+            start, customer, spend, payments, updated = match.groups()
+            assert bool(updated) == ((start, customer) in latest)
+            latest[start, customer] = int(payments.replace(",", "")), cents(spend)
+            firings += 1
+        elif match := LATE.fullmatch(line):
+            late.append(cents(match[2]))
+        else:
+            match = SUMMARY.fullmatch(line)
+            assert match, f"not expected: {line!r}"
+            summary[match[1]] = match[2]
+    make = demo.MakePayment(7, rate)
+    made = [make(number) for number in range(int(seconds * rate))]
+    assert sum(payments for payments, _ in latest.values()) + len(late) == len(made)
+    assert sum(spend for _, spend in latest.values()) + sum(late) == sum(payment.cents for payment in made)
+    assert list(summary) == ["records", "records/s", "windows fired", "late", "watermark"]
+    assert summary["records"] == f"{len(made):,}"
+    assert summary["windows fired"] == f"{firings:,}"
+    assert summary["late"] == f"{len(late):,}"
+    return summary
+
+
+def cents(spend: str) -> int:
+    return int(spend.replace(",", "").replace(".", ""))
+
+
+def test_demo(run_example: Callable[..., str]) -> None:
+    printed = run_example("demo", "--seconds", "2", "--rate", "2000")
+    check_demo(printed, 2, 2000)
+
+
+def test_demos_payments_are_late_as_promised() -> None:
+    make = demo.MakePayment(7, 5000)
+    due = [demo.START + number * 40 for number in range(100_000)]
+    behind = [time - make(number).time for number, time in enumerate(due)]
+    assert {make(number).customer for number in range(1000)} == set(demo.CUSTOMERS)
+    assert make(123) == demo.MakePayment(7, 5000)(123) != demo.MakePayment(8, 5000)(123)
+    assert sum(1 for delay in behind if delay == 600_000) == 9  # the first of ten would be from before the start
+    assert sum(1 for delay in behind if 60_000 <= delay < 120_000) == 40
+    assert sum(1 for delay in behind if delay >= 5_000) == 50
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize("name", ["word_count", "custom_watermarks", "connected_streams"])
+def test_example_on_spark(name: str) -> None:
+    assert sorted_lines(run_on_spark(name)) == sorted_lines(EXPECTED[name])
+
+
+@pytest.mark.spark
+def test_demo_on_spark() -> None:
+    summary = check_demo(run_on_spark("demo", "--seconds", "3"), 3, 5000)
+    assert summary["watermark"].startswith("09:0")

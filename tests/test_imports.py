@@ -1,0 +1,134 @@
+"""The direction of imports, and that the API neither imports nor starts Spark."""
+
+from __future__ import annotations
+
+import ast
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+PACKAGE = Path(__file__).parents[1] / "firesteel"
+
+LAYERS: dict[str, set[str]] = {
+    "common": set(),
+    "runtime": {"common"},
+    "metrics": {"runtime", "common"},
+    "graph": {"runtime", "common"},
+    "connectors": {"common"},
+    "datastream": {"graph", "runtime", "connectors", "metrics", "common"},
+    "jobmaster": {"graph", "runtime", "common"},
+    "spark": {"jobmaster", "graph", "runtime", "common"},
+    "testing": {"datastream", "jobmaster", "graph", "runtime", "connectors", "metrics", "common"},
+}
+"""What each package may import, besides itself and the root."""
+
+MODULE_NAME = re.compile(r"firesteel(\.\w+)+")
+
+BY_NAME = {
+    ("datastream/executor.py", "spark"),  # loaded when a program is executed, not before
+    ("runtime/failure_place.py", "connectors"),  # looked for in tracebacks, never imported
+}
+"""Modules known by name only, across the layers."""
+
+
+def _imports(tree: ast.AST) -> Iterator[tuple[str, int]]:
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            for alias in node.names:
+                yield alias.name, node.lineno
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, "imports are absolute"
+            assert node.module is not None
+            if node.module == "firesteel":
+                yield from ((f"firesteel.{alias.name}", node.lineno) for alias in node.names)
+            else:
+                yield node.module, node.lineno
+        elif isinstance(node, ast.Constant) and MODULE_NAME.fullmatch(str(node.value)):
+            # for importlib.import_module
+            yield str(node.value), node.lineno
+
+
+def _files() -> list[Path]:
+    return sorted(PACKAGE.rglob("*.py"))
+
+
+def violations(file: Path, text: str) -> list[str]:
+    """Imports of a file, given by its place in the package, that go against the direction."""
+    place = file.relative_to(PACKAGE).as_posix()
+    layer = place.split("/")[0]
+    found = []
+    for name, line in _imports(ast.parse(text)):
+        parts = name.split(".")
+        if parts[0] in ("pyspark", "py4j") and layer != "spark":
+            found.append(f"firesteel/{place}:{line} imports {name}")
+        if parts[0] != "firesteel" or len(parts) == 1 or parts[1] not in LAYERS:
+            continue
+        if parts[1] != layer and parts[1] not in LAYERS.get(layer, set()) and (place, parts[1]) not in BY_NAME:
+            found.append(f"firesteel/{place}:{line} imports {name}")
+    return found
+
+
+def test_imports_point_one_way() -> None:
+    found = [violation for file in _files() for violation in violations(file, file.read_text(encoding="utf-8"))]
+    assert not found, "\n".join(found)
+
+
+def test_every_package_has_a_layer() -> None:
+    packages = {path.name for path in PACKAGE.iterdir() if path.is_dir() and any(path.glob("*.py"))}
+    assert packages == set(LAYERS)
+
+
+@pytest.mark.parametrize(
+    ("file", "text"),
+    [
+        ("runtime/x.py", "from firesteel.datastream import DataStream"),
+        ("runtime/x.py", "def f():\n    import firesteel.graph.plan"),
+        ("common/x.py", "from firesteel import runtime"),
+        ("graph/x.py", "from firesteel.jobmaster.story import Story"),
+        ("connectors/x.py", "from firesteel.runtime.elements import Batch"),
+        ("testing/x.py", "from firesteel.spark.host import SparkHost"),
+        ("jobmaster/x.py", "import pyspark"),
+        ("datastream/x.py", "import_module('firesteel.spark.executor')"),
+    ],
+)
+def test_an_import_against_the_direction_is_found(file: str, text: str) -> None:
+    assert len(violations(PACKAGE / file, text)) == 1
+
+
+def _python(code: str) -> str:
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=PACKAGE.parent, capture_output=True, text=True, timeout=60, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout.strip()
+
+
+@pytest.mark.parametrize(
+    "module", ["firesteel", "firesteel.common", "firesteel.datastream", "firesteel.connectors", "firesteel.testing"]
+)
+def test_importing_the_api_does_not_import_or_start_anything(module: str) -> None:
+    code = f"""
+import os, sys, threading
+before = set(os.listdir("/proc/self/fd"))
+import {module}
+heavy = sorted(name for name in sys.modules if name.split(".")[0] in ("pyspark", "py4j", "pytest", "hypothesis"))
+files = set(os.listdir("/proc/self/fd")) - before
+print(heavy, threading.active_count(), len(files))
+"""
+    assert _python(code) == "[] 1 0"
+
+
+def test_building_a_program_does_not_import_spark() -> None:
+    code = """
+import sys
+from firesteel.datastream import StreamExecutionEnvironment
+env = StreamExecutionEnvironment.get_execution_environment()
+env.from_collection([1, 2]).map(lambda x: x + 1).key_by(lambda x: x).sum().print()
+env.get_execution_plan()
+print("pyspark" in sys.modules)
+"""
+    assert _python(code) == "False"

@@ -1,0 +1,216 @@
+"""Putting simple functions into the generated loop: the same meaning, or not at all."""
+
+from __future__ import annotations
+
+import importlib.util
+import itertools
+import linecache
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from firesteel.runtime.codegen import LOOPS, LoopWriter
+from firesteel.runtime.inlining import (
+    find_inline_expressions,
+    inline_expression,
+    register_inline_expressions,
+)
+
+_modules = itertools.count()
+Load = Callable[[str], Any]
+
+
+@pytest.fixture
+def load(tmp_path: Path) -> Load:
+    """Imports a module with the given text."""
+
+    def load(text: str) -> Any:
+        path = tmp_path / f"user_{next(_modules)}.py"
+        path.write_text(text)
+        spec = importlib.util.spec_from_file_location(path.stem, path)
+        assert spec is not None
+        assert spec.loader is not None
+        module = importlib.util.module_from_spec(spec)
+        spec.loader.exec_module(module)
+        return module
+
+    return load
+
+
+def inlined_text(function: Any) -> str | None:
+    found = find_inline_expressions([function])
+    return found[function.__code__].applied_to("v7") if found else None
+
+
+def evaluate(function: Any, value: Any) -> Any:
+    text = inlined_text(function)
+    assert text is not None
+    return eval(text, {"v7": value})
+
+
+@pytest.mark.parametrize(
+    ("text", "values"),
+    [
+        ("lambda x: x % 3 != 0", [0, 1, 7]),
+        ("lambda x: x[0]", ["abc", (1, 2)]),
+        ("lambda x: (x, 1)", [None, 3]),
+        ("lambda pair: {'a': pair, 'b': [pair, pair]}", [1]),
+        ("lambda x: x if x > 2 else -x", [1, 5]),
+        ("lambda x: x and not x or x", [0, 1]),
+        ("lambda x: 0 < x < 10", [0, 5, 10]),
+        ("lambda x: len(str(x)) + max(x, 3)", [1, 12345]),
+        ("lambda x: x.upper().split('-')", ["a-b"]),
+        ("lambda x: dict(x=x, key=x)", [1]),
+        ("lambda len: len + 1", [1]),
+        ("lambda x: f'{x!r:>5}|{x}'", ["a"]),
+        ("lambda x: f'{x}\\n{x}'", ["a"]),
+        ("lambda x: 'a\\n' + x", ["b"]),
+        ("lambda x: x[1:3:2]", ["abcdef"]),
+        ("lambda x: x ** -2 // 0.1", [3]),
+        ("lambda x: 5", ["unused"]),
+        ("lambda _: None", ["unused"]),
+        ("lambda x: x == b'\\x00' or x is Ellipsis", [b"\x00", 1]),
+        ("lambda x: print", [1]),
+    ],
+)
+def test_an_inlined_lambda_gives_what_the_lambda_gives(load: Load, text: str, values: list[Any]) -> None:
+    function = load(f"function = {text}\n").function
+    for value in values:
+        assert evaluate(function, value) == function(value)
+
+
+def test_a_one_line_function_is_inlined_as_well(load: Load) -> None:
+    module = load("def double(number):\n    return number * 2\n\n\ndef nothing(x):\n    return\n")
+    assert evaluate(module.double, 21) == 42
+    assert inlined_text(module.nothing) is None
+
+
+arithmetic = st.recursive(
+    st.sampled_from(["x", "1", "-2", "0.5", "10"]),
+    lambda inner: st.one_of(
+        st.builds("({} {} {})".format, inner, st.sampled_from(["+", "-", "*", "<", "==", "and", "or"]), inner),
+        st.builds("({} if {} else {})".format, inner, inner, inner),
+        st.builds("not {}".format, inner).map("({})".format),
+        st.builds("abs({})".format, inner),
+        st.builds("({}, {})[0]".format, inner, inner),
+    ),
+    max_leaves=8,
+)
+
+
+@given(st.lists(arithmetic, min_size=1, max_size=5), st.integers(-20, 20))
+def test_random_expressions_keep_their_meaning(texts: list[str], value: int) -> None:
+    """All on one line: each must be told from the others by its bytecode."""
+    line = "functions = [" + ", ".join(f"lambda x: {text}" for text in texts) + "]\n"
+    name = f"<test {next(_modules)}>"
+    linecache.cache[name] = (len(line), None, [line], name)
+    scope: dict[str, Any] = {}
+    exec(compile(line, name, "exec"), scope)
+    for function in scope["functions"]:
+        assert evaluate(function, value) == function(value)
+
+
+def test_two_lambdas_on_one_line_are_told_apart(load: Load) -> None:
+    module = load("pair = (lambda x: x + 1), (lambda x: x + 2)\n")
+    assert [evaluate(function, 10) for function in module.pair] == [11, 12]
+    same = load("a, b = (lambda x: x + 1.0), (lambda x: x + 1)\n")
+    assert [repr(evaluate(f, 1)) for f in (same.a, same.b)] == ["2.0", "2"]
+
+
+def test_constants_of_equal_value_but_other_type_are_told_apart(load: Load) -> None:
+    module = load("a, b, c = (lambda x: 1), (lambda x: True), (lambda x: 1.0)\n")
+    assert [repr(evaluate(f, 0)) for f in (module.a, module.b, module.c)] == ["1", "True", "1.0"]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "factor = 3\nfunction = lambda x: x * factor",
+        "def make(n):\n    return lambda x: x + n\nfunction = make(2)",
+        "function = lambda x, n=2: x + n",
+        "function = lambda x, *rest: x",
+        "function = lambda *, x: x",
+        "function = lambda x, **more: x",
+        "function = lambda x, y: x",
+        "function = lambda: 1",
+        "function = lambda x, /: x",
+        "function = lambda x: (y := x) + y",
+        "function = lambda x: [i for i in x]",
+        "function = lambda x: sum(i for i in x)",
+        "function = lambda x: {i: i for i in x}",
+        "function = lambda x: (lambda y: y)(x)",
+        "function = lambda x: (yield x)",
+        "function = lambda x: (*x, 1)",
+        "len = lambda value: 5\nfunction = lambda x: len(x)",
+        "function = lambda x: unknown_name(x)",
+        "import math\nfunction = lambda x: math.floor(x)",
+        "def function(x):\n    y = x\n    return y",
+        "def function(x):\n    '''Doc.'''\n    return x\n",
+        "async def function(x):\n    return x",
+        "class C:\n    function = lambda x: x.__hidden\nfunction = C.function",
+        "class C:\n    def method(self, x):\n        return x\nfunction = C().method",
+        "class C:\n    def __call__(self, x):\n        return x\nfunction = C()",
+        "import functools\nfunction = functools.partial(pow, 2)",
+        "function = str.upper",
+        "function = eval('lambda x: x + 1')",
+    ],
+)  # fmt: skip
+def test_what_could_change_its_meaning_is_only_called(load: Load, text: str) -> None:
+    assert find_inline_expressions([load(text + "\n").function]) == {}
+
+
+def test_a_file_that_changed_since_it_was_loaded_is_not_believed(load: Load) -> None:
+    module = load("function = lambda x: x + 1\n")
+    path = Path(module.__file__)
+    path.write_text("function = lambda x: x + 2\n")
+    linecache.checkcache(str(path))
+    assert inlined_text(module.function) is None
+    path.write_text("this is not Python at all ((\n")
+    linecache.checkcache(str(path))
+    assert inlined_text(module.function) is None
+    path.unlink()
+    linecache.checkcache(str(path))
+    assert inlined_text(module.function) is None
+
+
+def test_a_decorated_function_is_not_taken_for_its_inner_one(load: Load) -> None:
+    module = load(
+        "def twice(f):\n    def wrapper(x):\n        return f(f(x))\n    return wrapper\n"
+        "@twice\ndef function(x):\n    return x + 1\n"
+    )
+    assert inlined_text(module.function) is None
+    assert module.function(1) == 3
+
+
+def test_only_registered_functions_are_inlined(load: Load) -> None:
+    module = load("a = lambda x: x + 1\nb = lambda x: x + 12345\n")
+    register_inline_expressions(find_inline_expressions([module.a]))
+    assert inline_expression(module.a) is not None
+    assert inline_expression(module.b) is None
+    assert inline_expression(len) is None
+    assert inline_expression(module) is None
+
+
+def test_the_table_tells_where_the_function_is(load: Load) -> None:
+    module = load("\n\nfunction = lambda x: (\n    x + 1\n)\n")
+    (found,) = find_inline_expressions([module.function]).values()
+    assert (found.file, found.line) == (module.__file__, 4)
+
+
+@pytest.mark.parametrize("text", ["lambda x: f'{x}\\n'", "lambda x: 'a\\n' + x", 'lambda x: f"""{x}\n"""'])
+def test_an_inlined_body_stays_on_one_line(load: Load, text: str) -> None:
+    """Lines of the loop are what errors are explained by."""
+    function = load(f"function = {text}\n").function
+    register_inline_expressions(find_inline_expressions([function]))
+    writer = LoopWriter(False, False)
+    writer.line(f"r = {writer.call(function, 'v0')}", element="v0", what="first")
+    writer.line("1 / 0", element="v0", what="second")
+    loop = writer.compile("test")
+    with pytest.raises(ZeroDivisionError) as caught:
+        loop(["a"], None)
+    frame = caught.traceback[-1]
+    assert LOOPS[loop.__code__.co_filename].lines[frame.lineno + 1].what == "second"

@@ -1,0 +1,218 @@
+"""Timestamps and watermarks at a source: per split, with idleness, and with watermarks in the records."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from firesteel.common import Duration, WatermarkStrategy
+from firesteel.common.errors import InvalidProgramError
+from firesteel.common.watermark_strategy import WatermarkGenerator
+from firesteel.runtime.elements import MIN_TIMESTAMP
+from firesteel.runtime.time.watermark_generation import WatermarkAssigner
+from firesteel.testing import FakeClock
+
+BOUNDED = WatermarkStrategy.for_bounded_out_of_orderness(Duration.of_millis(5))
+
+
+class Bench:
+    """An assigner whose output is one list of batches and watermarks in order."""
+
+    def __init__(self, strategy: WatermarkStrategy):
+        self.clock = FakeClock()
+        self.out: list[Any] = []
+        self.assigner = WatermarkAssigner(
+            strategy,
+            self.clock,
+            lambda values, timestamps: self.out.append((list(values), timestamps and list(timestamps))),
+            lambda timestamp: self.out.append(timestamp),
+        )
+
+    def tick(self, milliseconds: int = 200) -> list[int]:
+        """Lets an interval pass; returns the watermarks sent."""
+        before = len(self.out)
+        self.clock.advance(milliseconds)
+        self.changed = self.assigner.periodic()
+        return self.out[before:]
+
+
+def test_the_watermark_follows_the_latest_timestamp_at_a_distance() -> None:
+    bench = Bench(BOUNDED)
+    bench.assigner.process("s", ["a", "b"], [100, 90])
+    assert bench.out == [(["a", "b"], [100, 90])], "the watermark waits for the interval"
+    assert bench.tick() == [94]
+    assert bench.tick() == [], "no progress, no watermark"
+    bench.assigner.process("s", ["c"], [80])
+    assert bench.tick() == []
+    bench.assigner.process("s", ["d"], [101])
+    assert bench.tick() == [95]
+
+
+def test_nothing_is_sent_before_the_first_record() -> None:
+    bench = Bench(BOUNDED)
+    bench.assigner.add_split("s")
+    assert bench.tick() == []
+    assert bench.assigner.watermark == MIN_TIMESTAMP
+
+
+def test_the_lowest_split_decides() -> None:
+    """
+    split 1:  100 ------- 300
+    split 2:       50 ---------- 200 (ends)
+    sent:          44     44     194       294
+    """
+    bench = Bench(BOUNDED)
+    bench.assigner.add_split("1")
+    bench.assigner.add_split("2")
+    bench.assigner.process("1", ["a"], [100])
+    assert bench.tick() == [], "split 2 has not said anything"
+    bench.assigner.process("2", ["b"], [50])
+    assert bench.tick() == [44]
+    bench.assigner.process("1", ["c"], [300])
+    assert bench.tick() == []
+    bench.assigner.process("2", ["d"], [200])
+    assert bench.tick() == [194]
+    bench.assigner.release_split("2")
+    assert bench.tick() == [294]
+
+
+def test_a_split_added_later_does_not_turn_time_back() -> None:
+    bench = Bench(BOUNDED)
+    bench.assigner.process("1", ["a"], [100])
+    assert bench.tick() == [94]
+    bench.assigner.add_split("2")
+    bench.assigner.process("1", ["b"], [200])
+    assert bench.tick() == [], "but holds it back"
+    bench.assigner.process("2", ["c"], [20])
+    assert bench.tick() == []
+    assert bench.assigner.watermark == 94
+
+
+def test_an_idle_split_does_not_hold_back_the_others() -> None:
+    bench = Bench(BOUNDED.with_idleness(Duration.of_seconds(1)))
+    bench.assigner.add_split("1")
+    bench.assigner.add_split("2")
+    sent: list[int] = []
+    for step in range(1, 6):
+        bench.assigner.process("1", ["a"], [step * 100])
+        sent += bench.tick()
+        assert not bench.changed
+    assert sent == [494], "a second without records makes split 2 idle"
+    bench.assigner.process("2", ["b"], [200])
+    bench.assigner.process("1", ["a"], [600])
+    assert bench.tick() == [], "split 2 is back, and behind"
+    bench.assigner.process("2", ["b"], [900])
+    bench.assigner.process("1", ["a"], [700])
+    assert bench.tick() == [694]
+
+
+def test_all_splits_idle_is_told_once_each_way() -> None:
+    bench = Bench(BOUNDED.with_idleness(Duration.of_seconds(1)))
+    bench.assigner.process("1", ["a"], [100])
+    assert bench.tick(200) == [94]
+    bench.tick(999)
+    assert not bench.changed
+    bench.tick(1)
+    assert bench.changed
+    assert bench.assigner.idle
+    bench.tick(5000)
+    assert not bench.changed
+    bench.assigner.process("1", ["b"], [200])
+    assert bench.tick() == [194]
+    assert bench.changed
+    assert not bench.assigner.idle
+
+
+def test_no_splits_are_not_idle() -> None:
+    bench = Bench(BOUNDED.with_idleness(Duration.of_seconds(1)))
+    bench.tick(10_000)
+    assert not bench.assigner.idle
+
+
+class Punctuated(WatermarkGenerator):
+    """Records of the form ``W<time>`` carry a watermark; ``idle`` and ``active`` say what they say."""
+
+    def on_event(self, event: str, event_timestamp: int, output: Any) -> None:
+        if event.startswith("W"):
+            output.emit_watermark(int(event[1:]))
+        elif event == "idle":
+            output.mark_idle()
+        elif event == "active":
+            output.mark_active()
+
+    def on_periodic_emit(self, output: Any) -> None:
+        pass
+
+
+PUNCTUATED = WatermarkStrategy.for_generator(Punctuated)
+
+
+def test_a_watermark_in_the_records_cuts_the_batch_right_behind_its_record() -> None:
+    bench = Bench(PUNCTUATED)
+    bench.assigner.process("s", ["a", "W10", "b", "W10", "W5", "c", "W20"], list(range(7)))
+    assert bench.out == [
+        (["a", "W10"], [0, 1]),
+        10,
+        (["b", "W10", "W5", "c", "W20"], [2, 3, 4, 5, 6]),
+        20,
+    ]
+
+
+def test_batches_without_timestamps_are_cut_as_well() -> None:
+    bench = Bench(PUNCTUATED)
+    bench.assigner.process("s", ["W1", "a"], None)
+    assert bench.out == [(["W1"], None), 1, (["a"], None)]
+
+
+def test_punctuated_watermarks_of_several_splits() -> None:
+    bench = Bench(PUNCTUATED)
+    bench.assigner.add_split("1")
+    bench.assigner.add_split("2")
+    bench.assigner.process("1", ["W10"], None)
+    bench.assigner.process("2", ["a", "W7"], None)
+    assert bench.out == [(["W10"], None), (["a", "W7"], None), 7]
+    bench.assigner.process("2", ["idle"], None)
+    assert bench.tick() == [10]
+
+
+def test_a_generator_sees_the_timestamps_that_the_assigner_gave() -> None:
+    seen: list[Any] = []
+
+    class Watch(Punctuated):
+        def on_event(self, event: str, event_timestamp: int, output: Any) -> None:
+            seen.append((event, event_timestamp))
+
+    strategy = WatermarkStrategy.for_generator(Watch).with_timestamp_assigner(lambda value, before: len(value))
+    bench = Bench(strategy)
+    bench.assigner.process("s", ["aa", "b"], None)
+    assert seen == [("aa", 2), ("b", 1)]
+    assert bench.out == [(["aa", "b"], [2, 1])]
+
+
+def test_an_assigner_gets_the_timestamp_a_record_had() -> None:
+    bench = Bench(BOUNDED.with_timestamp_assigner(lambda value, before: before if before > 0 else value))
+    bench.assigner.process("s", [5, 6], [50, 60])
+    bench.assigner.process("s", [7], None)
+    assert bench.out == [([5, 6], [50, 60]), ([7], [7])]
+
+
+@pytest.mark.parametrize("wrong", [1.5, "2024-01-01", None])
+def test_a_timestamp_that_is_no_int_is_refused(wrong: Any) -> None:
+    bench = Bench(BOUNDED.with_timestamp_assigner(lambda value, _: wrong))
+    with pytest.raises(InvalidProgramError, match="timestamp assigner returned") as caught:
+        bench.assigner.process("s", ["a record"], None)
+    assert "a record" in caught.value.message
+    assert caught.value.hint
+
+
+def test_a_reader_can_bring_watermarks_of_its_own() -> None:
+    bench = Bench(WatermarkStrategy.no_watermarks())
+    bench.assigner.add_split("1")
+    bench.assigner.add_split("2")
+    bench.assigner.emit_watermark("1", 10)
+    assert bench.out == []
+    bench.assigner.emit_watermark("2", 5)
+    bench.assigner.emit_watermark("2", 3)
+    bench.assigner.emit_watermark("2", 20)
+    assert bench.out == [5, 10]
