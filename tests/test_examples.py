@@ -5,14 +5,17 @@ from __future__ import annotations
 import importlib
 import os
 import re
+import signal
 import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
 
+import psutil
 import pytest
 
 from firesteel.datastream import stream_execution_environment
+from firesteel.testing import eventually
 from firesteel.testing.in_process import InProcessExecutor
 
 ROOT = Path(__file__).parents[1]
@@ -213,6 +216,69 @@ def test_demos_payments_are_late_as_promised() -> None:
 @pytest.mark.parametrize("name", ["word_count", "custom_watermarks", "connected_streams"])
 def test_example_on_spark(name: str) -> None:
     assert sorted_lines(run_on_spark(name)) == sorted_lines(EXPECTED[name])
+
+
+class RunningDemo:
+    """The demo as a process of its own, as the terminal's foreground job would be: Ctrl-C goes to all of its group."""
+
+    def __init__(self) -> None:
+        self._process = subprocess.Popen(
+            [sys.executable, "-m", "examples.demo", "--seconds", "600"],
+            cwd=ROOT,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            start_new_session=True,
+        )
+
+    def __enter__(self) -> RunningDemo:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._process.poll() is None:
+            os.killpg(self._process.pid, signal.SIGKILL)
+        self._process.communicate()
+
+    def line_with(self, text: str) -> str:
+        """Waits for a line of its output."""
+        assert self._process.stdout is not None
+        return next(line for line in self._process.stdout if text in line)
+
+    def has_started_java(self) -> bool:
+        children = psutil.Process(self._process.pid).children(recursive=True)
+        return any(child.name() == "java" for child in children)
+
+    def interrupt(self) -> str:
+        """Presses Ctrl-C; the rest of what it prints. Nothing may be left of it."""
+        children = psutil.Process(self._process.pid).children(recursive=True)
+        os.killpg(self._process.pid, signal.SIGINT)
+        printed, errors = self._process.communicate(timeout=120)
+        assert errors == ""
+        assert self._process.returncode == 0
+        _, alive = psutil.wait_procs(children, timeout=30)
+        assert alive == []
+        return printed
+
+
+@pytest.mark.spark
+def test_demo_is_interrupted() -> None:
+    with RunningDemo() as running:
+        running.line_with("09:00-09:05")
+        printed = running.interrupt().splitlines()
+    assert "  Cancelled." in printed
+    summary = {match[1]: match[2] for line in printed if (match := SUMMARY.fullmatch(line))}
+    assert list(summary) == ["records", "records/s", "windows fired", "late", "watermark"]
+    assert int(summary["records"].replace(",", "")) > 7_500  # the first window has as many
+    assert summary["windows fired"] != "0"
+
+
+@pytest.mark.spark
+def test_demo_is_interrupted_while_spark_starts() -> None:
+    with RunningDemo() as running:
+        running.line_with("customer")
+        eventually(running.has_started_java, timeout=60)
+        printed = running.interrupt()
+    assert printed == "\n  Cancelled before the job had started.\n"
 
 
 @pytest.mark.spark

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import itertools
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
 from firesteel.common.errors import InvalidProgramError
@@ -73,6 +74,7 @@ class ChainedOperator:
         self._tags: dict[str, OutputTag] = {}
         self._loops: dict[tuple[str | None, bool], Loop] = {}
         self._timers: list[InternalTimerService] = []
+        self._open_choosers: list[Any] = []
 
     # -- the chain around the operator --------------------------------------------------------------
 
@@ -98,8 +100,29 @@ class ChainedOperator:
         return self._timers
 
     def open(self) -> None:
-        """Opens the operator; what is downstream is open already."""
+        """Opens the operator and what chooses its keys and channels; what is downstream is open already."""
+        for function in self._choosers():
+            function.open(self.runtime_context)
+            self._open_choosers.append(function)
         self.operator.open(self)
+
+    def close(self) -> None:
+        """Closes what was opened."""
+        try:
+            self.operator.close()
+        finally:
+            while self._open_choosers:
+                self._open_choosers.pop().close()
+
+    def _choosers(self) -> Iterator[Any]:
+        """KeySelector and Partitioner objects, which have a life as other functions do."""
+        functions = list(self.descriptor.key_selectors)
+        for consumer in itertools.chain.from_iterable(self._downstream.values()):
+            if isinstance(consumer, TaskOutput):
+                functions += consumer.functions
+        for function in functions:
+            if hasattr(function, "open") and hasattr(function, "close"):
+                yield function
 
     def write(self, writer: LoopWriter, value: str) -> None:
         """Writes this operator's lines into a loop."""

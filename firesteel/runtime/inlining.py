@@ -15,6 +15,7 @@ it cannot change the meaning:
 from __future__ import annotations
 
 import ast
+import builtins
 import dis
 import linecache
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -123,6 +124,8 @@ def _find(function: Any) -> InlineExpression | None:
     for argument, body in _candidates(code.co_filename, code.co_firstlineno):
         if argument == code.co_varnames[0] and _is_simple(body) and _same(body, argument, code):
             names = sorted({node.id for node in ast.walk(body) if isinstance(node, ast.Name)} - {argument})
+            if not all(_is_known(name, function) for name in names):
+                return None  # a global that open() will define: only the function itself finds it then
             return InlineExpression(ast.unparse(body), argument, code.co_filename, body.lineno, tuple(names))
     return None
 
@@ -145,6 +148,10 @@ def _functions(file: str, _length: int) -> list[ast.Lambda | ast.FunctionDef]:
     except SyntaxError:
         return []
     return [node for node in ast.walk(tree) if isinstance(node, (ast.Lambda, ast.FunctionDef))]
+
+
+def _is_known(name: str, function: FunctionType) -> bool:
+    return name in function.__code__.co_freevars or name in function.__globals__ or hasattr(builtins, name)
 
 
 def _is_simple(body: ast.expr) -> bool:

@@ -60,6 +60,16 @@ class TaskOutput:
         else:
             self._emit = partition.emit_rebalance
 
+    @property
+    def functions(self) -> list[Any]:
+        """The user's functions that choose a record's channel."""
+        partitioner = self.descriptor.partitioner
+        if isinstance(partitioner, KeyGroupPartitioner):
+            return [partitioner.key_selector]
+        if isinstance(partitioner, CustomPartitioner):
+            return [partitioner.key_selector, partitioner.partitioner]
+        return []
+
     def write(self, writer: LoopWriter, value: str) -> None:
         """Writes the lines that route one record."""
         what = f"sending to '{self.descriptor.consumer_name}'"

@@ -138,7 +138,7 @@ class Task:
         while self._opened:
             self.at_work = self._opened.pop()
             try:
-                self.at_work.operator.close()
+                self.at_work.close()
             except BaseException as error:  # noqa: BLE001 - every operator gets its chance to close
                 errors.append(error)
         return errors

@@ -63,7 +63,7 @@ class SparkHost:
             except ConnectionError:
                 pass  # its receiving thread reports SlotLost
 
-    def kill(self, attempt: int, reason: str) -> None:  # noqa: ARG002 - the JobMaster's story has it
+    def kill(self, attempt: int, reason: str) -> None:
         """Has Spark end the stage and its Python workers."""
         self._killed.add(attempt)
         self._context.cancelJobGroup(self._group(attempt))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import sys
 import threading
 import time
 from pathlib import Path
@@ -125,6 +127,9 @@ def test_a_failure_names_the_users_line_operator_key_and_element(spark_env: Any)
     assert (failure.user_file, failure.user_line) == (__file__, next(n for n, line in enumerate(lines, 1) if "# LINE" in line))
     assert (failure.operator, failure.key, failure.element) == ("fragile", "1", "5")
     assert "breaks" in str(error)
+    # the other tasks were cancelled because of it, and the failed one was not cancelled on top
+    (entry,) = client._handle._master.exception_history.entries()
+    assert entry.concurrent == []
 
 
 def test_a_job_runs_after_one_that_failed(spark_env: Any) -> None:
@@ -201,13 +206,11 @@ def test_processing_time_timers_fire_while_there_is_no_input(spark_env: Any) -> 
     assert stream.execute_and_collect(limit=1) == [(0, "PROCESSING_TIME")]
 
 
-@pytest.mark.parametrize("how", ["exit", "os._exit"])
-def test_code_that_ends_its_process_fails_the_job(how: str, spark_env: Any) -> None:
-    import os
-    import sys
-
-    end = (lambda _: sys.exit(3)) if how == "exit" else (lambda _: os._exit(3))
+@pytest.mark.parametrize(("how", "error_type"), [("sys.exit", "SystemExit"), ("os._exit", "SlotLost")])
+def test_code_that_ends_its_process_fails_the_job(how: str, error_type: str, spark_env: Any) -> None:
+    end = (lambda _: sys.exit(3)) if how == "sys.exit" else (lambda _: os._exit(3))
     client, _ = collecting(spark_env(2).from_sequence(1, 4).map(end))
     error = ended(client)
     assert isinstance(error, JobExecutionError)
+    assert error.failure.error_type == error_type
     assert status(client) is JobStatus.FAILED

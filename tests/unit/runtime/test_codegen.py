@@ -264,7 +264,7 @@ def test_a_loop_equals_its_interpretation(root: Node, batches: list[list[int]], 
 
 def test_the_random_chains_do_inline() -> None:
     inlined = [f for f in [*MAPS, *FILTERS, *FLAT_MAPS] if inline_expression(f) is not None]
-    assert len(inlined) == 9
+    assert len(inlined) >= 9
 
 
 def test_several_consumers_get_the_same_value_in_order() -> None:

@@ -1,0 +1,89 @@
+"""More slots asked for than there are, and strangers at the control port."""
+
+from __future__ import annotations
+
+import socket
+from typing import Any
+
+import pytest
+from endless import collecting, ended, endless, running, status
+
+from firesteel.common import JobStatus
+from firesteel.common.errors import JobExecutionError, NotEnoughSlotsError
+from firesteel.runtime.control import dial_control
+from firesteel.runtime.network.errors import NetworkError
+
+SLOTS = 4
+
+
+def test_more_slots_than_an_embedded_spark_has(spark_env: Any) -> None:
+    """It will never have more, so nobody waits for them."""
+    client, _ = collecting(spark_env(SLOTS + 2).from_sequence(1, 10))
+    error = ended(client)
+    assert isinstance(error, JobExecutionError)
+    assert error.failure.error_type == "NotEnoughSlotsError"
+    cause = error.__cause__
+    assert isinstance(cause, NotEnoughSlotsError)
+    assert (cause.needed, cause.available) == (SLOTS + 2, SLOTS)
+    assert f"needs {SLOTS + 2} slots" in str(error)
+    assert status(client) is JobStatus.FAILED
+
+
+def test_slots_that_another_job_holds(spark_env: Any) -> None:
+    """There are enough in all, but not in time."""
+    holder, _ = collecting(endless(spark_env(3)))
+    running(holder)
+    waiting, _ = collecting(spark_env(2, {"slot.request.timeout": "500 ms"}).from_sequence(1, 10))
+    error = ended(waiting)
+    assert isinstance(error, JobExecutionError)
+    assert isinstance(error.__cause__, NotEnoughSlotsError)
+    assert error.__cause__.needed == 2
+    assert error.__cause__.available < 2
+    assert status(holder) is JobStatus.RUNNING
+    holder.cancel().result(60)
+    # what the waiting job asked for is not started late
+    assert sorted(spark_env(4).from_sequence(1, 10).execute_and_collect()) == list(range(1, 11))
+
+
+def test_a_job_waits_for_the_slots_of_another(spark_env: Any) -> None:
+    holder, _ = collecting(endless(spark_env(3)))
+    running(holder)
+    waiting, results = collecting(spark_env(2).from_sequence(1, 10))
+    assert status(waiting) is not JobStatus.RUNNING
+    holder.cancel().result(60)
+    assert sorted(results) == list(range(1, 11))
+    assert ended(waiting) is None
+
+
+def _control_port(client: Any) -> tuple[str, int]:
+    host, port = client._handle._host._address
+    return host, port
+
+
+def test_a_connection_with_the_wrong_secret_is_refused_and_the_job_goes_on(spark_env: Any) -> None:
+    client, results = collecting(endless(spark_env(2)))
+    running(client)
+    with pytest.raises((NetworkError, ConnectionError)):
+        dial_control(_control_port(client), b"not the secret", 1)
+    next(results)
+    assert status(client) is JobStatus.RUNNING
+    client.cancel().result(60)
+
+
+@pytest.mark.parametrize("noise", [b"GET / HTTP/1.1\r\n\r\n", b"\x80\x05cos\nsystem\n(S'true'\ntR.", b"\0" * 4096])
+def test_noise_at_the_control_port_is_refused_and_the_job_goes_on(noise: bytes, spark_env: Any) -> None:
+    client, results = collecting(endless(spark_env(1)))
+    running(client)
+    with socket.create_connection(_control_port(client), timeout=30) as stranger:
+        stranger.sendall(noise)
+        # nothing is unpickled: the connection is closed, possibly after a refusal
+        received = b""
+        try:
+            while chunk := stranger.recv(4096):
+                received += chunk
+        except ConnectionResetError:
+            pass
+    assert len(received) < 1000
+    next(results)
+    assert status(client) is JobStatus.RUNNING
+    client.cancel().result(60)
