@@ -191,6 +191,7 @@ class JobMaster:
         elif isinstance(message, SlotStopped):
             self._on_slot_stopped(slot, message)
         elif isinstance(message, SlotFailed):
+            merge_accumulators(self.accumulators, message.accumulators)
             self._on_slot_failed(slot, message.failure)
         elif isinstance(message, (ReaderStarted, RequestSplit)):
             self._on_reader(message)
@@ -251,7 +252,7 @@ class JobMaster:
             pool.needed,
             pool.available,
             self.settings.slot_request_timeout / 1000,
-            hint="Lower the parallelism, give the cluster more cores, or raise slot.request.timeout.",
+            hint=f"{pool.taken}Lower the parallelism, give the cluster more cores, or raise slot.request.timeout.",
         )
         failure = TaskFailure(error.message, error_type="NotEnoughSlotsError", hint=error.hint, cause=error)
         self._fail(FailureKind.CAUSE, failure)

@@ -76,6 +76,13 @@ class SlotPool:
         return [slot for slot in self._slots if slot.state is SlotState.REGISTERED]
 
     @property
+    def taken(self) -> str:
+        """A sentence for when the host has enough slots, but none for this attempt; else nothing."""
+        if self.offered is None or self.offered < self.needed:
+            return ""
+        return f"There are {self.offered} slots in all, held by others. "
+
+    @property
     def available(self) -> int:
         """How many of the needed slots there are: what the host has if that is too few, else those that registered.
 

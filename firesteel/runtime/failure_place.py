@@ -89,7 +89,7 @@ def find_place(
     calls = next((i for i in range(start, len(frames)) if _is_outside(frames[i][0])), len(frames))
     inside = [frame for frame, _number in frames[start:calls]]
     place.in_user_code = calls < len(frames)
-    _assign_owner(place, owner, line, inside, chain, operator, error)
+    _assign_owner(place, owner, line, chain, operator, error)
     place.during = _during(place, line, inside)
     place.user = _user_line(frames[calls:]) or _user_function(place, line, inside)
     _find_element(place, line, inside, frames[calls:])
@@ -126,7 +126,7 @@ def _owners(chain: Sequence[ChainedOperator]) -> dict[int, ChainedOperator | Tas
 def _locate(
     frames: _Frames, chain: Sequence[ChainedOperator]
 ) -> tuple[int, ChainedOperator | TaskOutput | None, LoopLine | None]:
-    """The innermost frame that belongs to the chain, and to what in it."""
+    """Where the innermost frames begin that belong to the chain, and to what in it."""
     owners = _owners(chain)
     for index in range(len(frames) - 1, -1, -1):
         frame, number = frames[index]
@@ -137,7 +137,10 @@ def _locate(
                 return index, line.operator, line
         owner = owners.get(id(frame.f_locals.get("self")))
         if owner is not None:
-            return index, owner, None
+            first = index
+            while first > 0 and owners.get(id(frames[first - 1][0].f_locals.get("self"))) is owner:
+                first -= 1
+            return first, owner, None
     return next((i for i in range(len(frames)) if not _is_outside(frames[i][0])), 0), None, None
 
 
@@ -145,14 +148,17 @@ def _assign_owner(
     place: Place,
     owner: ChainedOperator | TaskOutput | None,
     line: LoopLine | None,
-    inside: list[FrameType],
     chain: Sequence[ChainedOperator],
     operator: ChainedOperator | None,
     error: BaseException,
 ) -> None:
     if line is not None and line.output is not None:
         place.output = line.output
-    elif isinstance(owner, TaskOutput) and inside and inside[0].f_code.co_name == "_emit_custom":
+    elif (
+        isinstance(owner, TaskOutput)
+        and isinstance(owner.descriptor.partitioner, CustomPartitioner)
+        and not isinstance(error, RecordSerializationError)
+    ):
         place.output = owner
     if isinstance(owner, TaskOutput):
         node = owner.descriptor.node_id

@@ -8,7 +8,7 @@ they were sent, and SlotStopped or SlotFailed is the last one a slot sends.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
 from firesteel.common.errors import TaskFailure
@@ -154,6 +154,7 @@ class SlotFailed:
     attempt: int
     slot_index: int
     failure: TaskFailure
+    accumulators: Mapping[str, Any] = field(default_factory=dict)
 
 
 # JobMaster -> slot

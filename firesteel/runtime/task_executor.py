@@ -113,10 +113,14 @@ class TaskExecutor:
         except BaseException:
             self._close_tasks(None)
             raise
-        accumulators = self._wiring.accumulators(self._tasks)
+        accumulators = self.accumulators()
         for slot in self._slots:
             self._gateway.send(messages.SlotStopped(self._attempt, slot, accumulators))
             accumulators = {}
+
+    def accumulators(self) -> dict[str, Any]:
+        """The user's counters and Firesteel's own, summed over the tasks."""
+        return self._wiring.accumulators(self._tasks)
 
     def _run_until_shutdown(self) -> None:
         while not self._deployed:

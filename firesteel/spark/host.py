@@ -199,7 +199,7 @@ def _spark_failure(error: Exception) -> TaskFailure:
 
 def _reason(text: str) -> str:
     """The innermost error that Spark's text tells of: the Python worker's own if there is one."""
-    lines = [line.strip() for line in text.splitlines()]
+    lines = [line.strip().removeprefix(": ") for line in text.splitlines()]
     errors = [line for line in lines if _ERROR.match(line) and "Job aborted due to stage failure" not in line]
     of_python = [line for line in errors if not line.startswith(("org.", "java.", "py4j."))]
     reasons = of_python[-1:] or errors[:1] or [line for line in lines if line] or [text]

@@ -118,7 +118,9 @@ class SlotMain:
             pass  # the JobMaster is gone: nobody is left to tell
         except Exception as error:  # noqa: BLE001 - told to the JobMaster, not to Spark
             try:
-                gateway.send(messages.SlotFailed(self._attempt, slot, describe_failure(error)))
+                # when a job is cancelled, a peer that is gone may be noticed before the cancellation
+                failure, accumulators = describe_failure(error), executor.accumulators()
+                gateway.send(messages.SlotFailed(self._attempt, slot, failure, accumulators))
             except ConnectionError:
                 pass
 

@@ -124,7 +124,8 @@ def test_a_failure_names_the_users_line_operator_key_and_element(spark_env: Any)
     failure = error.failure
     lines = Path(__file__).read_text().splitlines()
     assert failure.error_type == "ZeroDivisionError"
-    assert (failure.user_file, failure.user_line) == (__file__, next(n for n, line in enumerate(lines, 1) if "# LINE" in line))
+    assert failure.user_file == __file__
+    assert lines[(failure.user_line or 0) - 1].endswith("# LINE")
     assert (failure.operator, failure.key, failure.element) == ("fragile", "1", "5")
     assert "breaks" in str(error)
     # the other tasks were cancelled because of it, and the failed one was not cancelled on top

@@ -76,6 +76,7 @@ def test_noise_at_the_control_port_is_refused_and_the_job_goes_on(noise: bytes, 
     running(client)
     with socket.create_connection(_control_port(client), timeout=30) as stranger:
         stranger.sendall(noise)
+        stranger.shutdown(socket.SHUT_WR)
         # nothing is unpickled: the connection is closed, possibly after a refusal
         received = b""
         try:

@@ -1,8 +1,8 @@
 """The semantics transcripts once more, on Spark: all cases in one job, each with a window operator of its own.
 
-Records and watermarks of a case come from one subtask, in line, and go to two. What an operator behind the window sees as
-its watermark says between which watermarks a result was emitted: that is as fine as results are told apart here, and
-``expect`` steps between the same two watermarks are taken together. ``state`` and ``dropped`` can be seen in the
+Records and watermarks of a case come from one subtask, in line, and go to two. What an operator behind the window sees
+as its watermark says between which watermarks a result was emitted: that is as fine as results are told apart here,
+and ``expect`` steps between the same two watermarks are taken together. ``state`` and ``dropped`` can be seen in the
 operator alone, and processing time cannot be moved here: those steps and cases stay with the unit tests.
 """
 
@@ -73,16 +73,6 @@ class Bucket(ProcessFunction):
             key, result, window = value
             described = [key, result, describe_window(window)]
         yield self.case, self.kind, ctx.timer_service().current_watermark(), repr(described)
-
-
-class OfRecord:
-    """What a transcript's function makes of ``(key, value)`` for records ``(case, (key, value, timestamp))``."""
-
-    def __init__(self, function: Any):
-        self.function = function
-
-    def __call__(self, *values: Any) -> Any:
-        return self.function(*values)
 
 
 def _windows(stream: DataStream, case: TranscriptCase) -> list[DataStream]:
@@ -190,3 +180,12 @@ def test_transcript_on_spark(case: TranscriptCase, found: dict[str, Buckets]) ->
 def test_most_cases_run_on_spark() -> None:
     everything = load_transcripts(Path(__file__).parents[1] / "semantics")
     assert len(CASES) > 0.75 * len(everything)
+
+
+def test_a_wrong_transcript_would_be_noticed(found: dict[str, Buckets]) -> None:
+    """Swapping what two cases expect, or moving a result behind another watermark, makes a difference."""
+    telling = [case for case in CASES if _normal(_expected(case))]
+    assert len(telling) > 0.8 * len(CASES)
+    for case in telling:
+        moved = {(kind, behind + 1): values for (kind, behind), values in _expected(case).items()}
+        assert _normal(found[case.id]) != _normal(moved)

@@ -106,6 +106,7 @@ class Node:
 
     def apply(self, value: Any) -> list[Any]:
         """What the operator makes of a value, the plain way."""
+        original = value
         if not isinstance(value, int):
             value = sum(value)
         method = {"process": "process_element"}.get(self.kind, self.kind)
@@ -113,7 +114,7 @@ class Node:
         if self.kind == "map":
             return [call(value)]
         if self.kind == "filter":
-            return [value] if call(value) else []
+            return [original] if call(value) else []
         if self.kind == "flat_map":
             return list(call(value) or ())
         if self.kind == "twice":
@@ -236,8 +237,9 @@ def nodes(depth: int, numbers_only: bool = True) -> st.SearchStrategy[Node]:
         tags: list[OutputTag | None] = [None, *TAGS] if parent.kind == "process" else [None]
 
         def child(tag: OutputTag | None) -> st.SearchStrategy[tuple[OutputTag | None, Node]]:
-            # the main output of a process function carries tuples as well
-            return st.tuples(st.just(tag), nodes(depth - 1, numbers_only=tag is not None or parent.kind != "process"))
+            # the main output of a process function carries tuples as well, and a filter lets them through
+            tuples = tag is None and (parent.kind == "process" or (parent.kind == "filter" and not numbers_only))
+            return st.tuples(st.just(tag), nodes(depth - 1, numbers_only=not tuples))
 
         children = st.lists(st.sampled_from(tags).flatmap(child), max_size=2)
         return children.map(lambda found: Node(parent.kind, parent.function, found))

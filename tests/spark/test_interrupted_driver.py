@@ -1,0 +1,117 @@
+"""Ctrl-C, and a driver that is killed: nothing of the job stays behind."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from processes import command_line, descendants, is_alive
+
+from firesteel.spark import session
+from firesteel.testing import eventually
+
+pytestmark = pytest.mark.spark
+
+ROOT = Path(__file__).parents[2]
+
+PROGRAM = """
+from firesteel.common import WatermarkStrategy
+from firesteel.datastream import StreamExecutionEnvironment
+from firesteel.datastream.connectors.datagen import DataGeneratorSource, RateLimiterStrategy
+
+if __name__ == "__main__":
+    env = StreamExecutionEnvironment.get_execution_environment().set_parallelism(2)
+    source = DataGeneratorSource(lambda index: index, None, RateLimiterStrategy.per_second(100))
+    numbers = env.from_source(source, WatermarkStrategy.no_watermarks(), "numbers")
+    numbers.key_by(lambda number: number % 5).map(lambda number: f"number {number}").print()
+    env.execute("endless")
+"""
+DEADLINE_S = 60
+
+
+class Driver:
+    """A program in a process of its own, in the middle of a job."""
+
+    def __init__(self, directory: Path):
+        program = directory / "program.py"
+        program.write_text(PROGRAM)
+        self.output = directory / "stdout"
+        self.errors = directory / "stderr"
+        with self.output.open("w") as out, self.errors.open("w") as err:
+            self.process = subprocess.Popen(
+                [sys.executable, str(program)],
+                stdin=subprocess.DEVNULL,
+                stdout=out,
+                stderr=err,
+                cwd=directory,
+                env={**os.environ, "PYTHONPATH": str(ROOT), "TMPDIR": str(directory)},
+                start_new_session=True,
+            )
+        eventually(self._prints, timeout=120)
+        self.family = descendants(self.process.pid)
+
+    def _prints(self) -> bool:
+        assert self.process.poll() is None, self.errors.read_text()
+        return "number 20" in self.output.read_text()
+
+    def left(self) -> list[str]:
+        """What still runs of all that the driver had started."""
+        return [f"{pid} {command_line(pid)[:100]}" for pid in self.family if is_alive(pid)]
+
+    def wait_until_nothing_is_left(self) -> None:
+        def nothing() -> None:
+            assert self.left() == []
+
+        eventually(nothing, timeout=DEADLINE_S)
+
+    def stop(self) -> None:
+        for pid in (self.process.pid, *self.family):
+            if is_alive(pid):
+                os.kill(pid, signal.SIGKILL)
+        self.process.wait(DEADLINE_S)
+
+
+@pytest.fixture
+def driver(tmp_path: Path) -> Iterator[Driver]:
+    driver = Driver(tmp_path)
+    yield driver
+    driver.stop()
+
+
+def _kinds(driver: Driver) -> set[str]:
+    commands = " ".join(command_line(pid) for pid in driver.family)
+    return {kind for kind in ("SparkSubmit", "pyspark.daemon") if kind in commands}
+
+
+def test_ctrl_c_ends_the_job_and_all_its_processes(driver: Driver) -> None:
+    assert _kinds(driver) == {"SparkSubmit", "pyspark.daemon"}
+    started = time.monotonic()
+    os.killpg(driver.process.pid, signal.SIGINT)  # a terminal sends it to the whole group
+    assert driver.process.wait(DEADLINE_S) == -signal.SIGINT
+    assert time.monotonic() - started < DEADLINE_S
+    driver.wait_until_nothing_is_left()
+    errors = driver.errors.read_text()
+    assert "KeyboardInterrupt" in errors
+    # one traceback: the interrupt itself, nothing of Spark's or of the threads
+    assert errors.count("Traceback") == 1, errors
+    assert list(driver.output.parent.glob("firesteel*")) == []
+
+
+def test_processes_of_a_killed_driver_end_by_themselves(driver: Driver, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert _kinds(driver) == {"SparkSubmit", "pyspark.daemon"}
+    driver.process.kill()
+    driver.process.wait(DEADLINE_S)
+    driver.wait_until_nothing_is_left()
+    # it could not remove its directory: whoever starts a Spark next does
+    (left,) = driver.output.parent.glob("firesteel*")
+    assert str(driver.process.pid) in left.name
+    monkeypatch.setattr(tempfile, "tempdir", str(driver.output.parent))
+    session._remove_left_behind()
+    assert not left.exists()

@@ -1,0 +1,176 @@
+"""A real Spark standalone cluster: a master and workers, each a process, from the pyspark package."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import selectors
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pyspark
+from processes import command_line, descendants, is_alive
+
+from firesteel.testing import eventually
+
+__all__ = ["Driver", "StandaloneCluster"]
+
+TESTS = Path(__file__).parents[1]
+START_S = 90.0
+_MASTER = re.compile(r"Starting Spark master at (spark://\S+)")
+
+
+class StandaloneCluster:
+    """A master on a port of its own choice, and workers of one core."""
+
+    def __init__(self, directory: Path):
+        self.directory = directory
+        self._processes: list[subprocess.Popen[bytes]] = []
+        _, log = self._start("master", "master.Master", "--host", "127.0.0.1", "--port", "0", "--webui-port", "0")
+
+        def url() -> str:
+            match = _MASTER.search(log.read_text())
+            assert match, log.read_text()
+            return match[1]
+
+        self.url = eventually(url, timeout=START_S, interval=0.05)
+
+    def add_worker(self) -> subprocess.Popen[bytes]:
+        """One more worker of one core; returns once the master knows it."""
+        name = f"worker-{len(self._processes)}"
+        options = ("--host", "127.0.0.1", "--cores", "1", "--memory", "1g", "--webui-port", "0")
+        process, log = self._start(name, "worker.Worker", *options, "--work-dir", str(self.directory / name), self.url)
+
+        def registered() -> None:
+            text = log.read_text()
+            assert "Successfully registered with master" in text, text
+
+        eventually(registered, timeout=START_S, interval=0.05)
+        return process
+
+    @contextmanager
+    def another_worker(self) -> Iterator[None]:
+        """A worker for a while; its executor goes with it."""
+        process = self.add_worker()
+        try:
+            yield
+        finally:
+            _stop(process)
+
+    def executor_workers(self) -> set[int]:
+        """Python workers of all executors on this machine that belong to this cluster."""
+        family = {pid for process in self._processes for pid in descendants(process.pid)}
+        daemons = {pid for pid in family if "pyspark.daemon" in command_line(pid)}
+        return {worker for daemon in daemons for worker in descendants(daemon)}
+
+    def close(self) -> None:
+        """Stops everything, workers first."""
+        for process in reversed(self._processes):
+            _stop(process)
+
+    def _start(self, name: str, main: str, *arguments: str) -> tuple[subprocess.Popen[bytes], Path]:
+        log = self.directory / f"{name}.log"
+        home = Path(pyspark.__file__).parent
+        environment = {
+            **os.environ,
+            "SPARK_HOME": str(home),
+            "SPARK_DAEMON_MEMORY": "256m",
+            "SPARK_LOCAL_DIRS": str(self.directory),
+            "SPARK_LOCAL_IP": "127.0.0.1",
+        }
+        with log.open("wb") as output:
+            process = subprocess.Popen(
+                [str(home / "bin" / "spark-class"), f"org.apache.spark.deploy.{main}", *arguments],
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=subprocess.STDOUT,
+                env=environment,
+                cwd=self.directory,
+            )
+        self._processes.append(process)
+        return process, log
+
+
+class Driver:
+    """The driver process of tests/cluster/cluster_driver.py: attributes are its commands."""
+
+    def __init__(self, cluster: StandaloneCluster):
+        path = os.pathsep.join([str(TESTS.parent), str(TESTS / "support")])
+        configuration = {
+            "spark.master": cluster.url,
+            "spark.driver.host": "127.0.0.1",
+            "spark.driver.bindAddress": "127.0.0.1",
+            "spark.executor.memory": "512m",
+            "spark.executorEnv.PYTHONPATH": path,
+        }
+        self._log = cluster.directory / "driver.log"
+        with self._log.open("wb") as errors:
+            self._process = subprocess.Popen(
+                [sys.executable, str(TESTS / "cluster" / "cluster_driver.py"), json.dumps(configuration)],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=errors,
+                env={**os.environ, "PYTHONPATH": path},
+                cwd=cluster.directory,
+            )
+
+    def __call__(self, command: str, deadline_s: float = 120.0, **arguments: Any) -> Any:
+        """What a command answers."""
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        self._process.stdin.write(json.dumps({"command": command, "arguments": arguments}).encode() + b"\n")
+        self._process.stdin.flush()
+        answer = json.loads(self._read_line(deadline_s))
+        assert "error" not in answer, answer["error"]
+        return answer["answer"]
+
+    def _read_line(self, deadline_s: float) -> bytes:
+        assert self._process.stdout is not None
+        end = time.monotonic() + deadline_s
+        received = b""
+        with selectors.DefaultSelector() as selector:
+            selector.register(self._process.stdout, selectors.EVENT_READ)
+            while not received.endswith(b"\n"):
+                assert selector.select(max(0.0, end - time.monotonic())), f"no answer: {self._log.read_text()}"
+                chunk = os.read(self._process.stdout.fileno(), 65536)
+                assert chunk, f"the driver has ended: {self._log.read_text()}"
+                received += chunk
+        return received
+
+    def close(self) -> None:
+        """Lets the driver end by itself, which stops its SparkContext."""
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        self._process.stdin.close()
+        try:
+            self._process.wait(60)
+        finally:
+            _stop(self._process)
+            self._process.stdout.close()
+
+
+def _stop(process: subprocess.Popen[bytes]) -> None:
+    """Ends a process that was started here and what it started, by their ids."""
+    family = descendants(process.pid)
+    process.terminate()
+    try:
+        process.wait(30)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait(30)
+
+    def gone() -> None:
+        assert not [command_line(pid)[:80] for pid in family if is_alive(pid)]
+
+    try:
+        eventually(gone, timeout=20)
+    except AssertionError:
+        for pid in family:
+            if is_alive(pid):
+                os.kill(pid, 9)
