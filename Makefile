@@ -5,7 +5,7 @@ BIN = $(VENV)/bin
 STAMP = $(VENV)/.installed
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint types unit spark bench docs format lock clean check-python check-java
+.PHONY: help demo test lint types unit bench docs format lock clean check-python check-java
 
 help: ## List every target
 	@awk 'BEGIN {FS = ":.*## "} /^[a-z-]+:.*## / {printf "  %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -29,6 +29,9 @@ unit: $(STAMP) ## Run the tests that need no Java (seconds)
 
 bench: check-java $(STAMP) ## Measure Firesteel and its peers; options in ARGS="--cases keyed_sum --json"
 	@$(BIN)/python -m benchmarks $(ARGS)
+
+docs: $(STAMP) ## Write the generated pages of docs/ anew
+	@$(BIN)/python scripts/generate_docs.py
 
 format: $(STAMP) ## Format the code
 	@$(BIN)/ruff check --fix -q . ; $(BIN)/ruff format .

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 
 __all__ = [
     "FiresteelError",
+    "FiresteelWarning",
     "InvalidKeyError",
     "InvalidProgramError",
     "JobCancelledError",
@@ -37,6 +38,10 @@ def _rebuild(cls: type[FiresteelError], fields: dict[str, object], args: tuple[o
     error.args = args
     error.__dict__.update(fields)
     return error
+
+
+class FiresteelWarning(UserWarning):
+    """A setting that is accepted but has no effect yet."""
 
 
 class InvalidProgramError(FiresteelError):

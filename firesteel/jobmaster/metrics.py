@@ -25,16 +25,19 @@ class JobMetrics:
     def __init__(self) -> None:
         self._attempt = -1
         self._values: dict[MetricScope, dict[str, Any]] = {}
+        self._accumulators: dict[int, Mapping[str, Any]] = {}
 
     def report(self, report: MetricReport) -> None:
         """Takes a slot's report; the first one of a new attempt forgets the old attempt's values."""
         if report.attempt > self._attempt:
             self._attempt = report.attempt
             self._values.clear()
+            self._accumulators.clear()
         elif report.attempt < self._attempt:
             return
         for scope, metrics in report.metrics.items():
             self._values.setdefault(scope, {}).update(metrics)
+        self._accumulators[report.slot_index] = report.accumulators
 
     def scopes(self) -> list[MetricScope]:
         """Every scope heard of, in order."""
@@ -59,7 +62,15 @@ class JobMetrics:
 
     def snapshot(self) -> dict[MetricScope, dict[str, Any]]:
         """A copy of everything."""
-        return {scope: dict(metrics) for scope, metrics in self._values.items()}
+        # a client may ask while the JobMaster's thread takes a report
+        return {scope: dict(metrics) for scope, metrics in list(self._values.items())}
+
+    def accumulators(self) -> dict[str, Any]:
+        """The accumulators as far as slots have reported them."""
+        merged: dict[str, Any] = {}
+        for accumulators in list(self._accumulators.values()):
+            merge_accumulators(merged, accumulators)
+        return merged
 
 
 def merge_accumulators(merged: dict[str, Any], addition: Mapping[str, Any]) -> None:

@@ -84,7 +84,7 @@ class JobMasterRunner:
 
     def accumulators(self) -> Mapping[str, Any]:
         """The accumulators' present values."""
-        return dict(self._master.accumulators)
+        return dict(self._master.accumulators) if self._done else self._master.metrics.accumulators()
 
     @property
     def has_pending_events(self) -> bool:

@@ -20,6 +20,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
+from weakref import WeakValueDictionary
 
 from firesteel.common.output_tag import OutputTag
 from firesteel.runtime.inlining import code_location, inline_expression
@@ -59,7 +60,8 @@ class LoopSource:
     lines: dict[int, LoopLine] = field(default_factory=dict)
 
 
-LOOPS: dict[str, LoopSource] = {}
+LOOPS: WeakValueDictionary[str, LoopSource] = WeakValueDictionary()
+"""By file name. A loop's own globals keep its source: with the loop go the operators of the job that it names."""
 
 
 class LoopWriter:
@@ -247,8 +249,8 @@ class LoopWriter:
         text += [f"    {line}" for line in self._epilogue]
         text.append("  return process")
         source = "\n".join(text) + "\n"
-        LOOPS[file_name] = LoopSource(file_name, source, lines)
-        scope: dict[str, Any] = {}
+        LOOPS[file_name] = loop_source = LoopSource(file_name, source, lines)
+        scope: dict[str, Any] = {"__source__": loop_source}
         exec(compile(source, file_name, "exec"), scope)  # noqa: S102 - our own text
         loop: Loop = scope["make"](**self._bound)
         return loop

@@ -127,6 +127,7 @@ class MetricReport:
     attempt: int
     slot_index: int
     metrics: Mapping[MetricScope, Mapping[str, Any]]
+    accumulators: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

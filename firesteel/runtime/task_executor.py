@@ -359,8 +359,10 @@ class TaskExecutor:
             descriptor = task.descriptor
             for operator_id, values in task.metrics().items():
                 by_slot[descriptor.slot][descriptor.vertex_id, operator_id, descriptor.subtask] = values
+        accumulators = self.accumulators()
         for slot, metrics in by_slot.items():
-            self._gateway.send(messages.MetricReport(self._attempt, slot, metrics))
+            self._gateway.send(messages.MetricReport(self._attempt, slot, metrics, accumulators))
+            accumulators = {}
 
     # -- TaskServices -------------------------------------------------------------------------------
 

@@ -49,7 +49,7 @@ class SparkStartError(FiresteelError):
 def get_spark_context(configuration: Configuration, slots: int) -> SparkContext:
     """The active SparkContext, or a new one with the configuration's ``spark.*`` keys.
 
-    Without ``spark.master`` Spark is embedded, with as many slots as there are cores, or as the job needs if those are
+    Under spark-submit its own master counts. Else without ``spark.master`` Spark is embedded, with as many slots as there are cores, or as the job needs if those are
     more: what Flink's MiniCluster does for a local program.
     """
     global _own
@@ -64,7 +64,9 @@ def get_spark_context(configuration: Configuration, slots: int) -> SparkContext:
         elif active is not None:
             return active
         require_java()
-        settings.setdefault("spark.master", f"local[{max(os.cpu_count() or 1, slots)}]")
+        submitted = os.environ.get("PYSPARK_GATEWAY_PORT") is not None  # by spark-submit, which knows its master
+        if not submitted:
+            settings.setdefault("spark.master", f"local[{max(os.cpu_count() or 1, slots)}]")
         _own = _create(settings)
         return _own[0]
 
@@ -100,7 +102,8 @@ def _create(settings: dict[str, str]) -> tuple[SparkContext, Path]:
         # failover is the JobMaster's: Spark must not start a stage again by itself
         conf.set("spark.stage.maxConsecutiveAttempts", "1")
         conf.set("spark.task.maxFailures", "1")
-        if settings["spark.master"].startswith("local"):
+        master = settings.get("spark.master", conf.get("spark.master", ""))
+        if master.startswith("local"):
             conf.set("spark.driver.host", "127.0.0.1")
             conf.set("spark.driver.bindAddress", "127.0.0.1")
             # what the program could import its functions can too: also from beside the script, and what it added itself
@@ -115,7 +118,7 @@ def _create(settings: dict[str, str]) -> tuple[SparkContext, Path]:
             said = (directory / "spark.stderr").read_text(errors="replace")
             reason = _complaint(said) or _complaint(str(error))
             raise SparkStartError(
-                f"Spark could not be started on {settings['spark.master']}: {reason}",
+                f"Spark could not be started on {master}: {reason}",
                 hint="Check the configuration's spark.* keys (spark.master, spark.driver.memory, …) and the Java that "
                 "JAVA_HOME or the path names.",
             ) from None

@@ -21,8 +21,7 @@ pytestmark = pytest.mark.cluster
 def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[StandaloneCluster]:
     cluster = StandaloneCluster(tmp_path_factory.mktemp("cluster"))
     try:
-        cluster.add_worker()
-        cluster.add_worker()
+        cluster.add_workers(2)
         yield cluster
     finally:
         cluster.close()
@@ -39,11 +38,8 @@ def driver(cluster: StandaloneCluster) -> Iterator[Driver]:
         driver.close()
 
 
-@pytest.mark.parametrize("job", ["word_count", "late_data", "session_windows", "keyed_co_process", "partitioning"])
+@pytest.mark.parametrize("job", ["word_count", "late_data", "session_windows", "keyed_co_process"])
 def test_a_job_gives_the_same_as_on_embedded_spark(job: str, driver: Driver) -> None:
-    # partitioning has operators of parallelism 3: it is the one that does not fit
-    if job == "partitioning":
-        pytest.skip("needs three slots; runs when a third worker is there")
     assert driver("run", job=job, parallelism=2) == read_golden(job)
 
 

@@ -25,14 +25,20 @@ PROGRAM = """
 from firesteel.common import WatermarkStrategy
 from firesteel.datastream import StreamExecutionEnvironment
 from firesteel.datastream.connectors.datagen import DataGeneratorSource, RateLimiterStrategy
+from texts_of_the_program import text_of
 
 if __name__ == "__main__":
     env = StreamExecutionEnvironment.get_execution_environment().set_parallelism(2)
     source = DataGeneratorSource(lambda index: index, None, RateLimiterStrategy.per_second(100))
     numbers = env.from_source(source, WatermarkStrategy.no_watermarks(), "numbers")
-    numbers.key_by(lambda number: number % 5).map(lambda number: f"number {number}").print()
+    numbers.key_by(lambda number: number % 5).map(text_of).print()
     env.execute("endless")
 """
+BESIDE_IT = """
+def text_of(number):
+    return f"number {number}"
+"""
+"""A module that only the program can find, since it lies in the same directory."""
 DEADLINE_S = 60
 
 
@@ -42,6 +48,8 @@ class Driver:
     def __init__(self, directory: Path):
         program = directory / "program.py"
         program.write_text(PROGRAM)
+        (directory / "texts_of_the_program.py").write_text(BESIDE_IT)
+        (directory / "elsewhere").mkdir()
         self.output = directory / "stdout"
         self.errors = directory / "stderr"
         with self.output.open("w") as out, self.errors.open("w") as err:
@@ -50,7 +58,7 @@ class Driver:
                 stdin=subprocess.DEVNULL,
                 stdout=out,
                 stderr=err,
-                cwd=directory,
+                cwd=directory / "elsewhere",
                 env={**os.environ, "PYTHONPATH": str(ROOT), "TMPDIR": str(directory)},
                 start_new_session=True,
             )

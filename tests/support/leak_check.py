@@ -1,8 +1,8 @@
 """Fails a test that leaves anything behind: threads, processes, sockets, files, temporary directories.
 
-What a test finds is not its fault, so each test is compared with the moment before it. A JVM that is there already
-(the session's embedded Spark) may go on and fork Python workers, but none of them may still be a slot: a slot
-listens for its peers, an idle worker does not. What is about to end anyway gets a few seconds for it.
+What a test finds is not its fault, so each test is compared with the moment before it. A Spark that is there already
+(the session's embedded one, a test module's cluster) may go on and fork Python workers, but none of them may still be
+a slot: a slot listens for its peers, an idle worker does not. What is about to end anyway gets a few seconds for it.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ def leaks_since(before: Holdings) -> list[str]:
 def _process_leaks(before: frozenset[int], now: frozenset[int]) -> list[str]:
     spark: set[int] = set()
     for pid in before & now:
-        if "org.apache.spark.deploy.SparkSubmit" in command_line(pid):
+        if "org.apache.spark.deploy." in command_line(pid):
             spark |= descendants(pid)
     leaks = [f"process {pid}: {command_line(pid)[:200]}" for pid in now - before - spark]
     leaks += [

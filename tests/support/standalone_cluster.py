@@ -23,6 +23,8 @@ __all__ = ["Driver", "StandaloneCluster"]
 
 TESTS = Path(__file__).parents[1]
 START_S = 90.0
+SHORT_LIVED = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
+"""A JVM that starts soon rather than runs fast."""
 _MASTER = re.compile(r"Starting Spark master at (spark://\S+)")
 
 
@@ -41,23 +43,28 @@ class StandaloneCluster:
 
         self.url = eventually(url, timeout=START_S, interval=0.05)
 
-    def add_worker(self) -> subprocess.Popen[bytes]:
-        """One more worker of one core; returns once the master knows it."""
-        name = f"worker-{len(self._processes)}"
+    def add_workers(self, count: int) -> list[subprocess.Popen[bytes]]:
+        """More workers of one core; returns once the master knows them."""
         options = ("--host", "127.0.0.1", "--cores", "1", "--memory", "1g", "--webui-port", "0")
-        process, log = self._start(name, "worker.Worker", *options, "--work-dir", str(self.directory / name), self.url)
+        started = []
+        for _ in range(count):
+            name = f"worker-{len(self._processes)}"
+            started.append(
+                self._start(name, "worker.Worker", *options, "--work-dir", str(self.directory / name), self.url)
+            )
 
         def registered() -> None:
-            text = log.read_text()
-            assert "Successfully registered with master" in text, text
+            for _, log in started:
+                text = log.read_text()
+                assert "Successfully registered with master" in text, text
 
         eventually(registered, timeout=START_S, interval=0.05)
-        return process
+        return [process for process, _ in started]
 
     @contextmanager
     def another_worker(self) -> Iterator[None]:
         """A worker for a while; its executor goes with it."""
-        process = self.add_worker()
+        (process,) = self.add_workers(1)
         try:
             yield
         finally:
@@ -81,6 +88,7 @@ class StandaloneCluster:
             **os.environ,
             "SPARK_HOME": str(home),
             "SPARK_DAEMON_MEMORY": "256m",
+            "SPARK_DAEMON_JAVA_OPTS": SHORT_LIVED,
             "SPARK_LOCAL_DIRS": str(self.directory),
             "SPARK_LOCAL_IP": "127.0.0.1",
         }
@@ -107,6 +115,7 @@ class Driver:
             "spark.driver.host": "127.0.0.1",
             "spark.driver.bindAddress": "127.0.0.1",
             "spark.executor.memory": "512m",
+            "spark.executor.extraJavaOptions": SHORT_LIVED,
             "spark.executorEnv.PYTHONPATH": path,
         }
         self._log = cluster.directory / "driver.log"

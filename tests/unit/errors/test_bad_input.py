@@ -5,6 +5,7 @@ A line that is to be named ends with a comment ``# <-- <its name>``.
 
 from __future__ import annotations
 
+import gc
 import re
 import threading
 import tracemalloc
@@ -31,6 +32,7 @@ from firesteel.datastream.functions import (
 )
 from firesteel.datastream.triggers import Trigger, TriggerResult
 from firesteel.datastream.window import EventTimeSessionWindows, SlidingEventTimeWindows, TumblingEventTimeWindows
+from firesteel.runtime.codegen import LOOPS
 
 Env = Callable[..., StreamExecutionEnvironment]
 Build = Callable[[StreamExecutionEnvironment], Any]
@@ -637,3 +639,12 @@ def test_a_result_that_cannot_be_read_by_the_client_ends_the_job(in_process_env:
     with pytest.raises(RecordSerializationError):
         list(in_process_env(1).from_sequence(1, 10_000_000).map(lambda _: Unreadable()).execute_and_collect())
     assert [thread.name for thread in threading.enumerate() if thread.name.startswith("firesteel-")] == []
+
+
+def test_nothing_is_kept_of_a_job_that_is_over(in_process_env: Env) -> None:
+    env = in_process_env(1)
+    digits(env).key_by(lambda x: x).reduce(max).map(lambda x: x).print()
+    env.execute()
+    gc.collect()
+    operators = [line.operator for source in LOOPS.values() for line in source.lines.values()]
+    assert [operator.descriptor.name for operator in operators if operator is not None] == []

@@ -119,9 +119,8 @@ def test_an_element_of_a_collection_that_cannot_be_pickled(in_process_env: Env) 
 
 def test_a_record_that_cannot_be_pickled(in_process_env: Env) -> None:
     env = in_process_env(2)
-    env.from_collection(range(4)).map(lambda _: threading.Lock()).rebalance().map(
-        lambda x: x
-    ).print()  # <-- lock record
+    locks = env.from_collection(range(4)).map(lambda _: threading.Lock())  # <-- lock record
+    locks.rebalance().map(lambda x: x).print()
     with pytest.raises(JobExecutionError) as caught:
         env.execute()
     failure = caught.value.failure
