@@ -49,8 +49,8 @@ class SparkStartError(FiresteelError):
 def get_spark_context(configuration: Configuration, slots: int) -> SparkContext:
     """The active SparkContext, or a new one with the configuration's ``spark.*`` keys.
 
-    Under spark-submit its own master counts. Else without ``spark.master`` Spark is embedded, with as many slots as there are cores, or as the job needs if those are
-    more: what Flink's MiniCluster does for a local program.
+    Under spark-submit its own master counts. Else, without ``spark.master``, Spark is embedded, with as many slots as
+    there are cores, or as the job needs if those are more: what Flink's MiniCluster does for a local program.
     """
     global _own
     with _lock:
