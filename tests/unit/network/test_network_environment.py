@@ -458,3 +458,14 @@ class TestPeerLost:
             zero.poll(1.0)
         cluster.environments.remove(zero)
         zero.wakeup()
+
+
+def test_a_peer_that_dials_before_the_peers_are_known_does_not_end_the_listening(cluster: Cluster) -> None:
+    first, second, third = cluster.add(0), cluster.add(1), cluster.add(2)
+    addresses = {environment.my_id: environment.address for environment in cluster.environments}
+    third.begin_connect(addresses)
+    cluster.drive(lambda: not third.missing_peers())
+    second.begin_connect(addresses)
+    cluster.drive(lambda: not second.missing_peers())
+    first.begin_connect(addresses)
+    cluster.drive(lambda: not first.missing_peers())
