@@ -217,21 +217,26 @@ class RoutingTable(dict[Any, Any]):
     """What to do with a record of a given key: a cache from key to its subtask's handler, bounded.
 
     ``table[key]`` costs one dictionary lookup for a key seen before. Hashing runs in ``__missing__`` only. When
-    full the table stops growing; it starts over after four times as many misses as it has room for, so that it
-    follows keys that come and go.
+    full the table stops growing; after as many misses again it starts over, so that it follows keys that come and
+    go. Where most records missed, it stays empty for a while: with millions of keys a lookup that fails costs more
+    in a large dictionary, which is not in the processor's cache, than in an empty one.
     """
 
-    __slots__ = ("_by_group", "_max_parallelism", "_room")
+    __slots__ = ("_by_group", "_granted", "_max_parallelism", "_records", "_room", "_seen")
 
     CAPACITY = 1 << 18
+    BYPASS = 1 << 24
+    """Misses for which a table that was of no use stays empty."""
 
-    def __init__(self, handlers: list[Any], max_parallelism: int):
+    def __init__(self, handlers: list[Any], max_parallelism: int, records: Callable[[], int]):
         super().__init__()
         self._by_group = [
             handlers[subtask_of(group, max_parallelism, len(handlers))] for group in range(max_parallelism)
         ]
         self._max_parallelism = max_parallelism
-        self._room = self.CAPACITY
+        self._records = records
+        self._room = self._granted = self.CAPACITY
+        self._seen = records()
 
     def __missing__(self, key: Any) -> Any:
         # with millions of keys this runs for most records
@@ -242,8 +247,16 @@ class RoutingTable(dict[Any, Any]):
         handler = self._by_group[_digest(encoded, _SEED) % self._max_parallelism]
         room = self._room = self._room - 1
         if room >= 0:
-            self[key] = handler
-        elif room < -4 * self.CAPACITY:
-            self.clear()
-            self._room = self.CAPACITY
+            if room < self.CAPACITY:
+                self[key] = handler
+        elif room < -self.CAPACITY:
+            self._start_over()
         return handler
+
+    def _start_over(self) -> None:
+        records = self._records()
+        misses = self._granted - self._room
+        is_useful = records - self._seen > 2 * misses
+        self._room = self._granted = self.CAPACITY if is_useful else self.CAPACITY + self.BYPASS
+        self._seen = records
+        self.clear()

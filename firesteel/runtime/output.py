@@ -82,12 +82,12 @@ class TaskOutput:
             if writer.with_timestamps:
                 handlers: list[Any] = [(s.values.append, s.timestamps.append) for s in subpartitions]
                 add, add_time = writer.new_variable("a"), writer.new_variable("b")
-                routes = writer.bind("route", RoutingTable(handlers, self.descriptor.consumer_max_parallelism))
+                routes = writer.bind("route", self._routing_table(handlers))
                 writer.line(f"{add}, {add_time} = {routes}[{key}]", element=value, what="key_by", output=self)
                 writer.line(f"{add}({value}); {add_time}({writer.timestamp})")
             else:
                 handlers = [s.values.append for s in subpartitions]
-                routes = writer.bind("route", RoutingTable(handlers, self.descriptor.consumer_max_parallelism))
+                routes = writer.bind("route", self._routing_table(handlers))
                 writer.line(f"{routes}[{key}]({value})", element=value, what="key_by", output=self)
         elif self._emit == self._emit_to_first:
             writer.prologue(f"{partition}.begin({writer.with_timestamps})")
@@ -99,6 +99,10 @@ class TaskOutput:
             assert self._emit is not None
             writer.collect(value, self._emit, what)
         writer.at_room_check(f"{room}()")
+
+    def _routing_table(self, handlers: list[Any]) -> RoutingTable:
+        counters = self.partition.counters
+        return RoutingTable(handlers, self.descriptor.consumer_max_parallelism, lambda: counters.num_records_out)
 
     def batch_function(self) -> Loop | None:
         """What to call with a whole batch where this output is the only consumer."""

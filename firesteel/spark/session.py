@@ -46,11 +46,12 @@ class SparkStartError(FiresteelError):
     """The embedded Spark, or the connection to a cluster, could not be started."""
 
 
-def get_spark_context(configuration: Configuration, slots: int) -> SparkContext:
+def get_spark_context(configuration: Configuration, slots: int, in_use: bool = False) -> SparkContext:
     """The active SparkContext, or a new one with the configuration's ``spark.*`` keys.
 
     Under spark-submit its own master counts. Else, without ``spark.master``, Spark is embedded, with as many slots as
-    there are cores, or as the job needs if those are more: what Flink's MiniCluster does for a local program.
+    there are cores, or as the job needs if those are more: what Flink's MiniCluster does for a local program. One that
+    is too small is replaced, but not while it is in use.
     """
     global _own
     with _lock:
@@ -58,8 +59,13 @@ def get_spark_context(configuration: Configuration, slots: int) -> SparkContext:
         settings = {key: value for key, value in configuration.to_dict().items() if key.startswith("spark.")}
         if active is not None and _own is not None and active is _own[0]:
             master = settings.get("spark.master")
-            if (master is None and _slots_of(active) >= slots) or master == active.master:
+            if (master is None and (in_use or _slots_of(active) >= slots)) or master == active.master:
                 return active
+            if in_use:
+                raise SparkStartError(
+                    f"This process has jobs running on {active.master}, so it cannot run one on {master}.",
+                    hint="A process has one SparkContext: wait until those jobs have ended, or use another process.",
+                )
             _stop()
         elif active is not None:
             return active

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import time
 from typing import Any
 
 import pytest
@@ -44,6 +45,8 @@ class Total(KeyedProcessFunction):
         self.total = runtime_context.get_state(ValueStateDescriptor("total", None))
 
     def process_element(self, value: Any, ctx: Any) -> Any:
+        if self.attempt == 0 and value > RECORDS // 2:
+            time.sleep(600)  # the first attempt cannot end before it is killed
         total = (self.total.value() or 0) + value
         self.total.update(total)
         yield self.attempt, ctx.get_current_key(), total, os.getpid()
@@ -58,7 +61,7 @@ def test_with_a_restart_strategy_the_job_starts_over_and_is_right(spark_env: Any
             "restart-strategy.fixed-delay.delay": "10 ms",
         },
     )
-    source = DataGeneratorSource(lambda index: index, RECORDS, RateLimiterStrategy.per_second(30))
+    source = DataGeneratorSource(lambda index: index, RECORDS, RateLimiterStrategy.per_second(100))
     stream = env.from_source(source, WatermarkStrategy.no_watermarks(), "numbers").key_by(lambda number: number % 3)
     client, results = collecting(stream.process(Total()))
     first = next(results)

@@ -8,10 +8,12 @@ from typing import Any
 import pytest
 from endless import collecting, ended, endless, running, status
 
-from firesteel.common import JobStatus
+from firesteel.common import Configuration, JobStatus
 from firesteel.common.errors import JobExecutionError, NotEnoughSlotsError
+from firesteel.datastream import StreamExecutionEnvironment
 from firesteel.runtime.control import dial_control
 from firesteel.runtime.network.errors import NetworkError
+from firesteel.spark.session import SparkStartError
 
 SLOTS = 4
 
@@ -53,6 +55,26 @@ def test_a_job_waits_for_the_slots_of_another(spark_env: Any) -> None:
     holder.cancel().result(60)
     assert sorted(results) == list(range(1, 11))
     assert ended(waiting) is None
+
+
+def test_a_job_that_runs_keeps_its_spark(spark_env: Any) -> None:
+    """Without spark.master the embedded Spark grows with what a job needs, but not under another job."""
+    first, results = collecting(endless(spark_env(2)))
+    running(first)
+    env = StreamExecutionEnvironment.get_execution_environment().set_parallelism(SLOTS + 1)
+    second, _ = collecting(env.from_sequence(1, 10))
+    error = ended(second)
+    assert error is not None
+    assert isinstance(error.__cause__, NotEnoughSlotsError)
+    assert (error.__cause__.needed, error.__cause__.available) == (SLOTS + 1, SLOTS)
+    elsewhere = StreamExecutionEnvironment.get_execution_environment(
+        Configuration().set_string("spark.master", "spark://127.0.0.1:1")
+    )
+    with pytest.raises(SparkStartError, match="jobs running"):
+        collecting(elsewhere.from_sequence(1, 10))
+    next(results)
+    assert status(first) is JobStatus.RUNNING
+    first.cancel().result(60)
 
 
 def _control_port(client: Any) -> tuple[str, int]:

@@ -170,17 +170,45 @@ def test_the_routing_table_sends_a_key_to_the_owner_of_its_group(
     numbers: tuple[int, int], some_keys: list[Any]
 ) -> None:
     max_parallelism, parallelism = numbers
-    table = RoutingTable(list(range(parallelism)), max_parallelism)
+    table = RoutingTable(list(range(parallelism)), max_parallelism, lambda: 0)
     for key in some_keys + some_keys:
         assert table[key] == subtask_of(key_group_of(key, max_parallelism), max_parallelism, parallelism)
 
 
 def test_the_routing_table_is_bounded_and_still_right(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(RoutingTable, "CAPACITY", 10)
-    table = RoutingTable(list(range(3)), 128)
+    monkeypatch.setattr(RoutingTable, "BYPASS", 100)
+    table = RoutingTable(list(range(3)), 128, lambda: 0)
     for key in range(1000):
         assert table[key] == subtask_of(key_group_of(key, 128), 128, 3)
         assert len(table) <= 10
+
+
+def test_a_routing_table_that_is_of_no_use_stays_empty_for_a_while(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(RoutingTable, "CAPACITY", 10)
+    monkeypatch.setattr(RoutingTable, "BYPASS", 100)
+    records = 0
+    table = RoutingTable([0], 128, lambda: records)
+    sizes = []
+    for key in range(240):
+        records += 1
+        assert table[key] == 0
+        sizes.append(len(table))
+    assert sizes[9:20] == [10] * 11
+    assert sizes[21:120] == [0] * 99
+    assert max(sizes[122:]) == 10
+
+
+def test_a_routing_table_that_is_of_use_follows_new_keys(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(RoutingTable, "CAPACITY", 10)
+    records = 0
+    table = RoutingTable([0], 128, lambda: records)
+    for key in range(21):
+        records += 10  # each key comes ten times: nine hits
+        assert table[key] == 0
+    assert len(table) == 0
+    assert table["new"] == 0
+    assert "new" in table
 
 
 class ByIdentity:
@@ -219,7 +247,7 @@ def test_a_bad_key_is_refused_with_a_hint(key: Any, says: str) -> None:
     assert caught.value.hint
     if isinstance(key, (str, tuple)) or key is None:
         with pytest.raises((InvalidKeyError, TypeError)):
-            RoutingTable([0], 128)[key]
+            RoutingTable([0], 128, lambda: 0)[key]
 
 
 def test_none_may_be_a_part_of_a_key() -> None:
