@@ -163,13 +163,12 @@ class LoopWriter:
         if not tags and all(target.discards for target in operator.consumers(None)):
             return
         tag_class = self.bind("OutputTag", OutputTag)
-        with self.block(
-            f"if {value}.__class__ is tuple and len({value}) == 2 and {value}[0].__class__ is {tag_class}:"
-        ):
+        # this runs for every result: a truth test of the tuple is cheaper than its length
+        with self.block(f"if {value}.__class__ is tuple and {value} and {value}[0].__class__ is {tag_class}:"):
+            tagged, side = self.new_variable("g"), self.new_variable("v")
+            self.line(f"{tagged}, {side} = {value}", element=value)
             for tag in tags:
-                with self.block(f"if {value}[0].tag_id == {tag.tag_id!r}:"):
-                    side = self.new_variable("v")
-                    self.line(f"{side} = {value}[1]")
+                with self.block(f"if {tagged}.tag_id == {tag.tag_id!r}:"):
                     self.write_targets(operator.consumers(tag), side)
         with self.block("else:"):
             self.write_consumers(value)
