@@ -17,6 +17,9 @@ __all__ = ["OutputCounters", "ResultPartition", "ResultSubpartition"]
 _LONG_BUFFER = 4
 """An open buffer of more than this many times its target is closed as several buffers."""
 
+_MIN_CAP = 256
+"""Records a buffer may always hold: with fewer, the cost of a buffer outweighs that of its records."""
+
 _PROBE = 16
 """Records measured before the first buffer of a subpartition is closed, if it holds many."""
 
@@ -50,6 +53,7 @@ class ResultSubpartition:
     __slots__ = (
         "_config",
         "_measured",
+        "_most",
         "counters",
         "on_available",
         "sender",
@@ -69,6 +73,7 @@ class ResultSubpartition:
         self.counters = OutputCounters()
         self.on_available: Callable[[], None] = _not_connected
         self._config = config
+        self._most = config.max_records_per_buffer
         self._measured = not serialized
 
     @property
@@ -167,10 +172,17 @@ class ResultSubpartition:
             *self._payloads(values[half:], timestamps and timestamps[half:], count - half),
         ]
 
+    def limit(self, most: int) -> None:
+        """Sets the most records of a buffer, however small they are.
+
+        What all open buffers of a task hold together should stay in the processor's cache until it is pickled.
+        """
+        self._most = most
+        self.target = min(self.target, most)
+
     def _measure(self, size: int, count: int) -> None:
-        config = self._config
         self._measured = True
-        self.target = min(max(config.segment_size * count // size, 1), config.max_records_per_buffer)
+        self.target = min(max(self._config.segment_size * count // size, 1), self._most)
 
 
 class _BroadcastBuffer(ResultSubpartition):
@@ -224,8 +236,10 @@ class ResultPartition:
         self.subpartitions = list(subpartitions)
         self.config = config
         self.counters = OutputCounters()
+        most = max(config.max_records_per_buffer // len(self.subpartitions), _MIN_CAP)
         for subpartition in self.subpartitions:
             subpartition.counters = self.counters
+            subpartition.limit(most)
         self._open: list[ResultSubpartition] = self.subpartitions
         self._broadcast: _BroadcastBuffer | None = None
         self._with_timestamps = False
