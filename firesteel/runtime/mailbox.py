@@ -79,8 +79,8 @@ class ProcessingTimers:
         heapq.heappush(self._heap, (timestamp, self._sequence, task, callback))
 
     def next_at(self) -> int | None:
-        """When the first callback is due."""
-        return self._heap[0][0] if self._heap else None
+        """When the first callback is due whose task is not on the stack: the others must wait for it anyway."""
+        return min((at for at, _sequence, task, _callback in self._heap if not task.running), default=None)
 
     def pop_due(self, now: int) -> tuple[Task, Callable[[int], None]] | None:
         """Takes the first callback that is due and whose task is not on the stack."""
