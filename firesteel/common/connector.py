@@ -99,7 +99,7 @@ class SplitEnumerator(ABC, Generic[SplitT]):
         """A reader has started."""
 
     def snapshot_state(self, checkpoint_id: int) -> Any:
-        """What a checkpoint keeps of the enumerator."""
+        """What a checkpoint keeps of the enumerator; of the splits, only those that were not assigned yet."""
         return None
 
     def close(self) -> None:
@@ -154,7 +154,11 @@ class ReaderOutput(Protocol):
 
 
 class SourceReader(ABC, Generic[SplitT]):
-    """Reads splits in one subtask. Called from the mailbox thread only; never blocks."""
+    """Reads splits in one subtask. Called from the mailbox thread only; never blocks.
+
+    A snapshot is never taken during a poll. The position of a split must be past a record when ``output.collect``
+    is called with it, so that it is right whatever happens downstream.
+    """
 
     def start(self) -> None:
         """Called once before the first poll."""
@@ -165,7 +169,8 @@ class SourceReader(ABC, Generic[SplitT]):
 
     @abstractmethod
     def add_splits(self, splits: Sequence[SplitT]) -> None:
-        """Splits assigned by the enumerator, or restored."""
+        """Splits assigned by the enumerator or, before ``start``, restored: then possibly several at once,
+        and other ones than this subtask had before."""
 
     @abstractmethod
     def notify_no_more_splits(self) -> None:
@@ -216,13 +221,26 @@ class WriterContext(Protocol):
         """How many writers there are."""
         ...
 
+    @property
+    def attempt_number(self) -> int:
+        """How often the job was started before."""
+        ...
+
+    @property
+    def sink_id(self) -> str:
+        """Hex digits: the same in all subtasks and attempts of this sink in this job, and in no other sink or job."""
+        ...
+
     def send_to_client(self, channel: str, payload: Any) -> None:
         """Hands a payload to the client that runs the job (print and collect)."""
         ...
 
 
 class SinkWriter(ABC, Generic[CommittableT]):
-    """Writes one subtask's records."""
+    """Writes one subtask's records.
+
+    A checkpoint calls ``flush``, ``prepare_commit`` and ``snapshot_state``, in this order and with no record between.
+    """
 
     @abstractmethod
     def write_batch(self, values: Sequence[Any], timestamps: Sequence[int] | None) -> None:
@@ -233,15 +251,18 @@ class SinkWriter(ABC, Generic[CommittableT]):
         return True
 
     def flush(self, end_of_input: bool) -> None:
-        """Called before a checkpoint and at the end of input."""
+        """Called before a checkpoint and at the end of input; no record follows the latter, but checkpoints may."""
 
     def prepare_commit(self) -> list[CommittableT]:
-        """What the committer commits once the checkpoint is complete."""
+        """What the committer commits once the checkpoint is complete; each is given once."""
         return []
 
-    def snapshot_state(self, checkpoint_id: int) -> Any:
-        """What a checkpoint keeps of the writer."""
+    def snapshot_state(self, checkpoint_id: int) -> Sequence[Any] | None:
+        """What a checkpoint keeps of the writer, as items that are dealt out to the writers of a restored job."""
         return None
+
+    def notify_checkpoint_complete(self, checkpoint_id: int) -> None:
+        """A checkpoint is complete, and what was prepared up to it is committed."""
 
     def close(self) -> None:
         """Releases what the writer holds; called exactly once, also after a failure."""
@@ -252,7 +273,11 @@ class Committer(ABC, Generic[CommittableT]):
 
     @abstractmethod
     def commit(self, committables: Sequence[CommittableT]) -> None:
-        """Commits; called again with the same committables after a failure."""
+        """Commits what the writers of this attempt prepared."""
+
+    def recommit(self, committables: Sequence[CommittableT]) -> None:
+        """Commits what was restored: all, some or nothing of it may have been committed before the failure."""
+        self.commit(committables)
 
     def close(self) -> None:
         """Called once at the end."""
@@ -264,6 +289,10 @@ class Sink(ABC):
     @abstractmethod
     def create_writer(self, context: WriterContext) -> SinkWriter[Any]:
         """A new writer for one subtask."""
+
+    def restore_writer(self, context: WriterContext, state: list[Any]) -> SinkWriter[Any]:
+        """A writer that goes on from a checkpoint; ``state`` has the items dealt to this subtask, perhaps none."""
+        return self.create_writer(context)
 
     def create_committer(self) -> Committer[Any] | None:
         """The committer, for sinks that write in two phases."""

@@ -5,6 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 __all__ = [
+    "CheckpointError",
+    "CheckpointStorageError",
+    "CorruptStateError",
     "FiresteelError",
     "FiresteelWarning",
     "InvalidKeyError",
@@ -13,6 +16,7 @@ __all__ = [
     "JobExecutionError",
     "NotEnoughSlotsError",
     "RecordSerializationError",
+    "StateIncompatibleError",
     "TaskFailure",
     "UserCodeError",
 ]
@@ -90,6 +94,33 @@ class NotEnoughSlotsError(FiresteelError):
         )
         self.needed = needed
         self.available = available
+
+
+class CheckpointError(FiresteelError):
+    """A checkpoint or savepoint that could not be taken, or was given up."""
+
+
+class CheckpointStorageError(FiresteelError):
+    """State files that cannot be written, read or deleted; ``path`` is the one concerned."""
+
+    def __init__(self, message: str, *, path: str | None = None, hint: str | None = None):
+        super().__init__(message, hint=hint)
+        self.path = path
+
+
+class CorruptStateError(CheckpointStorageError):
+    """A state file that is missing, cut off or changed: never to be restored from."""
+
+
+class StateIncompatibleError(FiresteelError):
+    """State that does not fit the program; ``operator`` and ``state`` say which, by name."""
+
+    def __init__(
+        self, message: str, *, operator: str | None = None, state: str | None = None, hint: str | None = None
+    ):
+        super().__init__(message, hint=hint)
+        self.operator = operator
+        self.state = state
 
 
 class JobCancelledError(FiresteelError):

@@ -6,6 +6,28 @@ from typing import Any
 
 from firesteel.common.config_options import ConfigOption, ConfigOptions
 from firesteel.common.memory_size import MemorySize
+from firesteel.common.rocksdb_options import (  # noqa: F401 - found here like all others
+    ROCKSDB_BLOCK_CACHE_SIZE,
+    ROCKSDB_BLOCK_SIZE,
+    ROCKSDB_BLOOM_FILTER_BITS,
+    ROCKSDB_COMPACTION_STYLE,
+    ROCKSDB_COMPRESSION_PER_LEVEL,
+    ROCKSDB_DYNAMIC_LEVEL_SIZE,
+    ROCKSDB_FIXED_MEMORY_PER_SLOT,
+    ROCKSDB_LOCAL_DIRECTORY,
+    ROCKSDB_MANAGED_MEMORY,
+    ROCKSDB_MAX_LEVEL_BASE_SIZE,
+    ROCKSDB_MAX_OPEN_FILES,
+    ROCKSDB_PREDEFINED_OPTIONS,
+    ROCKSDB_RESTORE_OVERLAP_THRESHOLD,
+    ROCKSDB_TARGET_FILE_SIZE,
+    ROCKSDB_THREADS,
+    ROCKSDB_USE_BLOOM_FILTER,
+    ROCKSDB_WRITE_BUFFER_COUNT,
+    ROCKSDB_WRITE_BUFFER_RATIO,
+    ROCKSDB_WRITE_BUFFER_SIZE,
+    ROCKSDB_WRITE_BUFFERS_TO_MERGE,
+)
 from firesteel.common.time import Duration
 
 __all__ = ["all_options"]
@@ -334,7 +356,7 @@ MAX_RETAINED_CHECKPOINTS = (
 INCREMENTAL_CHECKPOINTS = (
     _key("execution.checkpointing.incremental")
     .boolean_type()
-    .default_value(False)
+    .default_value(True)
     .with_deprecated_keys("state.backend.incremental")
     .with_description("Whether a checkpoint writes only what changed since the last.")
 )
@@ -378,6 +400,94 @@ IGNORE_UNCLAIMED_STATE = (
     .default_value(False)
     .with_deprecated_keys("execution.savepoint.ignore-unclaimed-state")
     .with_description("Whether state that belongs to no operator of the new job may be dropped.")
+)
+RESTORE_MODE = (
+    _key("execution.state-recovery.claim-mode")
+    .choice_type("NO_CLAIM", "CLAIM")
+    .default_value("NO_CLAIM")
+    .with_deprecated_keys("execution.savepoint-restore-mode")
+    .with_description(
+        "Whether a job that starts from a savepoint or a retained checkpoint owns it from then on and deletes it when"
+        " it is no longer needed (CLAIM), or leaves it alone (NO_CLAIM)."
+    )
+)
+INLINE_STATE_THRESHOLD = (
+    _key("execution.checkpointing.data-inline-threshold")
+    .memory_type()
+    .default_value(MemorySize(20 * 1024))
+    .with_deprecated_keys("state.storage.fs.memory-threshold", "state.backend.fs.memory-threshold")
+    .with_description("State of at most that size stands in a checkpoint's metadata, not in a file; at most 1 mb.")
+)
+STATE_WRITE_BUFFER_SIZE = (
+    _key("execution.checkpointing.write-buffer-size")
+    .int_type()
+    .default_value(4 * 1024)
+    .with_deprecated_keys("state.storage.fs.write-buffer-size", "state.backend.fs.write-buffer-size")
+    .with_description("Bytes that are gathered before they are written to a state file; at least the inline threshold.")
+)
+FILE_MERGING_ENABLED = (
+    _key("execution.checkpointing.file-merging.enabled")
+    .boolean_type()
+    .default_value(True)
+    .with_description("Whether the state a subtask writes for a checkpoint goes into few files. In Flink: false.")
+)
+STATE_TRANSFER_THREADS = (
+    _key("state.backend.rocksdb.checkpoint.transfer.thread.num")
+    .int_type()
+    .default_value(4)
+    .with_description("How many threads of a subtask copy state files to and from the checkpoint storage.")
+)
+LOCAL_RECOVERY = (
+    _key("execution.state-recovery.from-local")
+    .boolean_type()
+    .default_value(False)
+    .with_deprecated_keys("state.backend.local-recovery")
+    .with_description("Whether slots keep copies of state files, so that a restart on the same host downloads nothing.")
+)
+LOCAL_RECOVERY_DIRECTORY = (
+    _key("execution.checkpointing.local-backup.dirs")
+    .string_type()
+    .no_default_value()
+    .with_deprecated_keys("taskmanager.state.local.root-dirs")
+    .with_description("Where a host keeps its copies of state files; without it, among its temporary files.")
+)
+S3_ENDPOINT = (
+    _key("s3.endpoint")
+    .string_type()
+    .no_default_value()
+    .with_description("The address of the S3 service, where it is not Amazon's.")
+)
+S3_ACCESS_KEY = (
+    _key("s3.access-key")
+    .string_type()
+    .no_default_value()
+    .with_deprecated_keys("s3.access.key")
+    .with_description("The access key for S3; without it, the environment and the AWS profile are asked.")
+)
+S3_SECRET_KEY = (
+    _key("s3.secret-key")
+    .string_type()
+    .no_default_value()
+    .with_deprecated_keys("s3.secret.key")
+    .with_description("The secret that belongs to the access key.")
+)
+S3_SESSION_TOKEN = (
+    _key("s3.session.token")
+    .string_type()
+    .no_default_value()
+    .with_description("The token that belongs to temporary credentials for S3.")
+)
+S3_REGION = (
+    _key("s3.endpoint.region").string_type().no_default_value().with_description("The region of the S3 service.")
+)
+S3_PATH_STYLE_ACCESS = (
+    _key("s3.path.style.access")
+    .boolean_type()
+    .default_value(False)
+    .with_deprecated_keys("s3.path-style-access")
+    .with_description(
+        "Whether a bucket is part of the path and not of the host name; most services but Amazon need it."
+    )
 )
 
 # ---- metrics and Spark ------------------------------------------------------------------------------

@@ -213,7 +213,18 @@ class BroadcastState(ReadOnlyBroadcastState[K, V]):
 
 
 class OperatorStateStore(ABC):
-    """Where a function finds state that belongs to no key."""
+    """Where a function finds state that belongs to no key.
+
+    The lists are for a CheckpointedFunction: an element is what can be moved to another subtask on its own.
+    """
+
+    @abstractmethod
+    def get_list_state(self, state_descriptor: ListStateDescriptor) -> ListState[Any]:
+        """A list whose elements are dealt out one by one when the job is restored with another parallelism."""
+
+    @abstractmethod
+    def get_union_list_state(self, state_descriptor: ListStateDescriptor) -> ListState[Any]:
+        """A list that every subtask gets whole when the job is restored: the elements of all subtasks."""
 
     @abstractmethod
     def get_broadcast_state(self, state_descriptor: MapStateDescriptor) -> BroadcastState[Any, Any]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
@@ -13,12 +13,12 @@ from firesteel.common.connector import (
     ReaderContext,
     ReaderOutput,
     Source,
+    SourceReader,
     SplitEnumeratorContext,
 )
 from firesteel.common.errors import InvalidProgramError
 from firesteel.connectors.rate_limiter import Clock, RateLimiter, RateLimiterStrategy
 from firesteel.connectors.split_enumerators import OwnedSplitEnumerator
-from firesteel.connectors.split_reader import SequentialSplitReader
 
 __all__ = ["DataGeneratorReader", "DataGeneratorSource", "DataGeneratorSplit", "GeneratorFunction"]
 
@@ -52,7 +52,8 @@ class DataGeneratorSource(Source[DataGeneratorSplit]):
 
     Reader i of n makes the indexes i, i + n, i + 2n, …, so that event times derived from the index advance
     alike in all readers. (Flink gives each reader one contiguous part.) The rate is that of all readers
-    together.
+    together. A restored job goes on at the next index of each split; with more readers than splits were made at first,
+    some have nothing to do, and the others no more than their share of the rate.
     """
 
     name: ClassVar[str] = "Data Generator Source"
@@ -109,8 +110,12 @@ class DataGeneratorSource(Source[DataGeneratorSplit]):
         return DataGeneratorReader(context, self.generator_function, limiter, self.clock)
 
 
-class DataGeneratorReader(SequentialSplitReader[DataGeneratorSplit]):
-    """Generates as many records as the rate permits now."""
+class DataGeneratorReader(SourceReader[DataGeneratorSplit]):
+    """Generates as many records as the rate permits now.
+
+    A restored job with fewer readers has several splits in one: it goes on with whichever is behind, since none of them
+    need have an end.
+    """
 
     def __init__(
         self,
@@ -119,55 +124,77 @@ class DataGeneratorReader(SequentialSplitReader[DataGeneratorSplit]):
         limiter: RateLimiter,
         clock: Clock,
     ) -> None:
-        super().__init__(context)
+        self._context = context
         self._function = function if isinstance(function, GeneratorFunction) else None
         self._generate = function.map if isinstance(function, GeneratorFunction) else function
         self._opened = False
         self._limiter = limiter
         self._clock = clock
-        self._position = 0
+        self._splits: list[DataGeneratorSplit] = []
+        self._no_more_splits = False
 
     def start(self) -> None:
-        """Opens the generator function."""
+        """Opens the generator function; asks for splits unless some were restored."""
         if self._function is not None:
             self._function.open(self._context)
             self._opened = True
-        super().start()
+        if not self._splits:
+            self._context.send_split_request()
 
-    def open_split(self, split: DataGeneratorSplit) -> None:
-        """Begins at the split's position."""
-        self._position = split.position
+    def add_splits(self, splits: Sequence[DataGeneratorSplit]) -> None:
+        """Splits to read side by side."""
+        self._splits += splits
 
-    def read_split(self, split: DataGeneratorSplit, output: ReaderOutput, max_records: int) -> InputStatus:
+    def notify_no_more_splits(self) -> None:
+        """The reader ends after the splits it has."""
+        self._no_more_splits = True
+
+    def poll_next(self, output: ReaderOutput, max_records: int) -> InputStatus:
         """Emits the records that are due."""
-        begin, step = self._position, split.step
+        if not self._splits:
+            return InputStatus.END_OF_INPUT if self._no_more_splits else InputStatus.NOTHING_AVAILABLE
+        return self.read_split(0 if len(self._splits) == 1 else self._furthest_behind(), output, max_records)
+
+    def read_split(self, index: int, output: ReaderOutput, max_records: int) -> InputStatus:
+        """Emits the records of one split that are due."""
+        split = self._splits[index]
+        begin, step = split.position, split.step
         wanted = max_records
         if split.count is not None:
-            left = (split.count - begin + step - 1) // step
-            if left <= 0:
-                return InputStatus.END_OF_INPUT
-            wanted = min(wanted, left)
-        permitted = self._limiter.acquire(wanted)
+            wanted = min(wanted, max((split.count - begin + step - 1) // step, 0))
+        permitted = self._limiter.acquire(wanted) if wanted else 0
+        end = begin + permitted * step
         if permitted:
-            end = begin + permitted * step
-            output.collect(split.split_id, list(map(self._generate, range(begin, end, step))))
-            self._position = end
-            if split.count is not None and end >= split.count:
-                return InputStatus.END_OF_INPUT
+            records = list(map(self._generate, range(begin, end, step)))
+            self._splits[index] = replace(split, position=end)
+            output.collect(split.split_id, records)
+        if split.count is not None and end >= split.count:
+            return self._end_split(index, output)
         if self._limiter.available_at() <= self._clock():
             return InputStatus.MORE_AVAILABLE
         return InputStatus.NOTHING_AVAILABLE
 
-    def snapshot_split(self, split: DataGeneratorSplit) -> DataGeneratorSplit:
-        """The split from the next index on."""
-        return replace(split, position=self._position)
+    def snapshot_state(self, checkpoint_id: int) -> list[DataGeneratorSplit]:
+        """The splits, each from its next index on."""
+        return list(self._splits)
 
     def available_at(self) -> float | None:
         """When the next record is due."""
-        return self._limiter.available_at() if self.has_split() else None
+        return self._limiter.available_at() if self._splits else None
 
     def close(self) -> None:
         """Closes the generator function."""
-        super().close()
         if self._function is not None and self._opened:
             self._function.close()
+
+    def _furthest_behind(self) -> int:
+        return min(range(len(self._splits)), key=lambda index: self._splits[index].position)
+
+    def _end_split(self, index: int, output: ReaderOutput) -> InputStatus:
+        split = self._splits.pop(index)
+        output.release_split(split.split_id)
+        if self._splits:
+            return InputStatus.MORE_AVAILABLE
+        if not self._no_more_splits:
+            self._context.send_split_request()
+        return InputStatus.END_OF_INPUT if self._no_more_splits else InputStatus.NOTHING_AVAILABLE

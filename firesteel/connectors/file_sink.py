@@ -9,6 +9,7 @@ from typing import Any
 from firesteel.common.connector import DeliveryGuarantee, Sink, WriterContext
 from firesteel.common.errors import InvalidProgramError
 from firesteel.common.serialization import Encoder
+from firesteel.connectors.file_committer import FileCommitter
 from firesteel.connectors.file_sink_policies import (
     BucketAssigner,
     DateTimeBucketAssigner,
@@ -17,8 +18,9 @@ from firesteel.connectors.file_sink_policies import (
     OutputFileConfig,
     RollingPolicy,
 )
-from firesteel.connectors.file_writer import FileCommitter, FileWriter, PendingFile
+from firesteel.connectors.file_writer import FileWriter
 from firesteel.connectors.local_paths import to_local_path
+from firesteel.connectors.part_file import InProgressFile, PendingFile
 from firesteel.connectors.rate_limiter import Clock
 
 __all__ = [
@@ -35,10 +37,16 @@ __all__ = [
 class FileSink(Sink):
     """Writes each record with an encoder into the part file of its bucket.
 
-    A part file is hidden while it is written (``.part-<subtask>-<id>-<n>.inprogress``) and while it waits to
-    be committed; committing gives it its final name in one step. The id is new for each attempt, so no run
-    overwrites another's files. Files are committed with the checkpoint after they were rolled, and at the end
-    of the input. What a failed run leaves stays hidden. Start with ``for_row_format``.
+    A part file is hidden while it is written (``.part-<subtask>-<id>-<n>.inprogress``, beneath the directory
+    ``.inprogress``) and while it waits to be committed; committing gives it its final name in one step. The id is new
+    for each writer, so no run overwrites another's files. Files are committed with the checkpoint after they were
+    rolled, and after the end of the input; without checkpoints, then only.
+
+    What is visible is exactly-once at every moment, also while a job fails and recovers; see :class:`FileWriter` for
+    how. A job can be restored only as long as its hidden files are there. They are deleted when no checkpoint of the
+    job needs them; those of a job that ended by failure or cancellation are left, since it may be restored from a
+    checkpoint or savepoint. When that is out of the question, ``.inprogress`` can be deleted. An older checkpoint than
+    the last can be restored unless files it has in progress have been finished since. Start with ``for_row_format``.
     """
 
     name = "File Sink"
@@ -81,6 +89,13 @@ class FileSink(Sink):
 
     def create_writer(self, context: WriterContext) -> FileWriter:
         """A writer with part files of its own."""
+        return self._writer(context, None)
+
+    def restore_writer(self, context: WriterContext, state: list[InProgressFile]) -> FileWriter:
+        """A writer that goes on with files that were in progress."""
+        return self._writer(context, state)
+
+    def _writer(self, context: WriterContext, restored: list[InProgressFile] | None) -> FileWriter:
         return FileWriter(
             context,
             self.base_path,
@@ -90,6 +105,7 @@ class FileSink(Sink):
             self.output_file_config,
             self.bucket_check_interval,
             self.clock,
+            restored,
         )
 
     def create_committer(self) -> FileCommitter:
@@ -97,7 +113,7 @@ class FileSink(Sink):
         return FileCommitter()
 
     def get_delivery_guarantee(self) -> DeliveryGuarantee:
-        """Each record ends in exactly one finished file, if files are committed with checkpoints."""
+        """Each record ends in exactly one finished file, if there are checkpoints."""
         return DeliveryGuarantee.EXACTLY_ONCE
 
     class RowFormatBuilder:
@@ -109,7 +125,7 @@ class FileSink(Sink):
             self._options: dict[str, Any] = {}
 
         def with_bucket_check_interval(self, interval: int) -> FileSink.RowFormatBuilder:
-            """Sets how many milliseconds apart part files are checked for age; it happens while writing."""
+            """Sets how many milliseconds apart part files are checked for age, while writing and at checkpoints."""
             self._options["bucket_check_interval"] = interval
             return self
 

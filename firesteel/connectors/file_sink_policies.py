@@ -146,7 +146,10 @@ class DateTimeBucketAssigner(BucketAssigner):
 
 
 class RollingPolicy(ABC):
-    """Says when a part file is finished and a new one begun; at a checkpoint every part file is."""
+    """Says when a part file takes no further record and a new one is begun.
+
+    Records become visible with the checkpoint after the roll; one that never rolls shows nothing before the end.
+    """
 
     @abstractmethod
     def should_roll_on_event(self, size: int) -> bool:
@@ -155,6 +158,10 @@ class RollingPolicy(ABC):
     @abstractmethod
     def should_roll_on_processing_time(self, age_ms: int, inactive_ms: int) -> bool:
         """Whether a file so old, written to so long ago, is to take no further record."""
+
+    def should_roll_on_checkpoint(self, size: int) -> bool:
+        """Whether a file of so many bytes is to take no further record after a checkpoint; always, by default."""
+        return True
 
     @staticmethod
     def default_rolling_policy(
@@ -173,7 +180,7 @@ class RollingPolicy(ABC):
 
 @dataclass(frozen=True)
 class DefaultRollingPolicy(RollingPolicy):
-    """Rolls a part file that is too large, too old, or was not written to for too long."""
+    """Rolls a part file that is too large, too old, or was not written to for too long; not at every checkpoint."""
 
     part_size: int = 1024 * 1024 * 128
     rollover_interval: int = 60 * 1000
@@ -188,6 +195,10 @@ class DefaultRollingPolicy(RollingPolicy):
         """By size."""
         return size > self.part_size
 
+    def should_roll_on_checkpoint(self, size: int) -> bool:
+        """By size, as at any other time."""
+        return size > self.part_size
+
     def should_roll_on_processing_time(self, age_ms: int, inactive_ms: int) -> bool:
         """By age and inactivity."""
         return age_ms >= self.rollover_interval or inactive_ms >= self.inactivity_interval
@@ -195,7 +206,7 @@ class DefaultRollingPolicy(RollingPolicy):
 
 @dataclass(frozen=True)
 class OnCheckpointRollingPolicy(RollingPolicy):
-    """Rolls part files at checkpoints only."""
+    """Rolls part files at every checkpoint, and only then."""
 
     def should_roll_on_event(self, size: int) -> bool:
         """Never."""

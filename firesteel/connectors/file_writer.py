@@ -1,100 +1,53 @@
-"""The writer and the committer of a FileSink."""
+"""The writer of a FileSink."""
 
 from __future__ import annotations
 
-import os
 import uuid
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
-from typing import Any, BinaryIO
+from typing import Any
 
-from firesteel.common.connector import Committer, SinkWriter, WriterContext
-from firesteel.common.errors import FiresteelError
+from firesteel.common.connector import SinkWriter, WriterContext
 from firesteel.common.serialization import Encoder
 from firesteel.connectors.file_sink_policies import BucketAssigner, OutputFileConfig, RollingPolicy
+from firesteel.connectors.part_file import (
+    FileWriteError,
+    InProgressFile,
+    PartFile,
+    PendingFile,
+    StagingDirectory,
+    sync_directory,
+)
 from firesteel.connectors.rate_limiter import Clock
 
-__all__ = ["FileCommitter", "FileWriteError", "FileWriter", "PartFile", "PendingFile"]
+__all__ = ["FileWriter"]
 
 CAREFUL_BYTES = 1024 * 1024
 SLICE_RECORDS = 1024
 
 
-class FileWriteError(FiresteelError):
-    """A file that cannot be written or committed; ``path`` is the file."""
-
-    def __init__(self, message: str, *, path: str, hint: str | None = None) -> None:
-        super().__init__(message, hint=hint)
-        self.path = path
-
-
-@dataclass(frozen=True)
-class PendingFile:
-    """A complete but hidden part file, and the name it gets when it is committed."""
-
-    in_progress_path: str
-    final_path: str
-
-
-class PartFile:
-    """A part file that is being written."""
-
-    def __init__(self, directory: Path, name: str, now_ms: int) -> None:
-        self.final_path = directory / name
-        self.path = directory / f".{name}.inprogress"
-        self.size = 0
-        self.created_ms = now_ms
-        self.written_ms = now_ms
-        try:
-            directory.mkdir(parents=True, exist_ok=True)
-            self._stream: BinaryIO = self.path.open("xb")
-        except OSError as error:
-            raise self._failed(error) from error
-
-    def write(self, encoder: Encoder, values: Sequence[Any], now_ms: int) -> None:
-        """Appends records."""
-        try:
-            encoder.encode_batch(values, self._stream)
-            self.size = self._stream.tell()
-        except OSError as error:
-            raise self._failed(error) from error
-        self.written_ms = now_ms
-
-    def finish(self) -> PendingFile:
-        """Makes the bytes durable and closes the file, still hidden."""
-        try:
-            self._stream.flush()
-            os.fsync(self._stream.fileno())
-            self._stream.close()
-        except OSError as error:
-            raise self._failed(error) from error
-        return PendingFile(str(self.path), str(self.final_path))
-
-    def abandon(self) -> None:
-        """Closes the file and leaves it hidden."""
-        self._stream.close()
-
-    def _failed(self, error: OSError) -> FileWriteError:
-        return FileWriteError(
-            f"The output file '{self.path}' cannot be written: {error.strerror or error}.",
-            path=str(self.path),
-        )
-
-
 class FileWriter(SinkWriter[PendingFile]):
     """Writes one subtask's part files, at most one at a time in each bucket.
 
-    1. A record goes into its bucket's part file, which is hidden.
-    2. A part file that the policy says to roll becomes pending: complete, durable, still hidden.
-    3. Before a checkpoint and at the end of the input ``flush`` makes all part files pending. (Flink may keep
-       one open over a checkpoint and cut it back after a failure.)
-    4. ``prepare_commit`` hands the pending files over; the committer renames them once the checkpoint is
-       complete.
-    5. If nobody asked for the pending files after the end of the input, ``close`` commits them itself:
-       without checkpoints the end is the only point at which output is known to be complete.
+    1. *In progress*: a record goes into its bucket's part file, which is hidden.
+    2. *Pending*: a part file that the policy says to roll takes no more records. It is complete, durable, still hidden.
+       At the end of the input every part file becomes pending.
+    3. At a checkpoint ``prepare_commit`` hands over the pending files. Files still in progress are made durable, and
+       ``snapshot_state`` notes how long they are.
+    4. *Finished*: once the checkpoint is complete, the committer gives the pending files their final names.
 
-    A failure at any point leaves files that are not committed hidden; they are never finished files.
+    After a failure:
+
+    5. Pending files of the checkpoint are finished, by the subtasks that got them, whether that happened before or not.
+    6. A file that was in progress is cut back to the length it had at the checkpoint. The cut is made by copying:
+       nothing that the attempt before still does can reach the copy. One file of each bucket is then written on; where
+       there are several, because there are fewer subtasks than before, the others become pending.
+    7. Whatever else the attempt before has left belongs to no checkpoint. It stays hidden, and is deleted as soon as
+       that is certain for the files of all subtasks: with the first checkpoint that completes.
+
+    So a reader of the directory sees every record of completed checkpoints once, apart from those still in progress,
+    and no others. A part file's name has its subtask, an id that each writer draws for itself, and a number: subtasks,
+    attempts and jobs that write to the same directory never meet.
     """
 
     def __init__(
@@ -107,6 +60,7 @@ class FileWriter(SinkWriter[PendingFile]):
         output_file_config: OutputFileConfig,
         bucket_check_interval_ms: int,
         clock: Clock,
+        restored: Sequence[InProgressFile] | None = None,
     ) -> None:
         self._base_path = base_path
         self._encoder = encoder
@@ -114,14 +68,25 @@ class FileWriter(SinkWriter[PendingFile]):
         self._policy = rolling_policy
         self._clock = clock
         self._check_interval_ms = bucket_check_interval_ms
-        # A new id for each attempt: a part file of an earlier one, committed or not, is never touched.
         self._name_start = f"{output_file_config.part_prefix}-{context.subtask_index}-{uuid.uuid4().hex[:12]}"
         self._name_end = output_file_config.part_suffix
         self._part_count = 0
         self._parts: dict[str, PartFile] = {}
         self._pending: list[PendingFile] = []
         self._checked_ms = self._now_ms()
-        self._input_ended = False
+        self._staging = StagingDirectory(base_path, context.sink_id, context.attempt_number)
+        self._is_unsynced = False
+        self._first_snapshot: int | None = None
+        # one subtask does it for all
+        self._has_to_clean = context.attempt_number > 0 and context.subtask_index == 0
+        if restored is None:
+            self._clean()
+            return
+        try:
+            self._resume(restored)
+        except FileWriteError:
+            self.close()
+            raise
 
     def write_batch(self, values: Sequence[Any], timestamps: Sequence[int] | None) -> None:
         """Encodes and writes records, each into its bucket."""
@@ -141,24 +106,53 @@ class FileWriter(SinkWriter[PendingFile]):
             self._write_to_bucket(bucket_id, bucket_values, now_ms)
 
     def flush(self, end_of_input: bool) -> None:
-        """Makes every part file pending."""
-        for bucket_id in list(self._parts):
-            self._roll(bucket_id)
-        if end_of_input:
-            self._input_ended = True
+        """Makes part files pending: all at the end of the input, at a checkpoint those that the policy says."""
+        if not end_of_input:
+            self._roll_old_parts(self._now_ms())
+        for bucket_id, part in list(self._parts.items()):
+            if end_of_input or self._policy.should_roll_on_checkpoint(part.size):
+                self._roll(bucket_id)
 
     def prepare_commit(self) -> list[PendingFile]:
         """Hands over the pending files."""
+        if self._is_unsynced:
+            sync_directory(self._staging.directory)
+            self._is_unsynced = False
         pending, self._pending = self._pending, []
         return pending
 
+    def snapshot_state(self, checkpoint_id: int) -> list[InProgressFile]:
+        """The files in progress, as far as they are written."""
+        if self._first_snapshot is None:
+            self._first_snapshot = checkpoint_id
+        return [part.persist() for part in self._parts.values()]
+
+    def notify_checkpoint_complete(self, checkpoint_id: int) -> None:
+        """After the first checkpoint of this attempt deletes what earlier attempts have left."""
+        if self._first_snapshot is not None and checkpoint_id >= self._first_snapshot:
+            self._clean()
+
     def close(self) -> None:
-        """After the end of the input commits what nobody asked for; otherwise leaves it hidden."""
+        """Leaves what is not finished hidden."""
         for part in self._parts.values():
             part.abandon()
         self._parts.clear()
-        if self._input_ended:
-            FileCommitter().commit(self.prepare_commit())
+        self._staging.remove_if_empty()
+
+    def _resume(self, restored: Sequence[InProgressFile]) -> None:
+        now_ms = self._now_ms()
+        for state in restored:
+            part = PartFile.resume(self._staging, state, self._new_path(state.bucket_id), now_ms)
+            self._is_unsynced = True
+            if state.bucket_id in self._parts:
+                self._pending.append(part.finish())
+            else:
+                self._parts[state.bucket_id] = part
+
+    def _clean(self) -> None:
+        if self._has_to_clean:
+            self._has_to_clean = False
+            self._staging.delete_earlier_attempts()
 
     def _write_to_bucket(self, bucket_id: str, values: Sequence[Any], now_ms: int) -> None:
         index = 0
@@ -175,6 +169,12 @@ class FileWriter(SinkWriter[PendingFile]):
             index += step
 
     def _open_part(self, bucket_id: str, now_ms: int) -> PartFile:
+        part = self._parts[bucket_id] = PartFile(self._staging, bucket_id, self._new_path(bucket_id), now_ms)
+        self._is_unsynced = True
+        return part
+
+    def _new_path(self, bucket_id: str) -> Path:
+        """The final path of the next part file."""
         relative = PurePosixPath(bucket_id)
         if relative.is_absolute() or ".." in relative.parts:
             raise FileWriteError(
@@ -184,8 +184,7 @@ class FileWriter(SinkWriter[PendingFile]):
             )
         name = f"{self._name_start}-{self._part_count}{self._name_end}"
         self._part_count += 1
-        part = self._parts[bucket_id] = PartFile(self._base_path / relative, name, now_ms)
-        return part
+        return self._base_path / relative / name
 
     def _roll(self, bucket_id: str) -> None:
         self._pending.append(self._parts[bucket_id].finish())
@@ -201,36 +200,3 @@ class FileWriter(SinkWriter[PendingFile]):
 
     def _now_ms(self) -> int:
         return int(self._clock() * 1000)
-
-
-class FileCommitter(Committer[PendingFile]):
-    """Gives pending files their final names; a file that has it already is left alone."""
-
-    def commit(self, committables: Sequence[PendingFile]) -> None:
-        """Renames, then makes the names durable."""
-        for pending in committables:
-            try:
-                Path(pending.in_progress_path).rename(pending.final_path)
-            except FileNotFoundError as error:
-                if not Path(pending.final_path).exists():
-                    raise FileWriteError(
-                        f"The output file '{pending.final_path}' cannot be committed: "
-                        f"'{pending.in_progress_path}' is gone.",
-                        path=pending.final_path,
-                        hint="Files that end in .inprogress must stay for as long as a job can be restored.",
-                    ) from error
-            except OSError as error:
-                raise FileWriteError(
-                    f"The output file '{pending.final_path}' cannot be committed: {error.strerror or error}.",
-                    path=pending.final_path,
-                ) from error
-        for directory in {os.path.dirname(pending.final_path) for pending in committables}:  # noqa: PTH120 - a set of str
-            _sync_directory(directory)
-
-
-def _sync_directory(directory: str) -> None:
-    descriptor = os.open(directory, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from typing import Any
 
+from firesteel.common.state import OperatorStateStore
 from firesteel.datastream.state import (
     AggregatingState,
     AggregatingStateDescriptor,
@@ -19,7 +20,15 @@ from firesteel.datastream.state import (
 )
 from firesteel.metrics import MetricGroup
 
-__all__ = ["Function", "KeyedStateStore", "RuntimeContext"]
+__all__ = [
+    "CheckpointListener",
+    "CheckpointedFunction",
+    "Function",
+    "FunctionInitializationContext",
+    "FunctionSnapshotContext",
+    "KeyedStateStore",
+    "RuntimeContext",
+]
 
 
 class KeyedStateStore(ABC):
@@ -90,3 +99,65 @@ class Function(ABC):  # noqa: B024 - the root of all functions has no method to 
 
     def close(self) -> None:  # noqa: B027 - optional
         """Called once after the last record, also after a failure."""
+
+
+class FunctionInitializationContext(ABC):
+    """What a CheckpointedFunction is given before it is opened."""
+
+    @abstractmethod
+    def is_restored(self) -> bool:
+        """Whether the job goes on from a checkpoint or savepoint."""
+
+    @abstractmethod
+    def get_restored_checkpoint_id(self) -> int | None:
+        """The number of that checkpoint, or None."""
+
+    @abstractmethod
+    def get_operator_state_store(self) -> OperatorStateStore:
+        """State that belongs to no key."""
+
+    @abstractmethod
+    def get_keyed_state_store(self) -> KeyedStateStore:
+        """State that belongs to keys; asking it for a state is an error on a stream that is not keyed."""
+
+
+class FunctionSnapshotContext(ABC):
+    """What a CheckpointedFunction is told of the checkpoint being taken."""
+
+    @abstractmethod
+    def get_checkpoint_id(self) -> int:
+        """The number of the checkpoint; later ones have higher numbers."""
+
+    @abstractmethod
+    def get_checkpoint_timestamp(self) -> int:
+        """When the checkpoint was triggered, in epoch milliseconds."""
+
+
+class CheckpointedFunction(ABC):
+    """A function with state of its own beside or instead of keyed state; mixed into any function but a source's.
+
+    For instance a sink that gathers records and writes many at once keeps those not written yet in a list state, whose
+    elements are dealt out if the job is restored with another parallelism. PyFlink has no such interface: it is Java's.
+    """
+
+    @abstractmethod
+    def initialize_state(self, context: FunctionInitializationContext) -> None:
+        """Gets the state, restored or new. Called once, before ``open``."""
+
+    @abstractmethod
+    def snapshot_state(self, context: FunctionSnapshotContext) -> None:
+        """Puts into the state what a checkpoint is to keep. Called before every checkpoint, between two records."""
+
+
+class CheckpointListener(ABC):
+    """A function that wants to know what became of checkpoints; mixed into any function but a source's.
+
+    Notifications are not certain to come: after one that is missing, the next one covers it.
+    """
+
+    @abstractmethod
+    def notify_checkpoint_complete(self, checkpoint_id: int) -> None:
+        """The checkpoint is complete: a failure from now on restores it or a later one."""
+
+    def notify_checkpoint_aborted(self, checkpoint_id: int) -> None:  # noqa: B027 - optional
+        """The checkpoint will never be complete; what belongs to it belongs to the next one."""

@@ -11,7 +11,15 @@ from firesteel.datastream.broadcast_functions import (
     BroadcastProcessFunction,
     KeyedBroadcastProcessFunction,
 )
-from firesteel.datastream.function_base import Function, KeyedStateStore, RuntimeContext
+from firesteel.datastream.function_base import (
+    CheckpointedFunction,
+    CheckpointListener,
+    Function,
+    FunctionInitializationContext,
+    FunctionSnapshotContext,
+    KeyedStateStore,
+    RuntimeContext,
+)
 from firesteel.datastream.time_domain import TimeDomain
 from firesteel.datastream.timerservice import TimerService
 
@@ -20,12 +28,16 @@ __all__ = [
     "AllWindowFunction",
     "BaseBroadcastProcessFunction",
     "BroadcastProcessFunction",
+    "CheckpointListener",
+    "CheckpointedFunction",
     "CoFlatMapFunction",
     "CoMapFunction",
     "CoProcessFunction",
     "FilterFunction",
     "FlatMapFunction",
     "Function",
+    "FunctionInitializationContext",
+    "FunctionSnapshotContext",
     "KeySelector",
     "KeyedBroadcastProcessFunction",
     "KeyedCoProcessFunction",

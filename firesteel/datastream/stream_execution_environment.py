@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterable
 from contextlib import suppress
 from typing import Any, Final
@@ -11,7 +10,7 @@ from firesteel.common import options
 from firesteel.common.config_options import ConfigOptions
 from firesteel.common.configuration import Configuration
 from firesteel.common.connector import Source
-from firesteel.common.errors import FiresteelError, FiresteelWarning, InvalidProgramError
+from firesteel.common.errors import FiresteelError, InvalidProgramError
 from firesteel.common.execution_config import ExecutionConfig
 from firesteel.common.job_client import JobClient
 from firesteel.common.job_execution_result import JobExecutionResult
@@ -270,26 +269,10 @@ class StreamExecutionEnvironment:
 
     def execute_async(self, job_name: str = _DEFAULT_JOB_NAME) -> JobClient:
         """Starts the program and returns at once."""
-        self._warn_of_settings_without_effect()
         job_graph = create_job_graph(self._generate_stream_graph(self._job_name(job_name), clear=True))
         executor = self._executor or resolve_executor(self._configuration)
         self._executed_jobs += 1
         return executor.execute(job_graph, job_graph.configuration)
-
-    def _warn_of_settings_without_effect(self) -> None:
-        if self._configuration.get(options.CHECKPOINTING_INTERVAL) is not None:
-            warnings.warn(
-                "Checkpoints are not taken yet: after a failure the job starts over from the beginning.",
-                FiresteelWarning,
-                stacklevel=3,
-            )
-        backend = self._configuration.get(options.STATE_BACKEND)
-        if backend != "hashmap":
-            warnings.warn(
-                f"There is no '{backend}' state backend yet: state is kept in memory (hashmap).",
-                FiresteelWarning,
-                stacklevel=3,
-            )
 
     def get_execution_plan(self) -> str:
         """The program's operators as JSON, as Flink shows them; the program stays as it is."""

@@ -48,6 +48,8 @@ class StreamNode:
     key_type: Any = None
     output_type: Any = None
     defined_at: str | None = None
+    max_parallelism_configured: bool = False
+    """Whether the program set the max parallelism; if not, a restored job takes over that of its state."""
 
     @property
     def is_source(self) -> bool:

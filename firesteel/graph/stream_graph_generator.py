@@ -131,6 +131,7 @@ class _Builder:
             spec=operator.operator_spec,
             parallelism=parallelism,
             max_parallelism=max_parallelism,
+            max_parallelism_configured=operator.max_parallelism is not None or self._max_parallelism is not None,
             operator_id="",
             slot_sharing_group=self._slot_sharing_group(operator, inputs),
             uid=operator.uid,

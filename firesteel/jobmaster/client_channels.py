@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from firesteel.runtime.messages import ClientPayload
 
-__all__ = ["ClientChannels"]
+__all__ = ["PRINT_CHANNEL", "ClientChannels"]
+
+PRINT_CHANNEL = "print"
+"""Lines for the client's own terminal."""
 
 
 class _Sequence:
@@ -20,11 +23,31 @@ class _Sequence:
 class ClientChannels:
     """The payloads of one attempt, per channel and subtask.
 
-    Numbers start at 0 in each attempt: without checkpoints a restarted job sends everything again.
+    Numbers start at 0 in each attempt: without checkpoints a restarted job sends everything again. With checkpoints
+    what is collected is held until a checkpoint contains it, and forgotten with its attempt, so the client gets
+    each record exactly once. What is printed is printed at once.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, *, hold: bool = False) -> None:
         self._sequences: dict[tuple[str, int], _Sequence] = {}
+        self._hold = hold
+        self._held: list[ClientPayload] = []
+
+    def is_held(self, payload: ClientPayload) -> bool:
+        """Whether a payload has to wait for a checkpoint."""
+        return self._hold and payload.channel.partition("#")[0] != PRINT_CHANNEL
+
+    def hold(self, payload: ClientPayload) -> None:
+        """Keeps a payload, which counts as taken by the client: its slot may send more."""
+        self._held.append(payload)
+        sequence = self._sequences[payload.channel, payload.subtask]
+        sequence.acknowledged = max(sequence.acknowledged, payload.sequence)
+
+    def release(self, checkpoint_id: int) -> list[ClientPayload]:
+        """What a completed checkpoint contains, in order."""
+        ready = [payload for payload in self._held if payload.epoch < checkpoint_id]
+        self._held = [payload for payload in self._held if payload.epoch >= checkpoint_id]
+        return ready
 
     def receive(self, slot_index: int, payload: ClientPayload) -> list[ClientPayload]:
         """What can be delivered now, in order; nothing for a duplicate or one that came too early."""

@@ -7,6 +7,7 @@ from collections import defaultdict
 from firesteel.graph.channels import connections
 from firesteel.graph.job_graph import JobGraph, JobVertex
 from firesteel.graph.slots import assign_slots
+from firesteel.jobmaster.state_compatibility import edge_name
 from firesteel.runtime.deployment import (
     ChannelDescriptor,
     InputDescriptor,
@@ -29,6 +30,7 @@ def create_deployment(job_graph: JobGraph, attempt: int) -> list[list[TaskDeploy
     for edge in job_graph.edges:
         producer, consumer = job_graph.vertex(edge.source_vertex), job_graph.vertex(edge.target_vertex)
         reader = consumer.operator(edge.target_node_id).node
+        name = edge_name(job_graph, edge)
         by_producer: dict[int, list[ChannelDescriptor]] = defaultdict(list)
         by_consumer: dict[int, list[ChannelDescriptor]] = defaultdict(list)
         for source, target in connections(edge.partitioner, producer.parallelism, consumer.parallelism):
@@ -55,10 +57,12 @@ def create_deployment(job_graph: JobGraph, attempt: int) -> list[list[TaskDeploy
                     reader.name,
                     reader.uid,
                     reader.defined_at,
+                    name,
                 )
             )
         for subtask, channels in by_consumer.items():
-            inputs[consumer.id, subtask].append(InputDescriptor(edge.input_index, tuple(channels)))
+            descriptor = InputDescriptor(edge.input_index, tuple(channels), name, edge.partitioner)
+            inputs[consumer.id, subtask].append(descriptor)
     deployment: list[list[TaskDeploymentDescriptor]] = [[] for _ in range(slots.total)]
     for vertex in job_graph.vertices:
         operators = _operators(vertex)
@@ -77,6 +81,7 @@ def create_deployment(job_graph: JobGraph, attempt: int) -> list[list[TaskDeploy
                     tuple(inputs[vertex.id, subtask]),
                     tuple(outputs[vertex.id, subtask]),
                     job_graph.configuration,
+                    job_graph.job_id,
                 )
             )
     return deployment

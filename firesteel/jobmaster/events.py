@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from firesteel.common.errors import TaskFailure
+from firesteel.runtime.checkpoint.options import SnapshotKind, StopMode
 from firesteel.runtime.messages import SlotMessage
 
 __all__ = [
@@ -14,10 +15,13 @@ __all__ = [
     "ClientConsumed",
     "Event",
     "MessageReceived",
+    "MetadataFailed",
+    "MetadataStored",
     "SlotLost",
     "SlotsOffered",
     "StartJob",
     "TimerFired",
+    "TriggerSavepoint",
 ]
 
 
@@ -87,7 +91,43 @@ class ClientConsumed:
     sequence: int
 
 
+@dataclass(frozen=True, slots=True)
+class TriggerSavepoint:
+    """The user wants a savepoint, or (kind CHECKPOINT) a checkpoint now; answered with a RequestDone or -Failed."""
+
+    request_id: int
+    kind: SnapshotKind
+    target_directory: str | None
+    stop: StopMode | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class MetadataStored:
+    """The metadata of a checkpoint is durable: the checkpoint exists."""
+
+    checkpoint_id: int
+    path: str
+
+
+@dataclass(frozen=True, slots=True)
+class MetadataFailed:
+    """The metadata of a checkpoint could not be written."""
+
+    checkpoint_id: int
+    reason: str
+
+
 Event: TypeAlias = (
-    StartJob | CancelJob | MessageReceived | SlotsOffered | SlotLost | AttemptEnded | TimerFired | ClientConsumed
+    StartJob
+    | CancelJob
+    | MessageReceived
+    | SlotsOffered
+    | SlotLost
+    | AttemptEnded
+    | TimerFired
+    | ClientConsumed
+    | TriggerSavepoint
+    | MetadataStored
+    | MetadataFailed
 )
 """Any of the above."""

@@ -179,3 +179,8 @@ class RootCause:
             self._history.replace_cause(failure)
         else:
             self._history.add_concurrent(failure)
+
+    def replace(self, failure: TaskFailure) -> None:
+        """The cause, said better; also what keeps the job from being restarted."""
+        self.failure = failure
+        self._history.replace_cause(failure)

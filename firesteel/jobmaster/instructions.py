@@ -8,18 +8,32 @@ from typing import Any, TypeAlias
 
 from firesteel.common.errors import TaskFailure
 from firesteel.common.job_status import JobStatus
+from firesteel.jobmaster.checkpoint_decisions import (
+    DeleteCheckpoint,
+    DeleteFiles,
+    RequestDone,
+    RequestFailed,
+    Say,
+    StoreMetadata,
+)
 from firesteel.runtime.messages import JobMasterMessage
 
 __all__ = [
     "CancelTimer",
+    "DeleteCheckpoint",
+    "DeleteFiles",
     "DeliverToClient",
     "Instruction",
     "JobDone",
     "KillAttempt",
     "NotifyStatus",
+    "RequestDone",
+    "RequestFailed",
+    "Say",
     "SendToSlot",
     "SetTimer",
     "StartAttempt",
+    "StoreMetadata",
 ]
 
 
@@ -93,6 +107,19 @@ class JobDone:
 
 
 Instruction: TypeAlias = (
-    StartAttempt | SendToSlot | KillAttempt | SetTimer | CancelTimer | NotifyStatus | DeliverToClient | JobDone
+    StartAttempt
+    | SendToSlot
+    | KillAttempt
+    | SetTimer
+    | CancelTimer
+    | NotifyStatus
+    | DeliverToClient
+    | StoreMetadata
+    | DeleteCheckpoint
+    | DeleteFiles
+    | RequestDone
+    | RequestFailed
+    | Say
+    | JobDone
 )
 """Any of the above."""

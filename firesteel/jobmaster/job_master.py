@@ -5,10 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from firesteel.common.errors import FiresteelError, NotEnoughSlotsError, TaskFailure, UserCodeError
+from firesteel.common.errors import CheckpointError, FiresteelError, NotEnoughSlotsError, TaskFailure, UserCodeError
 from firesteel.common.job_status import JobStatus
 from firesteel.graph.execution_graph import ExecutionGraph, ExecutionState
+from firesteel.graph.job_graph import JobGraph
 from firesteel.jobmaster import executions
+from firesteel.jobmaster.checkpoint_coordinator import CheckpointCoordinator
+from firesteel.jobmaster.checkpoint_settings import CheckpointSettings
 from firesteel.jobmaster.client_channels import ClientChannels
 from firesteel.jobmaster.events import (
     AttemptEnded,
@@ -16,10 +19,13 @@ from firesteel.jobmaster.events import (
     ClientConsumed,
     Event,
     MessageReceived,
+    MetadataFailed,
+    MetadataStored,
     SlotLost,
     SlotsOffered,
     StartJob,
     TimerFired,
+    TriggerSavepoint,
 )
 from firesteel.jobmaster.failure import ExceptionHistory, FailureKind, RootCause, kind_of_task_failure
 from firesteel.jobmaster.instructions import (
@@ -28,10 +34,12 @@ from firesteel.jobmaster.instructions import (
     JobDone,
     KillAttempt,
     NotifyStatus,
+    RequestFailed,
     SendToSlot,
     SetTimer,
     StartAttempt,
 )
+from firesteel.jobmaster.job_checkpoints import CheckpointInstruction, CheckpointMessage, JobCheckpoints
 from firesteel.jobmaster.life_cycle import may_follow
 from firesteel.jobmaster.metrics import JobMetrics, merge_accumulators
 from firesteel.jobmaster.restart_strategy import RestartStrategy
@@ -41,6 +49,7 @@ from firesteel.jobmaster.source_coordinator import ReaderMessage, SourceCoordina
 from firesteel.jobmaster.story import InvalidStatusTransitionError, Story
 from firesteel.jobmaster.timers import Timer, Timers
 from firesteel.jobmaster.watermark_alignment import WatermarkAlignment
+from firesteel.runtime.checkpoint.options import CheckpointLocation, SnapshotKind
 from firesteel.runtime.messages import (
     CancelSlot,
     ClientAck,
@@ -59,6 +68,7 @@ from firesteel.runtime.messages import (
     SlotStopped,
     TaskStateChanged,
 )
+from firesteel.runtime.operators.specs import SinkSpec
 
 __all__ = ["JobMaster"]
 
@@ -94,9 +104,13 @@ class JobMaster:
         execution_graph: ExecutionGraph,
         restart_strategy: RestartStrategy,
         settings: JobMasterSettings | None = None,
+        coordinator: CheckpointCoordinator | None = None,
     ):
         self.execution_graph = execution_graph
         self.settings = settings or JobMasterSettings()
+        if coordinator is None:
+            coordinator = _without_checkpoints(execution_graph.job_graph)
+        self.checkpoints = JobCheckpoints(self, coordinator, allow_non_restored=self.settings.allow_non_restored_state)
         self.status = JobStatus.INITIALIZING
         self.status_timestamps: dict[JobStatus, int] = {}
         self.attempt = -1
@@ -126,8 +140,13 @@ class JobMaster:
             self.story.add(now, f"[{self.status.name}] {_brief(event)}")
         if isinstance(event, MessageReceived):
             self._on_message(event.slot_index, event.message)
+        elif isinstance(event, (MetadataStored, MetadataFailed)):
+            self._on_metadata(event)
         elif not self.status.is_terminal_state():
             self._on_event(event)
+        elif isinstance(event, TriggerSavepoint):
+            self._out.append(RequestFailed(str(event.request_id), f"the job is {self.status.name}"))
+        self._set_checkpoint_timer()
         instructions, self._out = self._out, []
         return instructions
 
@@ -156,6 +175,8 @@ class JobMaster:
             self._on_attempt_ended(event)
         elif isinstance(event, CancelJob):
             self._on_cancel(event.reason)
+        elif isinstance(event, TriggerSavepoint):
+            self._on_savepoint(event)
         elif isinstance(event, StartJob) and self.status is JobStatus.INITIALIZING:
             self._start_attempt()
 
@@ -197,6 +218,8 @@ class JobMaster:
             self._on_reader(message)
         elif isinstance(message, ReportWatermark):
             self._send(slot_index, self._alignment.report(message))
+        elif isinstance(message, CheckpointMessage) and self.status is JobStatus.RUNNING:
+            self.checkpoints.on_message(message, self._now)
 
     # Step 1: slots
 
@@ -206,13 +229,14 @@ class JobMaster:
         if self.attempt > 0:
             self.execution_graph.reset(self._now)
         self.accumulators = {}
-        self._client = ClientChannels()
+        self._client = ClientChannels(hold=self.settings.checkpointing)
         self._alignment = WatermarkAlignment()
         self._pool = None
         self._shutting_down = self._killed = False
         # Before slots are asked for: a source that cannot be read fails at once and costs nothing.
-        self._sources = SourceCoordinators(self.execution_graph.job_graph)
         try:
+            restored = self.checkpoints.begin_attempt(self._now)
+            self._sources = SourceCoordinators(self.execution_graph.job_graph, restored)
             self._sources.start()
         except UserCodeError as error:
             self._fail(FailureKind.CAUSE, error.failure)
@@ -242,7 +266,7 @@ class JobMaster:
             return
         pool.register(message, self._now)
         if self.status in _WINDING_DOWN:
-            self._send(slot.index, CancelSlot(self._wind_down_reason))
+            self._send(slot.index, self._cancellation())
         elif pool.all_registered and not self._root_cause.is_pending:
             self._deploy(pool)
 
@@ -265,7 +289,8 @@ class JobMaster:
         executions.transition_all(self.execution_graph, ExecutionState.DEPLOYING, self._now)
         peers = pool.peers()
         for slot in pool:
-            self._send(slot.index, Deploy(self.attempt, peers, pool.needed))
+            restore = self.checkpoints.restore_of(slot.index)
+            self._send(slot.index, Deploy(self.attempt, peers, pool.needed, restore, self.settings.storage_token))
             slot.last_seen = self._now
         self._set_timer(Timer.HEARTBEAT, self.settings.heartbeat_timeout)
 
@@ -286,7 +311,12 @@ class JobMaster:
                 subtask=message.subtask,
             )
             self._fail(kind_of_task_failure(failure), failure)
-        elif self.execution_graph.all_finished and not self._shutting_down and not self._root_cause.is_pending:
+            return
+        if message.state == ExecutionState.FINISHED.name:
+            self.checkpoints.task_finished(message.vertex_id, message.subtask, self._now)
+        elif message.state == ExecutionState.RUNNING.name:
+            self.checkpoints.start_if_all_run(self._now)
+        if self.execution_graph.all_finished and not self._shutting_down and not self._root_cause.is_pending:
             self._shut_down()
 
     def _on_reader(self, message: ReaderStarted | RequestSplit) -> None:
@@ -298,6 +328,8 @@ class JobMaster:
             else:
                 replies = self._sources.request_split(message)
             self._send_to_readers(message.vertex_id, replies)
+            if isinstance(message, ReaderStarted):
+                self.checkpoints.start_if_all_run(self._now)
         except UserCodeError as error:
             self._fail(FailureKind.CAUSE, error.failure)
         except FiresteelError as error:
@@ -311,9 +343,16 @@ class JobMaster:
         if self._client.is_duplicate(message):
             self._send(slot.index, ClientAck(message.channel, message.subtask, message.sequence))
         for ready in self._client.receive(slot.index, message):
-            self._out.append(
-                DeliverToClient(ready.channel, ready.payload, ready.attempt, ready.subtask, ready.sequence)
-            )
+            if self._client.is_held(ready):
+                self._client.hold(ready)
+                self._send(slot.index, ClientAck(ready.channel, ready.subtask, ready.sequence))
+            else:
+                self._deliver(ready)
+
+    def _deliver(self, payload: ClientPayload) -> None:
+        self._out.append(
+            DeliverToClient(payload.channel, payload.payload, payload.attempt, payload.subtask, payload.sequence)
+        )
 
     def _on_client_consumed(self, event: ClientConsumed) -> None:
         if event.attempt != self.attempt:
@@ -334,6 +373,64 @@ class JobMaster:
             self._fail(FailureKind.CAUSE, TaskFailure(text, error_type="HeartbeatTimeout", hint=hint))
         elif live:
             self._set_timer(Timer.HEARTBEAT, min(slot.last_seen for slot in live) + timeout - self._now)
+
+    # Checkpoints
+
+    def _on_savepoint(self, event: TriggerSavepoint) -> None:
+        coordinator = self.checkpoints.coordinator
+        request = str(event.request_id)
+        if self.status is not JobStatus.RUNNING:
+            self._out.append(RequestFailed(request, f"the job is {self.status.name}"))
+        elif event.kind is SnapshotKind.CHECKPOINT:
+            self.checkpoints.carry_out(coordinator.trigger_checkpoint(request, self._now), self._now)
+        else:
+            decisions = coordinator.trigger_savepoint(
+                request, event.kind, event.target_directory or "", event.stop, self._now
+            )
+            self.checkpoints.carry_out(decisions, self._now)
+
+    def _on_metadata(self, event: MetadataStored | MetadataFailed) -> None:
+        coordinator = self.checkpoints.coordinator
+        if isinstance(event, MetadataStored):
+            decisions = coordinator.stored(event.checkpoint_id, event.path, self._now)
+        else:
+            decisions = coordinator.store_failed(event.checkpoint_id, event.reason, self._now)
+        self.checkpoints.carry_out(decisions, self._now)
+
+    def _set_checkpoint_timer(self) -> None:
+        due = None if self.status.is_terminal_state() else self.checkpoints.coordinator.next_due()
+        if due is None:
+            self._cancel_timers(Timer.CHECKPOINT)
+        elif self._timers.due().get(Timer.CHECKPOINT.value) != due:
+            self._out.append(self._timers.set(Timer.CHECKPOINT, due))
+
+    @property
+    def sources(self) -> SourceCoordinators | None:
+        """The enumerators of the attempt."""
+        return self._sources
+
+    def send_to_slot(self, slot_index: int, message: JobMasterMessage) -> None:
+        """Sends to one slot."""
+        self._send(slot_index, message)
+
+    def send_to_all(self, message: JobMasterMessage) -> None:
+        """Sends to every slot that is there."""
+        if self._pool is not None and not self._pool.ended:
+            for slot in self._pool.live():
+                self._send(slot.index, message)
+
+    def instruct(self, instruction: CheckpointInstruction) -> None:
+        """Passes an instruction of the checkpoints to the shell."""
+        self._out.append(instruction)
+
+    def checkpoint_completed(self, checkpoint_id: int) -> None:
+        """The client gets what was collected before the checkpoint."""
+        for payload in self._client.release(checkpoint_id):
+            self._deliver(payload)
+
+    def fail_job(self, failure: TaskFailure) -> None:
+        """Too many checkpoints have failed."""
+        self._fail(FailureKind.CAUSE, failure)
 
     # Step 4: the end of a good job
 
@@ -429,6 +526,10 @@ class JobMaster:
     def _decide(self) -> None:
         cause = self._root_cause.conclude(self.attempt)
         delay = self._restart_strategy.restart_after(self._now)
+        refusal = self.checkpoints.may_restart_after(cause, self._commits(), self._now)
+        if refusal is not None:
+            self._root_cause.replace(refusal)
+            delay = None
         if delay is None:
             self._transition(JobStatus.FAILING)
         else:
@@ -436,19 +537,28 @@ class JobMaster:
             self._set_timer(Timer.RESTART, delay)
         self._wind_down(f"the job failed: {cause.message}")
 
+    def _commits(self) -> bool:
+        """Whether the job has sinks that make output visible with checkpoints."""
+        specs = (node.spec for node in self.execution_graph.job_graph.nodes())
+        return any(isinstance(spec, SinkSpec) and spec.sink.create_committer() is not None for spec in specs)
+
     # Steps 5 to 7: winding down
 
     def _wind_down(self, reason: str) -> None:
         self._wind_down_reason = reason
+        self.checkpoints.end_attempt(reason, self._now)
         self._cancel_timers(Timer.SLOT_REQUEST, Timer.HEARTBEAT, Timer.FAILURE_GRACE, Timer.SHUTDOWN)
         self._close_sources()
         executions.cancel_all(self.execution_graph, self._now)
         if self._pool is not None:
             for slot in self._pool.live():
-                self._send(slot.index, CancelSlot(reason))
+                self._send(slot.index, self._cancellation())
             if not self._pool.ended and self.settings.cancellation_timeout:
                 self._set_timer(Timer.CANCELLATION, self.settings.cancellation_timeout)
         self._wind_down_further()
+
+    def _cancellation(self) -> CancelSlot:
+        return CancelSlot(self._wind_down_reason, job_is_over=self.status is not JobStatus.RESTARTING)
 
     def _wind_down_further(self) -> None:
         pool = self._pool
@@ -495,8 +605,11 @@ class JobMaster:
             self._wind_down_further()
         elif timer is Timer.RESTART:
             self._wind_down_further()
+        elif timer is Timer.CHECKPOINT:
+            self.checkpoints.on_due(self._now)
 
     def _finish(self, status: JobStatus) -> None:
+        self.checkpoints.end_job(status, self._now)
         self._out += self._timers.cancel(*Timer)
         self._transition(status)
         failure = self.failure if status is JobStatus.FAILED else None
@@ -539,3 +652,18 @@ class JobMaster:
 def _brief(event: Event) -> str:
     text = repr(event.message if isinstance(event, MessageReceived) else event)
     return text if len(text) <= 300 else f"{text[:300]}…"
+
+
+def _without_checkpoints(job_graph: JobGraph) -> CheckpointCoordinator:
+    """For a job that nobody takes checkpoints of."""
+
+    def nowhere(_number_or_directory: Any) -> CheckpointLocation:
+        raise CheckpointError("The job takes no checkpoints.")
+
+    return CheckpointCoordinator(
+        CheckpointSettings(),
+        job_graph.job_id,
+        job_graph.job_name,
+        location_of=nowhere,
+        savepoint_location_of=nowhere,
+    )

@@ -3,48 +3,76 @@
 from __future__ import annotations
 
 import linecache
+import logging
 import queue
 import sys
 import threading
 import time
+import warnings
 from collections.abc import Iterator, Mapping, Sequence
-from concurrent.futures import Future
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import replace
 from typing import Any
 
-from firesteel.common.errors import JobCancelledError, JobExecutionError, RecordSerializationError, TaskFailure
+from firesteel.common.errors import (
+    CheckpointError,
+    FiresteelError,
+    FiresteelWarning,
+    JobCancelledError,
+    JobExecutionError,
+    RecordSerializationError,
+    TaskFailure,
+)
 from firesteel.common.job_execution_result import JobExecutionResult
 from firesteel.common.job_id import JobID
 from firesteel.common.job_status import JobStatus
 from firesteel.graph.execution_graph import ExecutionGraph
-from firesteel.graph.job_graph import JobGraph
 from firesteel.jobmaster import events, instructions
+from firesteel.jobmaster.checkpoint_coordinator import CheckpointCoordinator
+from firesteel.jobmaster.client_channels import PRINT_CHANNEL
 from firesteel.jobmaster.host import Attempt, AttemptHost
 from firesteel.jobmaster.job_master import JobMaster
-from firesteel.jobmaster.job_serialization import serialize_job
+from firesteel.jobmaster.job_preparation import PreparedJob
 from firesteel.jobmaster.restart_strategy import create_restart_strategy
 from firesteel.jobmaster.settings import JobMasterSettings
+from firesteel.runtime import fault_points
+from firesteel.runtime.checkpoint import storage as checkpoint_storage
+from firesteel.runtime.checkpoint.options import SnapshotKind, StopMode
 from firesteel.runtime.network.serialization import deserialize_batch
 
 __all__ = ["JobMasterRunner"]
 
-PRINT_CHANNEL = "print"
+_log = logging.getLogger(__name__)
 _END = object()
 
 
 class JobMasterRunner:
     """Runs one job on a host. Is the JobHandle of its client."""
 
-    def __init__(self, job_graph: JobGraph, host: AttemptHost, serialized: bytes | None = None):
-        self.job_graph = job_graph
+    def __init__(self, job: PreparedJob, host: AttemptHost):
+        self.job_graph = job_graph = job.job_graph
         configuration = job_graph.configuration
-        self._serialized = serialize_job(job_graph) if serialized is None else serialized
+        self._job = job
         self._host = host
+        coordinator = CheckpointCoordinator(
+            job.settings,
+            job_graph.job_id,
+            job_graph.job_name,
+            location_of=job.location_of,
+            savepoint_location_of=job.savepoint_location_of,
+        )
+        if job.restored is not None:
+            restored = job.restored
+            coordinator.restored(restored.metadata, restored.path, restored.claim, _now_ms())
         self._master = JobMaster(
             ExecutionGraph(job_graph),
             create_restart_strategy(configuration),
-            JobMasterSettings.from_configuration(configuration),
+            replace(JobMasterSettings.from_configuration(configuration), storage_token=job.storage_token),
+            coordinator,
         )
+        self._storage_io = ThreadPoolExecutor(1, thread_name_prefix="firesteel-checkpoint-io")
+        self._requests: dict[str, Future[str]] = {}
+        self._next_request = 0
         self._events: queue.Queue[events.Event] = queue.Queue()
         self._timers: dict[str, int] = {}
         self._collected: dict[str, queue.SimpleQueue[Any]] = {}
@@ -77,6 +105,44 @@ class JobMasterRunner:
         over: Future[None] = Future()
         self._result.add_done_callback(lambda _result: over.set_result(None))
         return over
+
+    def trigger_savepoint(self, savepoint_directory: str | None = None, *, native: bool = False) -> Future[str]:
+        """Takes a savepoint while the job goes on; a future of its path."""
+        kind = SnapshotKind.NATIVE_SAVEPOINT if native else SnapshotKind.SAVEPOINT
+        return self._request(kind, savepoint_directory, None)
+
+    def stop_with_savepoint(
+        self, advance_to_end_of_event_time: bool, savepoint_directory: str | None = None, *, native: bool = False
+    ) -> Future[str]:
+        """Stops the sources, takes a savepoint and ends the job; a future of the savepoint's path."""
+        kind = SnapshotKind.NATIVE_SAVEPOINT if native else SnapshotKind.SAVEPOINT
+        stop = StopMode.DRAIN if advance_to_end_of_event_time else StopMode.SUSPEND
+        return self._request(kind, savepoint_directory, stop)
+
+    def trigger_checkpoint(self) -> Future[str]:
+        """Takes a checkpoint now; a future of its path."""
+        return self._request(SnapshotKind.CHECKPOINT, None, None)
+
+    def checkpoint_statistics(self) -> Mapping[str, Any]:
+        """Counts, summaries and history of the job's checkpoints, as Flink's REST API gives them."""
+        return self._master.checkpoints.coordinator.stats.snapshot()
+
+    def _request(self, kind: SnapshotKind, directory: str | None, stop: StopMode | None) -> Future[str]:
+        directory = directory or self._job.settings.savepoint_directory
+        future: Future[str] = Future()
+        if kind.is_savepoint and directory is None:
+            future.set_exception(
+                CheckpointError(
+                    "There is no directory to write the savepoint to.",
+                    hint="Name one, or set execution.checkpointing.savepoint-dir.",
+                )
+            )
+            return future
+        self._next_request += 1
+        request_id = self._next_request
+        self._requests[str(request_id)] = future
+        self._events.put(events.TriggerSavepoint(request_id, kind, directory, stop))
+        return future
 
     def result_future(self) -> Future[JobExecutionResult]:
         """Completes with the result, or with the error the job ended with."""
@@ -133,6 +199,7 @@ class JobMasterRunner:
             try:
                 self._host.close()
             finally:
+                self._close_storage()
                 self._publish()
 
     def _next_events(self) -> list[events.Event]:
@@ -158,12 +225,63 @@ class JobMasterRunner:
         elif isinstance(instruction, instructions.CancelTimer):
             self._timers.pop(instruction.name, None)
         elif isinstance(instruction, instructions.StartAttempt):
-            attempt = Attempt(instruction.attempt, instruction.slots_needed, self.job_graph, self._serialized)
+            attempt = Attempt(instruction.attempt, instruction.slots_needed, self.job_graph, self._job.serialized)
             self._host.start(attempt, self._events.put)
         elif isinstance(instruction, instructions.KillAttempt):
             self._host.kill(instruction.attempt, instruction.reason)
         elif isinstance(instruction, instructions.JobDone):
             self._complete(instruction)
+        else:
+            self._execute_checkpoint(instruction)
+
+    # -- checkpoints --------------------------------------------------------------------------------
+
+    def _execute_checkpoint(self, instruction: instructions.Instruction) -> None:
+        if isinstance(instruction, instructions.StoreMetadata):
+            self._storage_io.submit(self._store, instruction)
+        elif isinstance(instruction, instructions.DeleteCheckpoint):
+            self._storage_io.submit(self._delete, instruction.path, instruction.files, instruction.whole)
+        elif isinstance(instruction, instructions.DeleteFiles):
+            self._storage_io.submit(self._delete, None, instruction.paths, False)
+        elif isinstance(instruction, instructions.RequestDone):
+            self._requests.pop(instruction.request_id).set_result(instruction.path)
+        elif isinstance(instruction, instructions.RequestFailed):
+            error = CheckpointError(f"Job '{self.job_graph.job_name}': {instruction.reason}")
+            self._requests.pop(instruction.request_id).set_exception(error)
+        elif isinstance(instruction, instructions.Say):
+            warnings.warn(instruction.text, FiresteelWarning, stacklevel=2)
+
+    def _store(self, instruction: instructions.StoreMetadata) -> None:
+        """Makes the checkpoint exist; in a thread of its own, as storage may be slow."""
+        checkpoint_id = instruction.checkpoint_id
+        try:
+            fault_points.reach("checkpoint.metadata")
+            path = checkpoint_storage.store(instruction.location, instruction.metadata)
+            fault_points.reach("checkpoint.stored")
+        except Exception as error:  # noqa: BLE001 - storage may raise anything; the checkpoint fails, not the job
+            self._events.put(events.MetadataFailed(checkpoint_id, f"{type(error).__name__}: {error}"))
+        else:
+            self._events.put(events.MetadataStored(checkpoint_id, path))
+
+    def _delete(self, directory: str | None, files: Sequence[str], whole: bool) -> None:
+        """Deletes what nobody needs; what cannot be deleted is left, and said."""
+        try:
+            fault_points.reach("checkpoint.delete")
+            if directory is not None:
+                checkpoint_storage.delete_checkpoint(directory, whole=whole)
+            checkpoint_storage.delete_files(files)
+        except (OSError, FiresteelError) as error:
+            _log.warning("State that is no longer needed could not be deleted: %s", error)
+
+    def _close_storage(self) -> None:
+        """Waits for what is being written and deleted."""
+        self._storage_io.shutdown(wait=True)
+        try:
+            self._job.discard()
+            if self._job.storage is not None:
+                self._job.storage.remove_if_empty()
+        except (OSError, FiresteelError) as error:
+            _log.warning("The checkpoint directory could not be cleaned up: %s", error)
 
     def _deliver(self, delivery: instructions.DeliverToClient) -> None:
         consumed = events.ClientConsumed(delivery.attempt, delivery.channel, delivery.subtask, delivery.sequence)
@@ -204,6 +322,9 @@ class JobMasterRunner:
         else:
             assert result is not None
             self._result.set_result(result)
+        for request in self._requests.values():
+            if not request.done():
+                request.set_exception(CheckpointError(f"Job '{self.job_graph.job_name}' ended before."))
         for incoming in self._collected.values():
             incoming.put(_END)
         self._collected = _Ended(self._collected)

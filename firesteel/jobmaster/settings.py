@@ -32,6 +32,15 @@ class JobMasterSettings:
     exception_history_size: int = 16
     """Failures kept for the web page."""
 
+    checkpointing: bool = False
+    """Whether checkpoints are taken (``execution.checkpointing.interval``)."""
+
+    allow_non_restored_state: bool = False
+    """Whether state without an operator is dropped (``execution.state-recovery.ignore-unclaimed-state``)."""
+
+    storage_token: str | None = None
+    """A mark in the checkpoint directory that every slot must find there."""
+
     @classmethod
     def from_configuration(cls, configuration: Configuration) -> JobMasterSettings:
         """What the job's configuration says.
@@ -44,4 +53,6 @@ class JobMasterSettings:
             slot_request_timeout=configuration.get(options.SLOT_REQUEST_TIMEOUT).to_millis(),
             heartbeat_timeout=configuration.get(options.HEARTBEAT_TIMEOUT).to_millis(),
             cancellation_timeout=configuration.get(options.TASK_CANCELLATION_TIMEOUT).to_millis(),
+            checkpointing=configuration.get(options.CHECKPOINTING_INTERVAL) is not None,
+            allow_non_restored_state=configuration.get(options.IGNORE_UNCLAIMED_STATE),
         )

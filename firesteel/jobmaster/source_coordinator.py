@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import pickle
+from collections.abc import Callable, Mapping
 from typing import Any, TypeAlias
+
+import cloudpickle
 
 from firesteel.common.connector import Source, SplitEnumerator
 from firesteel.common.errors import FiresteelError, TaskFailure, UserCodeError
@@ -35,6 +38,7 @@ class SourceCoordinator:
         *,
         uid: str | None = None,
         defined_at: str | None = None,
+        restored: bytes | None = None,
     ):
         self.operator_id = operator_id
         self.name = name
@@ -43,6 +47,7 @@ class SourceCoordinator:
         self._uid = uid
         self._defined_at = defined_at
         self._enumerator: SplitEnumerator[Any] | None = None
+        self._restored = restored
         self._readers: set[int] = set()
         self._pending_splits: dict[int, list[Any]] = {}
         self._no_more_splits: set[int] = set()
@@ -76,10 +81,13 @@ class SourceCoordinator:
     # What the JobMaster calls
 
     def start(self) -> list[ReaderMessage]:
-        """Creates and starts the enumerator."""
+        """Creates and starts the enumerator, which goes on from a checkpoint if there is one."""
 
         def create() -> None:
-            self._enumerator = self._source.create_enumerator(self)
+            if self._restored is None:
+                self._enumerator = self._source.create_enumerator(self)
+            else:
+                self._enumerator = self._source.restore_enumerator(self, pickle.loads(self._restored))
             self._enumerator.start()
 
         return self._run(create)
@@ -102,6 +110,17 @@ class SourceCoordinator:
             self._running.handle_split_request(subtask, host)
 
         return self._run(request)
+
+    @property
+    def all_readers_started(self) -> bool:
+        """Whether splits that were assigned have reached their readers, so that a checkpoint finds them there."""
+        return len(self._readers) == self._parallelism
+
+    def snapshot(self, checkpoint_id: int) -> bytes:
+        """What a checkpoint keeps of the enumerator."""
+        snapshots: list[bytes] = []
+        self._run(lambda: snapshots.append(cloudpickle.dumps(self._running.snapshot_state(checkpoint_id), 5)))
+        return snapshots[0]
 
     def close(self) -> None:
         """Closes the enumerator, once."""
@@ -143,7 +162,8 @@ class SourceCoordinator:
 class SourceCoordinators:
     """The coordinators of all sources of a job, for one attempt: without a checkpoint each begins anew."""
 
-    def __init__(self, job_graph: JobGraph):
+    def __init__(self, job_graph: JobGraph, restored: Mapping[str, bytes] | None = None):
+        states = restored or {}
         self._coordinators = {
             operator.node.operator_id: SourceCoordinator(
                 operator.node.operator_id,
@@ -152,6 +172,7 @@ class SourceCoordinators:
                 vertex.parallelism,
                 uid=operator.node.uid,
                 defined_at=operator.node.defined_at,
+                restored=states.get(operator.node.operator_id),
             )
             for vertex in job_graph.vertices
             for operator in vertex.operators
@@ -170,6 +191,17 @@ class SourceCoordinators:
     def request_split(self, message: RequestSplit) -> list[ReaderMessage]:
         """A reader of one of the sources has nothing left to read."""
         return self._coordinator(message.operator_id).request_split(message.subtask, message.host)
+
+    @property
+    def all_readers_started(self) -> bool:
+        """Whether every reader of every source has started."""
+        return all(coordinator.all_readers_started for coordinator in self._coordinators.values())
+
+    def snapshot(self, checkpoint_id: int) -> dict[str, bytes]:
+        """What a checkpoint keeps of each enumerator, by operator id."""
+        return {
+            operator_id: coordinator.snapshot(checkpoint_id) for operator_id, coordinator in self._coordinators.items()
+        }
 
     def close(self) -> list[TaskFailure]:
         """Closes all enumerators; one that fails to close does not keep the others from it."""

@@ -4,29 +4,34 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
+from firesteel.common import options
 from firesteel.common.errors import InvalidProgramError
 from firesteel.common.output_tag import OutputTag
 from firesteel.runtime.codegen import Loop, compile_loop
 from firesteel.runtime.context import StreamingRuntimeContext
 from firesteel.runtime.deployment import OperatorDescriptor, TaskDeploymentDescriptor
-from firesteel.runtime.elements import Watermark, WatermarkStatus
+from firesteel.runtime.elements import CheckpointBarrier, Watermark, WatermarkStatus
 from firesteel.runtime.key_groups import KeyGroupRange
 from firesteel.runtime.metrics import Counter, Gauge, MetricRegistry
-from firesteel.runtime.operators.base import StreamOperator
+from firesteel.runtime.operators.base import StateInitializationContext, StreamOperator
 from firesteel.runtime.operators.co import TwoInputOperator
 from firesteel.runtime.operators.inline import InlineOperator, method_of
 from firesteel.runtime.operators.sink import SinkOperator
 from firesteel.runtime.output import TaskOutput
-from firesteel.runtime.state.backend import KeyedStateBackend
-from firesteel.runtime.state.hashmap import HashMapKeyedStateBackend
+from firesteel.runtime.state.backend import KeyedSnapshot, KeyedStateBackend
+from firesteel.runtime.state.factory import create_keyed_backend
+from firesteel.runtime.state.operator_state import OperatorStateBackend, PendingOperatorState
 from firesteel.runtime.time.timers import InternalTimerService, Triggerable
 
 if TYPE_CHECKING:
+    from firesteel.runtime.checkpoint.assignment import TaskRestore
+    from firesteel.runtime.checkpoint.files import StateFileReader
     from firesteel.runtime.codegen import LoopWriter
 
-__all__ = ["ChainServices", "ChainedOperator", "SecondInput"]
+__all__ = ["ChainServices", "ChainedOperator", "OperatorSnapshot", "SecondInput"]
 
 _EMIT_AT_MOST = 4096
 
@@ -45,6 +50,18 @@ class ChainServices(Protocol):
     def make_room(self) -> None:
         """Lets consumers catch up where an output is full."""
         ...
+
+    def open_state_files(self) -> StateFileReader:
+        """Reads state files of earlier checkpoints; to be closed."""
+        ...
+
+
+@dataclass(frozen=True)
+class OperatorSnapshot:
+    """An operator's state at a barrier, ready to be written."""
+
+    keyed: KeyedSnapshot | None
+    operator: PendingOperatorState
 
 
 class ChainedOperator:
@@ -66,7 +83,18 @@ class ChainedOperator:
         self.backend: KeyedStateBackend | None = None
         if self.key_selectors:
             groups = KeyGroupRange.of(task.subtask, task.max_parallelism, task.parallelism)
-            self.backend = HashMapKeyedStateBackend(groups, task.max_parallelism, services.processing_time)
+            self.backend = create_keyed_backend(
+                task.configuration,
+                groups,
+                task.max_parallelism,
+                services.processing_time,
+                operator_id=descriptor.operator_id,
+                subtask=task.subtask,
+                open_files=self._open_state_files,
+            )
+        self.operator_state = OperatorStateBackend()
+        self.checkpointing = task.configuration.get(options.CHECKPOINTING_INTERVAL) is not None
+        """Whether checkpoints are taken: sinks then commit with them, not at the end of their input."""
         self.runtime_context = StreamingRuntimeContext(task, descriptor, self.backend, self.metrics)
         self.type_check = _type_check(descriptor)
         self._services = services
@@ -99,6 +127,43 @@ class ChainedOperator:
         """The operator's timers."""
         return self._timers
 
+    def initialize(self, restore: TaskRestore | None, files: StateFileReader) -> None:
+        """Takes up the state of a checkpoint, if the job starts from one; before ``open``."""
+        restored = None if restore is None else restore.operators.get(self.descriptor.operator_id)
+        if restore is not None and restored is not None:
+            if self.backend is not None and restored.keyed:
+                self.backend.restore(restored.keyed, files, reusable=restore.reusable)
+            self.operator_state.restore(restored.operator, files)
+        checkpoint_id = None if restore is None else restore.checkpoint_id
+        self.operator.initialize_state(StateInitializationContext(self, checkpoint_id))
+
+    def _open_state_files(self) -> StateFileReader:
+        return self._services.open_state_files()
+
+    def prepare_snapshot_pre_barrier(self, checkpoint_id: int) -> None:
+        """Lets the operator emit what must be before the barrier."""
+        self.operator.prepare_snapshot_pre_barrier(checkpoint_id)
+
+    def snapshot(self, barrier: CheckpointBarrier) -> OperatorSnapshot:
+        """The synchronous part of a snapshot."""
+        self.operator.snapshot_state(barrier.checkpoint_id, self.operator_state, barrier.timestamp)
+        operator_state = self.operator_state.snapshot()
+        if self.backend is None:
+            return OperatorSnapshot(None, operator_state)
+        return OperatorSnapshot(self.backend.snapshot(barrier.checkpoint_id, barrier.options.kind), operator_state)
+
+    def notify_checkpoint_complete(self, checkpoint_id: int) -> None:
+        """The checkpoint exists."""
+        if self.backend is not None:
+            self.backend.notify_checkpoint_complete(checkpoint_id)
+        self.operator.notify_checkpoint_complete(checkpoint_id)
+
+    def notify_checkpoint_aborted(self, checkpoint_id: int) -> None:
+        """The checkpoint will never exist."""
+        if self.backend is not None:
+            self.backend.notify_checkpoint_aborted(checkpoint_id)
+        self.operator.notify_checkpoint_aborted(checkpoint_id)
+
     def open(self) -> None:
         """Opens the operator and what chooses its keys and channels; what is downstream is open already."""
         for function in self._choosers():
@@ -113,6 +178,8 @@ class ChainedOperator:
         finally:
             while self._open_choosers:
                 self._open_choosers.pop().close()
+            if self.backend is not None:
+                self.backend.close()
 
     def _choosers(self) -> Iterator[Any]:
         """KeySelector and Partitioner objects, which have a life as other functions do."""
@@ -210,7 +277,7 @@ class ChainedOperator:
         """The operator's timers."""
         assert self.backend is not None
         timers = InternalTimerService(
-            self.backend, triggerable, self._services.processing_time, self._services.schedule
+            self.backend, triggerable, self._services.processing_time, self._services.schedule, name=name
         )
         self._timers.append(timers)
         return timers

@@ -27,6 +27,16 @@ class StreamingRuntimeContext:
         self._backend = backend
         self._metrics = metrics
 
+    @property
+    def job_id(self) -> str:
+        """The job, as hex digits; empty where there is none, as in a test of one operator."""
+        return self._task.job_id
+
+    @property
+    def operator_id(self) -> str:
+        """The operator, the same whenever the program is started."""
+        return self._operator.operator_id
+
     def get_task_name(self) -> str:
         """The name of the task this operator is chained into."""
         return self._task.name

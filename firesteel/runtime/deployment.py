@@ -52,6 +52,9 @@ class InputDescriptor:
 
     input_index: int
     channels: tuple[ChannelDescriptor, ...]
+    edge: str = ""
+    """Names the edge across restarts, whatever the parallelism: see ChannelStateHandle."""
+    partitioner: Partitioner | None = None
 
 
 @dataclass(frozen=True)
@@ -69,6 +72,7 @@ class OutputDescriptor:
     """The operator at the other end, which a key selector or partitioner on the way belongs to."""
     consumer_uid: str | None = None
     consumer_defined_at: str | None = None
+    edge: str = ""
 
 
 @dataclass(frozen=True)
@@ -86,6 +90,7 @@ class TaskDeploymentDescriptor:
     inputs: tuple[InputDescriptor, ...] = ()
     outputs: tuple[OutputDescriptor, ...] = ()
     configuration: Configuration = field(default_factory=Configuration)
+    job_id: str = ""
 
     @property
     def name_with_subtask(self) -> str:

@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from firesteel.runtime.checkpoint.options import CheckpointOptions
+
 __all__ = [
     "MAX_WATERMARK",
     "MIN_TIMESTAMP",
@@ -13,6 +15,7 @@ __all__ = [
     "CheckpointBarrier",
     "ControlEvent",
     "EndOfData",
+    "EndOfPartition",
     "Watermark",
     "WatermarkStatus",
 ]
@@ -41,7 +44,7 @@ class Batch:
 
 
 class ControlEvent:
-    """Travels in line with records and never overtakes them."""
+    """Travels in line with records and never overtakes them, except an unaligned barrier."""
 
     __slots__ = ()
 
@@ -66,8 +69,15 @@ class CheckpointBarrier(ControlEvent):
 
     checkpoint_id: int
     timestamp: int
+    """When the coordinator triggered the checkpoint, in milliseconds."""
+    options: CheckpointOptions
 
 
 @dataclass(frozen=True, slots=True)
 class EndOfData(ControlEvent):
-    """The last thing a channel carries."""
+    """The last record has gone by; barriers may still follow, until the producer's final checkpoint."""
+
+
+@dataclass(frozen=True, slots=True)
+class EndOfPartition(ControlEvent):
+    """The last thing a channel carries: its producer is gone and no barrier will come."""

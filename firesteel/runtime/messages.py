@@ -12,20 +12,28 @@ from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
 from firesteel.common.errors import TaskFailure
+from firesteel.runtime.checkpoint.assignment import TaskRestore
+from firesteel.runtime.checkpoint.handles import TaskStateSnapshot
+from firesteel.runtime.checkpoint.metrics import CheckpointMetrics
+from firesteel.runtime.checkpoint.options import CheckpointOptions
 
 __all__ = [
+    "AcknowledgeCheckpoint",
     "AddSplits",
     "Address",
     "AlignWatermark",
     "CancelSlot",
     "ClientAck",
     "ClientPayload",
+    "DeclineCheckpoint",
     "Deploy",
     "Heartbeat",
     "JobMasterMessage",
     "MetricReport",
     "MetricScope",
     "NoMoreSplits",
+    "NotifyCheckpointAborted",
+    "NotifyCheckpointComplete",
     "ReaderStarted",
     "RegisterSlot",
     "ReportWatermark",
@@ -34,11 +42,17 @@ __all__ = [
     "SlotFailed",
     "SlotMessage",
     "SlotStopped",
+    "TaskAwaitsCheckpoint",
+    "TaskKey",
     "TaskStateChanged",
+    "TriggerCheckpoint",
 ]
 
 Address: TypeAlias = tuple[str, int]
 """Host and port."""
+
+TaskKey: TypeAlias = tuple[str, int]
+"""Vertex id and subtask."""
 
 MetricScope: TypeAlias = tuple[str, str, int]
 """Vertex id, operator id (empty for the task itself) and subtask."""
@@ -118,6 +132,8 @@ class ClientPayload:
     subtask: int
     sequence: int
     payload: Any
+    epoch: int = 0
+    """The last checkpoint whose barrier the sink had seen: it does not contain the payload, the next one does."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,6 +153,38 @@ class Heartbeat:
     attempt: int
     slot_index: int
     sent_at: int
+
+
+@dataclass(frozen=True, slots=True)
+class AcknowledgeCheckpoint:
+    """A task's part of a checkpoint is safely stored."""
+
+    attempt: int
+    checkpoint_id: int
+    vertex_id: str
+    subtask: int
+    state: TaskStateSnapshot
+    metrics: CheckpointMetrics
+
+
+@dataclass(frozen=True, slots=True)
+class DeclineCheckpoint:
+    """A task cannot take its part in a checkpoint."""
+
+    attempt: int
+    checkpoint_id: int
+    vertex_id: str
+    subtask: int
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class TaskAwaitsCheckpoint:
+    """A task has finished its work and ends with the next checkpoint that completes."""
+
+    attempt: int
+    vertex_id: str
+    subtask: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,6 +216,10 @@ class Deploy:
     attempt: int
     peers: Mapping[int, Address]
     slots_total: int
+    restore: Mapping[TaskKey, TaskRestore] = field(default_factory=dict)
+    """What the slot's tasks start from, where that is a checkpoint or savepoint."""
+    storage_token: str | None = None
+    """Where checkpoints are taken: a mark that the slot must find in the checkpoint directory."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -197,6 +249,30 @@ class AlignWatermark:
 
 
 @dataclass(frozen=True, slots=True)
+class TriggerCheckpoint:
+    """The tasks named begin the checkpoint: sources, and tasks whose producers are all gone."""
+
+    checkpoint_id: int
+    timestamp: int
+    options: CheckpointOptions
+    tasks: tuple[TaskKey, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class NotifyCheckpointComplete:
+    """The checkpoint exists: what was prepared for it may be committed."""
+
+    checkpoint_id: int
+
+
+@dataclass(frozen=True, slots=True)
+class NotifyCheckpointAborted:
+    """The checkpoint will never exist."""
+
+    checkpoint_id: int
+
+
+@dataclass(frozen=True, slots=True)
 class ClientAck:
     """The client has taken this payload and every one before it on the same channel and subtask."""
 
@@ -210,6 +286,8 @@ class CancelSlot:
     """Stop all tasks without finishing them, then say SlotStopped."""
 
     reason: str
+    job_is_over: bool = False
+    """Whether no other attempt follows, so that nothing need be kept on this host."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -226,10 +304,24 @@ SlotMessage: TypeAlias = (
     | ClientPayload
     | MetricReport
     | Heartbeat
+    | AcknowledgeCheckpoint
+    | DeclineCheckpoint
+    | TaskAwaitsCheckpoint
     | SlotStopped
     | SlotFailed
 )
 """What a slot sends."""
 
-JobMasterMessage: TypeAlias = Deploy | AddSplits | NoMoreSplits | AlignWatermark | ClientAck | CancelSlot | Shutdown
+JobMasterMessage: TypeAlias = (
+    Deploy
+    | AddSplits
+    | NoMoreSplits
+    | AlignWatermark
+    | TriggerCheckpoint
+    | NotifyCheckpointComplete
+    | NotifyCheckpointAborted
+    | ClientAck
+    | CancelSlot
+    | Shutdown
+)
 """What the JobMaster sends."""

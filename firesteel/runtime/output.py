@@ -136,7 +136,7 @@ class TaskOutput:
         """Closes full buffers and, if that fills the queue, lets the consumers catch up."""
         partition = self.partition
         partition.after_batch()
-        if not partition.has_room:
+        if partition.is_overfull:
             self._wait_for_room()
 
     def flush(self, now: float) -> None:

@@ -7,10 +7,28 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, Protocol
 
+from firesteel.common import options
 from firesteel.runtime.chain import ChainedOperator, SecondInput
+from firesteel.runtime.checkpoint.assignment import TaskRestore
+from firesteel.runtime.checkpoint.barriers import BarrierHandler, InFlightInput
+from firesteel.runtime.checkpoint.channel_state import restore_channels
+from firesteel.runtime.checkpoint.files import SnapshotFiles, StateFileReader
+from firesteel.runtime.checkpoint.handles import TaskStateSnapshot
+from firesteel.runtime.checkpoint.metrics import CheckpointMetrics
+from firesteel.runtime.checkpoint.options import StopMode
+from firesteel.runtime.checkpoint.task_snapshots import TaskSnapshots
 from firesteel.runtime.codegen import Loop, compile_loop
 from firesteel.runtime.deployment import OutputDescriptor, TaskDeploymentDescriptor
-from firesteel.runtime.elements import Batch, ControlEvent, EndOfData, Watermark, WatermarkStatus
+from firesteel.runtime.elements import (
+    Batch,
+    CheckpointBarrier,
+    ControlEvent,
+    EndOfData,
+    EndOfPartition,
+    Watermark,
+    WatermarkStatus,
+)
+from firesteel.runtime.key_groups import KeyGroupRange
 from firesteel.runtime.network.gate import InputGate
 from firesteel.runtime.network.partition import ResultPartition
 from firesteel.runtime.operators.base import StreamOperator
@@ -18,9 +36,14 @@ from firesteel.runtime.operators.factory import create_operator
 from firesteel.runtime.operators.sink import SinkOperator
 from firesteel.runtime.operators.source import SourceOperator
 from firesteel.runtime.output import TaskOutput
+from firesteel.runtime.state.factory import keeps_objects
 from firesteel.runtime.time.watermarks import WatermarkValve
 
 __all__ = ["Task", "TaskServices"]
+
+_SLOW_S = 0.1
+"""A batch that takes longer is processed in parts from then on, so that barriers, timers and mails need not wait."""
+_PART_S = 0.05
 
 
 class TaskServices(Protocol):
@@ -54,9 +77,38 @@ class TaskServices(Protocol):
         """Whether the client has taken most of what it was sent."""
         ...
 
+    def run_async(self, work: Callable[[], None]) -> None:
+        """Runs work in a thread beside the mailbox."""
+        ...
+
+    def create_files(self, barrier: CheckpointBarrier) -> SnapshotFiles:
+        """Where the state of a task goes."""
+        ...
+
+    def open_state_files(self) -> StateFileReader:
+        """Reads state files of earlier checkpoints; to be closed."""
+        ...
+
+    def acknowledge(self, task: Task, checkpoint_id: int, state: TaskStateSnapshot, metrics: CheckpointMetrics) -> None:
+        """Tells the coordinator that a task's part of a checkpoint is stored."""
+        ...
+
+    def decline(self, task: Task, checkpoint_id: int, reason: str) -> None:
+        """Tells the coordinator that a task cannot take part in a checkpoint."""
+        ...
+
+    def await_checkpoint(self, task: Task) -> None:
+        """Tells the coordinator that a task has nothing left to do but to take part in a last checkpoint."""
+        ...
+
 
 class Task:
-    """One subtask of one vertex. Is the ChainServices of its chain."""
+    """One subtask of one vertex. Is the ChainServices of its chain, and what its barriers and snapshots need.
+
+    With checkpoints a task ends in two steps. When all its input has been processed its operators finish, and it says
+    so downstream (EndOfData). It then stays for the next checkpoint, so that what its sinks prepared last is
+    committed; when that is complete the task is finished and its channels end (EndOfPartition).
+    """
 
     def __init__(
         self,
@@ -71,6 +123,10 @@ class Task:
         self.running = False
         """True while a step of this task is on the stack: it must not be entered again."""
         self.finished = False
+        self.ended = False
+        """All input has been processed and the operators have finished; only barriers are still of interest."""
+        self.suspended = False
+        """Stopped with a savepoint that is not complete yet."""
         self.at_work: ChainedOperator | None = None
         """The operator being opened, finished or closed: where an error outside a loop belongs."""
         self.records_in = 0
@@ -78,8 +134,10 @@ class Task:
         self._services = services
         self._opened: list[ChainedOperator] = []
         self.outputs = [TaskOutput(output, partition, self.make_room) for output, partition in partitions]
+        configuration = descriptor.configuration
+        in_heap = keeps_objects(configuration)
         self.chain = [
-            ChainedOperator(operator, create_operator(operator.spec, watermark_interval_ms), descriptor, self)
+            ChainedOperator(operator, create_operator(operator.spec, watermark_interval_ms, in_heap), descriptor, self)
             for operator in descriptor.operators
         ]
         self._connect()
@@ -91,6 +149,13 @@ class Task:
         self._valve = WatermarkValve(len(self._input_of))
         self._open_channels = len(self._input_of)
         self._loops: dict[tuple[int, bool], Loop] = {}
+        self.snapshots = TaskSnapshots(self.chain, self.outputs, descriptor.inputs, self)
+        self._barriers = None if gate is None else BarrierHandler(gate, self)
+        self._awaits_checkpoint = self.head.checkpointing and configuration.get(options.CHECKPOINTS_AFTER_TASKS_FINISH)
+        self._last_checkpoint: int | None = None
+        """The first checkpoint after the end, or the savepoint to stop with: the task ends when it is complete."""
+        self._most = SourceOperator.MAX_RECORDS if self.source is not None else 1 << 62
+        """How many records to process at a time: fewer where they take long."""
 
     def _connect(self) -> None:
         by_node = {chained.descriptor.node_id: chained for chained in self.chain}
@@ -124,17 +189,35 @@ class Task:
 
     # -- life cycle ---------------------------------------------------------------------------------
 
-    def open(self) -> None:
+    def open(self, restore: TaskRestore | None, files: StateFileReader) -> None:
         """Opens the operators, the last one first: an operator may emit as soon as it is open."""
         for chained in reversed(self.chain):
             self._opened.append(chained)
             self.at_work = chained
+            chained.initialize(restore, files)
             chained.open()
         self.at_work = None
+        if restore is None:
+            return
+        if restore.channels and self.gate is not None:
+            task = self.descriptor
+            restore_channels(
+                restore.channels,
+                self.gate,
+                task.inputs,
+                self.head.key_selectors,
+                KeyGroupRange.of(task.subtask, task.max_parallelism, task.parallelism),
+                task.max_parallelism,
+                files,
+                rescaled=restore.rescaled,
+            )
+        if restore.finished and self.source is not None:
+            self.source.ended = True
 
     def close(self) -> list[BaseException]:
         """Closes what was opened, the head first; returns what went wrong doing so."""
         errors: list[BaseException] = []
+        self.snapshots.close()
         while self._opened:
             self.at_work = self._opened.pop()
             try:
@@ -154,26 +237,46 @@ class Task:
     def has_work(self, now: float) -> bool:
         """Whether there is input, or a source with data."""
         if self.source is not None:
+            if self.ended or self.suspended:
+                return False
             return self.source.ended or self.source.has_data(now)
         assert self.gate is not None
-        return self.gate.has_input
+        assert self._barriers is not None
+        return self.gate.has_input or self._barriers.is_urgent
+
+    @property
+    def is_urgent(self) -> bool:
+        """Whether a barrier is to be dealt with even if the outputs are full."""
+        return self._barriers is not None and self._barriers.is_urgent
 
     def run_once(self) -> None:
         """Processes one batch or control event."""
         self.running = True
+        before = self.records_in
         started = time.perf_counter()
         try:
             if self.source is not None:
                 if self.source.ended:
-                    self._finish()
+                    self._end_of_data()
                 else:
-                    self.source.poll()
+                    self.source.poll(self._most)
                     self.records_in = self.source.records
+            elif self.is_urgent:
+                assert self._barriers is not None
+                self._barriers.process_urgent()
             else:
                 self._process_input()
         finally:
             self.running = False
-            self.busy_s += time.perf_counter() - started
+            took = time.perf_counter() - started
+            self.busy_s += took
+        if took > _SLOW_S:
+            self._most = max(1, min(int((self.records_in - before) * _PART_S / took), self._most))
+        elif took < _PART_S / 4 and self.records_in - before >= self._most:
+            # doubles until it is no longer what limits a batch
+            self._most *= 2
+            if self.source is not None:
+                self._most = min(self._most, SourceOperator.MAX_RECORDS)
 
     def _process_input(self) -> None:
         assert self.gate is not None
@@ -183,6 +286,10 @@ class Task:
         channel, element = polled
         if isinstance(element, Batch):
             values, timestamps = element.values, element.timestamps
+            if len(values) > self._most:
+                most = self._most
+                self.gate.push_back(channel, Batch(values[most:], None if timestamps is None else timestamps[most:]))
+                values, timestamps = values[:most], None if timestamps is None else timestamps[:most]
             self.records_in += len(values)
             loop = self._loops.get((self._input_of[channel], timestamps is not None))
             if loop is None:
@@ -209,17 +316,23 @@ class Task:
             self._advance(watermark)
             if idle_changed:
                 self.head.process_idle(self._valve.idle)
+        elif isinstance(event, CheckpointBarrier):
+            assert self._barriers is not None
+            self._barriers.received(channel, event)
+        elif isinstance(event, EndOfPartition):
+            assert self._barriers is not None
+            self._barriers.ended(channel)
         elif isinstance(event, EndOfData):
             self._open_channels -= 1
             if self._open_channels == 0:
-                self._finish()
+                self._end_of_data()
 
     def _advance(self, watermark: int | None) -> None:
         if watermark is not None:
             self.head.process_watermark(watermark)
 
-    def _finish(self) -> None:
-        """All input has been processed: operators emit what is left, in order, then the outputs end."""
+    def _end_of_data(self) -> None:
+        """All input has been processed: operators emit what is left, in order."""
         for chained in self.chain:
             if isinstance(chained.operator, StreamOperator):
                 self.at_work = chained
@@ -227,7 +340,90 @@ class Task:
         self.at_work = None
         for output in self.outputs:
             output.broadcast_event(EndOfData())
+        self.ended = True
+        if self._awaits_checkpoint:
+            self._services.await_checkpoint(self)
+        else:
+            self._finish()
+
+    def _finish(self) -> None:
+        for output in self.outputs:
+            output.broadcast_event(EndOfPartition())
         self.finished = True
+
+    # -- checkpoints --------------------------------------------------------------------------------
+
+    def trigger_checkpoint(self, barrier: CheckpointBarrier) -> None:
+        """The coordinator's word to a source, or to a task whose producers are all gone."""
+        self.running = True
+        try:
+            if barrier.options.stop is StopMode.DRAIN and not self.ended:
+                self._end_of_data()
+            if self._barriers is not None:
+                self._barriers.trigger(barrier)
+            else:
+                self.take_snapshot(barrier, None, 0)
+        finally:
+            self.running = False
+
+    def take_snapshot(self, barrier: CheckpointBarrier, in_flight: InFlightInput | None, alignment_ms: int) -> None:
+        """Takes this task's part of a checkpoint."""
+        if barrier.options.stop is StopMode.SUSPEND:
+            self.suspended = True
+            self._last_checkpoint = barrier.checkpoint_id
+        elif self.ended and self._last_checkpoint is None:
+            self._last_checkpoint = barrier.checkpoint_id
+        self.snapshots.take(barrier, in_flight, alignment_ms, finished=self.ended)
+
+    def notify_checkpoint_complete(self, checkpoint_id: int) -> None:
+        """Operators commit; a task that waited for this checkpoint finishes."""
+        self.running = True
+        try:
+            for chained in self.chain:
+                self.at_work = chained
+                chained.notify_checkpoint_complete(checkpoint_id)
+            self.at_work = None
+            if self._last_checkpoint is not None and checkpoint_id >= self._last_checkpoint:
+                self._finish()
+        finally:
+            self.running = False
+
+    def notify_checkpoint_aborted(self, checkpoint_id: int) -> None:
+        """The checkpoint will never exist; a job that was to stop with it goes on."""
+        if self.suspended and checkpoint_id == self._last_checkpoint:
+            self.suspended = False
+            self._last_checkpoint = None
+        self.snapshots.abort(checkpoint_id)
+        if self._barriers is not None:
+            self._barriers.aborted(checkpoint_id)
+        for chained in self.chain:
+            self.at_work = chained
+            chained.notify_checkpoint_aborted(checkpoint_id)
+        self.at_work = None
+
+    def call_at(self, timestamp: int, callback: Callable[[int], None]) -> None:
+        """Calls back between batches, once the wall clock reaches the timestamp, until the task is finished."""
+        self._services.schedule(self, timestamp, callback)
+
+    def run_async(self, work: Callable[[], None]) -> None:
+        """Runs work in a thread beside the mailbox."""
+        self._services.run_async(work)
+
+    def create_files(self, barrier: CheckpointBarrier) -> SnapshotFiles:
+        """Where this task's state goes."""
+        return self._services.create_files(barrier)
+
+    def open_state_files(self) -> StateFileReader:
+        """Reads state files of earlier checkpoints; to be closed."""
+        return self._services.open_state_files()
+
+    def acknowledge(self, checkpoint_id: int, state: TaskStateSnapshot, metrics: CheckpointMetrics) -> None:
+        """Tells the coordinator that this task's part of a checkpoint is stored."""
+        self._services.acknowledge(self, checkpoint_id, state, metrics)
+
+    def decline(self, checkpoint_id: int, reason: str) -> None:
+        """Tells the coordinator that this task cannot take part in a checkpoint."""
+        self._services.decline(self, checkpoint_id, reason)
 
     # -- ChainServices ------------------------------------------------------------------------------
 
@@ -236,14 +432,17 @@ class Task:
         return self._services.processing_time()
 
     def schedule(self, timestamp: int, callback: Callable[[int], None]) -> None:
-        """Calls back in the mailbox once the wall clock reaches the timestamp."""
-        self._services.schedule(self, timestamp, callback)
+        """Calls back in the mailbox once the wall clock reaches the timestamp, unless the operators have finished."""
+        self._services.schedule(self, timestamp, lambda now: None if self.ended else callback(now))
 
     def make_room(self) -> None:
-        """Closes full buffers; waits where that leaves an output full."""
+        """Closes full buffers; waits where that leaves an output far too full."""
+        overfull = False
         for output in self.outputs:
-            output.partition.after_batch()
-        if not self.has_room():
+            partition = output.partition
+            partition.after_batch()
+            overfull |= partition.is_overfull
+        if overfull:
             self._services.wait_for_room(self)
 
     # -- reports ------------------------------------------------------------------------------------

@@ -15,7 +15,13 @@ from typing import Any, NoReturn, Protocol
 
 from firesteel.common.errors import RecordSerializationError, UserCodeError
 from firesteel.runtime import messages
+from firesteel.runtime.checkpoint.assignment import TaskRestore
+from firesteel.runtime.checkpoint.files import SnapshotFiles, StateFileReader
+from firesteel.runtime.checkpoint.handles import TaskStateSnapshot
+from firesteel.runtime.checkpoint.metrics import CheckpointMetrics
+from firesteel.runtime.checkpoint.slot_snapshots import SlotSnapshots
 from firesteel.runtime.deployment import TaskDeploymentDescriptor
+from firesteel.runtime.elements import CheckpointBarrier
 from firesteel.runtime.failure import describe_failure
 from firesteel.runtime.mailbox import Clock, Poller, ProcessingTimers
 from firesteel.runtime.operators.source import SourceOperator
@@ -32,6 +38,11 @@ METRIC_INTERVAL_MS = 500
 MAX_UNACKED = 16
 """Payloads a sink may have on their way to the client."""
 MAX_WAIT_S = 1.0
+_CHECKPOINT_MESSAGES = (
+    messages.TriggerCheckpoint,
+    messages.NotifyCheckpointComplete,
+    messages.NotifyCheckpointAborted,
+)
 BACKPRESSURED_WAIT_S = 0.05
 """How long to sleep at most with unsent records, so that buffer timeouts are kept."""
 
@@ -72,11 +83,16 @@ class TaskExecutor:
         self._host = host
         self._mails: deque[messages.JobMasterMessage] = deque()
         self._cancel_reason: str | None = None
+        self._job_is_over = False
         self._shutdown = False
         self._deployed = False
         self._timers = ProcessingTimers()
         self._tasks: list[Task] = []
         self._ending: list[Task] = []
+        self._postponed: dict[Task, deque[Callable[[], None]]] = {}
+        self._restore: Mapping[messages.TaskKey, TaskRestore] = {}
+        first = self._descriptors[0]
+        self._snapshots = SlotSnapshots(first.configuration, first.job_id)
         self._sequences: dict[tuple[str, int], int] = {}
         self._unacked: dict[tuple[str, int], int] = {}
         self._unflushed = False
@@ -89,6 +105,7 @@ class TaskExecutor:
         """Puts a message from the JobMaster into the mailbox."""
         self._mails.append(message)
         if isinstance(message, messages.CancelSlot):
+            self._job_is_over = message.job_is_over
             self._cancel_reason = message.reason
         self._poller.wakeup()
 
@@ -113,6 +130,8 @@ class TaskExecutor:
         except BaseException:
             self._close_tasks(None)
             raise
+        finally:
+            self._snapshots.close(job_is_over=self._shutdown or self._job_is_over)
         accumulators = self.accumulators()
         for slot in self._slots:
             self._gateway.send(messages.SlotStopped(self._attempt, slot, accumulators))
@@ -153,12 +172,19 @@ class TaskExecutor:
                 return False
             self._tasks.append(task)
         self._wiring.connect()
+        files = self._snapshots.create_reader()
+        try:
+            return self._open_tasks(files)
+        except UserCodeError:
+            return False
+        finally:
+            files.close()
+
+    def _open_tasks(self, files: StateFileReader) -> bool:
         # downstream tasks open first: an upstream one may emit as soon as it is open
         for task in reversed(self._tasks):
-            try:
-                self._guarded(task, task.open)
-            except UserCodeError:
-                return False
+            restore = self._restore.get((task.descriptor.vertex_id, task.descriptor.subtask))
+            self._guarded(task, partial(task.open, restore, files))
             self._report(task.descriptor, "RUNNING")
             if task.source is not None:
                 head = task.head.descriptor
@@ -186,9 +212,13 @@ class TaskExecutor:
         if self._mails:
             self._handle_mails()
         self._check_cancelled()
+        if self._postponed:
+            self._run_postponed()
         progressed = self._run_timers()
         for task in reversed(self._tasks):
-            if not task.finished and not task.running and task.has_work(now) and task.has_room():
+            if task.finished or task.running or not task.has_work(now):
+                continue
+            if task.has_room() or task.is_urgent:
                 self._run_task(task)
                 progressed = True
                 break
@@ -199,10 +229,28 @@ class TaskExecutor:
         return progressed
 
     def _run_task(self, task: Task) -> None:
-        self._guarded(task, task.run_once)
+        self._act(task, task.run_once)
+
+    def _act(self, task: Task, action: Callable[[], None]) -> None:
+        """Has a task do something, after which it may have records to send, or have finished."""
+        was_finished = task.finished
+        self._guarded(task, action)
         self._unflushed = True
-        if task.finished:
+        if task.finished and not was_finished:
             self._ending.append(task)
+
+    def _between_batches(self, task: Task, action: Callable[[], None]) -> None:
+        """Acts on a task as soon as no step of it is on the stack; what is postponed keeps its order."""
+        if task.running or task in self._postponed:
+            self._postponed.setdefault(task, deque()).append(action)
+        elif not task.finished:
+            self._act(task, action)
+
+    def _run_postponed(self) -> None:
+        for task in [task for task in self._postponed if not task.running]:
+            for action in self._postponed.pop(task):
+                if not task.finished:
+                    self._act(task, action)
 
     def _run_timers(self) -> bool:
         now = self._clock.now_ms()
@@ -299,14 +347,19 @@ class TaskExecutor:
         while self._mails:
             message = self._mails.popleft()
             if isinstance(message, messages.Deploy):
+                self._snapshots.check_storage(message.storage_token)
                 self._wiring.connect_peers(message.peers)
+                self._restore = message.restore
                 self._deployed = True
             elif isinstance(message, messages.AddSplits):
+                # behind a barrier that has not been injected yet: the enumerator's snapshot is without these splits
                 task, source = self._reader(message)
-                self._guarded(task, partial(source.add_splits, message.splits))
+                self._between_batches(task, partial(source.add_splits, message.splits))
             elif isinstance(message, messages.NoMoreSplits):
                 task, source = self._reader(message)
-                self._guarded(task, source.no_more_splits)
+                self._between_batches(task, source.no_more_splits)
+            elif isinstance(message, _CHECKPOINT_MESSAGES):
+                self._handle_checkpoint(message)
             elif isinstance(message, messages.AlignWatermark):
                 self._reader(message)[1].align(message.max_allowed)
             elif isinstance(message, messages.ClientAck):
@@ -315,6 +368,23 @@ class TaskExecutor:
                 )
             elif isinstance(message, messages.Shutdown):
                 self._shutdown = True
+
+    def _handle_checkpoint(
+        self,
+        message: messages.TriggerCheckpoint | messages.NotifyCheckpointComplete | messages.NotifyCheckpointAborted,
+    ) -> None:
+        if isinstance(message, messages.TriggerCheckpoint):
+            barrier = CheckpointBarrier(message.checkpoint_id, message.timestamp, message.options)
+            for task in self._tasks:
+                if (task.descriptor.vertex_id, task.descriptor.subtask) in message.tasks:
+                    self._between_batches(task, partial(task.trigger_checkpoint, barrier))
+        elif isinstance(message, messages.NotifyCheckpointComplete):
+            self._snapshots.confirm(message.checkpoint_id)
+            for task in self._tasks:
+                self._between_batches(task, partial(task.notify_checkpoint_complete, message.checkpoint_id))
+        else:
+            for task in self._tasks:
+                self._between_batches(task, partial(task.notify_checkpoint_aborted, message.checkpoint_id))
 
     def _reader(
         self, message: messages.AddSplits | messages.NoMoreSplits | messages.AlignWatermark
@@ -404,8 +474,50 @@ class TaskExecutor:
         sequence = self._sequences.get(stream, 0)
         self._sequences[stream] = sequence + 1
         self._unacked[stream] = self._unacked.get(stream, 0) + 1
-        self._gateway.send(messages.ClientPayload(self._attempt, *stream, sequence, payload))
+        self._gateway.send(
+            messages.ClientPayload(self._attempt, *stream, sequence, payload, epoch=task.snapshots.last_id)
+        )
 
     def client_has_room(self, task: Task, channel: str) -> bool:
         """Whether the client has taken most of what the sink sent."""
         return self._unacked.get((channel, task.descriptor.subtask), 0) < MAX_UNACKED
+
+    def run_async(self, work: Callable[[], None]) -> None:
+        """Runs work in a thread beside the mailbox."""
+        self._snapshots.run_async(work)
+
+    def create_files(self, barrier: CheckpointBarrier) -> SnapshotFiles:
+        """Where the state of a task goes."""
+        return self._snapshots.create_files(barrier)
+
+    def open_state_files(self) -> StateFileReader:
+        """Reads state files of earlier checkpoints; to be closed."""
+        return self._snapshots.create_reader()
+
+    def acknowledge(self, task: Task, checkpoint_id: int, state: TaskStateSnapshot, metrics: CheckpointMetrics) -> None:
+        """Tells the coordinator that a task's part of a checkpoint is stored."""
+        self._send_from_any_thread(
+            messages.AcknowledgeCheckpoint(
+                self._attempt, checkpoint_id, task.descriptor.vertex_id, task.descriptor.subtask, state, metrics
+            )
+        )
+
+    def decline(self, task: Task, checkpoint_id: int, reason: str) -> None:
+        """Tells the coordinator that a task cannot take part in a checkpoint."""
+        self._send_from_any_thread(
+            messages.DeclineCheckpoint(
+                self._attempt, checkpoint_id, task.descriptor.vertex_id, task.descriptor.subtask, reason
+            )
+        )
+
+    def await_checkpoint(self, task: Task) -> None:
+        """Tells the coordinator that a task has nothing left to do but to take part in a last checkpoint."""
+        self._gateway.send(
+            messages.TaskAwaitsCheckpoint(self._attempt, task.descriptor.vertex_id, task.descriptor.subtask)
+        )
+
+    def _send_from_any_thread(self, message: messages.SlotMessage) -> None:
+        try:
+            self._gateway.send(message)
+        except ConnectionError:
+            pass  # the mailbox notices by itself that the JobMaster is gone

@@ -8,10 +8,10 @@ from firesteel.common.configuration import Configuration
 from firesteel.common.job_client import JobClient
 from firesteel.graph.job_graph import JobGraph
 from firesteel.graph.slots import assign_slots
-from firesteel.jobmaster.job_serialization import serialize_job
+from firesteel.jobmaster.job_preparation import prepare_job
 from firesteel.jobmaster.runner import JobMasterRunner
 from firesteel.spark.host import SparkHost
-from firesteel.spark.session import get_spark_context
+from firesteel.spark.session import get_spark_context, is_single_host
 
 __all__ = ["SparkPipelineExecutor"]
 
@@ -24,10 +24,15 @@ class SparkPipelineExecutor:
 
     def execute(self, job_graph: JobGraph, configuration: Configuration) -> JobClient:
         """Starts the job and returns its client."""
-        serialized = serialize_job(job_graph)  # before anything is started
-        in_use = any(not job.result_future().done() for job in _jobs)
-        context = get_spark_context(configuration, assign_slots(job_graph).total, in_use)
-        runner = JobMasterRunner(job_graph, SparkHost(context), serialized)
+        # before anything is started: what the program gets wrong is said at once
+        job = prepare_job(job_graph, single_host=is_single_host(configuration))
+        try:
+            in_use = any(not other.result_future().done() for other in _jobs)
+            context = get_spark_context(configuration, assign_slots(job.job_graph).total, in_use)
+            runner = JobMasterRunner(job, SparkHost(context))
+        except BaseException:
+            job.discard()
+            raise
         _jobs.add(runner)
         runner.start()
         return JobClient(runner)

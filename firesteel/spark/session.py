@@ -23,7 +23,7 @@ from firesteel.common.configuration import Configuration
 from firesteel.common.errors import FiresteelError
 from firesteel.spark.java import require_java
 
-__all__ = ["SparkStartError", "get_spark_context", "spark_log", "stop_spark_context"]
+__all__ = ["SparkStartError", "get_spark_context", "is_single_host", "spark_log", "stop_spark_context"]
 
 _LOG4J = """\
 rootLogger.level = warn
@@ -75,6 +75,18 @@ def get_spark_context(configuration: Configuration, slots: int, in_use: bool = F
             settings.setdefault("spark.master", f"local[{max(os.cpu_count() or 1, slots)}]")
         _own = _create(settings)
         return _own[0]
+
+
+def is_single_host(configuration: Configuration) -> bool:
+    """Whether all slots will run on this machine, as far as is known before Spark is started."""
+    active = SparkContext._active_spark_context
+    if active is not None:
+        master = active.master
+    elif os.environ.get("PYSPARK_GATEWAY_PORT") is not None:
+        return False  # spark-submit alone knows its master
+    else:
+        master = configuration.to_dict().get("spark.master", "local")
+    return bool(master.startswith("local")) and not master.startswith("local-cluster")
 
 
 def stop_spark_context() -> None:

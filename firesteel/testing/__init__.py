@@ -3,7 +3,8 @@
 - :func:`test_environment` runs a program in this process, :func:`collect` lists the records of a stream.
 - :class:`TestingSource` plays a list of records with watermarks, pauses and failures in between.
 - :class:`FakeClock` is processing time that stands still until the test moves it.
-- :class:`KeyedProcessFunctionHarness` and its kin run one function, :func:`harness_for` one operator of a program.
+- :class:`KeyedProcessFunctionHarness` and its kin run one function, :class:`SinkHarness` a sink, :func:`harness_for`
+  one operator of a program; all can take snapshots and go on from them.
 - :func:`eventually` waits for something that another thread or process does.
 
 See ``docs/testing.md`` for examples.
@@ -22,6 +23,8 @@ from firesteel.testing.function_harnesses import (
     harness_for,
 )
 from firesteel.testing.harness import Emitted, OneInputHarness, OperatorHarness, Timer, TwoInputHarness
+from firesteel.testing.sink_harness import SinkHarness
+from firesteel.testing.snapshots import HarnessSnapshot
 from firesteel.testing.source import ABORT, EOF, PAUSE, WATERMARK, At, InjectedFailure, TestingSource
 
 __all__ = [
@@ -33,12 +36,14 @@ __all__ = [
     "CoProcessFunctionHarness",
     "Emitted",
     "FakeClock",
+    "HarnessSnapshot",
     "InjectedFailure",
     "KeyedCoProcessFunctionHarness",
     "KeyedProcessFunctionHarness",
     "OneInputHarness",
     "OperatorHarness",
     "ProcessFunctionHarness",
+    "SinkHarness",
     "TestingSource",
     "Timer",
     "TwoInputHarness",

@@ -6,28 +6,30 @@ Only what is around them is a fake: a clock that the test moves, and a consumer 
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Callable, Iterable, Sequence
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from firesteel.common import options
 from firesteel.common.configuration import Configuration
 from firesteel.common.output_tag import OutputTag
 from firesteel.common.state import StateDescriptor
 from firesteel.runtime.chain import ChainedOperator, SecondInput
+from firesteel.runtime.checkpoint.files import StateFileReader
 from firesteel.runtime.codegen import Loop, LoopWriter
 from firesteel.runtime.deployment import OperatorDescriptor, TaskDeploymentDescriptor
 from firesteel.runtime.elements import MAX_WATERMARK
-from firesteel.runtime.key_groups import KeyGroupRange, key_group_of
 from firesteel.runtime.metrics import Counter
 from firesteel.runtime.operators.base import StreamOperator
 from firesteel.runtime.operators.factory import create_operator
 from firesteel.runtime.operators.specs import OperatorSpec, SinkSpec, SourceSpec
-from firesteel.runtime.state.hashmap import HashMapKeyedStateBackend
+from firesteel.runtime.state.factory import keeps_objects
 from firesteel.runtime.time.timers import InternalTimerService, TimerQueue
 from firesteel.runtime.time.watermarks import WatermarkValve
 from firesteel.testing.clock import FakeClock
+from firesteel.testing.snapshots import HarnessSnapshot, take_snapshot
 from firesteel.testing.source import At
+from firesteel.testing.stored_values import visible_value
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -52,10 +54,13 @@ class Timer(NamedTuple):
 
 
 class OperatorHarness:
-    """What the harnesses share: the operator's life, time, outputs, state and timers.
+    """What the harnesses share: the operator's life, time, outputs, state, timers and checkpoints.
 
     It opens the operator when it is first used, and is a context manager that closes it. A function is used as
     it is, not as a copy, so that a test can look into it. What a function raises comes out unchanged.
+
+    ``backend`` is ``hashmap`` or ``rocksdb``. A snapshot taken with one can be restored with the other, and with
+    another ``parallelism``, each harness being one ``subtask`` of it.
     """
 
     _inputs = 1
@@ -71,11 +76,16 @@ class OperatorHarness:
         parallelism: int = 1,
         subtask: int = 0,
         max_parallelism: int = 128,
+        attempt: int = 0,
+        job_id: str = "",
+        backend: str | None = None,
         configuration: Configuration | None = None,
     ):
-        if isinstance(spec, (SourceSpec, SinkSpec)):
-            raise TypeError(f"A harness is for operators between source and sink, not for a {type(spec).__name__}.")
+        self._check_spec(spec)
         self.clock = FakeClock() if clock is None else clock
+        settings = Configuration() if configuration is None else Configuration(configuration)
+        if backend is not None:
+            settings.set(options.STATE_BACKEND, backend)
         operator = OperatorDescriptor(1, name, name, spec, key_selectors=tuple(key_selectors), output_type=output_type)
         capture = OperatorDescriptor(2, "capture", "capture", spec, parent=1)
         task = TaskDeploymentDescriptor(
@@ -84,20 +94,29 @@ class OperatorHarness:
             subtask,
             parallelism,
             max_parallelism,
-            0,
+            attempt,
             0,
             (operator, capture),
-            configuration=Configuration() if configuration is None else configuration,
+            configuration=settings,
+            job_id=job_id,
         )
         services = _HarnessServices(self.clock)
         self._captured = _Capture()
-        self._chained = _HarnessOperator(operator, create_operator(spec, _WATERMARK_INTERVAL_MS), task, services)
+        created = create_operator(spec, _WATERMARK_INTERVAL_MS, keeps_objects(settings))
+        self._task = task
+        self._chained = _HarnessOperator(operator, created, task, services)
         self._consumer = ChainedOperator(capture, self._captured, task, services)
         self._chained.add_consumer(None, self._consumer)
         self._valve = WatermarkValve(self._inputs)
         self._loops: dict[tuple[int, bool], Loop] = {}
+        self._is_initialized = False
         self._is_open = False
         self._is_closed = False
+
+    @staticmethod
+    def _check_spec(spec: OperatorSpec) -> None:
+        if isinstance(spec, (SourceSpec, SinkSpec)):
+            raise TypeError(f"A harness is for operators between source and sink, not for a {type(spec).__name__}.")
 
     # -- life -----------------------------------------------------------------------------------------
 
@@ -106,6 +125,8 @@ class OperatorHarness:
         if self._is_closed:
             raise RuntimeError("The harness is closed: make a new one.")
         if not self._is_open:
+            if not self._is_initialized:
+                self.initialize_state(None)
             self._is_open = True
             self._consumer.open()
             self._chained.open()
@@ -123,7 +144,7 @@ class OperatorHarness:
         """Closes the operator and its function."""
         if self._is_open and not self._is_closed:
             self._is_closed = True
-            self._chained.operator.close()
+            self._chained.close()
 
     def __enter__(self) -> Self:
         return self.open()
@@ -135,6 +156,35 @@ class OperatorHarness:
         exc_tb: TracebackType | None,
     ) -> None:
         self.close()
+
+    # -- checkpoints ----------------------------------------------------------------------------------
+
+    def initialize_state(self, snapshot: HarnessSnapshot | None) -> Self:
+        """Starts from a snapshot; before the operator is opened."""
+        if self._is_initialized:
+            raise RuntimeError("The harness has its state already: restore a snapshot into a new one.")
+        self._is_initialized = True
+        task = self._task
+        restore = None
+        if snapshot is not None:
+            operator_id = self._chained.descriptor.operator_id
+            restore = snapshot.restore_for(operator_id, task.subtask, task.parallelism, task.max_parallelism)
+        with StateFileReader() as files:
+            self._chained.initialize(restore, files)
+        return self
+
+    def snapshot(self, checkpoint_id: int = 1) -> HarnessSnapshot:
+        """Takes a checkpoint of the operator, of which it is not told yet that it is complete."""
+        self.open()
+        return take_snapshot(self._chained, checkpoint_id, self.clock.now)
+
+    def notify_checkpoint_complete(self, checkpoint_id: int) -> None:
+        """Tells the operator that the checkpoint is complete."""
+        self._chained.notify_checkpoint_complete(checkpoint_id)
+
+    def notify_checkpoint_aborted(self, checkpoint_id: int) -> None:
+        """Tells the operator that the checkpoint will never be complete."""
+        self._chained.notify_checkpoint_aborted(checkpoint_id)
 
     # -- time -----------------------------------------------------------------------------------------
 
@@ -198,14 +248,10 @@ class OperatorHarness:
         if descriptor is None:
             known = ", ".join(sorted(backend.descriptors())) or "none"
             raise KeyError(f"No function has asked for a state '{name}' (known: {known}).")
-        group = key_group_of(key, backend.max_parallelism)
-        namespaces = backend.snapshot_key_group(group).get(name, {})
-        stored = namespaces.get(window, {}).get(key)
-        view = HashMapKeyedStateBackend(KeyGroupRange(group, group), backend.max_parallelism, self.clock)
-        if stored is not None:
-            view.restore_key_group(group, {name: {None: {key: copy.deepcopy(stored)}}})
-        view.key = key
-        return _READERS[descriptor.kind](view.get_state(descriptor))
+        for namespace, stored_key, stored in backend.entries(name):
+            if namespace == window and stored_key == key:
+                return visible_value(descriptor, stored, self.clock.now)
+        return visible_value(descriptor, None, self.clock.now)
 
     def keys(self, state: str | StateDescriptor) -> list[Any]:
         """The keys for which a state holds something."""
@@ -323,6 +369,9 @@ class _HarnessServices:
     def make_room(self) -> None:
         """There is always room."""
 
+    def open_state_files(self) -> StateFileReader:
+        return StateFileReader()
+
 
 class _Capture(StreamOperator):
     """Keeps what the operator under test emits."""
@@ -376,13 +425,3 @@ class _HarnessWriter(LoopWriter):
 def _emitted(values: Sequence[Any], timestamps: Sequence[int] | None) -> list[Emitted]:
     times: Sequence[int | None] = [None] * len(values) if timestamps is None else timestamps
     return [Emitted(value, timestamp) for value, timestamp in zip(values, times, strict=True)]
-
-
-_READERS: dict[str, Callable[[Any], Any]] = {
-    "value": lambda state: state.value(),
-    "list": lambda state: list(state.get()),
-    "map": lambda state: dict(state.items()),
-    "reducing": lambda state: state.get(),
-    "aggregating": lambda state: state.get(),
-}
-"""How the contents of each kind of state are read."""

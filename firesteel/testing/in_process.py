@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 import threading
 import time
+from dataclasses import replace
 
 import cloudpickle
 
@@ -20,8 +21,10 @@ from firesteel.graph.job_graph import JobGraph
 from firesteel.jobmaster.deployment import create_deployment
 from firesteel.jobmaster.events import AttemptEnded, MessageReceived, SlotLost
 from firesteel.jobmaster.host import Attempt, Post
+from firesteel.jobmaster.job_preparation import prepare_job
 from firesteel.jobmaster.runner import JobMasterRunner
 from firesteel.runtime import messages
+from firesteel.runtime.checkpoint.assignment import TaskRestore
 from firesteel.runtime.failure import describe_failure
 from firesteel.runtime.mailbox import Clock, IdlePoller, SystemClock
 from firesteel.runtime.task_executor import TaskExecutor
@@ -31,6 +34,12 @@ from firesteel.testing.clock import FakeClock
 __all__ = ["InProcessExecutor", "InProcessHost"]
 
 _HOST = "localhost"
+_SLOT_WIDE = (
+    messages.CancelSlot,
+    messages.Shutdown,
+    messages.NotifyCheckpointComplete,
+    messages.NotifyCheckpointAborted,
+)
 _SETTLE_TIMEOUT_S = 60.0
 _SETTLE_INTERVAL_S = 0.0005
 
@@ -43,9 +52,11 @@ class InProcessHost:
         self._executor: TaskExecutor | None = None
         self._poller: _RestingPoller | None = None
         self._thread: threading.Thread | None = None
+        self._restore: dict[messages.TaskKey, TaskRestore] = {}
 
     def start(self, attempt: Attempt, post: Post) -> None:
         """Starts the attempt's thread."""
+        self._restore = {}
         slots = {
             slot: create_deployment(cloudpickle.loads(attempt.serialized_job), attempt.number)[slot]
             for slot in range(attempt.slots)
@@ -82,8 +93,13 @@ class InProcessHost:
 
     def send(self, attempt: int, slot: int, message: messages.JobMasterMessage) -> None:
         """Puts a message into the mailbox; slot-wide messages count once, for the first slot."""
-        slot_wide = (messages.Deploy, messages.CancelSlot, messages.Shutdown)
-        if self._executor is not None and (slot == 0 or not isinstance(message, slot_wide)):
+        if self._executor is None:
+            return
+        if isinstance(message, messages.Deploy):
+            self._restore.update(message.restore)
+            if slot == message.slots_total - 1:
+                self._executor.deliver(replace(message, restore=dict(self._restore)))
+        elif slot == 0 or not isinstance(message, _SLOT_WIDE):
             self._executor.deliver(message)
 
     def kill(self, attempt: int, reason: str) -> None:
@@ -198,7 +214,7 @@ class InProcessExecutor:
     def execute(self, job_graph: JobGraph, configuration: Configuration) -> JobClient:
         """Starts the job."""
         host = InProcessHost(self._clock)
-        runner = JobMasterRunner(job_graph, host)
+        runner = JobMasterRunner(prepare_job(job_graph, single_host=True), host)
         runner.start()
         clock = self._clock
         if isinstance(clock, FakeClock):

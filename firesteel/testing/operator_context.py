@@ -11,6 +11,7 @@ from firesteel.runtime.key_groups import KeyGroupRange
 from firesteel.runtime.metrics import Counter, Gauge, MetricRegistry
 from firesteel.runtime.state.backend import KeyedStateBackend
 from firesteel.runtime.state.hashmap import HashMapKeyedStateBackend
+from firesteel.runtime.state.operator_state import OperatorStateBackend
 from firesteel.runtime.time.timers import InternalTimerService, Triggerable
 from firesteel.testing.clock import FakeClock
 
@@ -20,11 +21,26 @@ _MAX_PARALLELISM = 128
 
 
 class FakeRuntimeContext:
-    """The part of a RuntimeContext that an operator alone can offer: keyed state and metrics."""
+    """The part of a RuntimeContext that an operator alone can offer: keyed state, metrics, and that it is alone."""
+
+    job_id = ""
+    operator_id = "operator"
 
     def __init__(self, backend: KeyedStateBackend, metrics: MetricRegistry):
         self._backend = backend
         self._metrics = metrics
+
+    def get_index_of_this_subtask(self) -> int:
+        """The only one."""
+        return 0
+
+    def get_number_of_parallel_subtasks(self) -> int:
+        """One."""
+        return 1
+
+    def get_attempt_number(self) -> int:
+        """The first."""
+        return 0
 
     def get_metrics_group(self) -> MetricRegistry:
         """Where counters and gauges are registered."""
@@ -51,6 +67,8 @@ class FakeOperatorContext:
             KeyGroupRange(0, _MAX_PARALLELISM - 1), _MAX_PARALLELISM, self.clock
         )
         self._keyed_state = self.backend
+        self.operator_state = OperatorStateBackend()
+        self.checkpointing = False
         self.runtime_context: Any = FakeRuntimeContext(self.backend, self.metrics)
         self.output: list[tuple[Any, int]] = []
         self.side_output: dict[OutputTag, list[tuple[Any, int]]] = {}
@@ -78,7 +96,7 @@ class FakeOperatorContext:
         """The named timer service, driven by the fake clock."""
         if name not in self.timer_services:
             self.timer_services[name] = InternalTimerService(
-                self._keyed_state, triggerable, self.clock, self.clock.schedule
+                self._keyed_state, triggerable, self.clock, self.clock.schedule, name
             )
         return self.timer_services[name]
 
@@ -110,9 +128,8 @@ class FakeOperatorContext:
     def stored(self, state_name: str) -> dict[Any, dict[Any, Any]]:
         """All a state of the backend holds, as namespace → key → stored value."""
         found: dict[Any, dict[Any, Any]] = {}
-        for key_group in range(_MAX_PARALLELISM):
-            for namespace, part in self._keyed_state.snapshot_key_group(key_group).get(state_name, {}).items():
-                found.setdefault(namespace, {}).update(part)
+        for namespace, key, value in self._keyed_state.entries(state_name):
+            found.setdefault(namespace, {})[key] = value
         return found
 
 

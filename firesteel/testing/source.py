@@ -66,7 +66,9 @@ class PAUSE:
 class ABORT:
     """The job fails here with an InjectedFailure, once: a job that starts again passes by.
 
-    Of several in one split, the first one fails the first attempt, the second one the second, and so on.
+    Of several in one split, the first one fails the first attempt, the second one the second, and so on, and no other:
+    wherever in the split an attempt goes on after a checkpoint, and whatever else has failed it before. Items before
+    that place count too, so in a job that starts from a savepoint those behind it may fail a later attempt or none.
     """
 
     message: str = "TestingSource has reached ABORT()."
@@ -100,11 +102,13 @@ class TestingSource(Source[TestingSplit]):
     """Emits the records of a list, and does what the special items between them say.
 
     ``TestingSource([1, 2, ABORT(), 3])`` emits 1 and 2, fails the job once and, after the restart, emits 1, 2
-    and 3. The special items are :class:`At`, :class:`WATERMARK`, :class:`PAUSE`, :class:`ABORT` and
-    :class:`EOF`. An unbounded source (``bounded=False``) stays open after its last item.
+    and 3; with checkpoints, what comes after the last one. A pause that a checkpoint falls into begins anew. The
+    special items are :class:`At`, :class:`WATERMARK`, :class:`PAUSE`, :class:`ABORT` and :class:`EOF`. An unbounded
+    source (``bounded=False``) stays open after its last item.
 
     Several lists (:meth:`with_splits`) are splits of one source, each with its own watermark: list i goes to
-    subtask i modulo the parallelism. A subtask with several of them reads one item of each in turn.
+    subtask i modulo the parallelism, and in a restored job to any. A subtask with several of them reads one item of
+    each in turn.
 
     >>> TestingSource(["a", At("b", 1000), WATERMARK(2000)])
     TestingSource(1 split, 3 items, bounded)
@@ -204,7 +208,10 @@ class TestingSourceReader(SourceReader[TestingSplit]):
 
     def snapshot_state(self, checkpoint_id: int) -> list[TestingSplit]:
         """The splits that have not ended, each with the position of its next item."""
-        return [TestingSplit(cursor.split_id, cursor.position) for cursor in self._cursors]
+        return [
+            TestingSplit(cursor.split_id, cursor.position - 1 if self._is_paused(cursor) else cursor.position)
+            for cursor in self._cursors
+        ]
 
     def poll_next(self, output: ReaderOutput, max_records: int) -> InputStatus:
         """Goes once through the splits that are not paused."""
@@ -232,7 +239,7 @@ class TestingSourceReader(SourceReader[TestingSplit]):
             values, timestamps = cursor.take_run(max_records if len(self._cursors) == 1 else 1)
             output.collect(cursor.split_id, values, timestamps)
             return True
-        if isinstance(item, ABORT) and cursor.aborts_before() >= self._context.attempt_number:
+        if isinstance(item, ABORT) and cursor.aborts_before() == self._context.attempt_number:
             raise InjectedFailure(
                 item.message,
                 hint="The job fails here on purpose. To see it start again, set restart-strategy.type.",

@@ -40,6 +40,22 @@ class CreditSender(Generic[T]):
         if not isinstance(item, ControlEvent):
             self.backlog += 1
 
+    def items(self) -> tuple[T | ControlEvent, ...]:
+        """What is queued, in order."""
+        return tuple(self._queue)
+
+    def overtake(self, event: ControlEvent, before: int) -> list[T | ControlEvent]:
+        """Puts an event first; returns the first ``before`` items of the queue, which it overtook."""
+        overtaken = [self._queue[index] for index in range(before)]
+        self._queue.appendleft(event)
+        return overtaken
+
+    def remove(self, event: ControlEvent) -> int:
+        """Takes an event out of the queue; returns how many items were before it."""
+        index = self._queue.index(event)
+        del self._queue[index]
+        return index
+
     def add_credit(self, n: int) -> None:
         """The receiver can store n more data buffers."""
         self.credit += n

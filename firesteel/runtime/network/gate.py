@@ -3,28 +3,55 @@
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Callable, Iterable
 
-from firesteel.runtime.elements import Batch, ControlEvent
+from firesteel.runtime.elements import Batch, CheckpointBarrier, ControlEvent, EndOfPartition
 from firesteel.runtime.network.config import DEFAULT_NETWORK_CONFIG, NetworkConfig
 from firesteel.runtime.network.credit import CreditReceiver, FloatingBufferPool
-from firesteel.runtime.network.serialization import deserialize_batch
+from firesteel.runtime.network.serialization import deserialize_batch, serialize_records
 
-__all__ = ["InputChannel", "InputGate"]
+__all__ = ["InFlightItem", "InputChannel", "InputGate", "to_in_flight"]
+
+InFlightItem = bytes | ControlEvent
+"""What a channel holds, as a checkpoint stores it: the bytes of a serialised batch, or an event."""
+
+
+class _Uncounted:
+    """A buffer in a channel's queue that took no credit: restored, or the rest of one that was read in part."""
+
+    __slots__ = ("buffer",)
+
+    def __init__(self, buffer: bytes | bytearray | Batch):
+        self.buffer = buffer
+
+
+_Queued = bytes | bytearray | Batch | ControlEvent | _Uncounted
+
+
+def to_in_flight(item: _Queued) -> InFlightItem:
+    """A queued item as a checkpoint stores it."""
+    if type(item) is _Uncounted:
+        item = item.buffer
+    if type(item) is Batch:
+        return serialize_records(item.values, item.timestamps)
+    return item if isinstance(item, ControlEvent) else bytes(item)  # type: ignore[arg-type]
 
 
 class InputChannel:
     """Buffers and events that came from one producer and wait to be read."""
 
-    __slots__ = ("blocked", "gate", "index", "queue", "receiver", "scheduled")
+    __slots__ = ("blocked", "gate", "index", "queue", "receiver", "recorded", "scheduled")
 
     def __init__(self, gate: InputGate, index: int, receiver: CreditReceiver):
         self.gate = gate
         self.index = index
         self.receiver = receiver
-        self.queue: deque[bytes | bytearray | Batch | ControlEvent] = deque()
+        self.queue: deque[_Queued] = deque()
         self.blocked = False
         self.scheduled = False
         """Whether the gate has the channel in its round."""
+        self.recorded: list[InFlightItem] | None = None
+        """While an unaligned checkpoint waits for this channel's barrier: what arrives before it."""
 
     def on_data(self, buffer: bytes | bytearray | Batch, backlog: int) -> None:
         """A data buffer arrived, with that many more waiting at the producer."""
@@ -34,6 +61,8 @@ class InputChannel:
         gate.num_buffers_in += 1
         if type(buffer) is not Batch:
             gate.num_bytes_in += len(buffer)
+        if self.recorded is not None:
+            self.recorded.append(to_in_flight(buffer))
         if not self.scheduled and not self.blocked:
             self.scheduled = True
             gate.round.append(self)
@@ -45,13 +74,37 @@ class InputChannel:
         if not self.scheduled and not self.blocked:
             self.scheduled = True
             self.gate.round.append(self)
+        if type(event) is CheckpointBarrier or type(event) is EndOfPartition:
+            self.gate.on_mark(self.index, event)
+        elif self.recorded is not None:
+            self.recorded.append(event)
         self.receiver.on_backlog(backlog)
+
+    def restore(self, items: Iterable[InFlightItem]) -> None:
+        """Puts what was in flight at a checkpoint before everything that will arrive."""
+        self.queue.extend(item if isinstance(item, ControlEvent) else _Uncounted(item) for item in items)
+        if self.queue and not self.scheduled and not self.blocked:
+            self.scheduled = True
+            self.gate.round.append(self)
+
+    def in_flight(self, checkpoint_id: int) -> tuple[list[InFlightItem], bool]:
+        """What is queued before the barrier of a checkpoint, and whether that barrier is there."""
+        items: list[InFlightItem] = []
+        for item in self.queue:
+            if isinstance(item, CheckpointBarrier):
+                if item.checkpoint_id >= checkpoint_id:
+                    return items, True
+                continue  # of an older checkpoint, which is void by now
+            if isinstance(item, EndOfPartition):
+                return items, True
+            items.append(to_in_flight(item))
+        return items, False
 
 
 class InputGate:
     """Reads its channels in turn, one buffer or event at a time; order is kept within a channel only."""
 
-    __slots__ = ("channels", "floating_buffers", "num_buffers_in", "num_bytes_in", "round")
+    __slots__ = ("channels", "floating_buffers", "num_buffers_in", "num_bytes_in", "on_mark", "round")
 
     def __init__(self, num_channels: int, *, config: NetworkConfig = DEFAULT_NETWORK_CONFIG):
         self.floating_buffers = FloatingBufferPool(config.floating_buffers_per_gate)
@@ -63,6 +116,8 @@ class InputGate:
         """Channels that have something to read and are not blocked, next first."""
         self.num_buffers_in = 0
         self.num_bytes_in = 0
+        self.on_mark: Callable[[int, ControlEvent], None] = _nobody_looks
+        """Hears of a barrier or the end of a channel when it arrives, before it is read."""
 
     @property
     def has_input(self) -> bool:
@@ -88,9 +143,20 @@ class InputGate:
             channel.scheduled = False
         if isinstance(item, ControlEvent):
             return channel.index, item
+        if type(item) is _Uncounted:
+            buffer = item.buffer
+            return channel.index, buffer if type(buffer) is Batch else deserialize_batch(buffer)  # type: ignore[arg-type]
         batch = item if type(item) is Batch else deserialize_batch(item)  # type: ignore[arg-type]
         channel.receiver.on_consumed()
         return channel.index, batch
+
+    def push_back(self, channel_index: int, rest: Batch) -> None:
+        """Puts the unread rest of a batch back, to be read next from its channel."""
+        channel = self.channels[channel_index]
+        channel.queue.appendleft(_Uncounted(rest))
+        if not channel.scheduled and not channel.blocked:
+            channel.scheduled = True
+            self.round.append(channel)
 
     def block(self, channel_index: int) -> None:
         """Skips the channel until it is unblocked; what arrives meanwhile is kept, as far as credit goes."""
@@ -107,3 +173,7 @@ class InputGate:
         if channel.queue and not channel.scheduled:
             channel.scheduled = True
             self.round.append(channel)
+
+
+def _nobody_looks(_channel: int, _event: ControlEvent) -> None:
+    """What a gate calls before its task takes part in checkpoints."""

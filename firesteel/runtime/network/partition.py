@@ -7,12 +7,13 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from firesteel.common.errors import FiresteelError, RecordSerializationError
-from firesteel.runtime.elements import Batch, ControlEvent
+from firesteel.runtime.elements import Batch, CheckpointBarrier, ControlEvent
 from firesteel.runtime.network.config import DEFAULT_NETWORK_CONFIG, NetworkConfig
 from firesteel.runtime.network.credit import CreditSender
+from firesteel.runtime.network.gate import InFlightItem, to_in_flight
 from firesteel.runtime.network.serialization import preview_record, serialize_records
 
-__all__ = ["OutputCounters", "ResultPartition", "ResultSubpartition"]
+__all__ = ["OVERDRAFT", "OutputCounters", "ResultPartition", "ResultSubpartition"]
 
 _LONG_BUFFER = 4
 """An open buffer of more than this many times its target is closed as several buffers."""
@@ -22,6 +23,11 @@ _MIN_CAP = 256
 
 _PROBE = 16
 """Records measured before the first buffer of a subpartition is closed, if it holds many."""
+
+
+OVERDRAFT = 16
+"""Buffers a batch that has begun may produce beyond the limit: a task should wait between batches, where a checkpoint
+can be taken, and in the middle of one only if it multiplies its records."""
 
 
 class OutputCounters:
@@ -37,6 +43,10 @@ class OutputCounters:
         self.num_buffers_out = 0
         self.num_bytes_out = 0
         self.num_records_out = 0
+
+
+def _nobody_waits(_checkpoint_id: int) -> None:
+    """What a subpartition calls for a barrier that leaves, unless a checkpoint waits for that."""
 
 
 def _not_connected() -> None:
@@ -56,6 +66,7 @@ class ResultSubpartition:
         "_most",
         "counters",
         "on_available",
+        "on_barrier_sent",
         "sender",
         "serialized",
         "target",
@@ -72,6 +83,7 @@ class ResultSubpartition:
         self.sender: CreditSender[bytes | Batch] = CreditSender()
         self.counters = OutputCounters()
         self.on_available: Callable[[], None] = _not_connected
+        self.on_barrier_sent: Callable[[int], None] = _nobody_waits
         self._config = config
         self._most = config.max_records_per_buffer
         self._measured = not serialized
@@ -121,6 +133,34 @@ class ResultSubpartition:
         self.sender.add(event)
         self.on_available()
 
+    def overtake(self, barrier: CheckpointBarrier) -> list[InFlightItem]:
+        """Sends a barrier ahead of everything that waits here; returns what it overtook.
+
+        Where an aligned barrier of the same checkpoint is queued already, the new one takes its place and overtakes
+        only what was before it.
+        """
+        if self.values:
+            self.finish_buffer()
+        sender = self.sender
+        queued = next(
+            (
+                item
+                for item in sender.items()
+                if isinstance(item, CheckpointBarrier) and item.checkpoint_id == barrier.checkpoint_id
+            ),
+            None,
+        )
+        before = len(sender) if queued is None else sender.remove(queued)
+        overtaken = sender.overtake(barrier, before)
+        self.on_available()
+        return [to_in_flight(item) for item in overtaken if not isinstance(item, CheckpointBarrier)]
+
+    def holds_barrier(self, checkpoint_id: int) -> bool:
+        """Whether the barrier of a checkpoint still waits to be sent."""
+        return any(
+            isinstance(item, CheckpointBarrier) and item.checkpoint_id == checkpoint_id for item in self.sender.items()
+        )
+
     def add_buffer(self, buffer: bytes | Batch, records: int) -> None:
         """Queues a finished buffer without telling the consumer yet."""
         sender = self.sender
@@ -144,6 +184,8 @@ class ResultSubpartition:
             counters.queued -= 1
             if before == self._config.max_buffers_per_channel:
                 counters.full -= 1
+        elif polled is not None and type(polled[0]) is CheckpointBarrier:
+            self.on_barrier_sent(polled[0].checkpoint_id)
         return polled
 
     def _close(self, values: list[Any], timestamps: list[int] | None, count: int) -> None:
@@ -256,6 +298,11 @@ class ResultPartition:
         return not counters.full and counters.queued < self._max_queued
 
     @property
+    def is_overfull(self) -> bool:
+        """Whether even a task in the middle of a batch has to wait."""
+        return self.counters.queued >= self._max_queued + OVERDRAFT
+
+    @property
     def queued(self) -> int:
         """Finished data buffers not yet sent."""
         return self.counters.queued
@@ -301,6 +348,11 @@ class ResultPartition:
         self.flush()
         for subpartition in self.subpartitions:
             subpartition.add_event(event)
+
+    def overtake(self, barrier: CheckpointBarrier) -> list[list[InFlightItem]]:
+        """Sends a barrier ahead of everything that waits; returns per consumer what it overtook."""
+        self.flush()
+        return [subpartition.overtake(barrier) for subpartition in self.subpartitions]
 
     # -- emission by partitioner --------------------------------------------------------------------
 

@@ -7,13 +7,20 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
 from firesteel.common.output_tag import OutputTag
+from firesteel.runtime.operators.checkpointed import (
+    StateInitializationContext,
+    initialize_function,
+    notify_function,
+    snapshot_function,
+)
+from firesteel.runtime.state.operator_state import OperatorStateBackend
 
 if TYPE_CHECKING:
     from firesteel.runtime.metrics import Counter, Gauge
     from firesteel.runtime.state.backend import KeyedStateBackend
     from firesteel.runtime.time.timers import InternalTimerService, Triggerable
 
-__all__ = ["OperatorContext", "StreamOperator"]
+__all__ = ["CheckpointedOperator", "OperatorContext", "StateInitializationContext", "StreamOperator"]
 
 
 class OperatorContext(Protocol):
@@ -24,6 +31,12 @@ class OperatorContext(Protocol):
 
     backend: KeyedStateBackend | None
     """The operator's keyed state; its ``key`` is the current key. None where the stream is not keyed."""
+
+    operator_state: OperatorStateBackend
+    """The operator's state that belongs to no key."""
+
+    checkpointing: bool
+    """Whether checkpoints are taken: sinks then commit with them, not at the end of their input."""
 
     runtime_context: Any
     """The RuntimeContext that user functions are opened with."""
@@ -65,9 +78,45 @@ class OperatorContext(Protocol):
         ...
 
 
-class StreamOperator(ABC):
+class CheckpointedOperator:
+    """What every operator has to do with checkpoints: by itself nothing, except for its user function.
+
+    All calls come from the mailbox thread, never while a record is processed. ``initialize_state`` is called once,
+    before ``open``, also if there is nothing to restore.
+    """
+
+    user_function: Any = None
+    """The function that takes part in checkpoints if it is a CheckpointedFunction or a CheckpointListener."""
+
+    context: OperatorContext
+
+    def initialize_state(self, context: StateInitializationContext) -> None:
+        """Takes up restored state, before the operator opens."""
+        initialize_function(self.user_function, context)
+
+    def prepare_snapshot_pre_barrier(self, checkpoint_id: int) -> None:
+        """The barrier is about to be sent on: the last chance to emit what belongs before it."""
+
+    def snapshot_state(
+        self, checkpoint_id: int, operator_state: OperatorStateBackend, timestamp: int | None = None
+    ) -> None:
+        """Puts into the operator state what a checkpoint needs; ``timestamp`` is when it was triggered."""
+        clock = self.context.processing_time if timestamp is None else lambda: timestamp
+        snapshot_function(self.user_function, checkpoint_id, clock)
+
+    def notify_checkpoint_complete(self, checkpoint_id: int) -> None:
+        """The checkpoint exists, and with it everything that was prepared up to it; earlier ones are superseded."""
+        notify_function(self.user_function, checkpoint_id, complete=True)
+
+    def notify_checkpoint_aborted(self, checkpoint_id: int) -> None:
+        """The checkpoint will never exist; what was prepared for it belongs to the next one."""
+        notify_function(self.user_function, checkpoint_id, complete=False)
+
+
+class StreamOperator(CheckpointedOperator, ABC):
     """An operator that works on whole batches. All calls come from the mailbox thread, in this order:
-    open, then process_batch and process_watermark, then finish (only if the input ended), then close."""
+    initialize_state, open, then process_batch, process_watermark and those of checkpoints, then finish (only if the
+    input ended; checkpoints may follow), then close."""
 
     def open(self, context: OperatorContext) -> None:
         """Gets ready; the context stays valid until close."""
@@ -85,8 +134,8 @@ class StreamOperator(ABC):
         """The input became idle or active."""
         self.context.emit_idle(idle)
 
-    def finish(self) -> None:  # noqa: B027 - optional
+    def finish(self) -> None:
         """The input has ended: emit what is left."""
 
-    def close(self) -> None:  # noqa: B027 - optional
+    def close(self) -> None:
         """Releases what the operator holds; called exactly once, also after a failure."""

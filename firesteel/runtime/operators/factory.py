@@ -34,8 +34,10 @@ _BY_FUNCTION: dict[type[specs.OperatorSpec], type[InlineOperator]] = {
 }
 
 
-def create_operator(spec: specs.OperatorSpec, watermark_interval_ms: int) -> InlineOperator | StreamOperator:
-    """A new operator for one subtask."""
+def create_operator(
+    spec: specs.OperatorSpec, watermark_interval_ms: int, keeps_objects: bool = True
+) -> InlineOperator | StreamOperator:
+    """A new operator for one subtask; ``keeps_objects`` as of the state backend it will have."""
     operator_class = _BY_FUNCTION.get(type(spec))
     if operator_class is not None:
         function: Any = spec.function  # type: ignore[attr-defined]
@@ -47,5 +49,5 @@ def create_operator(spec: specs.OperatorSpec, watermark_interval_ms: int) -> Inl
     if isinstance(spec, specs.TimestampsAndWatermarksSpec):
         return TimestampsAndWatermarksOperator(spec.watermark_strategy, watermark_interval_ms)
     if isinstance(spec, specs.WindowSpec):
-        return create_window_operator(spec)
+        return create_window_operator(spec, keeps_objects)
     raise AssertionError(f"no operator for {type(spec).__name__}")

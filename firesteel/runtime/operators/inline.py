@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from firesteel.common.errors import InvalidProgramError
 from firesteel.common.state import ValueStateDescriptor
+from firesteel.runtime.operators.base import CheckpointedOperator
 from firesteel.runtime.operators.contexts import ProcessContext
 
 if TYPE_CHECKING:
@@ -36,7 +37,7 @@ def method_of(function: Any, name: str) -> Callable[..., Any]:
     return method if callable(method) else function
 
 
-class InlineOperator(ABC):
+class InlineOperator(CheckpointedOperator, ABC):
     """An operator of one input that handles records one by one."""
 
     method = ""
@@ -44,7 +45,7 @@ class InlineOperator(ABC):
     """Whether one record may give many: the loop then checks for room between results."""
 
     def __init__(self, function: Any):
-        self.function = function
+        self.function = self.user_function = function
         self.call = method_of(function, self.method)
         self.is_rich = self.call is not function
         """A bare callable has no open() and so can never reach keyed state: its key need not be set."""

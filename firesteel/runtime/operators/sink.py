@@ -2,27 +2,65 @@
 
 from __future__ import annotations
 
+import hashlib
+import uuid
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from firesteel.common.connector import Sink, SinkWriter
+from firesteel.common.connector import Committer, Sink, SinkWriter
+from firesteel.runtime import fault_points
+from firesteel.runtime.checkpoint.handles import SPLIT
 from firesteel.runtime.network.serialization import serialize_records
-from firesteel.runtime.operators.base import OperatorContext, StreamOperator
+from firesteel.runtime.operators.base import OperatorContext, StateInitializationContext, StreamOperator
+from firesteel.runtime.state.operator_state import OperatorStateBackend
 
-__all__ = ["SinkOperator"]
+__all__ = ["COMMITTABLES", "WRITER_STATE", "SinkOperator"]
+
+COMMITTABLES = "_committables"
+"""Pairs of the checkpoint something was prepared for and what is to be committed."""
+
+WRITER_STATE = "_writer"
 
 
 class SinkOperator(StreamOperator):
-    """Writes one subtask's records. Is its writer's WriterContext."""
+    """Writes one subtask's records. Is its writer's WriterContext.
+
+    With checkpoints, what is written becomes visible in two phases:
+
+    1. At the barrier of checkpoint n the writer flushes, and hands over what it has finished: the committables of n.
+    2. The checkpoint stores all committables that have not been committed yet, also those of earlier checkpoints, and
+       the writer's own state.
+    3. Checkpoint n is complete: all committables of checkpoints up to n are committed. Those of a checkpoint that was
+       aborted, or of whose completion this task never heard, go with the next one.
+    4. They are forgotten; the next checkpoint no longer stores them.
+
+    A failure before 3 leaves what was prepared invisible, and the records come again. A failure during or after 3
+    restores n or a later checkpoint:
+
+    5. Before anything is written the restored committables are committed again, by whichever subtasks got them:
+       those that were committed before the failure twice, which is why commits are idempotent.
+
+    After the end of the input there is one more checkpoint, for which the task waits, so that 1 to 4 happen to the last
+    records too. Without checkpoints the end of the input is the only point at which output is known to be whole:
+    ``finish`` commits it. What cannot be committed fails the task.
+    """
 
     def __init__(self, sink: Sink):
         self._sink = sink
+        # the function of a SinkFunctionSink
+        self.user_function = getattr(sink, "function", None)
         self._writer: SinkWriter[Any] | None = None
+        self._committer: Committer[Any] | None = None
+        self._prepared: dict[int, list[Any]] = {}
+        self._restored: tuple[list[tuple[int, Any]], list[Any]] | None = None
+        self._ended = False
         self._send: Callable[[str, Any], None] = lambda _channel, _payload: None
         self._client_has_room: Callable[[str], bool] = lambda _channel: True
         self._channel: str | None = None
         self.subtask_index = 0
         self.parallelism = 1
+        self.attempt_number = 0
+        self.sink_id = ""
         self.records = 0
 
     def connect(
@@ -34,10 +72,29 @@ class SinkOperator(StreamOperator):
         self._send = send
         self._client_has_room = has_room
 
+    def initialize_state(self, context: StateInitializationContext) -> None:
+        """Takes up what had been prepared, and the writer's state."""
+        super().initialize_state(context)
+        if context.is_restored:
+            state = context.operator_state
+            self._restored = state.restored(COMMITTABLES), state.restored(WRITER_STATE)
+
     def open(self, context: OperatorContext) -> None:
-        """Creates the writer."""
+        """Commits what was restored (5), then creates the writer."""
         super().open(context)
-        self._writer = self._sink.create_writer(self)
+        self.attempt_number = context.runtime_context.get_attempt_number()
+        self.sink_id = _sink_id(context.runtime_context)
+        self._committer = self._sink.create_committer()
+        if self._restored is None:
+            self._writer = self._sink.create_writer(self)
+        else:
+            committables, writer_state = self._restored
+            self._restored = None
+            if committables and self._committer is not None:
+                fault_points.reach("sink.commit")
+                self._committer.recommit([item for _, item in sorted(committables, key=lambda pair: pair[0])])
+                fault_points.reach("sink.committed")
+            self._writer = self._sink.restore_writer(self, writer_state)
         self._write = self._writer.write_batch
 
     @property
@@ -62,20 +119,66 @@ class SinkOperator(StreamOperator):
         # pickled here, where a record that cannot be pickled still has its operator
         self._send(channel, serialize_records(payload, None))
 
+    def snapshot_state(
+        self, checkpoint_id: int, operator_state: OperatorStateBackend, timestamp: int | None = None
+    ) -> None:
+        """Steps 1 and 2."""
+        super().snapshot_state(checkpoint_id, operator_state, timestamp)
+        assert self._writer is not None
+        if not self._ended:
+            self._writer.flush(end_of_input=False)
+        committables = self._writer.prepare_commit()
+        if committables and self._committer is not None:
+            # kept at once: should the rest of the snapshot fail, they go with the next checkpoint
+            self._prepared.setdefault(checkpoint_id, []).extend(committables)
+        writer_state = self._writer.snapshot_state(checkpoint_id) or ()
+        pending = [(number, item) for number, items in self._prepared.items() for item in items]
+        operator_state.put(COMMITTABLES, SPLIT, pending)
+        operator_state.put(WRITER_STATE, SPLIT, writer_state)
+
+    def notify_checkpoint_complete(self, checkpoint_id: int) -> None:
+        """Steps 3 and 4."""
+        super().notify_checkpoint_complete(checkpoint_id)
+        due = sorted(number for number in self._prepared if number <= checkpoint_id)
+        if due:
+            assert self._committer is not None
+            fault_points.reach("sink.commit")
+            self._committer.commit([item for number in due for item in self._prepared[number]])
+            fault_points.reach("sink.committed")
+            for number in due:
+                del self._prepared[number]
+        if self._writer is not None:
+            self._writer.notify_checkpoint_complete(checkpoint_id)
+
     def finish(self) -> None:
         """Writes out what is left and, without checkpoints, commits it."""
         assert self._writer is not None
+        self._ended = True
         self._writer.flush(end_of_input=True)
-        committables = self._writer.prepare_commit()
-        committer = self._sink.create_committer()
-        if committer is not None:
-            try:
-                committer.commit(committables)
-            finally:
-                committer.close()
+        if not self.context.checkpointing:
+            # with what was prepared for a savepoint, the only snapshot there can have been
+            committables = [item for items in self._prepared.values() for item in items]
+            committables += self._writer.prepare_commit()
+            if self._committer is not None:
+                self._committer.commit(committables)
+            self._prepared.clear()
 
     def close(self) -> None:
-        """Closes the writer."""
-        if self._writer is not None:
-            writer, self._writer = self._writer, None
-            writer.close()
+        """Closes the writer and the committer."""
+        writer, self._writer = self._writer, None
+        committer, self._committer = self._committer, None
+        try:
+            if writer is not None:
+                writer.close()
+        finally:
+            if committer is not None:
+                committer.close()
+
+
+def _sink_id(runtime_context: Any) -> str:
+    """Says which sink of which job this is."""
+    if not runtime_context.job_id:
+        return uuid.uuid4().hex[:16]
+    return hashlib.blake2b(
+        f"{runtime_context.job_id}/{runtime_context.operator_id}".encode(), digest_size=8
+    ).hexdigest()

@@ -6,15 +6,26 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from firesteel.common.connector import InputStatus, Source, SourceReader
+from firesteel.runtime.checkpoint.handles import SPLIT, UNION
 from firesteel.runtime.elements import MAX_WATERMARK
-from firesteel.runtime.operators.base import OperatorContext, StreamOperator
+from firesteel.runtime.operators.base import OperatorContext, StateInitializationContext, StreamOperator
+from firesteel.runtime.state.operator_state import OperatorStateBackend
 from firesteel.runtime.time.watermark_generation import WatermarkAssigner
+from firesteel.runtime.time.watermark_state import WATERMARKS, WatermarkState
 
-__all__ = ["SourceOperator"]
+__all__ = ["SPLITS", "SourceOperator"]
+
+SPLITS = "_splits"
+"""The splits a reader has not finished, each with its position."""
 
 
 class SourceOperator(StreamOperator):
-    """Reads one subtask's share of a source. Is its reader's ReaderContext and ReaderOutput."""
+    """Reads one subtask's share of a source. Is its reader's ReaderContext and ReaderOutput.
+
+    A checkpoint keeps the reader's splits, and how far event time had come in each and in the subtask. (Flink forgets
+    the latter: after a failure records that were late are no longer late.) In a restored job a split may be read by
+    another subtask than before. Splits that no reader had are the enumerator's state.
+    """
 
     MAX_RECORDS = 2048
 
@@ -29,6 +40,8 @@ class SourceOperator(StreamOperator):
         self.subtask_index = 0
         self.parallelism = 1
         self._max_allowed = MAX_WATERMARK
+        self._restored_splits: list[Any] = []
+        self._restored_watermarks: WatermarkState | None = None
         self._request_split: Callable[[], None] = lambda: None
         self._report_watermark: Callable[[int], None] = lambda _watermark: None
 
@@ -45,11 +58,23 @@ class SourceOperator(StreamOperator):
         self._request_split = request_split
         self._report_watermark = report_watermark
 
+    def initialize_state(self, context: StateInitializationContext) -> None:
+        """Takes up the splits this subtask is to go on with."""
+        super().initialize_state(context)
+        self._restored_splits = context.operator_state.restored(SPLITS)
+        watermarks = context.operator_state.restored(WATERMARKS)
+        if watermarks:
+            self._restored_watermarks = WatermarkState(tuple(watermarks))
+
     def open(self, context: OperatorContext) -> None:
         """Creates and starts the reader."""
         super().open(context)
         self._assigner = WatermarkAssigner(self._strategy, context.processing_time, self._emit, context.emit_watermark)
         self._reader = self._source.create_reader(self)
+        if self._restored_splits:
+            # before start(), so that a reader that asks for splits when it has none does not ask
+            self.add_splits(self._restored_splits)
+            self._restored_splits = []
         self._reader.start()
         if self._interval > 0:
             context.schedule(context.processing_time() + self._interval, self._on_interval)
@@ -81,10 +106,12 @@ class SourceOperator(StreamOperator):
         """The coordinator's answer: how far this subtask may go."""
         self._max_allowed = max_allowed
 
-    def poll(self) -> None:
+    def poll(self, max_records: int = MAX_RECORDS) -> None:
         """Emits what the reader has."""
         assert self._reader is not None
-        status = self._reader.poll_next(self, self.MAX_RECORDS)
+        if self._restored_watermarks is not None:
+            self._resume_event_time()
+        status = self._reader.poll_next(self, max_records)
         if status is InputStatus.MORE_AVAILABLE:
             self._ready_at = 0.0
         elif status is InputStatus.NOTHING_AVAILABLE:
@@ -105,6 +132,22 @@ class SourceOperator(StreamOperator):
         assert self._reader is not None
         self._reader.notify_no_more_splits()
         self._ready_at = 0.0
+
+    def snapshot_state(
+        self, checkpoint_id: int, operator_state: OperatorStateBackend, timestamp: int | None = None
+    ) -> None:
+        """Keeps the splits and the event time."""
+        super().snapshot_state(checkpoint_id, operator_state, timestamp)
+        assert self._reader is not None
+        if self.ended:
+            return
+        operator_state.put(SPLITS, SPLIT, self._reader.snapshot_state(checkpoint_id))
+        if self._restored_watermarks is None:
+            items = WatermarkState.items(self._assigner, self.subtask_index, self.parallelism)
+        else:
+            # not polled yet: what was restored is still what counts
+            items = self._restored_watermarks.items_for(self.subtask_index, self.parallelism)
+        operator_state.put(WATERMARKS, UNION, items)
 
     def process_batch(self, values: Sequence[Any], timestamps: Sequence[int] | None) -> None:
         """A source has no input."""
@@ -157,6 +200,12 @@ class SourceOperator(StreamOperator):
     def _emit(self, values: Sequence[Any], timestamps: Sequence[int] | None) -> None:
         self.context.emit(values, timestamps)  # type: ignore[arg-type]
 
+    def _resume_event_time(self) -> None:
+        """Sends the restored watermark: ahead of all records, but not before all tasks and their channels are there."""
+        assert self._restored_watermarks is not None
+        watermarks, self._restored_watermarks = self._restored_watermarks, None
+        watermarks.apply(self._assigner, self.subtask_index, self.parallelism)
+
     def _on_poll_time(self, _now: int) -> None:
         self._ready_at = 0.0
 
@@ -169,6 +218,8 @@ class SourceOperator(StreamOperator):
     def _on_interval(self, now: int) -> None:
         if self.ended:
             return
+        if self._restored_watermarks is not None:
+            self._resume_event_time()
         if self._assigner.periodic():
             self.context.emit_idle(self._assigner.idle)
         self.context.schedule(now + self._interval, self._on_interval)

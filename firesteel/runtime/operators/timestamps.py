@@ -5,25 +5,41 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from firesteel.runtime.checkpoint.handles import UNION
 from firesteel.runtime.elements import MAX_WATERMARK
-from firesteel.runtime.operators.base import OperatorContext, StreamOperator
+from firesteel.runtime.operators.base import OperatorContext, StateInitializationContext, StreamOperator
+from firesteel.runtime.state.operator_state import OperatorStateBackend
 from firesteel.runtime.time.watermark_generation import WatermarkAssigner
+from firesteel.runtime.time.watermark_state import WATERMARKS, WatermarkState
 
 __all__ = ["TimestampsAndWatermarksOperator"]
 
 
 class TimestampsAndWatermarksOperator(StreamOperator):
-    """Replaces the timestamps and watermarks that come from upstream, except the end of event time."""
+    """Replaces the timestamps and watermarks that come from upstream, except the end of event time.
+
+    A checkpoint keeps how far event time had come, as that of a source does.
+    """
 
     def __init__(self, watermark_strategy: Any, interval_ms: int):
         self._strategy = watermark_strategy
         self._interval = interval_ms
+        self._restored: WatermarkState | None = None
+
+    def initialize_state(self, context: StateInitializationContext) -> None:
+        """Takes up how far event time had come."""
+        super().initialize_state(context)
+        watermarks = context.operator_state.restored(WATERMARKS)
+        if watermarks:
+            self._restored = WatermarkState(tuple(watermarks))
 
     def open(self, context: OperatorContext) -> None:
         """Starts the periodic emission."""
         super().open(context)
         self._assigner = WatermarkAssigner(self._strategy, context.processing_time, self._emit, context.emit_watermark)
         self._assigner.add_split("")
+        self._subtask = context.runtime_context.get_index_of_this_subtask()
+        self._parallelism = context.runtime_context.get_number_of_parallel_subtasks()
         if self._interval > 0:
             context.schedule(context.processing_time() + self._interval, self._on_interval)
 
@@ -32,9 +48,30 @@ class TimestampsAndWatermarksOperator(StreamOperator):
 
     def process_batch(self, values: Sequence[Any], timestamps: Sequence[int] | None) -> None:
         """Assigns timestamps and hands the records on."""
+        if self._restored is not None:
+            self._restore()
         self._assigner.process("", values, timestamps)
 
+    def snapshot_state(
+        self, checkpoint_id: int, operator_state: OperatorStateBackend, timestamp: int | None = None
+    ) -> None:
+        """Keeps the event time."""
+        super().snapshot_state(checkpoint_id, operator_state, timestamp)
+        if self._restored is None:
+            items = WatermarkState.items(self._assigner, self._subtask, self._parallelism)
+        else:
+            items = self._restored.items_for(self._subtask, self._parallelism)
+        operator_state.put(WATERMARKS, UNION, items)
+
+    def _restore(self) -> None:
+        """Sends the restored watermark: with the first record or the first interval, once all outputs are there."""
+        assert self._restored is not None
+        self._restored.apply(self._assigner, self._subtask, self._parallelism)
+        self._restored = None
+
     def _on_interval(self, now: int) -> None:
+        if self._restored is not None:
+            self._restore()
         if self._assigner.periodic():
             self.context.emit_idle(self._assigner.idle)
         self.context.schedule(now + self._interval, self._on_interval)

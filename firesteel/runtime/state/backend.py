@@ -1,27 +1,54 @@
-"""The interface of keyed state backends; ``hashmap`` and others implement it with the same file names."""
+"""What the keyed state backends have in common; ``hashmap`` and ``rocksdb`` implement it with the same file names."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Mapping
-from typing import Any
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Protocol
 
 from firesteel.common.state import StateDescriptor
+from firesteel.runtime.checkpoint.handles import KeyedStateHandle
+from firesteel.runtime.checkpoint.options import SnapshotKind
 from firesteel.runtime.key_groups import KeyGroupRange
 
-__all__ = ["VOID_NAMESPACE", "KeyedStateBackend"]
+if TYPE_CHECKING:
+    from firesteel.runtime.checkpoint.files import SnapshotFiles, StateFileReader
+    from firesteel.runtime.time.timers import TimerQueue
+
+__all__ = ["VOID_NAMESPACE", "KeyedSnapshot", "KeyedStateBackend"]
 
 VOID_NAMESPACE = None
 """The namespace of state that does not belong to a window."""
+
+
+class KeyedSnapshot(Protocol):
+    """The state at a barrier, ready to be written while the job goes on."""
+
+    def write(self, files: SnapshotFiles) -> KeyedStateHandle:
+        """Writes the state; called once, in a thread of its own. The mailbox thread may change the state meanwhile."""
+        ...
+
+    def discard(self) -> None:
+        """The snapshot will not be written, or writing it failed: releases what it holds."""
+        ...
 
 
 class KeyedStateBackend(ABC):
     """The keyed state of one operator in one subtask.
 
     ``key`` is the current key: whoever processes a record or fires a timer sets it, every state reads it.
+
+    A backend is restored first, if at all; then states and timers are asked for. All calls come from the mailbox
+    thread. A snapshot may use files of earlier checkpoints again only if it was told that those are complete.
     """
 
     __slots__ = ("key", "key_groups", "max_parallelism")
+
+    name = ""
+    """As in ``state.backend.type``; also the format of its own snapshots."""
+
+    keeps_objects = False
+    """Whether stored values are the very objects of the program, so that changing one in place changes the state."""
 
     def __init__(self, key_groups: KeyGroupRange, max_parallelism: int):
         self.key: Any = None
@@ -33,8 +60,12 @@ class KeyedStateBackend(ABC):
         """The state a descriptor names; the same object for the same name.
 
         A namespace-aware state additionally has ``set_current_namespace(namespace)`` and, where its values can be
-        merged, ``merge_namespaces(target, sources)``.
+        merged, ``merge_namespaces(target, sources)``. Refuses a descriptor that does not fit what was restored.
         """
+
+    @abstractmethod
+    def timer_queue(self, name: str) -> TimerQueue:
+        """The timers of that name, with those restored; snapshots contain them."""
 
     @abstractmethod
     def descriptors(self) -> Mapping[str, StateDescriptor]:
@@ -45,12 +76,25 @@ class KeyedStateBackend(ABC):
         """The keys that have a value in a state."""
 
     @abstractmethod
-    def snapshot_key_group(self, key_group: int) -> dict[str, dict[Any, dict[Any, Any]]]:
-        """Everything one key group holds, as state name → namespace → key → stored value."""
+    def entries(self, state_name: str) -> Iterator[tuple[Any, Any, Any]]:
+        """Everything a state holds as (namespace, key, stored value); stored values look the same in all backends."""
 
     @abstractmethod
-    def restore_key_group(self, key_group: int, contents: dict[str, dict[Any, dict[Any, Any]]]) -> None:
-        """Puts back what snapshot_key_group gave; states may be asked for before or after."""
+    def snapshot(self, checkpoint_id: int, kind: SnapshotKind) -> KeyedSnapshot:
+        """The synchronous part of a snapshot: costs what changed since the last one, not what there is."""
+
+    @abstractmethod
+    def restore(self, handles: Sequence[KeyedStateHandle], files: StateFileReader, *, reusable: bool) -> None:
+        """Takes the state of this backend's key groups out of handles, which may hold other groups as well.
+
+        ``reusable`` tells that the handles belong to a checkpoint of this job, whose files later snapshots may share.
+        """
+
+    def notify_checkpoint_complete(self, checkpoint_id: int) -> None:  # noqa: B027 - optional
+        """The snapshot of that number is part of a completed checkpoint: its files may be used again."""
+
+    def notify_checkpoint_aborted(self, checkpoint_id: int) -> None:  # noqa: B027 - optional
+        """The snapshot of that number will never be used: its files are deleted."""
 
     def close(self) -> None:  # noqa: B027 - optional
         """Releases what the backend holds."""

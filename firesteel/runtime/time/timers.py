@@ -9,7 +9,7 @@ from typing import Any, Protocol
 from firesteel.runtime.elements import MIN_TIMESTAMP
 from firesteel.runtime.state.backend import KeyedStateBackend
 
-__all__ = ["InternalTimerService", "TimerQueue", "Triggerable"]
+__all__ = ["InternalTimerService", "TimerQueue", "Triggerable", "renumbered"]
 
 
 class Triggerable(Protocol):
@@ -27,29 +27,34 @@ class Triggerable(Protocol):
 class TimerQueue:
     """Timers by time; those of one time in the order they were registered.
 
-    A deleted timer stays in the heap until its time and is skipped then, so deletion costs one set operation.
+    ``live`` maps each timer ``(timestamp, key, namespace)`` to its registration number; it is what snapshots contain
+    and what a queue is restored from. A deleted timer stays in the heap until its time and is skipped then, so
+    deletion costs one set operation.
     """
 
-    __slots__ = ("_heap", "_live", "_sequence")
+    __slots__ = ("_heap", "_sequence", "live")
 
-    def __init__(self) -> None:
-        self._heap: list[tuple[int, int, Any, Any]] = []
-        self._live: dict[tuple[int, Any, Any], int] = {}
-        self._sequence = 0
+    def __init__(self, live: dict[tuple[int, Any, Any], int] | None = None) -> None:
+        self.live: dict[tuple[int, Any, Any], int] = {} if live is None else live
+        self._heap: list[tuple[int, int, Any, Any]] = [
+            (timestamp, number, key, namespace) for (timestamp, key, namespace), number in self.live.items()
+        ]
+        heapq.heapify(self._heap)
+        self._sequence = max(self.live.values(), default=0)
 
     def add(self, timestamp: int, key: Any, namespace: Any) -> bool:
         """Adds a timer; False if it is there already."""
         timer = (timestamp, key, namespace)
-        if timer in self._live:
+        if timer in self.live:
             return False
         self._sequence += 1
-        self._live[timer] = self._sequence
+        self.live[timer] = self._sequence
         heapq.heappush(self._heap, (timestamp, self._sequence, key, namespace))
         return True
 
     def remove(self, timestamp: int, key: Any, namespace: Any) -> None:
         """Removes a timer if it is there."""
-        self._live.pop((timestamp, key, namespace), None)
+        self.live.pop((timestamp, key, namespace), None)
 
     def pop_due(self, now: int) -> tuple[int, Any, Any] | None:
         """Removes and returns the first timer at or before now."""
@@ -58,8 +63,8 @@ class TimerQueue:
             timestamp, sequence, key, namespace = heapq.heappop(heap)
             timer = (timestamp, key, namespace)
             # a timer deleted and registered again has a later sequence: its old heap entry is void
-            if self._live.get(timer) == sequence:
-                del self._live[timer]
+            if self.live.get(timer) == sequence:
+                del self.live[timer]
                 return timer
         return None
 
@@ -68,21 +73,39 @@ class TimerQueue:
         heap = self._heap
         while heap:
             timestamp, sequence, key, namespace = heap[0]
-            if self._live.get((timestamp, key, namespace)) == sequence:
+            if self.live.get((timestamp, key, namespace)) == sequence:
                 return timestamp
             heapq.heappop(heap)
         return None
 
+    def clear(self) -> None:
+        """Removes all timers."""
+        for timer in list(self.live):
+            self.remove(*timer)
+        self._heap.clear()
+
     def timers(self) -> list[tuple[int, Any, Any]]:
         """Every live timer as (timestamp, key, namespace), in firing order."""
-        return sorted(self._live, key=lambda timer: (timer[0], self._live[timer]))
+        return sorted(self.live, key=lambda timer: (timer[0], self.live[timer]))
 
     def __len__(self) -> int:
-        return len(self._live)
+        return len(self.live)
+
+
+def renumbered(live: dict[tuple[int, Any, Any], int]) -> dict[tuple[int, Any, Any], int]:
+    """Timers of several queues as one: the order of each is kept, and no two have the same number.
+
+    >>> renumbered({(5, "a", None): 7, (5, "b", None): 7, (1, "c", None): 3})
+    {(1, 'c', None): 1, (5, 'a', None): 2, (5, 'b', None): 3}
+    """
+    return {timer: number for number, timer in enumerate(sorted(live, key=live.__getitem__), 1)}
 
 
 class InternalTimerService:
-    """The timers of one operator. Registering and deleting act on the backend's current key."""
+    """The timers of one operator. Registering and deleting act on the backend's current key.
+
+    The backend keeps them as the queues ``<name>/event`` and ``<name>/processing``.
+    """
 
     __slots__ = (
         "_backend",
@@ -101,15 +124,18 @@ class InternalTimerService:
         triggerable: Triggerable,
         clock: Callable[[], int],
         schedule: Callable[[int, Callable[[int], None]], None],
+        name: str = "timers",
     ):
         self._backend = backend
         self._triggerable = triggerable
         self._clock = clock
         self._schedule = schedule
         self._scheduled: int | None = None
-        self.event = TimerQueue()
-        self.processing = TimerQueue()
+        self.event = backend.timer_queue(f"{name}/event")
+        self.processing = backend.timer_queue(f"{name}/processing")
         self.current_watermark = MIN_TIMESTAMP
+        # those restored: if their time has passed while the job was down, they fire as soon as it runs
+        self._arm()
 
     def current_processing_time(self) -> int:
         """The wall clock in milliseconds."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from firesteel.common.errors import InvalidProgramError
@@ -82,6 +82,18 @@ class WatermarkAssigner:
         if split_id not in self._splits:
             generator = self._strategy.create_watermark_generator()
             self._splits[split_id] = SplitWatermarks(generator, self._strategy.idle_timeout_ms, self._clock())
+
+    def split_watermarks(self) -> dict[str, int]:
+        """How far event time has come in each split where it has begun."""
+        return {name: split.watermark for name, split in self._splits.items() if split.watermark > MIN_TIMESTAMP}
+
+    def restore(self, watermark: int, splits: Mapping[str, int]) -> None:
+        """Goes on where event time had come to; sends the watermark that was sent last."""
+        for split_id, split in self._splits.items():
+            split.watermark = max(split.watermark, splits.get(split_id, MIN_TIMESTAMP))
+        if watermark > self.watermark:
+            self.watermark = watermark
+            self._emit_watermark(watermark)
 
     def emit_watermark(self, split_id: str, timestamp: int) -> None:
         """A watermark that came with a split's own records."""

@@ -49,9 +49,11 @@ class FakeReaderOutput:
 
 
 class FakeWriterContext:
-    def __init__(self, subtask_index=0, parallelism=1):
+    def __init__(self, subtask_index=0, parallelism=1, attempt_number=0, sink_id="abc123"):
         self.subtask_index = subtask_index
         self.parallelism = parallelism
+        self.attempt_number = attempt_number
+        self.sink_id = sink_id
         self.sent = []
 
     def send_to_client(self, channel, payload):

@@ -2,14 +2,16 @@ from __future__ import annotations
 
 import pickle
 import re
+import uuid
 from pathlib import Path
 
 import pytest
 
 from firesteel.common.errors import InvalidProgramError
 from firesteel.common.serialization import Encoder
+from firesteel.connectors.file_committer import FileCommitter
 from firesteel.connectors.file_sink import BucketAssigner, FileSink, OutputFileConfig, RollingPolicy
-from firesteel.connectors.file_writer import FileWriteError
+from firesteel.connectors.part_file import FileWriteError
 
 
 class ByParity(BucketAssigner):
@@ -33,7 +35,8 @@ class Kit:
         return FileSink(self.base_path, Encoder.simple_string_encoder(), clock=self.clock, **options)
 
     def writer(self, subtask=0, parallelism=1, **options):
-        return self.sink(**options).create_writer(self.fakes.WriterContext(subtask, parallelism))
+        context = self.fakes.WriterContext(subtask, parallelism, sink_id=uuid.uuid4().hex)
+        return self.sink(**options).create_writer(context)
 
     def finished(self):
         """Relative path → content of the files that anyone reading the directory would see."""
@@ -53,7 +56,9 @@ def kit(tmp_path, fakes):
 
 
 def finish(writer):
+    """As at the end of a job without checkpoints."""
     writer.flush(end_of_input=True)
+    FileCommitter().commit(writer.prepare_commit())
     writer.close()
 
 
@@ -62,12 +67,13 @@ def test_finished_files_appear_at_the_end_of_the_input(kit):
     writer.write_batch(["a", "b"], None)
     writer.write_batch(["c"], None)
     assert kit.finished() == {}
-    assert [bool(re.fullmatch(r"\.part-3-\w{12}-0\.inprogress", name)) for name in kit.hidden()] == [True]
+    [hidden] = kit.hidden()
+    assert re.fullmatch(r"\.inprogress/\w+/0/\.part-3-\w{12}-0\.inprogress", hidden)
     finish(writer)
     [(name, content)] = kit.finished().items()
     assert re.fullmatch(r"part-3-\w{12}-0", name)
     assert content == "a\nb\nc\n"
-    assert kit.hidden() == {}
+    assert list(kit.base_path.iterdir()) == [kit.base_path / name]
 
 
 def test_a_failed_run_leaves_only_hidden_files(kit):
@@ -108,7 +114,7 @@ def test_no_records_no_files(kit):
 
 def test_two_phases(kit):
     sink = kit.sink()
-    writer = kit.writer()
+    writer = kit.writer(rolling_policy=RollingPolicy.on_checkpoint_rolling_policy())
     writer.write_batch(["before"], None)
     writer.flush(end_of_input=False)
     committables = pickle.loads(pickle.dumps(writer.prepare_commit()))
@@ -128,7 +134,7 @@ def test_two_phases(kit):
 
 
 def test_committing_a_file_that_is_gone_is_an_error(kit):
-    writer = kit.writer()
+    writer = kit.writer(rolling_policy=RollingPolicy.on_checkpoint_rolling_policy())
     writer.write_batch(["a"], None)
     writer.flush(end_of_input=False)
     [pending] = writer.prepare_commit()
@@ -186,7 +192,7 @@ def test_prefix_and_suffix(kit):
     assert (config.get_part_prefix(), config.get_part_suffix()) == ("spend", ".txt")
     writer = kit.writer(output_file_config=config)
     writer.write_batch([1], None)
-    assert [bool(re.fullmatch(r"\.spend-0-\w{12}-0\.txt\.inprogress", name)) for name in kit.hidden()] == [True]
+    assert [bool(re.search(r"/\.spend-0-\w{12}-0\.txt\.inprogress$", name)) for name in kit.hidden()] == [True]
     finish(writer)
     assert [bool(re.fullmatch(r"spend-0-\w{12}-0\.txt", name)) for name in kit.finished()] == [True]
 

@@ -27,7 +27,7 @@ def test_a_task_failure_fails_the_job(harness):
     harness.run()
     harness.task("map", 1, "FAILED", BOOM)
     assert harness.status is JobStatus.FAILING
-    assert harness.sent(CancelSlot) == [(slot, CancelSlot("the job failed: boom")) for slot in (0, 1)]
+    assert harness.sent(CancelSlot) == [(slot, CancelSlot("the job failed: boom", job_is_over=True)) for slot in (0, 1)]
     harness.failed(1, BOOM)
     assert harness.done is None
     harness.stopped(0)

@@ -72,7 +72,7 @@ def test_slots_that_do_not_stop_fail_the_job(harness):
     harness.stopped(0)
     harness.fire("shutdown-timeout")
     assert harness.status is JobStatus.FAILING
-    assert harness.sent(CancelSlot) == [(1, CancelSlot(f"the job failed: {harness.jm.failure.message}"))]
+    assert harness.sent(CancelSlot) == [(1, CancelSlot(f"the job failed: {harness.jm.failure.message}", job_is_over=True))]
     harness.fire("cancellation-timeout")
     harness.attempt_ended()
     assert harness.status is JobStatus.FAILED
@@ -110,10 +110,10 @@ def test_cancel_while_some_slots_have_registered(harness):
     harness.start()
     harness.register(0)
     harness.cancel()
-    assert harness.sent(CancelSlot) == [(0, CancelSlot("cancelled by the user"))]
+    assert harness.sent(CancelSlot) == [(0, CancelSlot("cancelled by the user", job_is_over=True))]
     assert not harness.killed
     harness.register(1)
-    assert harness.sent(CancelSlot)[1:] == [(1, CancelSlot("cancelled by the user"))]
+    assert harness.sent(CancelSlot)[1:] == [(1, CancelSlot("cancelled by the user", job_is_over=True))]
     harness.stopped(0)
     harness.stopped(1)
     assert harness.status is JobStatus.CANCELED

@@ -16,7 +16,7 @@ from firesteel.runtime.deployment import (
     TaskDeploymentDescriptor,
 )
 from firesteel.runtime.network.config import DEFAULT_NETWORK_CONFIG
-from firesteel.runtime.network.partition import ResultPartition, ResultSubpartition
+from firesteel.runtime.network.partition import OVERDRAFT, ResultPartition, ResultSubpartition
 from firesteel.runtime.operators import specs
 from firesteel.runtime.operators.factory import create_operator
 from firesteel.runtime.output import TaskOutput
@@ -100,7 +100,7 @@ def check_bounded(consumer: SlowConsumer, records: int, copies: int = 1) -> None
     assert consumer.records == records * copies, "nothing is lost"
     config = DEFAULT_NETWORK_CONFIG
     channels = len(consumer.partition.subpartitions)
-    room = config.buffers_per_channel * channels + config.floating_buffers_per_gate
+    room = config.buffers_per_channel * channels + config.floating_buffers_per_gate + OVERDRAFT
     assert consumer.waits >= records / (room * config.max_records_per_buffer) - 1
     # never much more than the room there is: what one interval between two checks can add
     assert consumer.most_queued <= room + channels

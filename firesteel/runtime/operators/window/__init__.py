@@ -10,6 +10,9 @@ from firesteel.runtime.operators.window.operator import WindowOperator
 __all__ = ["AlignedWindowOperator", "WindowOperator", "create_window_operator"]
 
 
-def create_window_operator(spec: WindowSpec) -> StreamOperator:
-    """The fastest operator that can run a window spec."""
-    return WindowOperator(spec) if alignment_of(spec) is None else AlignedWindowOperator(spec)
+def create_window_operator(spec: WindowSpec, keeps_objects: bool = True) -> StreamOperator:
+    """The fastest operator that can run a window spec; ``keeps_objects`` as of the state backend it will have."""
+    aligned = keeps_objects and alignment_of(spec) is not None
+    operator = AlignedWindowOperator(spec) if aligned else WindowOperator(spec)
+    operator.user_function = spec.window_function
+    return operator

@@ -1,47 +1,93 @@
 """The hashmap backend: one dictionary per state and namespace.
 
-A table is not split by key group: that would cost every access a second lookup, while only a snapshot needs the
-groups. The key group of a key is computed when its state is written out.
+A table is not split by key group: that would cost every access a second lookup, while only a canonical snapshot needs
+the groups. The key group of a key is computed when its state is written out so.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from typing import Any
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from firesteel.common.errors import InvalidProgramError
 from firesteel.common.state import StateDescriptor
-from firesteel.runtime.key_groups import KeyGroupRange, key_group_of
+from firesteel.runtime.checkpoint.handles import KeyedStateHandle, StateMeta
+from firesteel.runtime.checkpoint.options import SnapshotKind
+from firesteel.runtime.key_groups import KeyGroupRange
 from firesteel.runtime.state.backend import VOID_NAMESPACE, Clock, KeyedStateBackend
-from firesteel.runtime.state.hashmap import states, ttl_states
+from firesteel.runtime.state.chunks import is_timer_table, timer_table
+from firesteel.runtime.state.compatibility import check_compatible, meta_of
+from firesteel.runtime.state.hashmap import states, tracked_states, ttl_states
+from firesteel.runtime.state.hashmap.restoring import read_tables
+from firesteel.runtime.state.hashmap.snapshots import BASE, DELTA, DerivedTimers, HashMapSnapshot, Held, Snapshots
+from firesteel.runtime.state.hashmap.tables import Cleanup, StateTable
+from firesteel.runtime.state.hashmap.timers import TrackedTimerQueue
+from firesteel.runtime.time.timers import TimerQueue
+
+if TYPE_CHECKING:
+    from firesteel.runtime.checkpoint.files import StateFileReader
 
 __all__ = ["HashMapKeyedStateBackend"]
 
 
 class HashMapKeyedStateBackend(KeyedStateBackend):
-    """Keyed state in dictionaries of this process."""
+    """Keyed state in dictionaries of this process.
 
-    __slots__ = ("_clock", "_descriptors", "_states", "_tables")
+    With ``incremental`` every change is tracked, and a checkpoint writes only what changed; without, nothing is
+    tracked, and every snapshot pickles everything. A value that a function changes in place is in the state at once,
+    but counts as changed only when it is stored again.
+    """
 
-    def __init__(self, key_groups: KeyGroupRange, max_parallelism: int, clock: Clock):
+    __slots__ = (
+        "_clock",
+        "_descriptors",
+        "_incremental",
+        "_open_files",
+        "_queues",
+        "_restored",
+        "_snapshots",
+        "_states",
+        "_tables",
+        "_ttl_states",
+        "derived_timers",
+    )
+
+    name: ClassVar[str] = "hashmap"  # type: ignore[misc]
+    keeps_objects: ClassVar[bool] = True  # type: ignore[misc]
+
+    def __init__(
+        self,
+        key_groups: KeyGroupRange,
+        max_parallelism: int,
+        clock: Clock,
+        *,
+        incremental: bool = False,
+        open_files: Callable[[], StateFileReader] | None = None,
+    ):
         super().__init__(key_groups, max_parallelism)
         self._clock = clock
-        self._tables: dict[str, dict[Any, dict[Any, Any]]] = {}
+        self._incremental = incremental
+        self._open_files = open_files or _open_storage
+        self._tables: dict[str, StateTable] = {}
         self._states: dict[str, states.HashMapState] = {}
+        self._ttl_states: dict[str, ttl_states.TtlState] = {}
         self._descriptors: dict[str, StateDescriptor] = {}
+        self._queues: dict[str, TimerQueue] = {}
+        self._restored: dict[str, StateMeta] = {}
+        self._snapshots = Snapshots()
+        self.derived_timers: Callable[[], DerivedTimers] | None = None
+        """Asked in the synchronous part of a canonical snapshot, by an operator that keeps no timers one by one."""
+
+    # ---- state and timers ---------------------------------------------------------------------------
 
     def get_state(self, descriptor: StateDescriptor, namespace_aware: bool = False) -> Any:
         """The state a descriptor names; every hashmap state knows namespaces."""
         name = descriptor.get_name()
         state = self._states.get(name)
         if state is None:
-            namespaces = self._tables.setdefault(name, {VOID_NAMESPACE: {}})
-            namespaces.setdefault(VOID_NAMESPACE, {})
-            if descriptor.ttl_config is None:
-                state = states.STATES[descriptor.kind](self, namespaces, descriptor)
-            else:
-                state = ttl_states.STATES[descriptor.kind](self, namespaces, descriptor, self._clock)
-            self._states[name] = state
+            if name in self._restored:
+                check_compatible(self._restored[name], descriptor)
+            state = self._states[name] = self._create(descriptor)
             self._descriptors[name] = descriptor
         elif self._descriptors[name].kind != descriptor.kind:
             first = self._descriptors[name].kind
@@ -51,31 +97,161 @@ class HashMapKeyedStateBackend(KeyedStateBackend):
             )
         return state
 
+    def state_table(self, name: str) -> StateTable:
+        """The dictionaries of a state, for an operator that works on them directly and tracks changes itself."""
+        table = self._tables.get(name)
+        if table is None:
+            table = self._tables[name] = StateTable(name, self._incremental)
+        return table
+
+    def timer_queue(self, name: str) -> TimerQueue:
+        """The timers of that name, with those restored."""
+        queue = self._queues.get(name)
+        if queue is None:
+            table = self.state_table(timer_table(name))
+            queue = TrackedTimerQueue(table) if self._incremental else TimerQueue(table.namespaces[VOID_NAMESPACE])
+            self._queues[name] = queue
+        return queue
+
     def descriptors(self) -> Mapping[str, StateDescriptor]:
         """The descriptor each state was first asked for with, by name."""
         return self._descriptors
 
+    def restored_states(self) -> Mapping[str, StateMeta]:
+        """What the backend was restored with, by name; timers under the name of their table."""
+        return self._restored
+
+    def drop_state(self, name: str) -> None:
+        """Forgets a restored state that nobody asked for."""
+        self._restored.pop(name, None)
+        table = self._tables.get(name)
+        if table is not None:
+            for namespace in list(table.namespaces):
+                if namespace is not VOID_NAMESPACE:
+                    table.drop(namespace)
+            if table.tracked:
+                table.changed(VOID_NAMESPACE).update(table.namespaces[VOID_NAMESPACE])
+            table.namespaces[VOID_NAMESPACE].clear()
+
     def keys(self, state_name: str, namespace: Any = VOID_NAMESPACE) -> Iterator[Any]:
         """The keys that have a value in a state."""
-        return iter(list(self._tables.get(state_name, {}).get(namespace, ())))
+        table = self._tables.get(state_name)
+        return iter([] if table is None else list(table.namespaces.get(namespace, ())))
 
-    def snapshot_key_group(self, key_group: int) -> dict[str, dict[Any, dict[Any, Any]]]:
-        """Everything one key group holds."""
-        contents: dict[str, dict[Any, dict[Any, Any]]] = {}
-        for name, namespaces in self._tables.items():
-            for namespace, table in namespaces.items():
-                part = {
-                    key: value for key, value in table.items() if key_group_of(key, self.max_parallelism) == key_group
-                }
-                if part:
-                    contents.setdefault(name, {})[namespace] = part
-        return contents
+    def entries(self, state_name: str) -> Iterator[tuple[Any, Any, Any]]:
+        """Everything a state holds as (namespace, key, stored value)."""
+        table = self._tables.get(state_name)
+        for namespace, entries in [] if table is None else list(table.namespaces.items()):
+            for key, stored in list(entries.items()):
+                yield namespace, key, stored
 
-    def restore_key_group(self, key_group: int, contents: dict[str, dict[Any, dict[Any, Any]]]) -> None:
-        """Puts back what snapshot_key_group gave."""
-        if key_group not in self.key_groups:
-            raise ValueError(f"key group {key_group} does not belong to {self.key_groups}")
-        for name, namespaces in contents.items():
-            tables = self._tables.setdefault(name, {VOID_NAMESPACE: {}})
-            for namespace, part in namespaces.items():
-                tables.setdefault(namespace, {}).update(part)
+    def _create(self, descriptor: StateDescriptor) -> states.HashMapState:
+        table = self.state_table(descriptor.get_name())
+        if descriptor.ttl_config is None:
+            classes = tracked_states.STATES if self._incremental else states.STATES
+            state: states.HashMapState = classes[descriptor.kind](self, table, descriptor)
+            return state
+        expiring: ttl_states.TtlState = ttl_states.STATES[descriptor.kind](self, table, descriptor, self._clock)
+        self._ttl_states[descriptor.get_name()] = expiring
+        if expiring.cleans_every_record:
+            self.__class__ = _CleaningBackend
+        return expiring
+
+    # ---- snapshots ----------------------------------------------------------------------------------
+
+    def snapshot(self, checkpoint_id: int, kind: SnapshotKind) -> HashMapSnapshot:
+        """Pickles what changed since the last snapshot, or everything; see ``snapshots``."""
+        now = self._clock()
+        cleanups: dict[str, Cleanup] = {
+            name: state.left_of for name, state in self._ttl_states.items() if state.cleans_snapshots
+        }
+        snapshot = HashMapSnapshot(
+            0,
+            kind,
+            self.key_groups,
+            self.max_parallelism,
+            self._metas(),
+            (),
+            (),
+            self._open_files,
+            cleanups=cleanups,
+            now=now,
+            shares=self._incremental and not kind.is_savepoint,
+        )
+        if kind is SnapshotKind.SAVEPOINT and self.derived_timers is not None:
+            snapshot.derived = self.derived_timers()
+        everything = not self._incremental or self._snapshots.needs_everything()
+        if everything and (kind.is_savepoint or not self._incremental):
+            snapshot.held = (Held(0, BASE, self._pickle_all(cleanups, now, tracking=False)),)
+            return snapshot
+        if everything:
+            self._snapshots.hold(BASE, self._pickle_all(cleanups, now, tracking=True))
+        else:
+            self._snapshots.hold(DELTA, [f for table in self._tables.values() for f in table.encode_changes()])
+        return self._snapshots.prepare(checkpoint_id, snapshot)
+
+    def notify_checkpoint_complete(self, checkpoint_id: int) -> None:
+        """The snapshot's files may be used again."""
+        self._snapshots.complete(checkpoint_id)
+
+    def notify_checkpoint_aborted(self, checkpoint_id: int) -> None:
+        """The snapshot's files are deleted."""
+        self._snapshots.abort(checkpoint_id)
+
+    def restore(self, handles: Sequence[KeyedStateHandle], files: StateFileReader, *, reusable: bool) -> None:
+        """Takes the state of this backend's key groups out of handles."""
+        if self._states or self._queues:
+            raise AssertionError("a backend is restored before states are asked for")
+        for name, meta in ((meta.name, meta) for handle in handles for meta in handle.states):
+            self._restored.setdefault(name, meta)
+        for table in read_tables(handles, files, self.key_groups, self.max_parallelism, self._incremental):
+            self._tables[table.name] = table
+        if reusable and len(handles) == 1 and handles[0].format == self.name:
+            if handles[0].key_groups == self.key_groups:
+                self._snapshots.start_from(handles[0].parts)
+
+    def _pickle_all(self, cleanups: Mapping[str, Cleanup], now: int, *, tracking: bool) -> tuple[bytes, ...]:
+        return tuple(
+            frame
+            for table in self._tables.values()
+            for frame in table.encode_all(cleanups.get(table.name), now, tracking=tracking)
+        )
+
+    def _metas(self) -> tuple[StateMeta, ...]:
+        metas: dict[str, StateMeta] = {}
+        for name, table in self._tables.items():
+            if name in self._descriptors:
+                metas[name] = meta_of(self._descriptors[name], table.count())
+            elif is_timer_table(name):
+                metas[name] = StateMeta(name, "timers", entries=table.count())
+            elif name in self._restored:
+                old = self._restored[name]
+                metas[name] = StateMeta(name, old.kind, old.type, old.ttl, table.count())
+        return tuple(metas.values())
+
+
+class _CleaningBackend(HashMapKeyedStateBackend):
+    """A backend some of whose states are cleaned up with every record, that is whenever a key is set."""
+
+    __slots__ = ()
+
+    @property
+    def key(self) -> Any:
+        """The current key."""
+        return _KEY.__get__(self)
+
+    @key.setter
+    def key(self, key: Any) -> None:
+        _KEY.__set__(self, key)
+        for state in self._ttl_states.values():
+            if state.cleans_every_record:
+                state.clean_up()
+
+
+_KEY: Any = KeyedStateBackend.__dict__["key"]
+
+
+def _open_storage() -> StateFileReader:
+    from firesteel.runtime.checkpoint.files import StateFileReader
+
+    return StateFileReader()

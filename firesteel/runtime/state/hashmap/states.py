@@ -14,6 +14,7 @@ from firesteel.common.state import (
     ValueState,
 )
 from firesteel.runtime.state.backend import VOID_NAMESPACE, KeyedStateBackend
+from firesteel.runtime.state.hashmap.tables import StateTable
 
 __all__ = [
     "STATES",
@@ -30,11 +31,12 @@ __all__ = [
 class HashMapState:
     """What all kinds share: the table of the current namespace, and the backend that knows the current key."""
 
-    def __init__(self, backend: KeyedStateBackend, namespaces: dict[Any, dict[Any, Any]], descriptor: StateDescriptor):
+    def __init__(self, backend: KeyedStateBackend, state_table: StateTable, descriptor: StateDescriptor):
         self._backend = backend
-        self._namespaces = namespaces
+        self._state_table = state_table
+        self._namespaces = state_table.namespaces
         self._namespace: Any = VOID_NAMESPACE
-        self._table = namespaces[VOID_NAMESPACE]
+        self._table = state_table.namespaces[VOID_NAMESPACE]
         self._descriptor = descriptor
 
     def set_current_namespace(self, namespace: Any) -> None:
@@ -65,6 +67,10 @@ class HashMapState:
                 if not table and table is not self._table:
                     del self._namespaces[namespace]
         return values
+
+    def _store_in(self, namespace: Any, value: Any) -> None:
+        """Sets the current key's value in a namespace."""
+        self._namespaces.setdefault(namespace, {})[self._backend.key] = value
 
 
 class HashMapValueState(HashMapState, ValueState[Any]):
@@ -120,10 +126,10 @@ class HashMapListState(HashMapState, ListState[Any]):
         """Appends the elements of the sources to those of the target."""
         taken = self._take(sources)
         if taken:
-            table = self._namespaces.setdefault(target, {})
-            elements = table.setdefault(self._backend.key, [])
+            elements = self._namespaces.get(target, {}).get(self._backend.key, [])
             for part in taken:
                 elements.extend(part)
+            self._store_in(target, elements)
 
 
 class HashMapMapState(HashMapState, MapState[Any, Any]):
@@ -180,8 +186,8 @@ class HashMapMapState(HashMapState, MapState[Any, Any]):
 class HashMapReducingState(HashMapState, ReducingState[Any]):
     """One value per key, reduced with each addition."""
 
-    def __init__(self, backend: KeyedStateBackend, namespaces: dict[Any, dict[Any, Any]], descriptor: Any):
-        super().__init__(backend, namespaces, descriptor)
+    def __init__(self, backend: KeyedStateBackend, state_table: StateTable, descriptor: Any):
+        super().__init__(backend, state_table, descriptor)
         self._reduce: Callable[[Any, Any], Any] = descriptor.get_reduce_function().reduce
 
     def get(self) -> Any:
@@ -201,14 +207,14 @@ class HashMapReducingState(HashMapState, ReducingState[Any]):
             result = taken[0]
             for value in taken[1:]:
                 result = self._reduce(result, value)
-            self._namespaces.setdefault(target, {})[self._backend.key] = result
+            self._store_in(target, result)
 
 
 class HashMapAggregatingState(HashMapState, AggregatingState[Any, Any]):
     """One accumulator per key."""
 
-    def __init__(self, backend: KeyedStateBackend, namespaces: dict[Any, dict[Any, Any]], descriptor: Any):
-        super().__init__(backend, namespaces, descriptor)
+    def __init__(self, backend: KeyedStateBackend, state_table: StateTable, descriptor: Any):
+        super().__init__(backend, state_table, descriptor)
         self._function = descriptor.get_agg_function()
 
     def get(self) -> Any:
@@ -231,7 +237,7 @@ class HashMapAggregatingState(HashMapState, AggregatingState[Any, Any]):
             result = taken[0]
             for accumulator in taken[1:]:
                 result = self._function.merge(result, accumulator)
-            self._namespaces.setdefault(target, {})[self._backend.key] = result
+            self._store_in(target, result)
 
 
 def check_not_none(value: Any) -> None:

@@ -1,7 +1,10 @@
 """The five kinds of keyed state whose values expire. Each stored value carries the time of its last access.
 
 As in Flink, elements of a list and entries of a map live and expire one by one; a reduced value and an accumulator
-expire as a whole. A ``Stamped`` value is ``[value, last access]``.
+expire as a whole. A ``Stamped`` value is ``[value, last access]``. Stamps are times of the wall clock and survive a
+restore: values go on ageing while a job is down.
+
+Where changes are tracked, each also adds its key to a set; here one class does both, since a clock is read anyway.
 """
 
 from __future__ import annotations
@@ -11,29 +14,86 @@ from typing import Any
 
 from firesteel.common.state import AggregatingState, ListState, MapState, ReducingState, ValueState
 from firesteel.common.state_ttl import StateTtlConfig
-from firesteel.runtime.state.backend import Clock, KeyedStateBackend
+from firesteel.runtime.state.backend import VOID_NAMESPACE, Clock, KeyedStateBackend
 from firesteel.runtime.state.hashmap.states import HashMapState, check_not_none
+from firesteel.runtime.state.hashmap.tables import StateTable
 
 __all__ = ["STATES", "TtlState"]
 
-_DEFAULT_CLEANUP_SIZE = 5
-"""Entries looked at with each access where the program does not say how to clean up: Flink's default on the heap."""
+_END = object()
+"""Ends a round of the cleanup; a key may be anything."""
 
 
 class TtlState(HashMapState):
-    """What the expiring kinds share: judging, stamping and cleaning up."""
+    """What the expiring kinds share: judging, stamping, cleaning up, and marking what changed."""
 
-    def __init__(
-        self, backend: KeyedStateBackend, namespaces: dict[Any, dict[Any, Any]], descriptor: Any, clock: Clock
-    ):
-        super().__init__(backend, namespaces, descriptor)
+    def __init__(self, backend: KeyedStateBackend, state_table: StateTable, descriptor: Any, clock: Clock):
+        super().__init__(backend, state_table, descriptor)
         config: StateTtlConfig = descriptor.ttl_config
         self._clock = clock
         self._ttl = config.ttl_millis
         self._touch_on_read = config.get_update_type() is StateTtlConfig.UpdateType.OnReadAndWrite
         self._show_expired = config.get_state_visibility() is StateTtlConfig.StateVisibility.ReturnExpiredIfNotCleanedUp
-        self._cleanup_size = _cleanup_size(config)
-        self._to_visit: Iterator[Any] = iter(())
+        strategies = config.get_cleanup_strategies()
+        incremental = strategies.get_incremental_cleanup_strategy()
+        self._cleanup_size = 0 if incremental is None else incremental.get_cleanup_size()
+        self.cleans_every_record = incremental is not None and incremental.run_cleanup_for_every_record()
+        self.cleans_snapshots = strategies.in_full_snapshot()
+        self._to_visit: Iterator[tuple[Any, Any]] = iter(())
+        self._changed: set[Any] | None = None
+        if state_table.tracked:
+            state_table.on_snapshot(self._start_over)
+            self._start_over()
+
+    def left_of(self, stored: Any, now: int) -> Any:
+        """What of a stored value has not expired at a time, None if nothing."""
+        return None if self._expired(stored, now) else stored
+
+    def clean_up(self) -> None:
+        """Looks at the next few entries of all namespaces and removes what has expired."""
+        namespaces, now = self._namespaces, self._clock()
+        for _ in range(self._cleanup_size):
+            namespace, key = next(self._to_visit, (None, _END))
+            if key is _END:
+                self._to_visit = _entries_of(namespaces)
+                return
+            table = namespaces.get(namespace)
+            stored = None if table is None else table.get(key)
+            if table is not None and stored is not None:
+                left = self.left_of(stored, now)
+                if left is not stored:
+                    if left is None:
+                        del table[key]
+                    else:
+                        table[key] = left
+                    if self._changed is not None:
+                        self._state_table.changed(namespace).add(key)
+                    if not table and table is not self._table and namespace is not VOID_NAMESPACE:
+                        self._state_table.drop(namespace)
+
+    def set_current_namespace(self, namespace: Any) -> None:
+        """Turns to the table of a namespace; an empty one is dropped when left."""
+        current = self._namespace
+        if namespace == current:
+            return
+        if not self._table and current is not VOID_NAMESPACE:
+            self._state_table.drop(current)
+        self._namespace = namespace
+        self._table = self._namespaces.setdefault(namespace, {})
+        if self._changed is not None:
+            self._start_over()
+
+    def clear(self) -> None:
+        """Removes the current key's value."""
+        if self._table.pop(self._backend.key, None) is not None:
+            self._mark()
+
+    def _start_over(self) -> None:
+        self._changed = self._state_table.changed(self._namespace)
+
+    def _mark(self) -> None:
+        if self._changed is not None:
+            self._changed.add(self._backend.key)
 
     def _expired(self, stamped: list[Any], now: int) -> bool:
         return bool(stamped[1] + self._ttl <= now)
@@ -46,38 +106,36 @@ class TtlState(HashMapState):
         now = self._clock()
         if self._expired(stamped, now):
             del holder[key]
+            self._mark()
             return stamped[0] if self._show_expired else None
         if self._touch_on_read:
             stamped[1] = now
+            self._mark()
         return stamped[0]
 
-    def _drop_expired(self, stored: Any, now: int) -> Any:
-        """What is left of a stored value, None if nothing."""
-        return None if self._expired(stored, now) else stored
+    def _take(self, namespaces: Iterable[Any]) -> list[Any]:
+        key = self._backend.key
+        values = []
+        for namespace in namespaces:
+            table = self._namespaces.get(namespace)
+            if table is not None and key in table:
+                values.append(table.pop(key))
+                if self._changed is not None:
+                    self._state_table.changed(namespace).add(key)
+                if not table and table is not self._table:
+                    self._state_table.drop(namespace)
+        return values
 
-    def _clean_up(self) -> None:
-        """Looks at the next few keys of the table and removes what has expired."""
-        table, now = self._table, self._clock()
-        for _ in range(self._cleanup_size):
-            key = next(self._to_visit, None)
-            if key is None:
-                self._to_visit = iter(list(table))
-                return
-            stored = table.get(key)
-            if stored is not None:
-                left = self._drop_expired(stored, now)
-                if left is None:
-                    del table[key]
-                elif left is not stored:
-                    table[key] = left
+    def _store_in(self, namespace: Any, value: Any) -> None:
+        super()._store_in(namespace, value)
+        if self._changed is not None:
+            self._state_table.changed(namespace).add(self._backend.key)
 
 
-def _cleanup_size(config: StateTtlConfig) -> int:
-    strategies = config.get_cleanup_strategies()
-    incremental = strategies.get_incremental_cleanup_strategy()
-    if incremental is not None:
-        return incremental.get_cleanup_size()
-    return _DEFAULT_CLEANUP_SIZE if strategies.is_cleanup_in_background() else 0
+def _entries_of(namespaces: dict[Any, dict[Any, Any]]) -> Iterator[tuple[Any, Any]]:
+    for namespace in list(namespaces):
+        for key in list(namespaces.get(namespace, ())):
+            yield namespace, key
 
 
 class TtlValueState(TtlState, ValueState[Any]):
@@ -85,16 +143,17 @@ class TtlValueState(TtlState, ValueState[Any]):
 
     def value(self) -> Any:
         """The current key's value, or None."""
-        self._clean_up()
+        self.clean_up()
         return self._read(self._table, self._backend.key)
 
     def update(self, value: Any) -> None:
         """Replaces the value; None removes it."""
-        self._clean_up()
+        self.clean_up()
         if value is None:
             self.clear()
         else:
             self._table[self._backend.key] = [value, self._clock()]
+            self._mark()
 
 
 class TtlListState(TtlState, ListState[Any]):
@@ -102,7 +161,7 @@ class TtlListState(TtlState, ListState[Any]):
 
     def get(self) -> list[Any]:
         """The elements that may be seen."""
-        self._clean_up()
+        self.clean_up()
         elements = self._table.get(self._backend.key)
         if not elements:
             return []
@@ -112,11 +171,13 @@ class TtlListState(TtlState, ListState[Any]):
         if len(alive) != len(elements):
             if alive:
                 self._table[self._backend.key] = alive
+                self._mark()
             else:
                 self.clear()
-        if self._touch_on_read:
+        if self._touch_on_read and alive:
             for stamped in alive:
                 stamped[1] = now
+            self._mark()
         return seen
 
     def __iter__(self) -> Iterator[Any]:
@@ -128,12 +189,13 @@ class TtlListState(TtlState, ListState[Any]):
 
     def add_all(self, values: Sequence[Any]) -> None:
         """Appends elements."""
-        self._clean_up()
+        self.clean_up()
         if values:
             for value in values:
                 check_not_none(value)
             now = self._clock()
             self._table.setdefault(self._backend.key, []).extend([value, now] for value in values)
+            self._mark()
 
     def update(self, values: Sequence[Any]) -> None:
         """Replaces the elements."""
@@ -142,10 +204,15 @@ class TtlListState(TtlState, ListState[Any]):
 
     def merge_namespaces(self, target: Any, sources: Iterable[Any]) -> None:
         """Appends the elements of the sources to those of the target."""
-        for part in self._take(sources):
-            self._namespaces.setdefault(target, {}).setdefault(self._backend.key, []).extend(part)
+        taken = self._take(sources)
+        if taken:
+            elements = self._namespaces.get(target, {}).get(self._backend.key, [])
+            for part in taken:
+                elements.extend(part)
+            self._store_in(target, elements)
 
-    def _drop_expired(self, stored: Any, now: int) -> Any:
+    def left_of(self, stored: Any, now: int) -> Any:
+        """What of the stored elements or entries has not expired, None if nothing."""
         alive = [stamped for stamped in stored if not self._expired(stamped, now)]
         return (alive if len(alive) != len(stored) else stored) or None
 
@@ -159,19 +226,21 @@ class TtlMapState(TtlState, MapState[Any, Any]):
 
     def _drop_if_empty(self) -> None:
         if not self._table.get(self._backend.key, True):
-            self.clear()
+            del self._table[self._backend.key]
+            self._mark()
 
     def get(self, key: Any) -> Any:
         """The value of a map key, or None."""
-        self._clean_up()
+        self.clean_up()
         value = self._read(self._entries(), key)
         self._drop_if_empty()
         return value
 
     def put(self, key: Any, value: Any) -> None:
         """Sets one entry."""
-        self._clean_up()
+        self.clean_up()
         self._table.setdefault(self._backend.key, {})[key] = [value, self._clock()]
+        self._mark()
 
     def put_all(self, dict_value: dict[Any, Any]) -> None:
         """Sets many entries."""
@@ -180,12 +249,13 @@ class TtlMapState(TtlState, MapState[Any, Any]):
 
     def remove(self, key: Any) -> None:
         """Removes one entry."""
-        self._entries().pop(key, None)
+        if self._entries().pop(key, None) is not None:
+            self._mark()
         self._drop_if_empty()
 
     def contains(self, key: Any) -> bool:
         """Whether there is an entry that may be seen; counts as a read, as in Flink."""
-        self._clean_up()
+        self.clean_up()
         entries = self._entries()
         known = key in entries
         self._read(entries, key)
@@ -195,8 +265,9 @@ class TtlMapState(TtlState, MapState[Any, Any]):
 
     def items(self) -> list[tuple[Any, Any]]:
         """The entries that may be seen."""
-        self._clean_up()
+        self.clean_up()
         entries, now, seen = self._entries(), self._clock(), []
+        before = len(entries)
         for key, stamped in list(entries.items()):
             expired = self._expired(stamped, now)
             if expired:
@@ -205,6 +276,8 @@ class TtlMapState(TtlState, MapState[Any, Any]):
                 stamped[1] = now
             if not expired or self._show_expired:
                 seen.append((key, stamped[0]))
+        if len(entries) != before or (entries and self._touch_on_read):
+            self._mark()
         self._drop_if_empty()
         return seen
 
@@ -220,7 +293,8 @@ class TtlMapState(TtlState, MapState[Any, Any]):
         """Whether no entry may be seen."""
         return not self.items()
 
-    def _drop_expired(self, stored: Any, now: int) -> Any:
+    def left_of(self, stored: Any, now: int) -> Any:
+        """What of the stored elements or entries has not expired, None if nothing."""
         alive = {key: stamped for key, stamped in stored.items() if not self._expired(stamped, now)}
         return (alive if len(alive) != len(stored) else stored) or None
 
@@ -228,25 +302,24 @@ class TtlMapState(TtlState, MapState[Any, Any]):
 class TtlReducingState(TtlState, ReducingState[Any]):
     """An expiring reduced value per key."""
 
-    def __init__(
-        self, backend: KeyedStateBackend, namespaces: dict[Any, dict[Any, Any]], descriptor: Any, clock: Clock
-    ):
-        super().__init__(backend, namespaces, descriptor, clock)
+    def __init__(self, backend: KeyedStateBackend, state_table: StateTable, descriptor: Any, clock: Clock):
+        super().__init__(backend, state_table, descriptor, clock)
         self._reduce: Callable[[Any, Any], Any] = descriptor.get_reduce_function().reduce
 
     def get(self) -> Any:
         """The reduced value, or None."""
-        self._clean_up()
+        self.clean_up()
         return self._read(self._table, self._backend.key)
 
     def add(self, value: Any) -> None:
         """Reduces the value into what has not expired."""
-        self._clean_up()
+        self.clean_up()
         key, now = self._backend.key, self._clock()
         stamped = self._table.get(key)
         if stamped is not None and not self._expired(stamped, now):
             value = self._reduce(stamped[0], value)
         self._table[key] = [value, now]
+        self._mark()
 
     def merge_namespaces(self, target: Any, sources: Iterable[Any]) -> None:
         """Reduces the sources' values into the target's."""
@@ -256,27 +329,25 @@ class TtlReducingState(TtlState, ReducingState[Any]):
             result = taken[0][0]
             for stamped in taken[1:]:
                 result = self._reduce(result, stamped[0])
-            self._namespaces.setdefault(target, {})[self._backend.key] = [result, now]
+            self._store_in(target, [result, now])
 
 
 class TtlAggregatingState(TtlState, AggregatingState[Any, Any]):
     """An expiring accumulator per key."""
 
-    def __init__(
-        self, backend: KeyedStateBackend, namespaces: dict[Any, dict[Any, Any]], descriptor: Any, clock: Clock
-    ):
-        super().__init__(backend, namespaces, descriptor, clock)
+    def __init__(self, backend: KeyedStateBackend, state_table: StateTable, descriptor: Any, clock: Clock):
+        super().__init__(backend, state_table, descriptor, clock)
         self._function = descriptor.get_agg_function()
 
     def get(self) -> Any:
         """The accumulator's result, or None."""
-        self._clean_up()
+        self.clean_up()
         accumulator = self._read(self._table, self._backend.key)
         return None if accumulator is None else self._function.get_result(accumulator)
 
     def add(self, value: Any) -> None:
         """Adds the value to the accumulator, or to a new one if that has expired."""
-        self._clean_up()
+        self.clean_up()
         key, now = self._backend.key, self._clock()
         stamped = self._table.get(key)
         if stamped is None or self._expired(stamped, now):
@@ -284,6 +355,7 @@ class TtlAggregatingState(TtlState, AggregatingState[Any, Any]):
         else:
             accumulator = stamped[0]
         self._table[key] = [self._function.add(value, accumulator), now]
+        self._mark()
 
     def merge_namespaces(self, target: Any, sources: Iterable[Any]) -> None:
         """Merges the sources' accumulators into the target's."""
@@ -293,7 +365,7 @@ class TtlAggregatingState(TtlState, AggregatingState[Any, Any]):
             result = taken[0][0]
             for stamped in taken[1:]:
                 result = self._function.merge(result, stamped[0])
-            self._namespaces.setdefault(target, {})[self._backend.key] = [result, now]
+            self._store_in(target, [result, now])
 
 
 STATES: dict[str, Any] = {

@@ -1,0 +1,1 @@
+"""The ``firesteel`` command: one module per verb, each with ``register`` and ``run``."""

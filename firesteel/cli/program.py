@@ -1,0 +1,143 @@
+"""Runs a user's script up to its first execute(), which hands over the job instead of running it."""
+
+from __future__ import annotations
+
+import ast
+import contextlib
+import os
+import sys
+import traceback
+import types
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from firesteel.cli.errors import CommandError
+from firesteel.common.configuration import Configuration
+from firesteel.common.errors import InvalidProgramError
+from firesteel.common.job_client import JobClient
+from firesteel.datastream import stream_execution_environment
+from firesteel.datastream.stream_execution_environment import StreamExecutionEnvironment
+from firesteel.graph.job_graph import JobGraph
+
+__all__ = ["Program", "load_program"]
+
+_EXECUTE = ("execute", "execute_async", "execute_and_collect")
+
+
+@dataclass(frozen=True)
+class Program:
+    """What a script would run first."""
+
+    path: str
+    job_graph: JobGraph
+    execute_calls: int = 1
+    """How many calls of execute() the script's text has; the job is that of the first one reached."""
+
+
+class _Built(BaseException):
+    """Ends the script where it executes its job; no handler of the script may stop it."""
+
+    def __init__(self, job_graph: JobGraph):
+        super().__init__("the job is built")
+        self.job_graph = job_graph
+
+
+class _CapturingExecutor:
+    def execute(self, job_graph: JobGraph, configuration: Configuration) -> JobClient:
+        raise _Built(job_graph)
+
+
+@contextlib.contextmanager
+def load_program(
+    path: str, arguments: Sequence[str] = (), settings: Mapping[str, str] | None = None
+) -> Iterator[Program]:
+    """The job a script defines; nothing is started.
+
+    The script runs as ``__main__``, with its arguments and the settings as the defaults of its environments, until it
+    first executes a job: what comes after that does not run. While the context lasts, what the script imported and
+    defined is there. What it prints goes to standard error.
+    """
+    if not Path(path).is_file():
+        raise CommandError(f"There is no program {path}.")
+    main_module = types.ModuleType("__main__")
+    main_module.__file__ = path
+    with _as_script(path, arguments, main_module), _captured(settings or {}):
+        job_graph = _run(path, main_module)
+        yield Program(path, job_graph, _execute_calls(path))
+
+
+def _run(path: str, main_module: types.ModuleType) -> JobGraph:
+    try:
+        code = compile(Path(path).read_bytes(), path, "exec")
+        with contextlib.redirect_stdout(sys.stderr):
+            exec(code, main_module.__dict__)  # noqa: S102 - running the user's program is the point
+    except _Built as built:
+        return built.job_graph
+    except SystemExit as exited:
+        raise CommandError(
+            f"{path} ended with exit code {exited.code} before it executed a job.",
+            hint="Give the program's own arguments behind its name.",
+        ) from None
+    except InvalidProgramError:
+        raise
+    except Exception as error:  # noqa: BLE001 - a program may raise anything
+        raise CommandError(f"{path} failed before it executed a job:\n{_user_traceback(error)}") from None
+    raise CommandError(
+        f"{path} ended without executing a job.",
+        hint="A program must call env.execute(); if it does so only under some condition, pass the arguments it needs.",
+    )
+
+
+def _execute_calls(path: str) -> int:
+    calls = (node.func for node in ast.walk(ast.parse(Path(path).read_bytes())) if isinstance(node, ast.Call))
+    return sum(isinstance(call, ast.Attribute) and call.attr in _EXECUTE for call in calls)
+
+
+def _user_traceback(error: Exception) -> str:
+    # the frames of this module and of contextlib tell a user nothing
+    trace = error.__traceback__
+    while trace is not None and trace.tb_frame.f_code.co_filename == __file__:
+        trace = trace.tb_next
+    return "".join(traceback.format_exception(type(error), error, trace)).rstrip()
+
+
+@contextlib.contextmanager
+def _as_script(path: str, arguments: Sequence[str], main_module: types.ModuleType) -> Iterator[None]:
+    saved_argv, saved_path, saved_main = sys.argv, list(sys.path), sys.modules.get("__main__")
+    sys.argv = [path, *arguments]
+    sys.path.insert(0, str(Path(path).resolve().parent))
+    if os.getcwd() not in sys.path:  # noqa: PTH109 - as the interpreter spells it
+        sys.path.append(os.getcwd())  # noqa: PTH109
+    sys.modules["__main__"] = main_module
+    try:
+        yield
+    finally:
+        sys.argv, sys.path[:] = saved_argv, saved_path
+        if saved_main is not None:
+            sys.modules["__main__"] = saved_main
+
+
+@contextlib.contextmanager
+def _captured(settings: Mapping[str, str]) -> Iterator[None]:
+    """Until the end of the context, environments start from the settings and hand over their jobs."""
+    names = vars(stream_execution_environment)
+    resolve, initialize = names["resolve_executor"], StreamExecutionEnvironment.__init__
+
+    def initialize_with_settings(self: StreamExecutionEnvironment, configuration: Configuration | None = None) -> None:
+        merged = Configuration.from_dict(settings)
+        if configuration is not None:
+            merged.add_all(configuration)
+        initialize(self, merged)
+
+    def capture(_: Configuration) -> Any:
+        return _CapturingExecutor()
+
+    names["resolve_executor"] = capture
+    StreamExecutionEnvironment.__init__ = initialize_with_settings  # type: ignore[method-assign]
+    try:
+        yield
+    finally:
+        names["resolve_executor"] = resolve
+        StreamExecutionEnvironment.__init__ = initialize  # type: ignore[method-assign]

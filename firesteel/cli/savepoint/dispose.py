@@ -1,0 +1,45 @@
+"""``firesteel savepoint dispose``: deletes a savepoint."""
+
+from __future__ import annotations
+
+import argparse
+from typing import Any
+
+from firesteel.cli.errors import CommandError
+from firesteel.cli.settings import add_settings_option, configure_stores
+from firesteel.cli.table import bytes_text, count
+from firesteel.runtime.checkpoint.options import SnapshotKind
+from firesteel.runtime.checkpoint.storage import dispose, load
+from firesteel.savepoint.inspection import describe
+
+__all__ = ["register", "run"]
+
+
+def register(commands: Any) -> None:
+    """Adds the verb to those of ``firesteel savepoint``."""
+    parser = commands.add_parser(
+        "dispose",
+        help="delete a savepoint",
+        description="Deletes a savepoint with all its files. Refuses anything that is not a savepoint: checkpoints "
+        "belong to their job.",
+    )
+    parser.add_argument("path", metavar="PATH", help="directory of the savepoint")
+    add_settings_option(parser)
+    parser.set_defaults(run=run)
+
+
+def run(options: argparse.Namespace) -> int:
+    """Deletes the savepoint."""
+    configure_stores(options)
+    metadata = load(options.path)
+    if not SnapshotKind(metadata.kind).is_savepoint:
+        raise CommandError(
+            f"{options.path} is a {SnapshotKind(metadata.kind).value}, not a savepoint: it belongs to job "
+            f"'{metadata.job_name}' and may share files with its other checkpoints.",
+            hint="Delete retained checkpoints of a job that will not come back with its whole directory.",
+        )
+    description = describe(metadata, options.path)
+    dispose(options.path)
+    size, files = bytes_text(description["size"]), count(description["files"], "file")
+    print(f"Disposed of {options.path}: {size} in {files}.")  # noqa: T201
+    return 0

@@ -1,0 +1,115 @@
+"""What is found out about a job before anything is started: where its checkpoints go and what it starts from."""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from dataclasses import dataclass, replace
+
+from firesteel.common import options
+from firesteel.common.configuration import Configuration
+from firesteel.common.errors import CheckpointError, InvalidProgramError
+from firesteel.graph.job_graph import JobGraph
+from firesteel.jobmaster.checkpoint_settings import CheckpointSettings
+from firesteel.jobmaster.job_serialization import serialize_job
+from firesteel.jobmaster.state_assignment import adopt_max_parallelism, check_compatibility
+from firesteel.runtime.checkpoint import storage as checkpoint_storage
+from firesteel.runtime.checkpoint.filesystem import configure_filesystems
+from firesteel.runtime.checkpoint.metadata import CheckpointMetadata
+from firesteel.runtime.checkpoint.options import CheckpointLocation
+from firesteel.runtime.checkpoint.storage import CheckpointStorage
+from firesteel.runtime.state.factory import keeps_objects
+
+__all__ = ["PreparedJob", "RestoredJob", "prepare_job"]
+
+
+@dataclass(frozen=True)
+class RestoredJob:
+    """The checkpoint or savepoint a job starts from."""
+
+    metadata: CheckpointMetadata
+    path: str
+    claim: bool
+
+
+@dataclass(frozen=True)
+class PreparedJob:
+    """A job that can be started."""
+
+    job_graph: JobGraph
+    serialized: bytes
+    settings: CheckpointSettings
+    storage: CheckpointStorage | None = None
+    """None where there are no checkpoints; savepoints can be taken all the same."""
+    storage_token: str | None = None
+    temporary_directory: str | None = None
+    """A checkpoint directory that exists for this job only."""
+    restored: RestoredJob | None = None
+
+    def location_of(self, checkpoint_id: int) -> CheckpointLocation:
+        """Where the files of a checkpoint go."""
+        if self.storage is None:
+            raise CheckpointError(
+                "The job takes no checkpoints.", hint="Set execution.checkpointing.interval, or take a savepoint."
+            )
+        return self.storage.location(checkpoint_id)
+
+    def savepoint_location_of(self, target_directory: str) -> CheckpointLocation:
+        """Where the files of a new savepoint go."""
+        return CheckpointStorage(target_directory, self.job_graph.job_id).savepoint_location(target_directory)
+
+    def discard(self) -> None:
+        """Leaves nothing behind: the job is over, or was not started."""
+        if self.storage is not None and self.storage_token is not None:
+            self.storage.remove_token(self.storage_token)
+        if self.temporary_directory is not None:
+            shutil.rmtree(self.temporary_directory, ignore_errors=True)
+
+
+def prepare_job(job_graph: JobGraph, *, single_host: bool) -> PreparedJob:
+    """Checks what can be checked without slots; raises what the user has to mend, with names.
+
+    ``single_host`` tells that all slots run on this machine: a checkpoint directory may then be made up.
+    """
+    configuration = job_graph.configuration
+    settings = CheckpointSettings.from_configuration(configuration)
+    keeps_objects(configuration)  # knows the backend, or says which there are
+    configure_filesystems(configuration)
+    restored = _load(configuration)
+    if restored is not None:
+        job_graph = adopt_max_parallelism(job_graph, restored.metadata)
+        allow = configuration.get(options.IGNORE_UNCLAIMED_STATE)
+        check_compatibility(restored.metadata, job_graph, allow)
+        checkpoint_storage.check_files(restored.metadata)
+    temporary = None
+    if settings.interval is not None and settings.directory is None:
+        if not single_host:
+            raise InvalidProgramError(
+                "Checkpoints are on, but there is no directory that all hosts share.",
+                hint="Set execution.checkpointing.dir to a mounted network directory or to s3://bucket/path.",
+            )
+        temporary = tempfile.mkdtemp(prefix="firesteel-checkpoints-")
+        settings = replace(settings, directory=temporary)
+        configuration = Configuration(configuration).set(options.CHECKPOINTS_DIRECTORY, temporary)
+        job_graph = replace(job_graph, configuration=configuration)
+    try:
+        serialized = serialize_job(job_graph)
+        if settings.interval is None or settings.directory is None:
+            return PreparedJob(job_graph, serialized, settings, restored=restored)
+        storage = CheckpointStorage(settings.directory, job_graph.job_id)
+        storage.check_writable()
+        token = storage.probe_token()
+    except BaseException:
+        if temporary is not None:
+            shutil.rmtree(temporary, ignore_errors=True)
+        raise
+    return PreparedJob(job_graph, serialized, settings, storage, token, temporary, restored)
+
+
+def _load(configuration: Configuration) -> RestoredJob | None:
+    path = configuration.get(options.SAVEPOINT_PATH)
+    if path is None:
+        return None
+    directory = checkpoint_storage.resolve(path)
+    metadata = checkpoint_storage.load(directory)
+    return RestoredJob(metadata, directory, configuration.get(options.RESTORE_MODE) == "CLAIM")

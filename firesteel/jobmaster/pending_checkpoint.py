@@ -1,0 +1,152 @@
+"""A checkpoint under way: which tasks have acknowledged it, and with what state."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from enum import Enum
+
+from firesteel.jobmaster.checkpoint_plan import CheckpointPlan, PlannedOperator, TaskKey
+from firesteel.jobmaster.checkpoint_requests import CheckpointRequest
+from firesteel.runtime.checkpoint.handles import UNION, InlineBytes, OperatorSubtaskState, TaskStateSnapshot
+from firesteel.runtime.checkpoint.metadata import CheckpointMetadata, OperatorState
+from firesteel.runtime.checkpoint.options import CheckpointLocation, SnapshotKind
+
+__all__ = ["AckResult", "PendingCheckpoint", "PendingStatus"]
+
+
+class AckResult(Enum):
+    """What became of an acknowledgement."""
+
+    SUCCESS = "success"
+    DUPLICATE = "duplicate"
+    """The task has acknowledged already."""
+    UNKNOWN = "unknown"
+    """The task takes no part in the checkpoint."""
+
+
+class PendingStatus(Enum):
+    """How far a checkpoint is."""
+
+    ACKNOWLEDGING = "acknowledging"
+    """Tasks are taking their snapshots."""
+    STORING = "storing"
+    """All are there, and ``_metadata`` is being written."""
+
+
+class PendingCheckpoint:
+    """Collects what the tasks acknowledge."""
+
+    def __init__(
+        self,
+        checkpoint_id: int,
+        timestamp: int,
+        kind: SnapshotKind,
+        location: CheckpointLocation,
+        request: CheckpointRequest,
+        plan: CheckpointPlan,
+        finished: Collection[TaskKey],
+    ):
+        self.checkpoint_id = checkpoint_id
+        self.timestamp = timestamp
+        self.kind = kind
+        self.location = location
+        self.request = request
+        self.status = PendingStatus.ACKNOWLEDGING
+        self.finished = frozenset(finished)
+        """Tasks that had finished before it was triggered."""
+        self.waiting = set(plan.keys - self.finished)
+        """Tasks that have not acknowledged it."""
+        self.coordinators = frozenset(plan.coordinators(self.finished))
+        self._plan = plan
+        self._acknowledged: dict[TaskKey, TaskStateSnapshot] = {}
+        self._coordinator_states: dict[str, bytes] | None = None
+        self.stored_metadata: CheckpointMetadata | None = None
+        """What is being stored."""
+
+    def acknowledge(self, task: TaskKey, state: TaskStateSnapshot) -> AckResult:
+        """Takes the state of a task."""
+        if task in self._acknowledged:
+            return AckResult.DUPLICATE
+        if task not in self.waiting:
+            return AckResult.UNKNOWN
+        self.waiting.discard(task)
+        self._acknowledged[task] = state
+        return AckResult.SUCCESS
+
+    def acknowledge_coordinators(self, states: Mapping[str, bytes]) -> None:
+        """Takes the state of the enumerators."""
+        self._coordinator_states = dict(states)
+
+    @property
+    def is_fully_acknowledged(self) -> bool:
+        """Whether nothing is missing but the metadata."""
+        return not self.waiting and (not self.coordinators or self._coordinator_states is not None)
+
+    def partly_finished_union(self) -> PlannedOperator | None:
+        """An operator of the user's with union list state, some of whose subtasks are gone while others are not.
+
+        Those that are gone would be missing from the union that every subtask gets: such a checkpoint cannot be.
+        """
+        for operator, subtasks in self._by_operator():
+            gone = sum(task is None for task in subtasks)
+            if 0 < gone < len(subtasks) and any(
+                handle.mode == UNION and not handle.name.startswith("_")
+                for task in subtasks
+                if task is not None and operator.operator_id in task.operators
+                for handle in task.operators[operator.operator_id].operator
+            ):
+                return operator
+        return None
+
+    def metadata(self, job_id: str, job_name: str) -> CheckpointMetadata:
+        """What is to be stored: every operator of the job, those without state too."""
+        return CheckpointMetadata(
+            checkpoint_id=self.checkpoint_id,
+            job_id=job_id,
+            job_name=job_name,
+            timestamp=self.timestamp,
+            kind=self.kind,
+            operators=tuple(self._operator_state(operator, tasks) for operator, tasks in self._by_operator()),
+            channels=tuple(channel for task in self._acknowledged.values() for channel in task.channels),
+        )
+
+    def _operator_state(self, operator: PlannedOperator, tasks: list[TaskStateSnapshot | None]) -> OperatorState:
+        coordinator = (self._coordinator_states or {}).get(operator.operator_id)
+        return OperatorState(
+            operator_id=operator.operator_id,
+            uid=operator.uid,
+            name=operator.name,
+            parallelism=operator.parallelism,
+            max_parallelism=operator.max_parallelism,
+            subtasks={
+                index: task.operators.get(operator.operator_id, OperatorSubtaskState())
+                for index, task in enumerate(tasks)
+                if task is not None
+            },
+            coordinator=None if coordinator is None else InlineBytes(coordinator),
+            finished=frozenset(index for index, task in enumerate(tasks) if self._is_over(task)),
+        )
+
+    def _is_over(self, task: TaskStateSnapshot | None) -> bool:
+        """Whether a task has nothing left to do, not even after a restore.
+
+        One that has ended its work but left state, such as what is yet to be committed, must run again to deal with
+        it. One that was drained ended only because it was told to.
+        """
+        if task is None:
+            return True
+        return (
+            task.finished
+            and self.request.stop is None
+            and not task.channels
+            and all(state.is_empty for state in task.operators.values())
+        )
+
+    def _by_operator(self) -> list[tuple[PlannedOperator, list[TaskStateSnapshot | None]]]:
+        tasks: dict[str, list[TaskStateSnapshot | None]] = {
+            operator.operator_id: [None] * operator.parallelism for operator in self._plan.operators
+        }
+        for task in self._plan.tasks:
+            for operator in task.operators:
+                tasks[operator.operator_id][task.subtask] = self._acknowledged.get(task.key)
+        return [(operator, tasks[operator.operator_id]) for operator in self._plan.operators]

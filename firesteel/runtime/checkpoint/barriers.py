@@ -1,0 +1,231 @@
+"""When a task that reads channels takes part in a checkpoint: aligned, unaligned, or first one and then the other.
+
+*Aligned*: a channel whose barrier has been read is blocked until the barriers of all channels have been read; then
+the task's snapshot is taken. With at-least-once nothing is blocked.
+
+*Unaligned*: the first barrier that arrives, read or not, starts the snapshot. What is queued before a channel's
+barrier, and what still arrives before it, is in flight: it becomes part of the checkpoint.
+
+*Aligned with a timeout*: an aligned checkpoint that has not come through when its time is over goes on as an
+unaligned one. What had been read by then stays read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Protocol
+
+from firesteel.runtime.elements import CheckpointBarrier, ControlEvent, EndOfPartition
+from firesteel.runtime.network.gate import InFlightItem, InputGate
+
+__all__ = ["BarrierHandler", "BarrierListener", "InFlightInput"]
+
+
+class InFlightInput:
+    """What an unaligned barrier overtook at a task's input: complete once every channel's barrier has arrived."""
+
+    def __init__(self) -> None:
+        self.channels: dict[int, list[InFlightItem]] = {}
+        self.is_complete = False
+        self.on_complete: Callable[[], None] = lambda: None
+
+    def complete(self) -> None:
+        """The last barrier has arrived."""
+        self.is_complete = True
+        self.on_complete()
+
+
+class BarrierListener(Protocol):
+    """The task, as its barrier handler sees it."""
+
+    def take_snapshot(self, barrier: CheckpointBarrier, in_flight: InFlightInput | None, alignment_ms: int) -> None:
+        """The task's part of the checkpoint begins; ``in_flight`` comes with an unaligned one."""
+        ...
+
+    def decline(self, checkpoint_id: int, reason: str) -> None:
+        """The task cannot take part."""
+        ...
+
+    def processing_time(self) -> int:
+        """The wall clock in milliseconds."""
+        ...
+
+    def call_at(self, timestamp: int, callback: Callable[[int], None]) -> None:
+        """Calls back between batches, once the wall clock reaches the timestamp, until the task is finished."""
+        ...
+
+
+class _Alignment:
+    """One checkpoint on its way through the task's input."""
+
+    def __init__(self, barrier: CheckpointBarrier, now: int):
+        self.barrier = barrier
+        self.started = now
+        self.read: set[int] = set()
+        """Channels whose barrier has been read; or that ended."""
+        self.in_flight: InFlightInput | None = None
+        """Once it is unaligned."""
+        self.missing: set[int] = set()
+        """Once it is unaligned: channels whose barrier has not arrived."""
+
+
+class BarrierHandler:
+    """The barriers of one task's gate. ``arrived`` is called when one comes in, ``received`` when it is read."""
+
+    def __init__(self, gate: InputGate, listener: BarrierListener):
+        self._gate = gate
+        self._listener = listener
+        self._open = set(range(len(gate.channels)))
+        self._alignment: _Alignment | None = None
+        self._last = 0
+        """The highest checkpoint that was taken, declined or aborted: what comes of it and older ones is void."""
+        self._urgent: CheckpointBarrier | None = None
+        gate.on_mark = self.arrived
+
+    @property
+    def is_urgent(self) -> bool:
+        """Whether an unaligned barrier has arrived that must not wait for its turn."""
+        return self._urgent is not None
+
+    # -- what the gate and the task tell ------------------------------------------------------------
+
+    def arrived(self, channel: int, event: ControlEvent) -> None:
+        """A barrier, or the end of a channel, stands in a channel's queue. Only takes note: a batch may be running."""
+        alignment = self._alignment
+        if isinstance(event, CheckpointBarrier):
+            if alignment is not None and alignment.missing and event.checkpoint_id >= alignment.barrier.checkpoint_id:
+                self._no_longer_missing(alignment, channel)
+            if event.checkpoint_id <= self._last:
+                return
+            if event.options.unaligned:
+                if self._urgent is None or self._urgent.checkpoint_id < event.checkpoint_id:
+                    self._urgent = event
+            elif event.options.alignment_timeout is not None:
+                due = event.timestamp + event.options.alignment_timeout
+                self._listener.call_at(due, lambda _now: self._on_timeout(event))
+        elif isinstance(event, EndOfPartition) and alignment is not None and alignment.missing:
+            self._no_longer_missing(alignment, channel)
+
+    def process_urgent(self) -> None:
+        """Starts the unaligned checkpoint whose barrier has arrived; called between batches."""
+        barrier, self._urgent = self._urgent, None
+        if barrier is not None and barrier.checkpoint_id > self._last:
+            self._go_unaligned(barrier)
+
+    def received(self, channel: int, barrier: CheckpointBarrier) -> None:
+        """A barrier was read from its channel."""
+        if barrier.checkpoint_id <= self._last:
+            return
+        if barrier.options.unaligned:
+            self._go_unaligned(barrier)
+            return
+        alignment = self._begin(barrier)
+        if alignment is None:
+            return
+        alignment.read.add(channel)
+        if barrier.options.exactly_once:
+            self._gate.block(channel)
+        self._check_aligned(alignment)
+
+    def ended(self, channel: int) -> None:
+        """The end of a channel was read: no barrier will come from it."""
+        self._open.discard(channel)
+        if self._alignment is not None and self._alignment.in_flight is None:
+            self._check_aligned(self._alignment)
+
+    def trigger(self, barrier: CheckpointBarrier) -> None:
+        """The coordinator itself triggers the task: all its producers are gone, or it has none."""
+        if barrier.checkpoint_id > self._last:
+            self._begin(barrier)
+            self._complete(barrier)
+
+    def aborted(self, checkpoint_id: int) -> None:
+        """The coordinator gave the checkpoint up."""
+        alignment = self._alignment
+        if alignment is not None and alignment.barrier.checkpoint_id <= checkpoint_id:
+            self._release(alignment)
+            self._alignment = None
+        if self._urgent is not None and self._urgent.checkpoint_id <= checkpoint_id:
+            self._urgent = None
+        self._last = max(self._last, checkpoint_id)
+
+    # -- how a checkpoint goes on -------------------------------------------------------------------
+
+    def _begin(self, barrier: CheckpointBarrier) -> _Alignment | None:
+        """The alignment a barrier belongs to; a newer barrier ends an older alignment."""
+        alignment = self._alignment
+        if alignment is not None and alignment.in_flight is None:
+            current = alignment.barrier.checkpoint_id
+            if barrier.checkpoint_id == current:
+                return alignment
+            if barrier.checkpoint_id < current:
+                return None
+            self._release(alignment)
+            self._last = current
+            self._listener.decline(current, f"the barrier of checkpoint {barrier.checkpoint_id} came first")
+        elif alignment is not None:
+            # its snapshot was taken long ago, only buffers in flight are still awaited: they will never be complete
+            self._release(alignment)
+            self._listener.decline(
+                alignment.barrier.checkpoint_id, f"the barrier of checkpoint {barrier.checkpoint_id} came first"
+            )
+        self._alignment = _Alignment(barrier, self._listener.processing_time())
+        return self._alignment
+
+    def _check_aligned(self, alignment: _Alignment) -> None:
+        if self._open <= alignment.read:
+            self._complete(alignment.barrier)
+
+    def _complete(self, barrier: CheckpointBarrier) -> None:
+        alignment = self._alignment
+        assert alignment is not None
+        self._alignment = None
+        self._last = barrier.checkpoint_id
+        # the snapshot first: a channel that is read again must not change the state
+        self._listener.take_snapshot(barrier, None, self._listener.processing_time() - alignment.started)
+        self._release(alignment)
+
+    def _on_timeout(self, barrier: CheckpointBarrier) -> None:
+        if barrier.checkpoint_id > self._last:
+            self._go_unaligned(replace(barrier, options=replace(barrier.options, unaligned=True)))
+
+    def _go_unaligned(self, barrier: CheckpointBarrier) -> None:
+        alignment = self._begin(barrier)
+        if alignment is None:
+            return
+        alignment.barrier = barrier
+        in_flight = alignment.in_flight = InFlightInput()
+        for channel in self._gate.channels:
+            if channel.index in alignment.read or channel.index not in self._open:
+                continue
+            items, has_barrier = channel.in_flight(barrier.checkpoint_id)
+            in_flight.channels[channel.index] = items
+            if not has_barrier:
+                channel.recorded = items
+                alignment.missing.add(channel.index)
+        self._last = barrier.checkpoint_id
+        if not alignment.missing:
+            self._alignment = None
+            in_flight.is_complete = True
+        for index in alignment.read:
+            self._gate.unblock(index)
+        self._listener.take_snapshot(barrier, in_flight, self._listener.processing_time() - alignment.started)
+
+    def _no_longer_missing(self, alignment: _Alignment, channel: int) -> None:
+        if channel not in alignment.missing:
+            return
+        alignment.missing.discard(channel)
+        self._gate.channels[channel].recorded = None
+        if not alignment.missing:
+            if self._alignment is alignment:
+                self._alignment = None
+            assert alignment.in_flight is not None
+            alignment.in_flight.complete()
+
+    def _release(self, alignment: _Alignment) -> None:
+        for index in alignment.missing:
+            self._gate.channels[index].recorded = None
+        alignment.missing.clear()
+        for index in alignment.read:
+            self._gate.unblock(index)

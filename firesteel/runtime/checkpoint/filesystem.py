@@ -1,0 +1,390 @@
+"""Where state files are kept: one interface to the local disk and to object stores.
+
+:func:`get_filesystem` picks the implementation by the path's scheme. What it returns reports every failure as a
+CheckpointStorageError that names the path and says what to do; only a missing file is a FileNotFoundError, because
+what that means is the caller's to say.
+"""
+
+from __future__ import annotations
+
+import errno
+import importlib
+import os
+import threading
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import mmh3
+
+from firesteel.common.errors import CheckpointStorageError
+from firesteel.runtime import fault_points
+
+if TYPE_CHECKING:
+    from firesteel.common.configuration import Configuration
+
+__all__ = [
+    "CHUNK",
+    "FileSystem",
+    "FileWriter",
+    "StorageWrapper",
+    "checksum",
+    "close_filesystems",
+    "configure_filesystems",
+    "file_chunks",
+    "get_filesystem",
+    "join",
+    "new_checksum",
+    "normalize",
+    "parent",
+    "register_wrapper",
+    "scheme_of",
+]
+
+CHUNK = 1 << 20
+"""Bytes that are read or hashed at once: few enough that the interpreter lock is never held for long."""
+
+WRAPPER_VARIABLE = "FIRESTEEL_STORAGE_WRAPPER"
+WRAPPER_KEY = "testing.storage-wrapper"
+"""Environment variable and configuration key of ``module:function?argument``: see :func:`register_wrapper`."""
+
+
+def new_checksum() -> Any:
+    """A checksum to feed with ``update(bytes)``; ``digest().hex()`` is what :func:`checksum` gives for all at once."""
+    return mmh3.mmh3_x64_128()
+
+
+def checksum(data: bytes | bytearray | memoryview) -> str:
+    """The checksum of state: 128 bits, as hexadecimal digits."""
+    return str(mmh3.mmh3_x64_128_digest(data).hex())
+
+
+def scheme_of(path: str) -> str:
+    """The scheme of a path, ``file`` if it has none.
+
+    >>> scheme_of("s3://bucket/checkpoints"), scheme_of("/tmp/checkpoints")
+    ('s3', 'file')
+    """
+    scheme, separator, _ = path.partition("://")
+    return scheme.lower() if separator else "file"
+
+
+def normalize(path: str) -> str:
+    """A path as state handles have it: absolute, without a scheme if it is local, without a slash at the end.
+
+    >>> normalize("file:///data//checkpoints/"), normalize("s3://bucket/checkpoints/")
+    ('/data/checkpoints', 's3://bucket/checkpoints')
+    """
+    if scheme_of(path) == "file":
+        local = path[len("file:") :] if path.lower().startswith("file:") else path
+        return os.path.abspath("/" + local.lstrip("/") if local.startswith("//") else local)  # noqa: PTH100 - no links
+    scheme, _, rest = path.partition("://")
+    return f"{scheme.lower()}://{rest.rstrip('/')}"
+
+
+def join(directory: str, *names: str) -> str:
+    """A path beneath a directory."""
+    return "/".join((directory.rstrip("/"), *names))
+
+
+def parent(path: str) -> str:
+    """The directory a normalized path is in."""
+    return path.rpartition("/")[0] or "/"
+
+
+def file_chunks(local: Path) -> Iterator[bytes]:
+    """The bytes of a local file, piece by piece."""
+    with local.open("rb", buffering=0) as file:
+        while chunk := file.read(CHUNK):
+            yield chunk
+
+
+class FileWriter(ABC):
+    """A new file that exists once it is closed, and not before."""
+
+    @abstractmethod
+    def write(self, data: bytes | bytearray | memoryview) -> None:
+        """Appends bytes."""
+
+    @abstractmethod
+    def close(self) -> None:
+        """Makes the file durable and visible."""
+
+    @abstractmethod
+    def abort(self) -> None:
+        """Gives the file up; nothing is left of it. Harmless after close or abort."""
+
+
+class FileSystem(ABC):
+    """What checkpoints need of a store. Paths are normalized; files are written once and never changed.
+
+    Implementations raise OSError (FileNotFoundError for what does not exist).
+    """
+
+    is_local = False
+    """Whether reading costs no network as far as one can tell."""
+
+    @abstractmethod
+    def create(self, path: str, buffer_size: int = CHUNK) -> FileWriter:
+        """Starts a new file, with the directories above it."""
+
+    @abstractmethod
+    def read(self, path: str, offset: int = 0, length: int | None = None) -> bytes:
+        """Bytes of a file; fewer than ``length`` if it ends before."""
+
+    @abstractmethod
+    def exists(self, path: str) -> bool:
+        """Whether there is a file."""
+
+    @abstractmethod
+    def size(self, path: str) -> int:
+        """How long a file is."""
+
+    @abstractmethod
+    def delete(self, path: str) -> None:
+        """Deletes a file; one that is missing is as good as deleted."""
+
+    @abstractmethod
+    def delete_tree(self, directory: str) -> None:
+        """Deletes a directory and all beneath it; one that is missing is as good as deleted."""
+
+    @abstractmethod
+    def delete_empty(self, directory: str) -> None:
+        """Deletes a directory if it is there and nothing is in it."""
+
+    @abstractmethod
+    def list(self, directory: str) -> list[str]:
+        """The names of what is in a directory, sorted; none if it does not exist."""
+
+    @abstractmethod
+    def makedirs(self, directory: str) -> None:
+        """Creates a directory with those above it, where the store has directories."""
+
+    def create_once(self, path: str, data: bytes) -> None:
+        """Writes a whole file at once, durably and atomically; FileExistsError if it is there already."""
+        if self.exists(path):
+            raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), path)
+        self.write(path, (data,))
+
+    def write(self, path: str, chunks: Iterable[bytes]) -> None:
+        """Writes a whole file: durably, and complete or not at all."""
+        writer = self.create(path)
+        try:
+            for chunk in chunks:
+                writer.write(chunk)
+            writer.close()
+        except BaseException:
+            writer.abort()
+            raise
+
+    def read_chunks(self, path: str, offset: int, length: int) -> Iterator[bytes]:
+        """Bytes of a file piece by piece; fewer than ``length`` if it ends before."""
+        end = offset + length
+        while offset < end:
+            chunk = self.read(path, offset, min(CHUNK, end - offset))
+            if not chunk:
+                return
+            yield chunk
+            offset += len(chunk)
+
+    def upload(self, local: Path, path: str) -> None:
+        """Copies a local file into the store."""
+        self.write(path, file_chunks(local))
+
+    def download(self, path: str, local: Path) -> None:
+        """Copies a file of the store to the local disk."""
+        with local.open("wb") as file:
+            file.writelines(self.read_chunks(path, 0, self.size(path)))
+
+    def close(self) -> None:  # noqa: B027 - optional
+        """Releases connections."""
+
+
+class _Reported(FileSystem):
+    """Any file system, with errors that name the path and a hint, and with the fault points of storage."""
+
+    def __init__(self, inner: FileSystem):
+        self._inner = inner
+        self.is_local = inner.is_local
+
+    def create(self, path: str, buffer_size: int = CHUNK) -> FileWriter:
+        with _reported("write", path):
+            fault_points.reach("storage.write")
+            return _ReportedWriter(self._inner.create(path, buffer_size), path)
+
+    def create_once(self, path: str, data: bytes) -> None:
+        with _reported("write", path):
+            fault_points.reach("storage.write")
+            self._inner.create_once(path, data)
+
+    def read(self, path: str, offset: int = 0, length: int | None = None) -> bytes:
+        with _reported("read", path):
+            fault_points.reach("storage.read")
+            return self._inner.read(path, offset, length)
+
+    def read_chunks(self, path: str, offset: int, length: int) -> Iterator[bytes]:
+        with _reported("read", path):
+            fault_points.reach("storage.read")
+            yield from self._inner.read_chunks(path, offset, length)
+
+    def exists(self, path: str) -> bool:
+        with _reported("read", path):
+            return self._inner.exists(path)
+
+    def size(self, path: str) -> int:
+        with _reported("read", path):
+            return self._inner.size(path)
+
+    def delete(self, path: str) -> None:
+        with _reported("delete", path):
+            fault_points.reach("storage.delete")
+            self._inner.delete(path)
+
+    def delete_tree(self, directory: str) -> None:
+        with _reported("delete", directory):
+            fault_points.reach("storage.delete")
+            self._inner.delete_tree(directory)
+
+    def delete_empty(self, directory: str) -> None:
+        with _reported("delete", directory):
+            self._inner.delete_empty(directory)
+
+    def list(self, directory: str) -> list[str]:
+        with _reported("list", directory):
+            return self._inner.list(directory)
+
+    def makedirs(self, directory: str) -> None:
+        with _reported("create the directory", directory):
+            self._inner.makedirs(directory)
+
+    def close(self) -> None:
+        self._inner.close()
+
+
+class _ReportedWriter(FileWriter):
+    """A writer whose errors name the path."""
+
+    def __init__(self, inner: FileWriter, path: str):
+        self._inner = inner
+        self._path = path
+
+    def write(self, data: bytes | bytearray | memoryview) -> None:
+        with _reported("write", self._path):
+            self._inner.write(data)
+
+    def close(self) -> None:
+        with _reported("write", self._path):
+            self._inner.close()
+
+    def abort(self) -> None:
+        with _reported("delete", self._path):
+            self._inner.abort()
+
+
+_HINTS = {
+    errno.ENOSPC: "The disk is full: free space on it, or set execution.checkpointing.dir to another place.",
+    errno.EDQUOT: "The disk quota is used up: free space, or set execution.checkpointing.dir to another place.",
+    errno.EFBIG: "The file would be longer than the process may write: see `ulimit -f`.",
+    errno.EACCES: "The user that the job runs as needs to read, write and delete there, on every host.",
+    errno.EPERM: "The user that the job runs as needs to read, write and delete there, on every host.",
+    errno.EROFS: "The file system is read-only: set execution.checkpointing.dir to another place.",
+    errno.ENOTDIR: "A part of the path is a file, not a directory.",
+    errno.EMFILE: "The process has too many files open: see `ulimit -n`.",
+    errno.EEXIST: "Another job, or an earlier run of this one, wrote there: let each job have a directory of its own.",
+}
+_DEFAULT_HINT = "Check that the store can be reached from this host and that the path is right."
+
+
+@contextmanager
+def _reported(action: str, path: str) -> Iterator[None]:
+    try:
+        yield
+    except FileNotFoundError:
+        if action not in ("read", "delete"):
+            raise CheckpointStorageError(f"Cannot {action} {path}: no such directory.", path=path) from None
+        raise
+    except OSError as error:
+        reason = error.strerror or str(error) or type(error).__name__
+        number = error.errno or (errno.EACCES if isinstance(error, PermissionError) else 0)
+        hint = _HINTS.get(number, _DEFAULT_HINT)
+        raise CheckpointStorageError(f"Cannot {action} {path}: {reason}.", path=path, hint=hint) from error
+
+
+_S3_PREFIXES = ("fs.s3a.", "s3a.", "s3.")
+"""How Flink's keys for S3 may begin; the last one counts most."""
+
+StorageWrapper: TypeAlias = Callable[[FileSystem], FileSystem]
+
+_filesystems: dict[tuple[int, str], FileSystem] = {}
+_options: dict[str, str] = {}
+_registered: StorageWrapper | None = None
+_lock = threading.Lock()
+
+
+def get_filesystem(path: str) -> FileSystem:
+    """The file system a path belongs to: one per scheme and process."""
+    # a connection does not survive a fork: Spark's workers are forked
+    key = (os.getpid(), scheme_of(path))
+    found = _filesystems.get(key)
+    if found is not None:
+        return found
+    with _lock:
+        if key not in _filesystems:
+            _filesystems[key] = _Reported(_wrapped(_make(key[1])))
+        return _filesystems[key]
+
+
+def configure_filesystems(configuration: Configuration) -> None:
+    """Takes over what a configuration says about stores (``s3.*``); to be called in every process that uses them."""
+    entries = configuration.to_dict()
+    settings = {key: value for key, value in entries.items() if key == WRAPPER_KEY}
+    for prefix in _S3_PREFIXES:
+        settings.update({f"s3.{key[len(prefix) :]}": entries[key] for key in entries if key.startswith(prefix)})
+    if settings != _options:
+        # another job of this process may be using them: they are closed when it no longer does
+        _filesystems.clear()
+        _options.clear()
+        _options.update(settings)
+
+
+def close_filesystems() -> None:
+    """Closes the connections of this process; they are opened again when needed."""
+    pid = os.getpid()
+    for key in [key for key in _filesystems if key[0] == pid]:
+        _filesystems.pop(key).close()
+
+
+def register_wrapper(wrapper: StorageWrapper | None) -> None:
+    """Has every file system of this process pass through a function, or no longer.
+
+    For tests of what happens when a store misbehaves. In another process, the environment variable
+    ``FIRESTEEL_STORAGE_WRAPPER`` or the configuration key ``testing.storage-wrapper`` does the same: it names
+    ``module:function?argument``, and ``function(file system, argument)`` gives the file system to use.
+    """
+    global _registered
+    close_filesystems()
+    _registered = wrapper
+
+
+def _make(scheme: str) -> FileSystem:
+    if scheme == "file":
+        from firesteel.runtime.checkpoint.local_filesystem import LocalFileSystem
+
+        return LocalFileSystem()
+    from firesteel.runtime.checkpoint.fsspec_filesystem import FsspecFileSystem
+
+    return FsspecFileSystem(scheme, _options)
+
+
+def _wrapped(filesystem: FileSystem) -> FileSystem:
+    if _registered is not None:
+        filesystem = _registered(filesystem)
+    named = _options.get(WRAPPER_KEY) or os.environ.get(WRAPPER_VARIABLE)
+    if named:
+        function, _, argument = named.partition("?")
+        module, _, name = function.partition(":")
+        wrapped: FileSystem = getattr(importlib.import_module(module), name)(filesystem, argument)
+        return wrapped
+    return filesystem

@@ -1,0 +1,54 @@
+"""Places where a test makes a process fail: off unless the environment variable names them.
+
+``FIRESTEEL_FAULT_POINTS`` holds ``point=action`` entries, separated by commas. An action is ``kill`` (SIGKILL of the
+own process), ``raise`` (an OSError) or ``sleep:<seconds>``. An entry ``point=action@<file>`` happens once: whoever
+manages to remove the file does it. A point may have several entries. A point that nobody named costs one comparison.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from pathlib import Path
+
+__all__ = ["VARIABLE", "arm", "reach"]
+
+VARIABLE = "FIRESTEEL_FAULT_POINTS"
+
+_armed: dict[str, list[str]] = {}
+
+
+def arm(entries: str) -> None:
+    """Sets the points of this process; an empty text disarms all."""
+    _armed.clear()
+    for entry in filter(None, (part.strip() for part in entries.split(","))):
+        point, _, action = entry.partition("=")
+        _armed.setdefault(point, []).append(action)
+
+
+def reach(point: str) -> None:
+    """Does what a test wants to happen here, which is nearly always nothing."""
+    if _armed and point in _armed:
+        for action in _armed[point]:
+            _act(point, action)
+
+
+def _act(point: str, action: str) -> None:
+    action, _, once = action.partition("@")
+    if once:
+        try:
+            Path(once).unlink()
+        except FileNotFoundError:
+            return
+    if action == "kill":
+        os.kill(os.getpid(), signal.SIGKILL)
+    elif action == "raise":
+        raise OSError(f"fault injected at {point}")
+    elif action.startswith("sleep:"):
+        time.sleep(float(action.removeprefix("sleep:")))
+    else:
+        raise ValueError(f"unknown action {action!r} at fault point {point}")
+
+
+arm(os.environ.get(VARIABLE, ""))

@@ -1,0 +1,81 @@
+"""Reads the tables of a hashmap backend out of snapshots: its own, or canonical ones of any backend."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING
+
+from firesteel.common.errors import StateIncompatibleError
+from firesteel.runtime.checkpoint.handles import CANONICAL, KeyedStateHandle
+from firesteel.runtime.key_groups import KeyGroupRange
+from firesteel.runtime.state.backend import VOID_NAMESPACE
+from firesteel.runtime.state.chunks import Chunk, is_timer_table, key_groups_of, read_canonical, read_part
+from firesteel.runtime.state.hashmap.tables import StateTable
+from firesteel.runtime.time.timers import renumbered
+
+if TYPE_CHECKING:
+    from firesteel.runtime.checkpoint.files import StateFileReader
+
+__all__ = ["read_tables"]
+
+
+def read_tables(
+    handles: Sequence[KeyedStateHandle],
+    files: StateFileReader,
+    key_groups: KeyGroupRange,
+    max_parallelism: int,
+    tracked: bool,
+) -> Iterable[StateTable]:
+    """What the handles hold of some key groups, as tables."""
+    tables: dict[str, StateTable] = {}
+    for handle in handles:
+        if handle.key_groups.end < key_groups.start or key_groups.end < handle.key_groups.start:
+            continue
+        # a delta of one handle may remove a namespace that another handle has as well
+        own: dict[str, StateTable] = {}
+        for chunk in _chunks(handle, files, key_groups, max_parallelism):
+            table = own.get(chunk.table)
+            if table is None:
+                table = own[chunk.table] = StateTable(chunk.table, tracked)
+            table.apply(chunk)
+        for name, table in own.items():
+            if name not in tables:
+                tables[name] = table
+                continue
+            into = tables[name].namespaces
+            for namespace, entries in table.namespaces.items():
+                into.setdefault(namespace, {}).update(entries)
+    for name, table in tables.items():
+        if is_timer_table(name) and (len(handles) > 1 or handles[0].format == CANONICAL):
+            table.namespaces[VOID_NAMESPACE] = renumbered(table.namespaces[VOID_NAMESPACE])
+        table.end_restore()
+    return tables.values()
+
+
+def _chunks(
+    handle: KeyedStateHandle, files: StateFileReader, key_groups: KeyGroupRange, max_parallelism: int
+) -> Iterator[Chunk]:
+    if handle.format == CANONICAL:
+        for part in handle.parts:
+            for _, chunk in read_canonical(part, files, key_groups):
+                yield chunk
+        return
+    if handle.format != "hashmap":
+        raise StateIncompatibleError(
+            f"This state was written by the {handle.format} backend in a format of its own.",
+            hint=f"Set state.backend.type to {handle.format}, or take a savepoint in the canonical format first.",
+        )
+    is_inside = key_groups.start <= handle.key_groups.start and handle.key_groups.end <= key_groups.end
+    for part in handle.parts:
+        for chunk in read_part(part, files):
+            yield chunk if is_inside else _of_groups(chunk, key_groups, max_parallelism)
+
+
+def _of_groups(chunk: Chunk, key_groups: KeyGroupRange, max_parallelism: int) -> Chunk:
+    table, namespace, keys, values = chunk
+    if keys is None or values is None:
+        return chunk  # removing a key that is not there does no harm
+    start, end = key_groups.start, key_groups.end
+    groups = key_groups_of(table, keys, max_parallelism)
+    chosen = [(key, value) for group, key, value in zip(groups, keys, values, strict=True) if start <= group <= end]
+    return Chunk(table, namespace, [key for key, _ in chosen], [value for _, value in chosen])

@@ -1,0 +1,127 @@
+"""What one state holds: a dictionary per namespace, and what changed in it since the last snapshot."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from itertools import islice
+from typing import Any
+
+from firesteel.runtime.state.backend import VOID_NAMESPACE
+from firesteel.runtime.state.chunks import CHUNK_ENTRIES, Chunk, encode_chunk, encode_chunks
+
+__all__ = ["Cleanup", "StateTable"]
+
+Cleanup = Callable[[Any, int], Any]
+"""Takes a stored value and the time: what is left of the value, None if nothing."""
+
+_COUNTED_NAMESPACES = 1_000
+
+
+class StateTable:
+    """The entries of one state, or the timers of one queue.
+
+    Whoever changes an entry of a namespace adds its key to ``changed(namespace)``, where changes are tracked at all.
+    A set got from there is good until the next snapshot: the callbacks of ``on_snapshot`` tell when to get a new one.
+    """
+
+    __slots__ = ("_changes", "_dropped", "_known", "_listeners", "gone", "name", "namespaces", "tracked")
+
+    def __init__(self, name: str, tracked: bool):
+        self.name = name
+        self.tracked = tracked
+        self.namespaces: dict[Any, dict[Any, Any]] = {VOID_NAMESPACE: {}}
+        self.gone: set[Any] = set()
+        """More keys of the void namespace that may have changed."""
+        self._changes: dict[Any, set[Any]] = {}
+        self._dropped: set[Any] = set()
+        self._known: set[Any] = set()
+        self._listeners: list[Callable[[], None]] = []
+
+    def changed(self, namespace: Any) -> set[Any]:
+        """The keys of a namespace that changed since the last snapshot."""
+        changed = self._changes.get(namespace)
+        if changed is None:
+            changed = self._changes[namespace] = set()
+        return changed
+
+    def on_snapshot(self, listener: Callable[[], None]) -> None:
+        """Calls back when the sets of changed keys are no longer good."""
+        self._listeners.append(listener)
+
+    def drop(self, namespace: Any) -> None:
+        """Removes a namespace with all its entries."""
+        self.namespaces.pop(namespace, None)
+        if self.tracked:
+            self._changes.pop(namespace, None)
+            # a namespace that came and went between two snapshots is in no file
+            if namespace in self._known:
+                self._known.discard(namespace)
+                self._dropped.add(namespace)
+
+    def apply(self, chunk: Chunk) -> None:
+        """Takes up a chunk of a snapshot."""
+        if chunk.keys is None:
+            for namespace in chunk.values or ():
+                self.namespaces.pop(namespace, None)
+            self.namespaces.setdefault(VOID_NAMESPACE, {})
+            return
+        table = self.namespaces.get(chunk.namespace)
+        if table is None:
+            table = self.namespaces[chunk.namespace] = {}
+        if chunk.values is None:
+            for key in chunk.keys:
+                table.pop(key, None)
+        else:
+            table.update(zip(chunk.keys, chunk.values, strict=True))
+
+    def end_restore(self) -> None:
+        """Everything was taken up: what changes from now on is tracked."""
+        for namespace in [name for name, table in self.namespaces.items() if not table and name is not VOID_NAMESPACE]:
+            del self.namespaces[namespace]
+        self._forget_changes()
+        self._known.update(self.namespaces)
+
+    def encode_all(self, cleanup: Cleanup | None, now: int, *, tracking: bool) -> Iterator[bytes]:
+        """Every entry; with ``tracking`` what changes after this is the next delta."""
+        for namespace, table in self.namespaces.items():
+            if cleanup is None:
+                yield from encode_chunks(self.name, namespace, list(table), list(table.values()))
+            else:
+                left = {key: value for key, stored in table.items() if (value := cleanup(stored, now)) is not None}
+                yield from encode_chunks(self.name, namespace, list(left), list(left.values()))
+        if tracking:
+            self._forget_changes()
+            self._known = set(self.namespaces)
+
+    def encode_changes(self) -> Iterator[bytes]:
+        """What changed since the last call; namespaces that were removed come first."""
+        dropped, changes = list(self._dropped), self._changes
+        if self.gone:
+            changes[VOID_NAMESPACE] = changes.get(VOID_NAMESPACE, set()) | self.gone
+        for start in range(0, len(dropped), CHUNK_ENTRIES):
+            yield encode_chunk(self.name, VOID_NAMESPACE, None, dropped[start : start + CHUNK_ENTRIES])
+        for namespace, keys in changes.items():
+            if not keys:
+                continue
+            self._known.add(namespace)
+            table = self.namespaces.get(namespace, {})
+            present = list(filter(table.__contains__, keys))
+            if present:
+                yield from encode_chunks(self.name, namespace, present, list(map(table.__getitem__, present)))
+            if len(present) < len(keys):
+                removed = [key for key in keys if key not in table]
+                yield from encode_chunks(self.name, namespace, removed, None)
+        self._forget_changes()
+
+    def count(self) -> int:
+        """How many entries there are; an estimate where there are very many namespaces."""
+        namespaces = self.namespaces
+        counted = sum(map(len, islice(namespaces.values(), _COUNTED_NAMESPACES)))
+        return counted if len(namespaces) <= _COUNTED_NAMESPACES else counted * len(namespaces) // _COUNTED_NAMESPACES
+
+    def _forget_changes(self) -> None:
+        self._changes = {}
+        self._dropped = set()
+        self.gone = set()
+        for listener in self._listeners:
+            listener()

@@ -1,0 +1,80 @@
+"""Pickles state whose classes only the job's own script defines, and says which value cannot be pickled.
+
+Such classes reach a process by value, with the functions of the job, and plain pickle cannot name them. Written by
+value into state they would come back, in a later run of the same script, as classes of their own: not equal to the
+new run's, so that a key would not be found again. So each is written with its name beside its definition, and read
+as the class of that name that the process has already, if it has one.
+"""
+
+from __future__ import annotations
+
+import io
+import pickle
+import reprlib
+import sys
+from collections.abc import Sequence
+from typing import Any
+
+from firesteel.common.errors import CheckpointError
+
+__all__ = ["dumps_by_value", "load_class", "not_picklable"]
+
+_PROTOCOL = 5
+
+
+def dumps_by_value(value: Any) -> bytes:
+    """Like pickle.dumps, for values whose classes and functions may not be importable."""
+    import cloudpickle
+
+    class _Pickler(cloudpickle.Pickler):  # type: ignore[misc]
+        def reducer_override(self, obj: Any) -> Any:
+            if isinstance(obj, type) and obj.__module__ != "builtins" and _find_importable(obj) is not obj:
+                definition = cloudpickle.dumps(obj, _PROTOCOL)
+                return load_class, (obj.__module__, obj.__qualname__, definition)
+            return super().reducer_override(obj)
+
+    buffer = io.BytesIO()
+    _Pickler(buffer, protocol=_PROTOCOL).dump(value)
+    return buffer.getvalue()
+
+
+def load_class(module: str, qualified_name: str, definition: bytes) -> Any:
+    """The class of that name which the job's functions brought into this process, or else the definition's."""
+    known = _known_classes().get((module, qualified_name))
+    return pickle.loads(definition) if known is None else known
+
+
+def not_picklable(
+    table: str, namespace: Any, keys: Sequence[Any] | None, values: Sequence[Any] | None, error: Exception
+) -> CheckpointError:
+    """The error that names the first key, or the key of the first value, that cannot be pickled."""
+    where = ""
+    for what, parts in (("key", keys or ()), ("value", values or ())):
+        for number, part in enumerate(parts):
+            try:
+                dumps_by_value(part)
+            except Exception as cause:  # noqa: BLE001 - user classes may raise anything
+                error = cause
+                key = keys[number] if keys else part
+                where = f": its {what} of type {type(part).__qualname__} for key {reprlib.repr(key)}"
+                break
+        if where:
+            break
+    return CheckpointError(
+        f"State '{table}' cannot be written{where}: {type(error).__name__}: {error}",
+        hint="Keep plain data in state (tuples, dicts, dataclasses, Row); make locks, files and connections in open().",
+    )
+
+
+def _find_importable(cls: type) -> Any:
+    found: Any = sys.modules.get(cls.__module__)
+    for name in cls.__qualname__.split("."):
+        found = getattr(found, name, None)
+    return found
+
+
+def _known_classes() -> dict[tuple[str, str], type]:
+    from cloudpickle import cloudpickle
+
+    tracked = list(cloudpickle._DYNAMIC_CLASS_TRACKER_BY_ID.values())
+    return {(cls.__module__, cls.__qualname__): cls for cls in tracked}

@@ -1,0 +1,172 @@
+"""Which states the operators of a program ask for, found by opening them without any input."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+from firesteel.common.configuration import Configuration
+from firesteel.graph.job_graph import JobGraph
+from firesteel.graph.stream_graph import StreamNode
+from firesteel.runtime.checkpoint.handles import StateMeta
+from firesteel.runtime.context import StreamingRuntimeContext
+from firesteel.runtime.deployment import OperatorDescriptor, TaskDeploymentDescriptor
+from firesteel.runtime.elements import MIN_TIMESTAMP
+from firesteel.runtime.key_groups import KeyGroupRange
+from firesteel.runtime.metrics import Counter, Gauge, MetricRegistry
+from firesteel.runtime.operators import specs
+from firesteel.runtime.operators.base import StateInitializationContext
+from firesteel.runtime.operators.factory import create_operator
+from firesteel.runtime.state.backend import KeyedStateBackend
+from firesteel.runtime.state.compatibility import meta_of
+from firesteel.runtime.state.hashmap import HashMapKeyedStateBackend
+from firesteel.runtime.state.operator_state import OperatorStateBackend
+
+__all__ = ["DeclaredStates", "declared_states"]
+
+_WATERMARK_INTERVAL_MS = 200
+_WITHOUT_STATE = (specs.SourceSpec, specs.SinkSpec, specs.TimestampsAndWatermarksSpec)
+"""Not opened: what they keep is not for the program to declare, and opening them would reach outside."""
+
+
+@dataclass(frozen=True)
+class DeclaredStates:
+    """What an operator asked for when it was opened."""
+
+    keyed: tuple[StateMeta, ...] = ()
+    lists: tuple[tuple[str, str], ...] = ()
+    """Name and mode of each list of operator state that the user's function asked for."""
+    is_known: bool = True
+    """False if opening it failed, or was not tried: then it may ask for anything."""
+    problem: str | None = None
+    """Why it is not known."""
+
+
+def declared_states(job_graph: JobGraph, *, open_functions: bool = True) -> dict[str, DeclaredStates]:
+    """The states of every operator by operator id; states asked for later than in ``open`` are not among them."""
+    return {
+        operator.node.operator_id: _declared(operator.node, vertex.name, job_graph.configuration, open_functions)
+        for vertex in job_graph.vertices
+        for operator in vertex.operators
+    }
+
+
+def _declared(node: StreamNode, task: str, configuration: Configuration, open_functions: bool) -> DeclaredStates:
+    function = getattr(node.spec, "function", None) or getattr(node.spec, "window_function", None)
+    checkpointed = hasattr(function, "initialize_state")
+    if isinstance(node.spec, _WITHOUT_STATE) or not (node.key_selectors or checkpointed):
+        return DeclaredStates()
+    if not open_functions:
+        # the states of reduce and window operators do not depend on the user's functions
+        spec = _without_user_functions(node.spec)
+        if spec is None:
+            return DeclaredStates(is_known=False, problem="its function was not opened")
+        node = replace(node, spec=spec)
+    context = _OpeningContext(node, task, configuration)
+    problem = None
+    try:
+        # which window operator runs is not known here: the general one names the states that all of them keep
+        operator = create_operator(node.spec, _WATERMARK_INTERVAL_MS, keeps_objects=False)
+        operator.initialize_state(StateInitializationContext(context))
+        operator.open(context)
+        operator.close()
+    except Exception as error:  # noqa: BLE001 - user code may raise anything; then its states are unknown
+        problem = f"open() failed: {type(error).__name__}: {error}"
+    return DeclaredStates(
+        keyed=() if context.backend is None else tuple(map(meta_of, context.backend.descriptors().values())),
+        lists=tuple((name, mode) for name, mode, _ in context.operator_state.snapshot().lists),
+        is_known=problem is None,
+        problem=problem,
+    )
+
+
+def _without_user_functions(spec: specs.OperatorSpec) -> specs.OperatorSpec | None:
+    if isinstance(spec, specs.ReduceSpec):
+        return specs.ReduceSpec(_first)
+    if isinstance(spec, specs.WindowSpec) and spec.window_function is None:
+        return spec
+    return None
+
+
+def _first(value: Any, _: Any) -> Any:
+    return value
+
+
+def _now() -> int:
+    return time.time_ns() // 1_000_000
+
+
+class _OpeningContext:
+    """Lets an operator open, and nothing more."""
+
+    def __init__(self, node: StreamNode, task: str, configuration: Configuration):
+        self.key_selectors: tuple[Callable[[Any], Any], ...] = node.key_selectors
+        self.backend: KeyedStateBackend | None = None
+        if node.key_selectors:
+            key_groups = KeyGroupRange(0, node.max_parallelism - 1)
+            self.backend = HashMapKeyedStateBackend(key_groups, node.max_parallelism, _now)
+        self.operator_state = OperatorStateBackend()
+        self.checkpointing = True
+        self._metrics = MetricRegistry()
+        descriptor = OperatorDescriptor(node.id, node.operator_id, node.name, node.spec, uid=node.uid)
+        subtask = TaskDeploymentDescriptor(
+            vertex_id=node.operator_id,
+            name=task,
+            subtask=0,
+            parallelism=node.parallelism,
+            max_parallelism=node.max_parallelism,
+            attempt=0,
+            slot=0,
+            operators=(descriptor,),
+            configuration=configuration,
+        )
+        self.runtime_context = StreamingRuntimeContext(subtask, descriptor, self.backend, self._metrics)
+
+    def emit(self, values: list[Any], timestamps: list[int] | None) -> None:
+        """Nobody is downstream."""
+
+    def emit_side(self, tag: Any, values: list[Any], timestamps: list[int] | None) -> None:
+        """Nobody is downstream."""
+
+    def emit_watermark(self, timestamp: int) -> None:
+        """Nobody is downstream."""
+
+    def emit_idle(self, idle: bool) -> None:
+        """Nobody is downstream."""
+
+    def timer_service(self, name: str, triggerable: Any) -> Any:
+        """Timers that never fire."""
+        return _NoTimers()
+
+    def processing_time(self) -> int:
+        """The wall clock in milliseconds."""
+        return _now()
+
+    def schedule(self, timestamp: int, callback: Callable[[int], None]) -> None:
+        """Nothing is ever due."""
+
+    def counter(self, name: str) -> Counter:
+        """A counter nobody reads."""
+        return self._metrics.counter(name)
+
+    def gauge(self, name: str, read: Callable[[], Any]) -> Gauge:
+        """A gauge nobody reads."""
+        return self._metrics.gauge(name, read)
+
+
+class _NoTimers:
+    current_watermark = MIN_TIMESTAMP
+
+    def current_processing_time(self) -> int:
+        return _now()
+
+    def __getattr__(self, name: str) -> Callable[..., None]:
+        if name.startswith(("register_", "delete_", "advance_")):
+            return _do_nothing
+        raise AttributeError(name)
+
+
+def _do_nothing(*_: Any) -> None:
+    pass

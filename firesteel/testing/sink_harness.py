@@ -1,0 +1,47 @@
+"""A sink alone, through checkpoints and failures."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from firesteel.common.connector import Sink
+from firesteel.datastream.functions import SinkFunction
+from firesteel.datastream.sink_function import SinkFunctionSink
+from firesteel.runtime.network.serialization import deserialize_batch
+from firesteel.runtime.operators.sink import SinkOperator
+from firesteel.runtime.operators.specs import OperatorSpec, SinkSpec
+from firesteel.testing.clock import FakeClock
+from firesteel.testing.harness import OneInputHarness
+
+__all__ = ["SinkHarness"]
+
+
+class SinkHarness(OneInputHarness):
+    """Runs one subtask of a sink, or of a SinkFunction: records in, and whatever the sink does outside.
+
+    With ``checkpointing`` it commits what a snapshot contained when it is told that the checkpoint is complete;
+    otherwise at :meth:`finish`. A crash is a harness that a test no longer uses. The next attempt is a new harness with
+    a higher ``attempt``, the same ``job_id``, and a snapshot to go on from.
+    """
+
+    def __init__(
+        self, sink: Sink | SinkFunction, *, clock: FakeClock | None = None, checkpointing: bool = True, **options: Any
+    ):
+        if isinstance(sink, SinkFunction):
+            sink = SinkFunctionSink(sink)
+        if not isinstance(sink, Sink):
+            raise TypeError(f"A Sink or a SinkFunction is needed, got {sink!r}.")
+        super().__init__(SinkSpec(sink), clock=clock, name=type(sink).__name__, **options)
+        self._chained.checkpointing = checkpointing
+        self.sent: list[tuple[str, Any]] = []
+        """What went to the client: pairs of a channel and a payload."""
+        operator = self._chained.operator
+        assert isinstance(operator, SinkOperator)
+        operator.connect(self._task.subtask, self._task.parallelism, self._send, lambda _channel: True)
+
+    @staticmethod
+    def _check_spec(spec: OperatorSpec) -> None:
+        assert isinstance(spec, SinkSpec)
+
+    def _send(self, channel: str, payload: Any) -> None:
+        self.sent.append((channel, deserialize_batch(payload).values))

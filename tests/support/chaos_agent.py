@@ -1,0 +1,138 @@
+"""What goes wrong inside a slot of the chaos job: a thread in each of its processes that looks for orders.
+
+An order is a file in the directory of orders, named after the process: ``<pid>.raise`` (with the place as its
+content), ``<pid>.cut``, ``<pid>.full`` (with a number of seconds). Whoever carries it out removes it. The processes
+of an attempt tell in the directory of slots that they are there.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import resource
+import socket
+import threading
+import time
+from pathlib import Path
+from typing import Any
+
+from chaos_sockets import established_sockets, listening_ports
+
+__all__ = ["Agent", "InjectedError", "Places", "agent"]
+
+POLL_S = 0.02
+FULL_AT_BYTES = 16
+
+
+class InjectedError(Exception):
+    """User code fails because it was told to."""
+
+
+class Places:
+    """Where user code can be told to fail."""
+
+    NAMES = ("map", "key selector", "process", "timer", "window", "encoder", "source", "snapshot")
+
+
+class Agent:
+    """One process of one attempt; open as long as any of its functions is."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._users = 0
+        self._raise_in: str | None = None
+        self._stop = threading.Event()
+        self._thread: threading.Thread | None = None
+
+    def open(self, directory: Path, attempt: int, run: int) -> None:
+        """A function of the attempt begins."""
+        with self._lock:
+            self._users += 1
+            if self._users > 1:
+                return
+            self._raise_in = None
+            self._stop = threading.Event()
+            self._announce(directory, attempt, run)
+            self._thread = threading.Thread(
+                target=self._watch, args=(directory / "orders", self._stop), name="chaos-agent", daemon=True
+            )
+            self._thread.start()
+
+    def close(self) -> None:
+        """A function of the attempt ends."""
+        with self._lock:
+            self._users = max(self._users - 1, 0)
+            if self._users == 0:
+                self._stop.set()
+
+    def at(self, place: str) -> None:
+        """Fails here if that was ordered."""
+        if self._raise_in is not None and self._raise_in == place:
+            self._raise_in = None
+            raise InjectedError(f"injected in {place}")
+
+    def _announce(self, directory: Path, attempt: int, run: int) -> None:
+        slots = directory / "slots"
+        text = json.dumps({"pid": os.getpid(), "run": run, "attempt": attempt, "at": time.time()})
+        temporary = slots / f".{os.getpid()}.new"
+        temporary.write_text(text)
+        temporary.replace(slots / f"{os.getpid()}.json")
+
+    def _watch(self, orders: Path, stop: threading.Event) -> None:
+        limits: tuple[int, int] | None = None
+        limited_until = 0.0
+        while not stop.wait(POLL_S):
+            place = _taken(orders, "raise")
+            if place is not None:
+                self._raise_in = place
+            if _taken(orders, "cut") is not None:
+                cut_data_connections(orders.parent / "slots")
+            seconds = _taken(orders, "full")
+            if seconds is not None:
+                limits = limits or resource.getrlimit(resource.RLIMIT_FSIZE)
+                limited_until = time.monotonic() + float(seconds)
+                resource.setrlimit(resource.RLIMIT_FSIZE, (FULL_AT_BYTES, limits[1]))
+            if limits is not None and time.monotonic() >= limited_until:
+                resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+                limits = None
+        if limits is not None:
+            resource.setrlimit(resource.RLIMIT_FSIZE, limits)  # Spark uses the process again
+
+
+def _taken(orders: Path, what: str) -> str | None:
+    path = orders / f"{os.getpid()}.{what}"
+    try:
+        text = path.read_text()
+        path.unlink()
+    except FileNotFoundError:
+        return None
+    return text
+
+
+def cut_data_connections(slots: Path) -> int:
+    """Shuts down what connects this process to the ports that the job's slots listen on; how many there were."""
+    pids = {int(path.stem) for path in slots.glob("*.json")}
+    ports = listening_ports(pids)
+    found = 0
+    for descriptor, local, remote in established_sockets(os.getpid()):
+        if local in ports or remote in ports:
+            found += _shut_down(descriptor)
+    return found
+
+
+def _shut_down(descriptor: int) -> bool:
+    try:
+        duplicate = socket.socket(fileno=os.dup(descriptor))
+    except OSError:
+        return False  # closed meanwhile
+    try:
+        duplicate.shutdown(socket.SHUT_RDWR)
+    except OSError:
+        return False
+    finally:
+        duplicate.close()
+    return True
+
+
+agent: Any = Agent()
+"""The agent of this process."""

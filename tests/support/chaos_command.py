@@ -1,0 +1,120 @@
+"""The command line of the chaos tests: many faults, in rounds, each with a seed, a backend and a mode of its own."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import random
+import shutil
+import sys
+import tempfile
+from collections import defaultdict
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+from chaos_plan import make_plan
+from chaos_run import ChaosRun, Report
+
+__all__ = ["main"]
+
+FAULTS_PER_ROUND = 20
+CLUSTER_EVERY = 4
+"""Every so many rounds one runs on a standalone cluster, where executors are killed as well."""
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Runs the rounds; 0 if all of them passed."""
+    options = _parse(arguments)
+    seed = options.seed if options.seed is not None else random.SystemRandom().randrange(1_000_000)
+    _say(f"seed {seed}, {options.faults} faults")
+    reports: list[Report] = []
+    base = Path(tempfile.mkdtemp(prefix="firesteel-chaos-", dir=options.directory))
+    left = options.faults
+    while left > 0 and (not reports or reports[-1].passed):
+        number = len(reports)
+        plan = make_plan(
+            seed + number,
+            min(left, FAULTS_PER_ROUND),
+            backend=options.backend,
+            mode=options.mode,
+            cluster=options.cluster == "always" or (options.cluster == "some" and number % CLUSTER_EVERY == 3),
+            kinds=options.kinds,
+        )
+        left -= len(plan.faults)
+        _say(f"round {number + 1}: seed {plan.seed}, {plan.backend}, {plan.mode}{', cluster' if plan.cluster else ''}")
+        run = ChaosRun(plan, base / str(number), _say)
+        reports.append(run.execute())
+        if reports[-1].passed:
+            shutil.rmtree(base / str(number), ignore_errors=True)
+        else:
+            _say(f"FAILED: {reports[-1].error}\n{run.account()}\neverything is in {base / str(number)}")
+    passed = all(report.passed for report in reports)
+    if passed:
+        shutil.rmtree(base, ignore_errors=True)
+    summary = summarize(seed, reports)
+    if options.json:
+        sys.stdout.write(json.dumps({**summary, "rounds": [report.as_dict() for report in reports]}, indent=1) + "\n")
+    else:
+        sys.stdout.write(as_text(summary))
+    return 0 if passed else 1
+
+
+def summarize(seed: int, reports: list[Report]) -> dict[str, Any]:
+    """Totals over rounds, and for each kind of fault how long recovery took."""
+    kinds: dict[str, list[float]] = defaultdict(list)
+    for report in reports:
+        for fault in report.faults:
+            if fault.recovered_after is not None:
+                kinds[fault.kind].append(fault.recovered_after)
+    return {
+        "seed": seed,
+        "passed": all(report.passed for report in reports),
+        "rounds run": len(reports),
+        "faults": sum(len(report.faults) for report in reports),
+        "seconds": round(sum(report.seconds for report in reports), 1),
+        "input records": sum(report.events for report in reports),
+        "results checked": sum(report.results for report in reports),
+        "files checked": sum(report.files for report in reports),
+        "drivers": sum(report.drivers for report in reports),
+        "attempts": sum(report.attempts for report in reports),
+        "recovery in seconds": {
+            kind: {"faults": len(times), "median": round(median(times), 1), "longest": round(max(times), 1)}
+            for kind, times in sorted(kinds.items())
+        },
+    }
+
+
+def as_text(summary: dict[str, Any]) -> str:
+    """The summary for people."""
+    recovery = summary["recovery in seconds"]
+    lines = [f"{key}: {value}" for key, value in summary.items() if key != "recovery in seconds"]
+    lines.append(f"{'fault':36}{'times':>6}{'median s':>10}{'longest s':>11}   until the first new output")
+    lines += [
+        f"{kind:36}{figures['faults']:>6}{figures['median']:>10}{figures['longest']:>11}"
+        for kind, figures in recovery.items()
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def _say(text: str) -> None:
+    sys.stderr.write(text + "\n")
+    sys.stderr.flush()
+
+
+def _parse(arguments: list[str] | None) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="python -m tests.chaos", description=__doc__)
+    parser.add_argument("--faults", type=int, default=FAULTS_PER_ROUND, help="how many faults in total")
+    parser.add_argument("--seed", type=int, help="of the first round; the next one's is one more; random by default")
+    parser.add_argument("--backend", choices=("hashmap", "rocksdb"), help="the seed's choice by default")
+    parser.add_argument("--mode", choices=("aligned", "unaligned", "timeout"), help="the seed's choice by default")
+    parser.add_argument(
+        "--cluster",
+        choices=("never", "some", "always"),
+        default="some",
+        help="whether rounds run on a standalone cluster instead of embedded Spark; some: every fourth",
+    )
+    parser.add_argument("--kinds", action="append", help="only this kind of fault; may be repeated")
+    parser.add_argument("--directory", help="where to work; a temporary one by default")
+    parser.add_argument("--json", action="store_true", help="the report as JSON on standard output")
+    return parser.parse_args(arguments)

@@ -1,0 +1,88 @@
+"""The driver process of a chaos run: runs the job, and tells in a file what becomes of it.
+
+Each line of ``control/story.jsonl`` is an event: the start, each failure in the job's history, the end.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import time
+import traceback
+import warnings
+from pathlib import Path
+from typing import Any
+
+from chaos_job import Directories, build
+
+from firesteel.common import Configuration
+from firesteel.common.errors import FiresteelError
+from firesteel.datastream import StreamExecutionEnvironment
+
+POLL_S = 0.1
+
+
+class Story:
+    def __init__(self, path: Path, run: int):
+        self._path = path
+        self._run = run
+
+    def tell(self, what: str, **details: Any) -> None:
+        event = {"at": time.time(), "run": self._run, "what": what, **details}
+        with self._path.open("a") as file:
+            file.write(json.dumps(event) + "\n")
+
+
+def main() -> int:
+    request = json.loads(sys.argv[1])
+    directories = Directories(Path(request["root"]))
+    story = Story(directories.control / "story.jsonl", request["run"])
+    warnings.showwarning = lambda message, *_rest: story.tell("warning", text=str(message))  # type: ignore[assignment]
+    warnings.simplefilter("always")
+    config = Configuration()
+    for key, value in request["configuration"].items():
+        config.set_string(key, value)
+    env = StreamExecutionEnvironment.get_execution_environment(config)
+    build(env, directories, request["run"])
+    client = env.execute_async("chaos")
+    story.tell("started", pid=os.getpid(), job=str(client.get_job_id()))
+    result = client.get_job_execution_result()
+    master = client._handle._master  # type: ignore[attr-defined]
+    seen = 0
+    while True:
+        done = result.done()
+        entries = master.exception_history.entries()
+        for entry in entries:
+            if entry.at * 100 + entry.attempt > seen:
+                seen = entry.at * 100 + entry.attempt
+                failure = entry.failure
+                story.tell(
+                    "failure",
+                    attempt=entry.attempt,
+                    failed_at=entry.at / 1000,
+                    error=failure.error_type,
+                    message=failure.message[:600],
+                    traceback=(failure.traceback or "")[-1500:],
+                )
+        if done:
+            break
+        time.sleep(POLL_S)
+    try:
+        result.result(0)
+    except FiresteelError as error:
+        story.tell("ended", status="FAILED", error=str(error)[:3000])
+        return 1
+    story.tell("ended", status="FINISHED", checkpoints=_counts(client))
+    return 0
+
+
+def _counts(client: Any) -> Any:
+    try:
+        return client._handle.checkpoint_statistics()["counts"]
+    except Exception:
+        return traceback.format_exc()
+
+
+if __name__ == "__main__":
+    sys.exit(main())

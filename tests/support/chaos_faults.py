@@ -1,0 +1,216 @@
+"""How each fault of a plan is brought about."""
+
+from __future__ import annotations
+
+import json
+import signal
+import time
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Protocol
+
+from chaos_job import Directories
+from chaos_plan import KILL_EXECUTOR, POINTS, Fault
+from chaos_processes import DriverProcess, kill
+from processes import command_line, descendants, is_alive
+
+from firesteel.runtime import fault_points
+from firesteel.testing.faulty_storage import StorageFaults
+
+__all__ = ["Injector", "Slot", "SlotBoard"]
+
+HEARTBEAT_TIMEOUT_S = 4.0
+REACHED_S = 40.0
+"""How long a fault point may take to be reached."""
+
+
+@dataclass(frozen=True)
+class Slot:
+    """A process that runs, or ran, a slot of some attempt."""
+
+    pid: int
+    run: int
+    attempt: int
+
+    @property
+    def number(self) -> tuple[int, int]:
+        """Later attempts have higher ones."""
+        return self.run, self.attempt
+
+
+class SlotBoard:
+    """Which processes said that they are slots."""
+
+    def __init__(self, directory: Path):
+        self._directory = directory
+
+    def slots(self) -> list[Slot]:
+        """Those of the latest attempt that are alive."""
+        found = []
+        for path in self._directory.glob("*.json"):
+            told = json.loads(path.read_text())
+            found.append(Slot(told["pid"], told["run"], told["attempt"]))
+        latest = max((slot.number for slot in found), default=None)
+        return sorted(
+            (slot for slot in found if slot.number == latest and is_alive(slot.pid)), key=lambda slot: slot.pid
+        )
+
+
+class Surroundings(Protocol):
+    """What injecting needs of the run."""
+
+    directories: Directories
+    storage: StorageFaults
+    driver: DriverProcess
+    cluster_pids: Iterable[int]
+
+    def wait_for(self, condition: Callable[[], Any], what: str, deadline_s: float) -> Any:
+        """Waits while the run goes on."""
+        ...
+
+    def wait(self, seconds: float) -> None:
+        """Lets time pass while the run goes on."""
+        ...
+
+    def restart_driver(self, wait_for_orphans: bool) -> None:
+        """Kills the driver and starts the next."""
+        ...
+
+    def later(self, seconds: float, action: Callable[[], Any]) -> None:
+        """Does something in a while."""
+        ...
+
+
+class Injector:
+    """Injects faults into a run."""
+
+    def __init__(self, run: Surroundings):
+        self._run = run
+        self._control = run.directories.control
+        self.board = SlotBoard(self._control / "slots")
+
+    @staticmethod
+    def environment(directories: Directories, storage: StorageFaults) -> dict[str, str]:
+        """What the processes of a job need to have in their environment."""
+        entries = [
+            f"{point}={action}@{_one_shot(directories, point, action)}"
+            for point in POINTS
+            for action in ("kill", "raise")
+        ]
+        return {fault_points.VARIABLE: ",".join(entries), **storage.environment}
+
+    def inject(self, fault: Fault) -> str:
+        """Brings the fault about; says what exactly was done."""
+        kind = fault.kind
+        for prefix, action in (("crash at ", "kill"), ("error at ", "raise")):
+            if kind.startswith(prefix):
+                return self._at_point(kind.removeprefix(prefix), action, fault)
+        methods: dict[str, Callable[[Fault], str]] = {
+            "exception in user code": self._exception,
+            "kill a worker": self._kill_worker,
+            "kill the driver": self._kill_driver,
+            "stop a worker": self._stop_worker,
+            "cut a data connection": self._cut,
+            "storage fails": self._storage,
+            "storage is slow": self._storage,
+            "storage returns a truncated file": self._truncated,
+            "checkpoint storage is full": self._storage,
+            "local disk is full": self._disk_full,
+            KILL_EXECUTOR: self._kill_executor,
+        }
+        return methods[kind](fault)
+
+    def _worker(self, fault: Fault) -> Slot:
+        """One of the slots that run now."""
+        slots = self._run.wait_for(self.board.slots, "a slot to inject a fault into", 90)
+        chosen: Slot = slots[int(fault.choice * len(slots))]
+        return chosen
+
+    def _order(self, pid: int, what: str, text: str = "") -> None:
+        temporary = self._control / "orders" / ".order.new"
+        temporary.write_text(text)
+        temporary.replace(self._control / "orders" / f"{pid}.{what}")
+
+    def _exception(self, fault: Fault) -> str:
+        pid = self._worker(fault).pid
+        self._order(pid, "raise", fault.detail["in"])
+        return f"in {fault.detail['in']} of process {pid}"
+
+    def _kill_worker(self, fault: Fault) -> str:
+        pid = self._worker(fault).pid
+        kill(pid)
+        return f"process {pid}"
+
+    def _kill_driver(self, fault: Fault) -> str:
+        pid = self._run.driver.process.pid
+        self._run.restart_driver(wait_for_orphans=fault.detail["restarted"] != "at once")
+        return f"process {pid}"
+
+    def _stop_worker(self, fault: Fault) -> str:
+        pid = self._worker(fault).pid
+        kill(pid, signal.SIGSTOP)
+        last = signal.SIGCONT if fault.detail["then"] == "continued" else signal.SIGKILL
+        # the JobMaster has just noticed, and the next attempt is starting
+        seconds = HEARTBEAT_TIMEOUT_S + 0.2 + fault.choice
+        self._run.later(seconds, lambda: kill(pid, last))
+        return f"process {pid}"
+
+    def _cut(self, fault: Fault) -> str:
+        pid = self._worker(fault).pid
+        self._order(pid, "cut")
+        return f"of process {pid}"
+
+    def _storage(self, fault: Fault) -> str:
+        seconds = fault.detail["seconds"]
+        if fault.kind == "storage fails":
+            operation = fault.detail["operation"]
+            what = "fail" if operation == "all" else f"fail {operation}"
+        else:
+            what = "slow:0.4" if fault.kind == "storage is slow" else "full write"
+        self._run.storage.set(what)
+        try:
+            self._run.wait(seconds)
+        finally:
+            self._run.storage.clear()
+        return f"'{what}' for {seconds} s"
+
+    def _truncated(self, fault: Fault) -> str:
+        worker = self._worker(fault)
+        self._run.storage.set("truncate read once")
+        if fault.detail["to"] == "the driver":
+            self._run.restart_driver(wait_for_orphans=False)
+        else:
+            kill(worker.pid)
+        return f"to {fault.detail['to']}"
+
+    def _disk_full(self, fault: Fault) -> str:
+        pid = self._worker(fault).pid
+        self._order(pid, "full", str(fault.detail["seconds"]))
+        return f"for process {pid}"
+
+    def _kill_executor(self, fault: Fault) -> str:
+        def executors() -> list[int]:
+            family = {pid for root in self._run.cluster_pids for pid in descendants(root)}
+            return sorted(pid for pid in family if "CoarseGrainedExecutorBackend" in command_line(pid))
+
+        pids = self._run.wait_for(executors, "an executor to kill", 90)
+        pid = pids[int(fault.choice * len(pids))]
+        kill(pid)
+        return f"process {pid}"
+
+    def _at_point(self, point: str, action: str, fault: Fault) -> str:
+        path = _one_shot(self._run.directories, point, action)
+        path.touch()
+        began = time.monotonic()
+        if point == "storage.read":
+            kill(self._worker(fault).pid)  # somebody has to restore something
+        try:
+            self._run.wait_for(lambda: not path.exists(), f"the fault point {point} to be reached", REACHED_S)
+        finally:
+            path.unlink(missing_ok=True)
+        return f"reached after {time.monotonic() - began:.1f} s"
+
+
+def _one_shot(directories: Directories, point: str, action: str) -> Path:
+    return directories.control / "points" / f"{point}.{action}"

@@ -1,0 +1,129 @@
+"""What goes wrong in a chaos run, and when: all of it drawn from a seed beforehand."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import dataclass, field
+from typing import Any
+
+from chaos_agent import Places
+
+__all__ = ["POINTS", "Fault", "Plan", "all_kinds", "make_plan"]
+
+POINTS = (
+    "checkpoint.trigger",
+    "checkpoint.sync",
+    "checkpoint.write",
+    "checkpoint.ack",
+    "checkpoint.metadata",
+    "checkpoint.stored",
+    "checkpoint.delete",
+    "sink.commit",
+    "sink.committed",
+    "storage.write",
+    "storage.read",
+    "storage.delete",
+)
+"""The fault points of firesteel/runtime/fault_points.py; those of checkpoints in the order of the protocol."""
+
+SIMPLE_KINDS = (
+    "exception in user code",
+    "kill a worker",
+    "kill the driver",
+    "stop a worker",
+    "cut a data connection",
+    "storage fails",
+    "storage is slow",
+    "storage returns a truncated file",
+    "checkpoint storage is full",
+    "local disk is full",
+)
+KILL_EXECUTOR = "kill an executor"
+OVERLAP = 0.2
+"""How often the next fault does not wait until the job has recovered from the one before."""
+LONGEST_PAUSE_S = 1.5
+
+
+@dataclass(frozen=True)
+class Fault:
+    """One fault; ``pause_s`` is how long after the recovery from the one before, ``overlaps`` if not after it."""
+
+    kind: str
+    pause_s: float
+    overlaps: bool
+    choice: float
+    """For what is not known beforehand, such as which of the workers: a number from 0 to 1."""
+    detail: dict[str, Any] = field(default_factory=dict)
+
+    def __str__(self) -> str:
+        details = ", ".join(f"{key} {value}" for key, value in self.detail.items())
+        return f"{self.kind} ({details})" if details else self.kind
+
+
+@dataclass(frozen=True)
+class Plan:
+    """A run: its faults, and the settings it runs with."""
+
+    seed: int
+    faults: tuple[Fault, ...]
+    backend: str
+    mode: str
+    cluster: bool
+    settings: dict[str, str]
+
+
+def all_kinds(cluster: bool) -> list[str]:
+    """Every kind of fault: those of the list, a crash and an error at each fault point."""
+    kinds = [*SIMPLE_KINDS, *([KILL_EXECUTOR] * 3 if cluster else [])]
+    kinds += [f"crash at {point}" for point in POINTS]
+    kinds += [f"error at {point}" for point in POINTS]
+    return kinds
+
+
+def make_plan(
+    seed: int,
+    count: int,
+    *,
+    backend: str | None = None,
+    mode: str | None = None,
+    cluster: bool = False,
+    kinds: list[str] | None = None,
+) -> Plan:
+    """Draws a plan. No kind comes again before every other has been there."""
+    drawn = random.Random(seed)
+    drawn_backend = drawn.choice(("hashmap", "rocksdb"))
+    drawn_mode = drawn.choice(("aligned", "unaligned", "timeout"))
+    settings = {
+        "execution.checkpointing.tolerable-failed-checkpoints": drawn.choice(("0", "2", "1000")),
+        "execution.checkpointing.max-concurrent-checkpoints": drawn.choice(("1", "1", "2")),
+        "execution.checkpointing.num-retained": drawn.choice(("1", "2", "3")),
+        "execution.checkpointing.data-inline-threshold": drawn.choice(("0 b", "1 kb")),
+        "execution.state-recovery.from-local": drawn.choice(("true", "false")),
+        "execution.checkpointing.incremental": drawn.choice(("true", "true", "false")),
+    }
+    wanted: list[str] = []
+    while len(wanted) < count:
+        more = list(kinds or all_kinds(cluster))
+        drawn.shuffle(more)
+        wanted += more
+    faults = tuple(_draw_fault(drawn, kind, first=not index) for index, kind in enumerate(wanted[:count]))
+    return Plan(seed, faults, backend or drawn_backend, mode or drawn_mode, cluster, settings)
+
+
+def _draw_fault(drawn: random.Random, kind: str, first: bool) -> Fault:
+    pause = drawn.uniform(0, LONGEST_PAUSE_S)
+    overlaps = not first and drawn.random() < OVERLAP
+    detail: dict[str, Any] = {}
+    if kind == "exception in user code":
+        detail["in"] = drawn.choice(Places.NAMES)
+    elif kind == "kill the driver":
+        detail["restarted"] = drawn.choice(("at once", "when all of it is gone"))
+    elif kind == "stop a worker":
+        detail["then"] = drawn.choice(("continued", "killed"))
+    elif kind in ("storage fails", "storage is slow", "checkpoint storage is full", "local disk is full"):
+        detail["seconds"] = round(drawn.uniform(0.5, 2.0), 2)
+        if kind == "storage fails":
+            detail["operation"] = drawn.choice(("write", "delete", "all"))
+    elif kind == "storage returns a truncated file":
+        detail["to"] = drawn.choice(("a worker", "a worker", "the driver"))
+    return Fault(kind, round(pause, 3), overlaps, drawn.random(), detail)

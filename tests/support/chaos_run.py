@@ -1,0 +1,443 @@
+"""A chaos run: a job, its faults, a reader, and the judgement."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import threading
+import time
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+from chaos_faults import HEARTBEAT_TIMEOUT_S, Injector
+from chaos_job import Directories, write_limit
+from chaos_plan import Fault, Plan
+from chaos_processes import ROOT, SUPPORT, DriverProcess
+from chaos_reader import OutputReader, Violation, WatchingReader
+from chaos_stream import Expectations
+from standalone_cluster import SHORT_LIVED, StandaloneCluster
+
+from firesteel.testing.faulty_storage import StorageFaults
+
+__all__ = ["ChaosRun", "FaultReport", "Report"]
+
+PARALLELISM = 2
+RECORDS_PER_S = 400
+LIMIT_INTERVAL_S = 0.05
+RECOVERY_DEADLINE_S = 90.0
+POLL_S = 0.03
+Say = Callable[[str], None]
+
+
+@dataclass
+class FaultReport:
+    """What became of one fault; times in seconds, ``at`` since the start of the run."""
+
+    number: int
+    kind: str
+    planned: str
+    at: float
+    done: str = ""
+    events_before: int = 0
+    recovered_after: float | None = None
+    """Until the first result of a record that came in after the fault was visible."""
+    attempts: int = 0
+    """Attempts, of all drivers, that began between the fault and the recovery."""
+    overlapped: bool = False
+
+
+@dataclass
+class Report:
+    """The outcome of a run."""
+
+    seed: int
+    backend: str
+    mode: str
+    cluster: bool
+    settings: dict[str, str]
+    passed: bool = False
+    error: str | None = None
+    faults: list[FaultReport] = field(default_factory=list)
+    seconds: float = 0.0
+    events: int = 0
+    results: int = 0
+    files: int = 0
+    drivers: int = 0
+    attempts: int = 0
+    checkpoints: dict[str, int] = field(default_factory=dict)
+    left_over: dict[str, int] = field(default_factory=dict)
+
+    def as_dict(self) -> dict[str, Any]:
+        """For JSON."""
+        return asdict(self)
+
+
+class ChaosRun:
+    """Carries out a plan in a directory. ``say`` gets the timeline as it unfolds."""
+
+    def __init__(self, plan: Plan, root: Path, say: Say):
+        self.plan = plan
+        self.directories = Directories(root).create()
+        self.storage = StorageFaults(self.directories.control / "storage")
+        self.cluster_pids: Iterable[int] = ()
+        self.report = Report(plan.seed, plan.backend, plan.mode, plan.cluster, plan.settings)
+        self._say_to = say
+        self._began = time.monotonic()
+        self._reader = WatchingReader(OutputReader(self.directories.output, self.directories.limit))
+        self._clock = _Log(self.directories.limit)
+        self._injector = Injector(self)
+        self._cluster: StandaloneCluster | None = None
+        self._drivers: list[DriverProcess] = []
+        self._unrecovered: list[FaultReport] = []
+        self._later: list[tuple[float, Callable[[], Any]]] = []
+        self._looked_at = 0.0
+        self._attempts: set[tuple[int, int]] = set()
+        self._storage_was_bad_at = float("-inf")
+
+    @property
+    def driver(self) -> DriverProcess:
+        """The latest driver."""
+        return self._drivers[-1]
+
+    def execute(self) -> Report:
+        """Runs it all; the report says whether it passed. Nothing is left running."""
+        try:
+            with ExitStack() as stack:
+                stack.callback(self._close)
+                if self.plan.cluster:
+                    self._start_cluster()
+                self._clock.start()
+                stack.callback(self._clock.stop)
+                self._reader.start()
+                stack.callback(self._reader.stop)
+                self._start_driver()
+                self._go_on()
+            self.report.passed = True
+        except (Violation, AssertionError) as error:
+            self.report.error = f"{type(error).__name__}: {error}"
+        finally:
+            self.report.seconds = round(time.monotonic() - self._began, 1)
+            self.report.drivers = len(self._drivers)
+            self.report.attempts = len(self._attempts)
+            self.report.results = self._reader.reader.records
+            self.report.files = self._reader.reader.files
+        return self.report
+
+    def _go_on(self) -> None:
+        self.wait_for(lambda: self._reader.reader.records > 0, "the first output", RECOVERY_DEADLINE_S)
+        for number, fault in enumerate(self.plan.faults, 1):
+            if not fault.overlaps:
+                self._wait_for_recovery()
+            self.wait(fault.pause_s)
+            self._inject(number, fault)
+        self._wait_for_recovery()
+        self.wait_for(lambda: not self._later, "stopped workers to be released", 30)
+        self._end()
+
+    def _inject(self, number: int, fault: Fault) -> None:
+        events = self._clock.count
+        report = FaultReport(number, fault.kind, str(fault), self._now(), events_before=events)
+        report.overlapped = bool(self._unrecovered)
+        self.report.faults.append(report)
+        self._unrecovered.append(report)
+        self.say(f"fault {number}/{len(self.plan.faults)}: {fault}{' (overlapping)' if report.overlapped else ''}")
+        report.done = self._injector.inject(fault)
+        # what came in while the fault was being prepared may have got through before it struck
+        report.events_before = max(events, self._clock.count if fault.kind.startswith(("crash", "error")) else 0)
+
+    def _wait_for_recovery(self) -> None:
+        if self._unrecovered:
+            names = ", ".join(f"{report.number} ({report.planned})" for report in self._unrecovered)
+            self.wait_for(lambda: not self._unrecovered, f"new output after fault {names}", RECOVERY_DEADLINE_S)
+
+    def _end(self) -> None:
+        """Lets the log end, first for now and then for good: alarms in processing time need the job to be there."""
+        self.report.events = count = self._clock.finish()
+        expected = Expectations()
+        expected.advance(count)
+        alarms = sum(len(numbers) for (kind, _), numbers in expected.results.items() if kind == "alarm")
+        reader = self._reader.reader
+        self.wait_for(
+            lambda: reader.count("sum") == count and reader.count("alarm") == alarms,
+            lambda: (
+                f"all {count} sums and {alarms} alarms ({reader.count('sum')} and {reader.count('alarm')} are there)"
+            ),
+            RECOVERY_DEADLINE_S,
+        )
+        write_limit(self.directories.limit, count, True)
+        driver = self.driver
+        self.wait_for(lambda: driver.process.poll() is not None, "the job to end", RECOVERY_DEADLINE_S)
+        self._reader.stop()
+        if self._reader.violation is not None:
+            raise self._reader.violation
+        reader.finish(count)
+        end = self._story()[-1]
+        if end.get("status") != "FINISHED":
+            raise Violation(f"the job ended with {end}")
+        self.report.checkpoints = end["checkpoints"]
+        self._check_left_over()
+
+    def _check_left_over(self) -> None:
+        job = next(event["job"] for event in reversed(self._story()) if event["what"] == "started")
+        directory = self.directories.checkpoints
+        files = {str(path.relative_to(directory)): path.stat().st_size for path in _files(directory)}
+        own = [name for name in files if name.startswith(job)]
+        hidden = [str(path) for path in _files(self.directories.output) if ".inprogress" in path.parts]
+        self.report.left_over = {
+            "files in the checkpoint directory": len(files),
+            "bytes in the checkpoint directory": sum(files.values()),
+            "hidden files in the output": len(hidden),
+            "entries among temporary files": len(list((self.directories.root / "tmp").iterdir())),
+        }
+        if own:
+            raise Violation(f"the finished job has left {len(own)} files in its checkpoint directory: {own[:8]}")
+
+    # ---- what injectors use -----------------------------------------------------------------------
+
+    def say(self, text: str) -> None:
+        """Adds to the timeline."""
+        self._say_to(f"[{self._now():7.2f}] {text}")
+
+    def wait(self, seconds: float) -> None:
+        """Lets time pass while the run goes on."""
+        end = time.monotonic() + seconds
+        while (left := end - time.monotonic()) > 0:
+            self._tick()
+            time.sleep(min(left, POLL_S))
+
+    def wait_for(self, condition: Callable[[], Any], what: str | Callable[[], str], deadline_s: float) -> Any:
+        """Waits while the run goes on; returns what the condition says as soon as that is something."""
+        end = time.monotonic() + deadline_s
+        while True:
+            self._tick()
+            outcome = condition()
+            if outcome:
+                return outcome
+            if time.monotonic() >= end:
+                raise Violation(f"waited {deadline_s:.0f} s for {what if isinstance(what, str) else what()}")
+            time.sleep(POLL_S)
+
+    def later(self, seconds: float, action: Callable[[], Any]) -> None:
+        """Does something in a while."""
+        self._later.append((time.monotonic() + seconds, action))
+
+    def restart_driver(self, wait_for_orphans: bool) -> None:
+        """Kills the driver and starts the next."""
+        driver = self.driver
+        driver.kill()
+        if wait_for_orphans:
+            self.wait_for_orphans(driver)
+        self._start_driver()
+
+    def wait_for_orphans(self, driver: DriverProcess) -> None:
+        """Waits until nothing that a dead driver had started runs any more."""
+        end = time.monotonic() + 60
+        while driver.family.alive():
+            if time.monotonic() >= end:
+                raise Violation(f"of a driver that was killed 60 s ago still run: {driver.family.describe()}")
+            time.sleep(POLL_S)
+
+    # ---- what goes on meanwhile -------------------------------------------------------------------
+
+    def _tick(self) -> None:
+        if self._reader.violation is not None:
+            raise self._reader.violation
+        now = time.monotonic()
+        if self.storage_is_bad():
+            self._storage_was_bad_at = now
+        for entry in [entry for entry in self._later if entry[0] <= now]:
+            self._later.remove(entry)
+            entry[1]()
+        self._attempts |= {slot.number for slot in self._injector.board.slots()}
+        for report in [report for report in self._unrecovered if self._has_recovered(report)]:
+            self._unrecovered.remove(report)
+            report.recovered_after = round(self._now() - report.at, 2)
+            self.say(f"  recovered from {report.number} after {report.recovered_after} s ({report.done})")
+        if now >= self._looked_at + 0.5:
+            self._looked_at = now
+            self.driver.family.look(self.driver.process.pid)
+            self._check_violations()
+        self._see_to_driver()
+
+    def storage_is_bad(self) -> bool:
+        """Whether a fault of storage is in force."""
+        return (self.directories.control / "storage").exists()
+
+    def _has_recovered(self, report: FaultReport) -> bool:
+        return report.done != "" and self._reader.reader.highest_index >= report.events_before
+
+    def _check_violations(self) -> None:
+        found = sorted((self.directories.control / "violations").iterdir())
+        if found:
+            raise Violation("; ".join(path.read_text() for path in found[:5]))
+
+    def _see_to_driver(self) -> None:
+        """A driver that died because of a fault is started again, as whoever runs a cluster would do."""
+        driver = self.driver
+        code = driver.process.poll()
+        if code is None or code == 0:
+            return
+        if code == -signal.SIGKILL:
+            self.say(f"  driver {driver.run} was killed by a fault point")
+        elif time.monotonic() < self._storage_was_bad_at + 5.0 or self._points_armed():
+            self.say(f"  driver {driver.run} gave up while a fault was in force: {self._last_words(driver)}")
+        else:
+            raise Violation(f"the driver ended with {code}: {self._last_words(driver)}")
+        self._start_driver()
+
+    def _points_armed(self) -> bool:
+        return bool(self._unrecovered) and self._unrecovered[-1].kind.startswith(("error at storage.read",))
+
+    def _last_words(self, driver: DriverProcess) -> str:
+        ends = [event for event in self._story() if event["run"] == driver.run and event["what"] == "ended"]
+        return str(ends[-1]["error"]) if ends else driver.log.read_text(errors="replace")[-2000:]
+
+    def _start_driver(self) -> None:
+        restored = self._newest_checkpoint()
+        if restored is None and self._reader.reader.records:
+            raise Violation("there is output, but no complete checkpoint to go on from")
+        configuration = self._configuration()
+        if restored is not None:
+            configuration["execution.state-recovery.path"] = str(restored)
+            configuration["execution.state-recovery.claim-mode"] = "CLAIM"
+        run = len(self._drivers)
+        self._drivers.append(DriverProcess(self.directories, run, configuration, self._environment()))
+        self.say(f"  driver {run} starts, from {'the beginning' if restored is None else restored}")
+
+    def _newest_checkpoint(self) -> Path | None:
+        """The directory of the job that has the newest complete checkpoint of all."""
+        found = []
+        for path in self.directories.checkpoints.glob("*/chk-*/_metadata"):
+            try:
+                found.append((path.stat().st_mtime_ns, path.parents[1]))
+            except FileNotFoundError:
+                continue  # subsumed meanwhile, by a process that is about to end
+        return max(found)[1] if found else None
+
+    def _configuration(self) -> dict[str, str]:
+        configuration = {
+            "parallelism.default": str(PARALLELISM),
+            "spark.master": f"local[{PARALLELISM}]",
+            "state.backend.type": self.plan.backend,
+            "execution.checkpointing.interval": "400 ms",
+            "execution.checkpointing.timeout": "8 s",
+            "execution.checkpointing.dir": str(self.directories.checkpoints),
+            "execution.checkpointing.externalized-checkpoint-retention": "RETAIN_ON_CANCELLATION",
+            "execution.buffer-timeout.interval": "20 ms",
+            "pipeline.auto-watermark-interval": "50 ms",
+            "heartbeat.interval": "500 ms",
+            "heartbeat.timeout": f"{HEARTBEAT_TIMEOUT_S:g} s",
+            "restart-strategy.type": "fixed-delay",
+            "restart-strategy.fixed-delay.attempts": "1000000",
+            "restart-strategy.fixed-delay.delay": "50 ms",
+            "task.cancellation.timeout": "10 s",
+            **self.plan.settings,
+        }
+        if self.plan.mode != "aligned":
+            configuration["execution.checkpointing.unaligned.enabled"] = "true"
+            if self.plan.mode == "timeout":
+                configuration["execution.checkpointing.aligned-checkpoint-timeout"] = "30 ms"
+        if self._cluster is not None:
+            configuration |= {
+                "spark.master": self._cluster.url,
+                "spark.driver.host": "127.0.0.1",
+                "spark.driver.bindAddress": "127.0.0.1",
+                "spark.executor.memory": "512m",
+                "spark.executor.extraJavaOptions": SHORT_LIVED,
+                "spark.executorEnv.PYTHONPATH": f"{ROOT}{os.pathsep}{SUPPORT}",
+            }
+            configuration |= {f"spark.executorEnv.{name}": value for name, value in self._environment().items()}
+        return configuration
+
+    def _environment(self) -> dict[str, str]:
+        return {
+            "TMPDIR": str(self.directories.root / "tmp"),
+            **Injector.environment(self.directories, self.storage),
+        }
+
+    def _start_cluster(self) -> None:
+        directory = self.directories.root / "cluster"
+        directory.mkdir()
+        self._cluster = StandaloneCluster(directory)
+        workers = self._cluster.add_workers(PARALLELISM)
+        self.cluster_pids = [worker.pid for worker in workers]
+
+    def _close(self) -> None:
+        self.storage.clear()
+        for _, action in self._later:
+            action()
+        for driver in self._drivers:
+            driver.close()
+        if self._cluster is not None:
+            self._cluster.close()
+
+    def _now(self) -> float:
+        return round(time.monotonic() - self._began, 2)
+
+    def _story(self) -> list[dict[str, Any]]:
+        path = self.directories.control / "story.jsonl"
+        return [json.loads(text) for text in path.read_text().splitlines()] if path.exists() else []
+
+    def account(self) -> str:
+        """For a run that failed: the faults, and what the job itself tells."""
+        lines = [f"seed {self.plan.seed}, {self.plan.backend}, {self.plan.mode}, settings {self.plan.settings}"]
+        lines += [
+            f"  [{report.at:7.2f}] {report.number} {report.planned}; {report.done}; recovered {report.recovered_after}"
+            for report in self.report.faults
+        ]
+        began = time.time() - (time.monotonic() - self._began)
+        lines.append("what the job tells:")
+        for event in self._story()[-30:]:
+            details = {key: value for key, value in event.items() if key not in ("at", "traceback")}
+            lines.append(f"  [{event['at'] - began:7.2f}] {details}")
+        lines.append(f"the last driver's own words: {self.driver.log.read_text(errors='replace')[-1500:]}")
+        return "\n".join(lines)
+
+
+class _Log:
+    """Lets the job's input grow at a steady rate, whatever becomes of the job."""
+
+    def __init__(self, path: Path):
+        self.count = 0
+        self._path = path
+        self._stop = threading.Event()
+        self._thread = threading.Thread(target=self._grow, name="chaos-log", daemon=True)
+        write_limit(path, 0, False)
+
+    def start(self) -> None:
+        self._thread.start()
+
+    def stop(self) -> None:
+        self._stop.set()
+        self._thread.join(10)
+
+    def finish(self) -> int:
+        """No more records; how many there are."""
+        self.stop()
+        return self.count
+
+    def _grow(self) -> None:
+        while not self._stop.wait(LIMIT_INTERVAL_S):
+            self.count += round(RECORDS_PER_S * LIMIT_INTERVAL_S)
+            write_limit(self._path, self.count, False)
+
+
+def _files(directory: Path) -> Iterator[Path]:
+    return (path for path in directory.rglob("*") if path.is_file())
+
+
+@contextmanager
+def chaos_directory(base: Path) -> Iterator[Path]:
+    """A directory for one run, which is removed if the run passes."""
+    base.mkdir(parents=True)
+    try:
+        yield base
+    except BaseException:
+        raise
+    else:
+        shutil.rmtree(base, ignore_errors=True)
