@@ -1,7 +1,7 @@
 """Every job under tests/jobs with checkpoints, against the same golden file as without.
 
-At parallelism 2 with checkpoints; and restored from its third checkpoint, a canonical savepoint, at parallelism 3 on the
-other backend. The whole run without checkpoints is in test_jobs.py.
+At parallelism 2 with checkpoints; and restored from its third checkpoint, a canonical savepoint, at parallelism 3 on
+the other backend. The whole run without checkpoints is in test_jobs.py.
 """
 
 from __future__ import annotations

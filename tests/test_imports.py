@@ -21,7 +21,9 @@ LAYERS: dict[str, set[str]] = {
     "connectors": {"common"},
     "datastream": {"graph", "runtime", "connectors", "metrics", "common"},
     "jobmaster": {"graph", "runtime", "common"},
-    "spark": {"jobmaster", "graph", "runtime", "common"},
+    "savepoint": {"jobmaster", "graph", "runtime", "common"},
+    "spark": {"savepoint", "jobmaster", "graph", "runtime", "common"},
+    "cli": {"savepoint", "datastream", "jobmaster", "graph", "runtime", "common"},
     "testing": {"datastream", "jobmaster", "graph", "runtime", "connectors", "metrics", "common"},
 }
 """What each package may import, besides itself and the root."""
@@ -29,6 +31,7 @@ LAYERS: dict[str, set[str]] = {
 MODULE_NAME = re.compile(r"firesteel(\.\w+)+")
 
 BY_NAME = {
+    ("__main__.py", "cli"),
     ("datastream/executor.py", "spark"),  # loaded when a program is executed, not before
     ("runtime/failure_place.py", "connectors"),  # looked for in tracebacks, never imported
 }

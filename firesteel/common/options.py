@@ -28,6 +28,16 @@ from firesteel.common.rocksdb_options import (  # noqa: F401 - found here like a
     ROCKSDB_WRITE_BUFFER_SIZE,
     ROCKSDB_WRITE_BUFFERS_TO_MERGE,
 )
+from firesteel.common.scheduler_options import (  # noqa: F401 - found here like all others
+    RESCALE_MAX_CHECKPOINT_FAILURES,
+    RESCALE_MAX_DELAY,
+    RESCALE_MIN_INCREASE,
+    RESCALING_COOLDOWN,
+    RESCALING_STABILIZATION_TIMEOUT,
+    SCHEDULER,
+    SUBMISSION_RESOURCE_WAIT_TIMEOUT,
+    SUBMISSION_STABILIZATION_TIMEOUT,
+)
 from firesteel.common.time import Duration
 
 __all__ = ["all_options"]

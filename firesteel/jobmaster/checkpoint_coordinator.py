@@ -136,6 +136,11 @@ class CheckpointCoordinator:
         """The numbers of the checkpoints under way."""
         return sorted(self._pending)
 
+    @property
+    def is_stopping(self) -> bool:
+        """Whether the job is being stopped with a savepoint, or has been."""
+        return self._stop_request is not None
+
     def needed_files(self) -> frozenset[str]:
         """The state files that must not be deleted; between two attempts, all others in the job's directory may be."""
         return self.registry.needed()

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from firesteel.runtime.messages import ClientPayload
+from collections.abc import Iterator
+
+from firesteel.runtime.messages import ClientAck, ClientPayload
 
 __all__ = ["PRINT_CHANNEL", "ClientChannels"]
 
@@ -33,12 +35,22 @@ class ClientChannels:
         self._hold = hold
         self._held: list[ClientPayload] = []
 
-    def is_held(self, payload: ClientPayload) -> bool:
-        """Whether a payload has to wait for a checkpoint."""
+    def accept(self, slot_index: int, payload: ClientPayload) -> Iterator[ClientAck | ClientPayload]:
+        """Takes what a slot sent: yields what the slot is to be told, and what is to be delivered now."""
+        if self.is_duplicate(payload):
+            yield _acknowledgement(payload)
+        for ready in self.receive(slot_index, payload):
+            if self._is_held(ready):
+                self._keep(ready)
+                yield _acknowledgement(ready)
+            else:
+                yield ready
+
+    def _is_held(self, payload: ClientPayload) -> bool:
         return self._hold and payload.channel.partition("#")[0] != PRINT_CHANNEL
 
-    def hold(self, payload: ClientPayload) -> None:
-        """Keeps a payload, which counts as taken by the client: its slot may send more."""
+    def _keep(self, payload: ClientPayload) -> None:
+        """A payload that waits for a checkpoint counts as taken by the client: its slot may send more."""
         self._held.append(payload)
         sequence = self._sequences[payload.channel, payload.subtask]
         sequence.acknowledged = max(sequence.acknowledged, payload.sequence)
@@ -76,3 +88,7 @@ class ClientChannels:
             return None
         sequence.acknowledged = number
         return sequence.slot_index
+
+
+def _acknowledgement(payload: ClientPayload) -> ClientAck:
+    return ClientAck(payload.channel, payload.subtask, payload.sequence)

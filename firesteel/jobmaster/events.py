@@ -18,6 +18,7 @@ __all__ = [
     "MetadataFailed",
     "MetadataStored",
     "SlotLost",
+    "SlotsAvailable",
     "SlotsOffered",
     "StartJob",
     "TimerFired",
@@ -51,6 +52,13 @@ class SlotsOffered:
 
     attempt: int
     available: int
+
+
+@dataclass(frozen=True, slots=True)
+class SlotsAvailable:
+    """How many slots the host has for the job, those it runs in included; told to an adaptive job when that changes."""
+
+    slots: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,6 +129,7 @@ Event: TypeAlias = (
     StartJob
     | CancelJob
     | MessageReceived
+    | SlotsAvailable
     | SlotsOffered
     | SlotLost
     | AttemptEnded

@@ -24,7 +24,10 @@ class Attempt:
     slots: int
     job_graph: JobGraph
     serialized_job: bytes
-    """The JobGraph, pickled once for all attempts and slots."""
+    """The JobGraph, pickled once for all attempts and slots.
+
+    With fewer ``slots`` than it wants, each slot limits its parallelism by itself (`graph.rescaling`).
+    """
 
 
 class AttemptHost(Protocol):
@@ -32,6 +35,10 @@ class AttemptHost(Protocol):
 
     def start(self, attempt: Attempt, post: Post) -> None:
         """Starts all slots; returns at once. Posts AttemptEnded exactly once, when no process is left."""
+        ...
+
+    def watch_slots(self, post: Post) -> None:
+        """Posts SlotsAvailable at once and whenever the number of slots changes, until the host is closed."""
         ...
 
     def send(self, attempt: int, slot: int, message: JobMasterMessage) -> None:

@@ -6,9 +6,10 @@ from collections import defaultdict
 from collections.abc import Mapping
 from typing import Protocol
 
-from firesteel.common.errors import FiresteelError, TaskFailure, UserCodeError
+from firesteel.common.errors import CheckpointError, FiresteelError, TaskFailure, UserCodeError
 from firesteel.common.job_status import JobStatus
 from firesteel.graph.execution_graph import ExecutionGraph, ExecutionState
+from firesteel.graph.job_graph import JobGraph
 from firesteel.jobmaster.checkpoint_coordinator import CheckpointCoordinator
 from firesteel.jobmaster.checkpoint_decisions import (
     CheckpointDecision,
@@ -24,11 +25,14 @@ from firesteel.jobmaster.checkpoint_decisions import (
     TriggerTasks,
 )
 from firesteel.jobmaster.checkpoint_plan import CheckpointPlan
+from firesteel.jobmaster.checkpoint_settings import CheckpointSettings
+from firesteel.jobmaster.events import MetadataFailed, MetadataStored, TriggerSavepoint
 from firesteel.jobmaster.source_coordinator import SourceCoordinators
 from firesteel.jobmaster.state_assignment import assign_state
 from firesteel.runtime import fault_points
 from firesteel.runtime.checkpoint.assignment import TaskRestore
 from firesteel.runtime.checkpoint.handles import InlineBytes
+from firesteel.runtime.checkpoint.options import CheckpointLocation, SnapshotKind
 from firesteel.runtime.messages import (
     AcknowledgeCheckpoint,
     DeclineCheckpoint,
@@ -39,8 +43,9 @@ from firesteel.runtime.messages import (
     TaskKey,
     TriggerCheckpoint,
 )
+from firesteel.runtime.operators.specs import SinkSpec
 
-__all__ = ["CheckpointInstruction", "CheckpointMessage", "CheckpointedJob", "JobCheckpoints"]
+__all__ = ["CheckpointInstruction", "CheckpointMessage", "CheckpointedJob", "JobCheckpoints", "without_checkpoints"]
 
 CheckpointInstruction = StoreMetadata | DeleteCheckpoint | DeleteFiles | RequestDone | RequestFailed | Say
 """Decisions of the coordinator that the shell around the JobMaster carries out."""
@@ -78,6 +83,10 @@ class CheckpointedJob(Protocol):
         """What waited for the checkpoint may go on."""
         ...
 
+    def checkpoint_aborted(self, checkpoint_id: int) -> None:
+        """What waited for the checkpoint waits for another one."""
+        ...
+
     def fail_job(self, failure: TaskFailure) -> None:
         """The job cannot go on like this."""
         ...
@@ -98,6 +107,11 @@ class JobCheckpoints:
         self._restored_id: int | None = None
         self._corrupt_restores = 0
         self._tasks: Mapping[TaskKey, TaskRestore] = {}
+
+    @property
+    def is_running(self) -> bool:
+        """Whether all tasks run, so that checkpoints can be taken."""
+        return self._running
 
     # -- an attempt ---------------------------------------------------------------------------------
 
@@ -154,7 +168,7 @@ class JobCheckpoints:
         self._carry_out(self.coordinator.stop(f"the job is {status.name}", now), now)
         self._carry_out(self.coordinator.job_ended(status, now), now)
 
-    def may_restart_after(self, failure: TaskFailure, commits: bool, now: int) -> TaskFailure | None:
+    def may_restart_after(self, failure: TaskFailure, now: int) -> TaskFailure | None:
         """After a failure to restore: None if another attempt makes sense, else why not.
 
         A checkpoint whose files are bad more than once is given up for the next older one. Not so if the job has
@@ -172,7 +186,7 @@ class JobCheckpoints:
         text = f"Checkpoint {bad} cannot be restored: {failure.message}"
         if older is None:
             return _refusal(failure, text, "There is no older checkpoint. Restore the file, or start from a savepoint.")
-        if commits:
+        if self._commits():
             hint = (
                 f"Sinks have committed output with checkpoint {bad}; going back to checkpoint {older.checkpoint_id} "
                 f"would write it twice. To do so all the same: -D execution.state-recovery.path={older.path}"
@@ -181,7 +195,30 @@ class JobCheckpoints:
         self._job.instruct(Say(f"{text} Going back to checkpoint {older.checkpoint_id}, which is older."))
         return None
 
+    def _commits(self) -> bool:
+        """Whether the job has sinks that make output visible with checkpoints."""
+        specs = (node.spec for node in self._job.execution_graph.job_graph.nodes())
+        return any(isinstance(spec, SinkSpec) and spec.sink.create_committer() is not None for spec in specs)
+
     # -- what happens -------------------------------------------------------------------------------
+
+    def on_request(self, event: TriggerSavepoint, now: int) -> None:
+        """The user wants a savepoint or a checkpoint."""
+        request = str(event.request_id)
+        if event.kind is SnapshotKind.CHECKPOINT:
+            decisions = self.coordinator.trigger_checkpoint(request, now)
+        else:
+            directory = event.target_directory or ""
+            decisions = self.coordinator.trigger_savepoint(request, event.kind, directory, event.stop, now)
+        self._carry_out(decisions, now)
+
+    def on_metadata(self, event: MetadataStored | MetadataFailed, now: int) -> None:
+        """The metadata of a checkpoint was written, or was not."""
+        if isinstance(event, MetadataStored):
+            decisions = self.coordinator.stored(event.checkpoint_id, event.path, now)
+        else:
+            decisions = self.coordinator.store_failed(event.checkpoint_id, event.reason, now)
+        self._carry_out(decisions, now)
 
     def task_finished(self, vertex_id: str, subtask: int, now: int) -> None:
         """A task has ended."""
@@ -251,6 +288,7 @@ class JobCheckpoints:
                 self._job.checkpoint_completed(decision.checkpoint_id)
                 self._job.send_to_all(NotifyCheckpointComplete(decision.checkpoint_id))
             elif isinstance(decision, NotifyAborted):
+                self._job.checkpoint_aborted(decision.checkpoint_id)
                 self._job.send_to_all(NotifyCheckpointAborted(decision.checkpoint_id))
                 self._ending.pop(decision.checkpoint_id, None)
             elif isinstance(decision, FailJob):
@@ -279,6 +317,21 @@ class JobCheckpoints:
         for slot_index, tasks in by_slot.items():
             message = TriggerCheckpoint(checkpoint_id, trigger.timestamp, trigger.options, tuple(tasks))
             self._job.send_to_slot(slot_index, message)
+
+
+def without_checkpoints(job_graph: JobGraph) -> CheckpointCoordinator:
+    """The coordinator of a job that nobody takes checkpoints of."""
+
+    def nowhere(_number_or_directory: int | str) -> CheckpointLocation:
+        raise CheckpointError("The job takes no checkpoints.")
+
+    return CheckpointCoordinator(
+        CheckpointSettings(),
+        job_graph.job_id,
+        job_graph.job_name,
+        location_of=nowhere,
+        savepoint_location_of=nowhere,
+    )
 
 
 def _refusal(failure: TaskFailure, text: str, hint: str) -> TaskFailure:

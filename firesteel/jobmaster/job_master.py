@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from firesteel.common.errors import CheckpointError, FiresteelError, NotEnoughSlotsError, TaskFailure, UserCodeError
+from firesteel.common.errors import FiresteelError, TaskFailure, UserCodeError
 from firesteel.common.job_status import JobStatus
 from firesteel.graph.execution_graph import ExecutionGraph, ExecutionState
-from firesteel.graph.job_graph import JobGraph
-from firesteel.jobmaster import executions
+from firesteel.graph.rescaling import limit_parallelism, rescale_execution_graph
+from firesteel.jobmaster import executions, slot_failures
 from firesteel.jobmaster.checkpoint_coordinator import CheckpointCoordinator
-from firesteel.jobmaster.checkpoint_settings import CheckpointSettings
 from firesteel.jobmaster.client_channels import ClientChannels
 from firesteel.jobmaster.events import (
     AttemptEnded,
@@ -22,6 +21,7 @@ from firesteel.jobmaster.events import (
     MetadataFailed,
     MetadataStored,
     SlotLost,
+    SlotsAvailable,
     SlotsOffered,
     StartJob,
     TimerFired,
@@ -39,7 +39,13 @@ from firesteel.jobmaster.instructions import (
     SetTimer,
     StartAttempt,
 )
-from firesteel.jobmaster.job_checkpoints import CheckpointInstruction, CheckpointMessage, JobCheckpoints
+from firesteel.jobmaster.job_checkpoints import (
+    CheckpointInstruction,
+    CheckpointMessage,
+    JobCheckpoints,
+    without_checkpoints,
+)
+from firesteel.jobmaster.job_slots import JobSlots
 from firesteel.jobmaster.life_cycle import may_follow
 from firesteel.jobmaster.metrics import JobMetrics, merge_accumulators
 from firesteel.jobmaster.restart_strategy import RestartStrategy
@@ -49,7 +55,6 @@ from firesteel.jobmaster.source_coordinator import ReaderMessage, SourceCoordina
 from firesteel.jobmaster.story import InvalidStatusTransitionError, Story
 from firesteel.jobmaster.timers import Timer, Timers
 from firesteel.jobmaster.watermark_alignment import WatermarkAlignment
-from firesteel.runtime.checkpoint.options import CheckpointLocation, SnapshotKind
 from firesteel.runtime.messages import (
     CancelSlot,
     ClientAck,
@@ -68,7 +73,6 @@ from firesteel.runtime.messages import (
     SlotStopped,
     TaskStateChanged,
 )
-from firesteel.runtime.operators.specs import SinkSpec
 
 __all__ = ["JobMaster"]
 
@@ -81,13 +85,15 @@ class JobMaster:
 
     An attempt goes through these steps:
 
-    1. StartAttempt asks for all slots; each registers itself. The status is CREATED.
+    1. StartAttempt asks for slots (see JobSlots for when, and for how many); each registers itself. The status is
+       CREATED.
     2. All are there: Deploy tells each where its peers are. The status is RUNNING.
     3. Tasks report their states, readers ask for splits, sinks send payloads for the client.
     4. All tasks have FINISHED: Shutdown, and each slot answers SlotStopped. The status is FINISHED.
 
     A failure at any step leads to RESTARTING or, if the restart strategy says so, FAILING; CancelJob leads to
-    CANCELLING. In these three the attempt winds down:
+    CANCELLING. RESTARTING also comes without a failure, for another number of slots. In these three the attempt winds
+    down:
 
     5. CancelSlot goes to every slot that is there, and to those that register late.
     6. KillAttempt, if slots are not gone after the cancellation timeout, or if those left cannot be told.
@@ -109,8 +115,9 @@ class JobMaster:
         self.execution_graph = execution_graph
         self.settings = settings or JobMasterSettings()
         if coordinator is None:
-            coordinator = _without_checkpoints(execution_graph.job_graph)
+            coordinator = without_checkpoints(execution_graph.job_graph)
         self.checkpoints = JobCheckpoints(self, coordinator, allow_non_restored=self.settings.allow_non_restored_state)
+        self.slots = JobSlots(self, execution_graph.job_graph, self.settings.adaptive)
         self.status = JobStatus.INITIALIZING
         self.status_timestamps: dict[JobStatus, int] = {}
         self.attempt = -1
@@ -118,6 +125,7 @@ class JobMaster:
         self.metrics = JobMetrics()
         self.exception_history = ExceptionHistory(self.settings.exception_history_size)
         self.story = Story()
+        self._job_graph = execution_graph.job_graph
         self._restart_strategy = restart_strategy
         self._timers = Timers()
         self._pool: SlotPool | None = None
@@ -127,6 +135,7 @@ class JobMaster:
         self._root_cause = RootCause(self.exception_history)
         self._shutting_down = False
         self._killed = False
+        self._restarts_by_plan = False
         self._wind_down_reason = ""
         self._out: list[Instruction] = []
         self._now = 0
@@ -141,12 +150,13 @@ class JobMaster:
         if isinstance(event, MessageReceived):
             self._on_message(event.slot_index, event.message)
         elif isinstance(event, (MetadataStored, MetadataFailed)):
-            self._on_metadata(event)
+            self.checkpoints.on_metadata(event, now)
         elif not self.status.is_terminal_state():
             self._on_event(event)
         elif isinstance(event, TriggerSavepoint):
-            self._out.append(RequestFailed(str(event.request_id), f"the job is {self.status.name}"))
-        self._set_checkpoint_timer()
+            self._refuse(event)
+        self._consider_slots()
+        self._keep_timer(Timer.CHECKPOINT, self.checkpoints.coordinator.next_due())
         instructions, self._out = self._out, []
         return instructions
 
@@ -169,6 +179,8 @@ class JobMaster:
         elif isinstance(event, SlotsOffered):
             if self._pool is not None and event.attempt == self.attempt:
                 self._pool.offered = event.available
+        elif isinstance(event, SlotsAvailable):
+            self.slots.available(event.slots)
         elif isinstance(event, SlotLost):
             self._on_slot_lost(event)
         elif isinstance(event, AttemptEnded):
@@ -176,9 +188,15 @@ class JobMaster:
         elif isinstance(event, CancelJob):
             self._on_cancel(event.reason)
         elif isinstance(event, TriggerSavepoint):
-            self._on_savepoint(event)
+            if self.status is JobStatus.RUNNING:
+                self.checkpoints.on_request(event, self._now)
+            else:
+                self._refuse(event)
         elif isinstance(event, StartJob) and self.status is JobStatus.INITIALIZING:
             self._start_attempt()
+
+    def _refuse(self, event: TriggerSavepoint) -> None:
+        self._out.append(RequestFailed(str(event.request_id), f"the job is {self.status.name}"))
 
     def _on_cancel(self, reason: str) -> None:
         if self.status is JobStatus.CANCELLING:
@@ -226,13 +244,20 @@ class JobMaster:
     def _start_attempt(self) -> None:
         self.attempt += 1
         self._transition(JobStatus.CREATED)
-        if self.attempt > 0:
-            self.execution_graph.reset(self._now)
         self.accumulators = {}
         self._client = ClientChannels(hold=self.settings.checkpointing)
         self._alignment = WatermarkAlignment()
         self._pool = None
-        self._shutting_down = self._killed = False
+        self._shutting_down = self._killed = self._restarts_by_plan = False
+        self.slots.begin_attempt(self._now)
+
+    def request_slots(self, slots: int) -> None:
+        """Starts the attempt, at the parallelism for which there are slots."""
+        if slots != self.execution_graph.slots.total:
+            job_graph = limit_parallelism(self._job_graph, slots)
+            self.execution_graph = rescale_execution_graph(self.execution_graph, job_graph, self._now)
+        elif self.attempt > 0:
+            self.execution_graph.reset(self._now)
         # Before slots are asked for: a source that cannot be read fails at once and costs nothing.
         try:
             restored = self.checkpoints.begin_attempt(self._now)
@@ -261,8 +286,7 @@ class JobMaster:
             return
         slot = pool[message.slot_index]
         if slot.state is SlotState.REGISTERED:
-            text = f"Two processes registered as {slot.describe()}: the other one has pid {message.pid}."
-            self._fail(FailureKind.CAUSE, TaskFailure(text, error_type="SlotRegistrationError"))
+            self._fail(FailureKind.CAUSE, slot_failures.registered_twice(slot, message))
             return
         pool.register(message, self._now)
         if self.status in _WINDING_DOWN:
@@ -270,16 +294,25 @@ class JobMaster:
         elif pool.all_registered and not self._root_cause.is_pending:
             self._deploy(pool)
 
-    def _on_slot_request_timeout(self) -> None:
-        pool = self._expect_pool()
-        error = NotEnoughSlotsError(
-            pool.needed,
-            pool.available,
-            self.settings.slot_request_timeout / 1000,
-            hint=f"{pool.taken}Lower the parallelism, give the cluster more cores, or raise slot.request.timeout.",
+    def _consider_slots(self) -> None:
+        """Has the scheduler look at what has changed, unless the attempt is about to end anyway."""
+        due = None
+        ends_well = self.status is JobStatus.RUNNING and (
+            self._shutting_down or self.checkpoints.coordinator.is_stopping
         )
-        failure = TaskFailure(error.message, error_type="NotEnoughSlotsError", hint=error.hint, cause=error)
-        self._fail(FailureKind.CAUSE, failure)
+        if not self.status.is_terminal_state() and not ends_well and not self._root_cause.is_pending:
+            due = self.slots.step(self._now, tasks_run=self.checkpoints.is_running)
+        self._keep_timer(Timer.SLOTS, due)
+
+    def take_checkpoint(self) -> None:
+        """Takes a checkpoint as soon as possible."""
+        self.checkpoints.carry_out(self.checkpoints.coordinator.trigger_checkpoint(None, self._now), self._now)
+
+    def restart(self, reason: str) -> None:
+        """Ends the attempt and begins the next one, although nothing has failed."""
+        self._restarts_by_plan = True
+        self._transition(JobStatus.RESTARTING)
+        self._wind_down(reason)
 
     # Steps 2 and 3: tasks
 
@@ -340,14 +373,11 @@ class JobMaster:
             self._send(self.execution_graph.slots.slot_of(vertex_id, subtask), message)
 
     def _on_client_payload(self, slot: Slot, message: ClientPayload) -> None:
-        if self._client.is_duplicate(message):
-            self._send(slot.index, ClientAck(message.channel, message.subtask, message.sequence))
-        for ready in self._client.receive(slot.index, message):
-            if self._client.is_held(ready):
-                self._client.hold(ready)
-                self._send(slot.index, ClientAck(ready.channel, ready.subtask, ready.sequence))
+        for reply in self._client.accept(slot.index, message):
+            if isinstance(reply, ClientAck):
+                self._send(slot.index, reply)
             else:
-                self._deliver(ready)
+                self._deliver(reply)
 
     def _deliver(self, payload: ClientPayload) -> None:
         self._out.append(
@@ -367,42 +397,11 @@ class JobMaster:
         timeout = self.settings.heartbeat_timeout
         silent = [slot for slot in live if self._now - slot.last_seen >= timeout]
         if silent:
-            names = ", ".join(slot.describe() for slot in silent)
-            text = f"Nothing was heard from {names} for {timeout / 1000:g} s."
-            hint = "if the machine is only slow, raise heartbeat.timeout"
-            self._fail(FailureKind.CAUSE, TaskFailure(text, error_type="HeartbeatTimeout", hint=hint))
+            self._fail(FailureKind.CAUSE, slot_failures.fell_silent(silent, timeout))
         elif live:
             self._set_timer(Timer.HEARTBEAT, min(slot.last_seen for slot in live) + timeout - self._now)
 
     # Checkpoints
-
-    def _on_savepoint(self, event: TriggerSavepoint) -> None:
-        coordinator = self.checkpoints.coordinator
-        request = str(event.request_id)
-        if self.status is not JobStatus.RUNNING:
-            self._out.append(RequestFailed(request, f"the job is {self.status.name}"))
-        elif event.kind is SnapshotKind.CHECKPOINT:
-            self.checkpoints.carry_out(coordinator.trigger_checkpoint(request, self._now), self._now)
-        else:
-            decisions = coordinator.trigger_savepoint(
-                request, event.kind, event.target_directory or "", event.stop, self._now
-            )
-            self.checkpoints.carry_out(decisions, self._now)
-
-    def _on_metadata(self, event: MetadataStored | MetadataFailed) -> None:
-        coordinator = self.checkpoints.coordinator
-        if isinstance(event, MetadataStored):
-            decisions = coordinator.stored(event.checkpoint_id, event.path, self._now)
-        else:
-            decisions = coordinator.store_failed(event.checkpoint_id, event.reason, self._now)
-        self.checkpoints.carry_out(decisions, self._now)
-
-    def _set_checkpoint_timer(self) -> None:
-        due = None if self.status.is_terminal_state() else self.checkpoints.coordinator.next_due()
-        if due is None:
-            self._cancel_timers(Timer.CHECKPOINT)
-        elif self._timers.due().get(Timer.CHECKPOINT.value) != due:
-            self._out.append(self._timers.set(Timer.CHECKPOINT, due))
 
     @property
     def sources(self) -> SourceCoordinators | None:
@@ -425,11 +424,16 @@ class JobMaster:
 
     def checkpoint_completed(self, checkpoint_id: int) -> None:
         """The client gets what was collected before the checkpoint."""
+        self.slots.checkpoint_ended(completed=True)
         for payload in self._client.release(checkpoint_id):
             self._deliver(payload)
 
+    def checkpoint_aborted(self, checkpoint_id: int) -> None:
+        """A checkpoint was given up."""
+        self.slots.checkpoint_ended(completed=False)
+
     def fail_job(self, failure: TaskFailure) -> None:
-        """Too many checkpoints have failed."""
+        """Too many checkpoints have failed, or there are too few slots."""
         self._fail(FailureKind.CAUSE, failure)
 
     # Step 4: the end of a good job
@@ -448,19 +452,12 @@ class JobMaster:
         if self.status in _WINDING_DOWN:
             self._wind_down_further()
         elif not self._shutting_down:
-            text = f"{slot.describe()} stopped although the job still ran."
-            self._fail(FailureKind.SLOT_LOST, TaskFailure(text, error_type="SlotLost"))
+            self._fail(FailureKind.SLOT_LOST, slot_failures.stopped_early(slot))
         elif self._expect_pool().all_stopped:
             self._close_sources()
             self._finish(JobStatus.FINISHED)
         else:
             self._decide_if_all_is_told()
-
-    def _on_shutdown_timeout(self) -> None:
-        left = ", ".join(slot.describe() for slot in self._expect_pool().speaking())
-        seconds = self.settings.cancellation_timeout / 1000
-        text = f"All tasks finished, but {left} did not stop within {seconds:g} s."
-        self._fail(FailureKind.CAUSE, TaskFailure(text, error_type="ShutdownTimeout"))
 
     # Failures
 
@@ -479,11 +476,7 @@ class JobMaster:
         if slot.state is not SlotState.REGISTERED:
             return
         slot.state = SlotState.LOST
-        failure = TaskFailure(
-            f"Lost {slot.describe()}: {event.reason}.",
-            error_type="SlotLost",
-            hint="its process was killed or crashed (out of memory?), or its network failed",
-        )
+        failure = slot_failures.was_lost(slot, event.reason)
         executions.end_slot(self.execution_graph, slot.index, self._now, failure)
         if self.status in _WINDING_DOWN:
             self._wind_down_further()
@@ -507,7 +500,8 @@ class JobMaster:
         if self.status is JobStatus.CANCELLING:
             return
         if self.status in _WINDING_DOWN:
-            self._root_cause.add(kind, failure)
+            if not self._restarts_by_plan:
+                self._root_cause.add(kind, failure)
             return
         self._root_cause.hold(kind, failure, self._now)
         if kind is FailureKind.CAUSE:
@@ -526,7 +520,7 @@ class JobMaster:
     def _decide(self) -> None:
         cause = self._root_cause.conclude(self.attempt)
         delay = self._restart_strategy.restart_after(self._now)
-        refusal = self.checkpoints.may_restart_after(cause, self._commits(), self._now)
+        refusal = self.checkpoints.may_restart_after(cause, self._now)
         if refusal is not None:
             self._root_cause.replace(refusal)
             delay = None
@@ -537,15 +531,11 @@ class JobMaster:
             self._set_timer(Timer.RESTART, delay)
         self._wind_down(f"the job failed: {cause.message}")
 
-    def _commits(self) -> bool:
-        """Whether the job has sinks that make output visible with checkpoints."""
-        specs = (node.spec for node in self.execution_graph.job_graph.nodes())
-        return any(isinstance(spec, SinkSpec) and spec.sink.create_committer() is not None for spec in specs)
-
     # Steps 5 to 7: winding down
 
     def _wind_down(self, reason: str) -> None:
         self._wind_down_reason = reason
+        self.slots.end_attempt()
         self.checkpoints.end_attempt(reason, self._now)
         self._cancel_timers(Timer.SLOT_REQUEST, Timer.HEARTBEAT, Timer.FAILURE_GRACE, Timer.SHUTDOWN)
         self._close_sources()
@@ -590,13 +580,15 @@ class JobMaster:
         if isinstance(timer, SetTimer):
             self._out.append(timer)
         elif timer is Timer.SLOT_REQUEST:
-            self._on_slot_request_timeout()
+            failure = slot_failures.did_not_come(self._expect_pool(), self.settings.slot_request_timeout)
+            self._fail(FailureKind.CAUSE, failure)
         elif timer is Timer.HEARTBEAT:
             self._on_heartbeat_timeout()
         elif timer is Timer.FAILURE_GRACE:
             self._decide()
         elif timer is Timer.SHUTDOWN:
-            self._on_shutdown_timeout()
+            slots = self._expect_pool().speaking()
+            self._fail(FailureKind.CAUSE, slot_failures.did_not_stop(slots, self.settings.cancellation_timeout))
         elif timer is Timer.CANCELLATION:
             seconds = self.settings.cancellation_timeout / 1000
             self._kill(f"slots were not gone {seconds:g} s after they were told to stop")
@@ -640,6 +632,13 @@ class JobMaster:
     def _set_timer(self, timer: Timer, delay: int) -> None:
         self._out.append(self._timers.set(timer, self._now + delay))
 
+    def _keep_timer(self, timer: Timer, due: int | None) -> None:
+        """Sets a timer whose time others decide, and may change with every event."""
+        if due is None or self.status.is_terminal_state():
+            self._cancel_timers(timer)
+        elif self._timers.due().get(timer.value) != due:
+            self._out.append(self._timers.set(timer, max(due, self._now)))
+
     def _cancel_timers(self, *timers: Timer) -> None:
         self._out += self._timers.cancel(*timers)
 
@@ -652,18 +651,3 @@ class JobMaster:
 def _brief(event: Event) -> str:
     text = repr(event.message if isinstance(event, MessageReceived) else event)
     return text if len(text) <= 300 else f"{text[:300]}…"
-
-
-def _without_checkpoints(job_graph: JobGraph) -> CheckpointCoordinator:
-    """For a job that nobody takes checkpoints of."""
-
-    def nowhere(_number_or_directory: Any) -> CheckpointLocation:
-        raise CheckpointError("The job takes no checkpoints.")
-
-    return CheckpointCoordinator(
-        CheckpointSettings(),
-        job_graph.job_id,
-        job_graph.job_name,
-        location_of=nowhere,
-        savepoint_location_of=nowhere,
-    )

@@ -87,6 +87,8 @@ class JobMasterRunner:
     def start(self) -> None:
         """Starts the job; returns at once."""
         self._events.put(events.StartJob())
+        if self._master.slots.is_adaptive:
+            self._host.watch_slots(self._events.put)
         self._thread.start()
 
     # -- JobHandle ----------------------------------------------------------------------------------
@@ -225,6 +227,8 @@ class JobMasterRunner:
         elif isinstance(instruction, instructions.CancelTimer):
             self._timers.pop(instruction.name, None)
         elif isinstance(instruction, instructions.StartAttempt):
+            if instruction.attempt > 0:
+                self._remove_leftovers()
             attempt = Attempt(instruction.attempt, instruction.slots_needed, self.job_graph, self._job.serialized)
             self._host.start(attempt, self._events.put)
         elif isinstance(instruction, instructions.KillAttempt):
@@ -272,6 +276,17 @@ class JobMasterRunner:
             checkpoint_storage.delete_files(files)
         except (OSError, FiresteelError) as error:
             _log.warning("State that is no longer needed could not be deleted: %s", error)
+
+    def _remove_leftovers(self) -> None:
+        """Deletes what slots that were killed have written in vain: none of them runs now, and none of the next yet."""
+        storage, coordinator = self._job.storage, self._master.checkpoints.coordinator
+        if storage is not None:
+            try:
+                storage.remove_unreferenced(
+                    coordinator.needed_files(), [checkpoint.path for checkpoint in coordinator.retained()]
+                )
+            except (OSError, FiresteelError) as error:
+                _log.warning("What an earlier attempt left could not be deleted: %s", error)
 
     def _close_storage(self) -> None:
         """Waits for what is being written and deleted."""

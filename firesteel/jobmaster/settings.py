@@ -4,10 +4,63 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from firesteel.common import options
+from firesteel.common import options, scheduler_options
 from firesteel.common.configuration import Configuration
 
-__all__ = ["JobMasterSettings"]
+__all__ = ["AdaptiveSettings", "JobMasterSettings"]
+
+
+@dataclass(frozen=True, slots=True)
+class AdaptiveSettings:
+    """What the options ``jobmanager.adaptive-scheduler.*`` say; all times in milliseconds."""
+
+    resource_wait_timeout: int = 300_000
+    """How long a start waits for all slots; less than 0 for ever."""
+
+    submission_stabilization_timeout: int = 10_000
+    """How long a start that could be made with fewer slots waits for more."""
+
+    cooldown: int = 30_000
+    """How long a job runs before it is rescaled."""
+
+    stabilization_timeout: int = 60_000
+    """How long a running job that could use more slots waits for the rest of those it wants."""
+
+    max_checkpoint_failures: int = 2
+    """After so many failed checkpoints a job is rescaled from an older one."""
+
+    max_delay: int = 0
+    """How long a job that is to be rescaled waits for a checkpoint."""
+
+    checkpointing: bool = False
+    """Whether checkpoints are taken; without, a job is not rescaled while it runs."""
+
+    @classmethod
+    def from_configuration(cls, configuration: Configuration) -> AdaptiveSettings | None:
+        """What the job's configuration says; None if it does not ask for the adaptive scheduler.
+
+        >>> config = Configuration().set_string("jobmanager.scheduler", "adaptive")
+        >>> config = config.set_string("execution.checkpointing.interval", "20 s")
+        >>> AdaptiveSettings.from_configuration(config).max_delay
+        60000
+        """
+        if configuration.get(scheduler_options.SCHEDULER) != "Adaptive":
+            return None
+        interval = configuration.get(options.CHECKPOINTING_INTERVAL)
+        failures = configuration.get(scheduler_options.RESCALE_MAX_CHECKPOINT_FAILURES)
+        max_delay = configuration.get(scheduler_options.RESCALE_MAX_DELAY)
+        default_delay = 0 if interval is None else interval.to_millis() * (failures + 1)
+        return cls(
+            resource_wait_timeout=configuration.get(scheduler_options.SUBMISSION_RESOURCE_WAIT_TIMEOUT).to_millis(),
+            submission_stabilization_timeout=configuration.get(
+                scheduler_options.SUBMISSION_STABILIZATION_TIMEOUT
+            ).to_millis(),
+            cooldown=configuration.get(scheduler_options.RESCALING_COOLDOWN).to_millis(),
+            stabilization_timeout=configuration.get(scheduler_options.RESCALING_STABILIZATION_TIMEOUT).to_millis(),
+            max_checkpoint_failures=failures,
+            max_delay=default_delay if max_delay is None else max_delay.to_millis(),
+            checkpointing=interval is not None,
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +94,9 @@ class JobMasterSettings:
     storage_token: str | None = None
     """A mark in the checkpoint directory that every slot must find there."""
 
+    adaptive: AdaptiveSettings | None = None
+    """Whether the job makes do with the slots there are (``jobmanager.scheduler``)."""
+
     @classmethod
     def from_configuration(cls, configuration: Configuration) -> JobMasterSettings:
         """What the job's configuration says.
@@ -55,4 +111,5 @@ class JobMasterSettings:
             cancellation_timeout=configuration.get(options.TASK_CANCELLATION_TIMEOUT).to_millis(),
             checkpointing=configuration.get(options.CHECKPOINTING_INTERVAL) is not None,
             allow_non_restored_state=configuration.get(options.IGNORE_UNCLAIMED_STATE),
+            adaptive=AdaptiveSettings.from_configuration(configuration),
         )

@@ -20,6 +20,7 @@ class Timer(str, Enum):
     KILL = "kill-timeout"
     RESTART = "restart-delay"
     CHECKPOINT = "checkpoint"
+    SLOTS = "slots"
 
 
 class Timers:

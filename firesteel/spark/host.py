@@ -11,17 +11,19 @@ from dataclasses import replace
 from pyspark import InheritableThread, SparkContext
 
 from firesteel.common.errors import FiresteelError, TaskFailure
-from firesteel.jobmaster.events import AttemptEnded, MessageReceived, SlotLost, SlotsOffered
+from firesteel.jobmaster.events import AttemptEnded, MessageReceived, SlotLost, SlotsAvailable, SlotsOffered
 from firesteel.jobmaster.host import Attempt, Post
 from firesteel.runtime.control import ControlConnection, accept_control
 from firesteel.runtime.failure import describe_failure
 from firesteel.runtime.messages import JobMasterMessage, RegisterSlot
 from firesteel.runtime.network.errors import NetworkError
 from firesteel.spark.slot_main import SlotMain
-from firesteel.spark.slots import wait_for_slots
+from firesteel.spark.slots import SlotInventory, available_slots, wait_for_slots
 
 __all__ = ["SparkHost"]
 
+_WATCH_S = 1.0
+_inventory = SlotInventory()
 _ERROR = re.compile(r"[\w.$]*(?:Error|Exception): \S")
 
 
@@ -40,6 +42,7 @@ class SparkHost:
         self._connections: set[ControlConnection] = set()
         self._post: Post | None = None
         self._closed = False
+        self._end = threading.Event()
         self._killed: set[int] = set()
         self._threads: list[threading.Thread] = []
         self._start_thread(self._accept, "firesteel-control-accept")
@@ -49,10 +52,15 @@ class SparkHost:
     def start(self, attempt: Attempt, post: Post) -> None:
         """Submits the barrier stage from a thread of its own."""
         self._post = post
+        _inventory.hold(self, attempt.slots)
         thread = InheritableThread(target=self._run_stage, args=(attempt, post), name="firesteel-spark-stage")
         thread.daemon = True
         self._threads.append(thread)
         thread.start()
+
+    def watch_slots(self, post: Post) -> None:
+        """Asks Spark every second, in a thread of its own."""
+        self._start_thread(self._watch_slots, "firesteel-slot-inventory", post)
 
     def send(self, attempt: int, slot: int, message: JobMasterMessage) -> None:
         """Sends over the slot's control connection."""
@@ -71,6 +79,7 @@ class SparkHost:
     def close(self) -> None:
         """Closes every socket and waits for the threads."""
         self._closed = True
+        self._end.set()
         try:
             self._listener.shutdown(socket.SHUT_RDWR)
         except OSError:
@@ -107,6 +116,7 @@ class SparkHost:
                 main = SlotMain(
                     attempt.serialized_job,
                     attempt.number,
+                    attempt.slots,
                     self._address,
                     self._secret,
                     local=self._context.master.startswith("local"),
@@ -115,7 +125,20 @@ class SparkHost:
                 slots.barrier().mapPartitions(main).collect()
         except Exception as error:  # noqa: BLE001 - whatever Spark says is passed on
             failure = _spark_failure(error)
+        _inventory.hold(self, 0)
         post(AttemptEnded(attempt.number, failure))
+
+    def _watch_slots(self, post: Post) -> None:
+        known: int | None = None
+        while not self._end.is_set():
+            try:
+                slots = _inventory.left_for(self, available_slots(self._context))
+            except Exception:  # noqa: BLE001 - the context is being stopped, and with it the attempt
+                return
+            if slots != known:
+                known = slots
+                post(SlotsAvailable(slots))
+            self._end.wait(_WATCH_S)
 
     # -- control connections ------------------------------------------------------------------------
 

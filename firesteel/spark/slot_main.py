@@ -15,6 +15,7 @@ from typing import Any
 import cloudpickle
 
 from firesteel.common import options
+from firesteel.graph.rescaling import limit_parallelism
 from firesteel.jobmaster.deployment import create_deployment
 from firesteel.runtime import messages
 from firesteel.runtime.control import ControlConnection, dial_control
@@ -37,9 +38,12 @@ INTERRUPT_AFTER_S = 0.5
 class SlotMain:
     """The function of the barrier stage; pickled to every executor."""
 
-    def __init__(self, serialized_job: bytes, attempt: int, control: Address, secret: bytes, *, local: bool):
+    def __init__(
+        self, serialized_job: bytes, attempt: int, slots: int, control: Address, secret: bytes, *, local: bool
+    ):
         self._serialized_job = serialized_job
         self._attempt = attempt
+        self._slots = slots
         self._control = control
         self._secret = secret
         self._local = local
@@ -65,7 +69,7 @@ class SlotMain:
         control = dial_control(self._control, self._secret, slot + 1)
         try:
             try:
-                job = cloudpickle.loads(self._serialized_job)
+                job = limit_parallelism(cloudpickle.loads(self._serialized_job), self._slots)
             except Exception as error:  # noqa: BLE001 - told to the JobMaster, not to Spark
                 self._tell_not_loaded(error, control, slot, host)
                 return

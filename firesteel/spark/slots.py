@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Callable
 
@@ -9,9 +10,35 @@ from pyspark import SparkContext
 
 from firesteel.common.errors import NotEnoughSlotsError
 
-__all__ = ["available_slots", "wait_for_slots"]
+__all__ = ["SlotInventory", "available_slots", "wait_for_slots"]
 
 _POLL_S = 0.1
+
+
+class SlotInventory:
+    """Which of Spark's slots the jobs of this process hold: Spark itself counts those that are taken, too."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._held: dict[int, int] = {}
+
+    def hold(self, owner: object, slots: int) -> None:
+        """A job has asked Spark for so many slots, or has none any more."""
+        with self._lock:
+            self._held[id(owner)] = slots
+            if not slots:
+                del self._held[id(owner)]
+
+    def left_for(self, owner: object, total: int) -> int:
+        """How many of the slots there are a job may have, those it holds included.
+
+        >>> inventory, one, other = SlotInventory(), object(), object()
+        >>> inventory.hold(one, 3)
+        >>> inventory.left_for(other, 4), inventory.left_for(one, 4)
+        (1, 4)
+        """
+        with self._lock:
+            return max(0, total - sum(slots for job, slots in self._held.items() if job != id(owner)))
 
 
 def available_slots(context: SparkContext) -> int:

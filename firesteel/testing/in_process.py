@@ -18,13 +18,15 @@ from firesteel.common.configuration import Configuration
 from firesteel.common.errors import TaskFailure
 from firesteel.common.job_client import JobClient
 from firesteel.graph.job_graph import JobGraph
+from firesteel.graph.rescaling import limit_parallelism
 from firesteel.jobmaster.deployment import create_deployment
-from firesteel.jobmaster.events import AttemptEnded, MessageReceived, SlotLost
+from firesteel.jobmaster.events import AttemptEnded, MessageReceived, SlotLost, SlotsAvailable
 from firesteel.jobmaster.host import Attempt, Post
 from firesteel.jobmaster.job_preparation import prepare_job
 from firesteel.jobmaster.runner import JobMasterRunner
 from firesteel.runtime import messages
 from firesteel.runtime.checkpoint.assignment import TaskRestore
+from firesteel.runtime.deployment import TaskDeploymentDescriptor
 from firesteel.runtime.failure import describe_failure
 from firesteel.runtime.mailbox import Clock, IdlePoller, SystemClock
 from firesteel.runtime.task_executor import TaskExecutor
@@ -40,15 +42,19 @@ _SLOT_WIDE = (
     messages.NotifyCheckpointComplete,
     messages.NotifyCheckpointAborted,
 )
+UNLIMITED_SLOTS = 2**31 - 1
 _SETTLE_TIMEOUT_S = 60.0
 _SETTLE_INTERVAL_S = 0.0005
 
 
 class InProcessHost:
-    """Hosts all slots of an attempt in one thread."""
+    """Hosts all slots of an attempt in one thread. ``slots`` is how many an adaptive job finds there."""
 
-    def __init__(self, clock: Clock | None = None):
+    def __init__(self, clock: Clock | None = None, slots: int = UNLIMITED_SLOTS):
         self._clock = clock or SystemClock()
+        self._slots = slots
+        self._post: Post | None = None
+        self._attempt: Attempt | None = None
         self._executor: TaskExecutor | None = None
         self._poller: _RestingPoller | None = None
         self._thread: threading.Thread | None = None
@@ -57,10 +63,8 @@ class InProcessHost:
     def start(self, attempt: Attempt, post: Post) -> None:
         """Starts the attempt's thread."""
         self._restore = {}
-        slots = {
-            slot: create_deployment(cloudpickle.loads(attempt.serialized_job), attempt.number)[slot]
-            for slot in range(attempt.slots)
-        }
+        self._attempt = attempt
+        slots = {slot: _deployment(attempt)[slot] for slot in range(attempt.slots)}
         poller = _RestingPoller()
         executor = TaskExecutor(
             slots,
@@ -90,6 +94,20 @@ class InProcessHost:
         for slot in range(attempt.slots):
             post(SlotLost(attempt.number, slot))
         post(AttemptEnded(attempt.number, failure))
+
+    def watch_slots(self, post: Post) -> None:
+        """Tells how many slots there are, and again with each `set_slots`."""
+        self._post = post
+        post(SlotsAvailable(self._slots))
+
+    def set_slots(self, slots: int) -> None:
+        """Adds slots or takes some away; an attempt that runs in one of those loses it."""
+        self._slots = slots
+        if self._post is not None:
+            self._post(SlotsAvailable(slots))
+            if self._attempt is not None:
+                for slot in range(slots, self._attempt.slots):
+                    self._post(SlotLost(self._attempt.number, slot, "it was taken away"))
 
     def send(self, attempt: int, slot: int, message: messages.JobMasterMessage) -> None:
         """Puts a message into the mailbox; slot-wide messages count once, for the first slot."""
@@ -124,6 +142,12 @@ class InProcessHost:
         """Waits for the thread, which has nothing left to do."""
         if self._thread is not None:
             self._thread.join(5.0)
+
+
+def _deployment(attempt: Attempt) -> list[list[TaskDeploymentDescriptor]]:
+    """A copy of every slot's tasks."""
+    job_graph = limit_parallelism(cloudpickle.loads(attempt.serialized_job), attempt.slots)
+    return create_deployment(job_graph, attempt.number)
 
 
 class _RestingPoller(IdlePoller):
@@ -206,14 +230,26 @@ class _Gateway:
 
 
 class InProcessExecutor:
-    """A PipelineExecutor for tests: ``env._executor = InProcessExecutor()``, or use ``testing.test_environment``."""
+    """A PipelineExecutor for tests: ``env._executor = InProcessExecutor()``, or use ``testing.test_environment``.
 
-    def __init__(self, clock: Clock | None = None):
+    ``slots`` and `set_slots` are for jobs with the adaptive scheduler; others always find as many as they want.
+    """
+
+    def __init__(self, clock: Clock | None = None, slots: int = UNLIMITED_SLOTS):
         self._clock = clock
+        self._slots = slots
+        self._hosts: list[InProcessHost] = []
+
+    def set_slots(self, slots: int) -> None:
+        """How many slots each job finds from now on; one that runs in more of them loses some."""
+        self._slots = slots
+        for host in self._hosts:
+            host.set_slots(slots)
 
     def execute(self, job_graph: JobGraph, configuration: Configuration) -> JobClient:
         """Starts the job."""
-        host = InProcessHost(self._clock)
+        host = InProcessHost(self._clock, self._slots)
+        self._hosts.append(host)
         runner = JobMasterRunner(prepare_job(job_graph, single_host=True), host)
         runner.start()
         clock = self._clock

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import decimal
 import pickle
+import subprocess
+import sys
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,7 +13,7 @@ from typing import Any
 
 import pytest
 from pyspark.sql import DataFrame, SparkSession
-from savepoints import Keyed, Operator, Timers, write_savepoint
+from savepoints import Keyed, Operator, Timers, backend_operator, write_metadata, write_savepoint
 
 from firesteel.common import Configuration
 from firesteel.common.errors import CheckpointStorageError, FiresteelError, StateIncompatibleError
@@ -399,6 +401,20 @@ def test_records_in_flight_are_not_lost_silently(spark: SparkSession, tmp_path: 
     assert "savepoint" in str(raised.value.hint)
 
 
+@pytest.mark.parametrize("backend", ["hashmap", "rocksdb"])
+def test_state_in_a_backends_own_format_is_read_and_made_canonical(
+    spark: SparkSession, backend: str, tmp_path: Path
+) -> None:
+    operator = backend_operator(backend, SnapshotKind.CHECKPOINT, tmp_path)
+    reader = SavepointReader.read(spark, write_metadata(tmp_path / "chk", [operator], SnapshotKind.CHECKPOINT))
+    assert rows(reader.read_keyed_state("native", "value")) == [(key, -key) for key in range(100)]
+    assert rows(reader.read_timers("native")) == [(1, "user-timers", "event", 50)]
+    path = SavepointWriter.from_existing(reader).write(str(tmp_path / "canonical"))
+    assert stored(path, "native", "value") == {(key, None): -key for key in range(100)}
+    assert stored(path, "native", "map") == {(1, None): {"a": 1, "b": 2}}
+    assert set(stored(path, "native", "_timers/user-timers/event")) == {((50, 1, None), None)}
+
+
 # ---- from a job and back to a job -------------------------------------------------------------------
 
 
@@ -448,3 +464,22 @@ def test_a_job_on_spark_starts_from_a_written_savepoint(bootstrapped: str, spark
     env = spark_env(2, {"execution.state-recovery.path": bootstrapped})
     with build(env).execute_and_collect() as results:
         assert set(results) == EXPECTED
+
+
+def test_example() -> None:
+    done = subprocess.run(
+        [sys.executable, "-W", "error", "-m", "examples.state_processor"],
+        cwd=Path(__file__).parents[2],
+        capture_output=True,
+        text=True,
+        timeout=240,
+        check=False,
+    )
+    assert done.stderr == ""
+    assert done.stdout.splitlines() == [
+        "the savepoint has 3 totals, 210.00 together",
+        "ada     130.00",
+        "linus     5.00",
+        "ada     132.50",
+        "grace    81.50",
+    ]

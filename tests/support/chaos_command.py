@@ -35,7 +35,7 @@ def main(arguments: list[str] | None = None) -> int:
         number = len(reports)
         plan = make_plan(
             seed + number,
-            min(left, FAULTS_PER_ROUND),
+            min(left, options.round),
             backend=options.backend,
             mode=options.mode,
             cluster=options.cluster == "always" or (options.cluster == "some" and number % CLUSTER_EVERY == 3),
@@ -105,6 +105,7 @@ def _say(text: str) -> None:
 def _parse(arguments: list[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m tests.chaos", description=__doc__)
     parser.add_argument("--faults", type=int, default=FAULTS_PER_ROUND, help="how many faults in total")
+    parser.add_argument("--round", type=int, default=FAULTS_PER_ROUND, help="how many faults one job is to survive")
     parser.add_argument("--seed", type=int, help="of the first round; the next one's is one more; random by default")
     parser.add_argument("--backend", choices=("hashmap", "rocksdb"), help="the seed's choice by default")
     parser.add_argument("--mode", choices=("aligned", "unaligned", "timeout"), help="the seed's choice by default")

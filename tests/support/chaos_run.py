@@ -29,6 +29,7 @@ __all__ = ["ChaosRun", "FaultReport", "Report"]
 PARALLELISM = 2
 RECORDS_PER_S = 400
 LIMIT_INTERVAL_S = 0.05
+START_DEADLINE_S = 120.0
 RECOVERY_DEADLINE_S = 90.0
 POLL_S = 0.03
 Say = Callable[[str], None]
@@ -111,11 +112,12 @@ class ChaosRun:
                 stack.callback(self._close)
                 if self.plan.cluster:
                     self._start_cluster()
-                self._clock.start()
-                stack.callback(self._clock.stop)
                 self._reader.start()
                 stack.callback(self._reader.stop)
                 self._start_driver()
+                self.wait_for(self._injector.board.slots, "the first slots", START_DEADLINE_S)
+                self._clock.start()
+                stack.callback(self._clock.stop)
                 self._go_on()
             self.report.passed = True
         except (Violation, AssertionError) as error:

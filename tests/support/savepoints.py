@@ -8,6 +8,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from firesteel.common.configuration import Configuration
+from firesteel.common.state import MapStateDescriptor, ValueStateDescriptor
 from firesteel.graph.operator_id import operator_id_from_uid
 from firesteel.runtime.checkpoint.files import SnapshotFiles
 from firesteel.runtime.checkpoint.handles import (
@@ -24,6 +26,7 @@ from firesteel.runtime.checkpoint.options import CheckpointLocation, SnapshotKin
 from firesteel.runtime.checkpoint.storage import CheckpointStorage
 from firesteel.runtime.key_groups import KeyGroupRange, key_group_of, subtask_of
 from firesteel.runtime.state.chunks import CanonicalWriter
+from firesteel.runtime.state.factory import create_keyed_backend
 
 JOB_ID = "0123456789abcdef0123456789abcdef"
 
@@ -93,6 +96,44 @@ def write_savepoint(
         channels=channels,
     )
     return CheckpointStorage(str(directory), JOB_ID).store(location, metadata)
+
+
+def backend_operator(backend_name: str, kind: SnapshotKind, directory: Path) -> OperatorState:
+    """An operator whose state a real backend wrote: 100 values, a map, and a timer."""
+    backend = create_keyed_backend(
+        Configuration().set_string("state.backend.type", backend_name),
+        KeyGroupRange(0, 127),
+        128,
+        lambda: 0,
+        operator_id="0" * 32,
+        subtask=0,
+        working_directory=directory / "work",
+    )
+    try:
+        value = backend.get_state(ValueStateDescriptor("value"))
+        entries = backend.get_state(MapStateDescriptor("map"))
+        for key in range(100):
+            backend.key = key
+            value.update(-key)
+        backend.key = 1
+        entries.put("a", 1)
+        entries.put("b", 2)
+        backend.timer_queue("user-timers/event").add(50, 1, None)
+        location = CheckpointLocation(str(directory / "chk"), str(directory / "chk"))
+        files = SnapshotFiles(location, inline_threshold=0)
+        handle: KeyedStateHandle = backend.snapshot(1, kind).write(files)
+        files.finish()
+    finally:
+        backend.close()
+    return OperatorState("0" * 32, "native", "Native", 1, 128, {0: OperatorSubtaskState(handle)})
+
+
+def write_metadata(directory: Path, operators: Sequence[OperatorState], kind: SnapshotKind) -> str:
+    """Writes the metadata of operators whose state is written already, and returns the path."""
+    metadata = CheckpointMetadata(
+        checkpoint_id=7, job_id=JOB_ID, job_name="orders", timestamp=0, kind=kind, operators=tuple(operators)
+    )
+    return CheckpointStorage(str(directory), JOB_ID).store(CheckpointLocation(str(directory), str(directory)), metadata)
 
 
 def _operator(operator: Operator, location: CheckpointLocation, inline_threshold: int) -> OperatorState:

@@ -67,6 +67,8 @@ class _Snapshot:
     """Aligned barriers that wait behind records in the task's outputs and may yet overtake them."""
     aborted: bool = False
     submitted: bool = False
+    files: SnapshotFiles | None = None
+    """While it is being written."""
 
 
 class TaskSnapshots:
@@ -146,6 +148,8 @@ class TaskSnapshots:
             self._stop_waiting(snapshot)
             if not snapshot.submitted:
                 _discard(snapshot.operators)
+            elif snapshot.files is not None:
+                snapshot.files.cancel()
 
     def close(self) -> None:
         """Gives up what has not been written."""
@@ -219,17 +223,16 @@ class TaskSnapshots:
     def _write(self, snapshot: _Snapshot) -> None:
         checkpoint_id = snapshot.barrier.checkpoint_id
         started = time.perf_counter()
-        files: SnapshotFiles | None = None
         # one at a time: a backend's snapshots build on each other
         with self._writing:
             try:
                 fault_points.reach("checkpoint.write")
-                files = self._services.create_files(snapshot.barrier)
+                files = snapshot.files = self._services.create_files(snapshot.barrier)
                 state = self._write_state(snapshot, files)
                 files.finish(state.segments())
                 fault_points.reach("checkpoint.ack")
             except Exception as error:  # noqa: BLE001 - storage may raise anything; the checkpoint fails, not the job
-                self._give_up(snapshot, files)
+                self._give_up(snapshot)
                 if not snapshot.aborted:
                     self._services.decline(
                         checkpoint_id, f"its state could not be written: {type(error).__name__}: {error}"
@@ -271,12 +274,12 @@ class TaskSnapshots:
                     handles.append(ChannelStateHandle(edge, channel.producer, channel.consumer, True, data))
         return tuple(handles)
 
-    def _give_up(self, snapshot: _Snapshot, files: SnapshotFiles | None) -> None:
+    def _give_up(self, snapshot: _Snapshot) -> None:
         self._current.pop(snapshot.barrier.checkpoint_id, None)
         _discard(snapshot.operators)
-        if files is not None:
+        if snapshot.files is not None:
             try:
-                files.discard()
+                snapshot.files.discard()
             except Exception:  # noqa: BLE001, S110 - the storage that just failed need not work now
                 pass
 

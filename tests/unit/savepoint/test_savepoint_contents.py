@@ -6,19 +6,16 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from savepoints import JOB_ID, Keyed, Operator, Timers, write_savepoint
+from savepoints import JOB_ID, Keyed, Operator, Timers, backend_operator, write_savepoint
 
-from firesteel.common.configuration import Configuration
 from firesteel.common.errors import StateIncompatibleError
-from firesteel.common.state import MapStateDescriptor, ValueStateDescriptor
+from firesteel.common.state import ValueStateDescriptor
 from firesteel.common.windows import TimeWindow
-from firesteel.runtime.checkpoint.files import SnapshotFiles, StateFileReader
-from firesteel.runtime.checkpoint.handles import KeyedStateHandle, OperatorSubtaskState, StateMeta
-from firesteel.runtime.checkpoint.metadata import OperatorState
-from firesteel.runtime.checkpoint.options import CheckpointLocation, SnapshotKind
+from firesteel.runtime.checkpoint.files import StateFileReader
+from firesteel.runtime.checkpoint.handles import StateMeta
+from firesteel.runtime.checkpoint.options import SnapshotKind
 from firesteel.runtime.checkpoint.storage import load
-from firesteel.runtime.key_groups import KeyGroupRange, key_group_of
-from firesteel.runtime.state.factory import create_keyed_backend
+from firesteel.runtime.key_groups import key_group_of
 from firesteel.savepoint.contents import find_operator
 from firesteel.savepoint.inspection import count_states, describe, list_keys, verify
 from firesteel.savepoint.keyed_state import Entry, read_entries, restored_backend, slices
@@ -156,40 +153,10 @@ def test_tables_can_be_left_out(path: str) -> None:
     assert sorted(entry.key for entry in entries) == [(5, 1, None), (6, 1, None), (7, 2, None)]
 
 
-def native_operator(backend_name: str, kind: SnapshotKind, directory: Path) -> OperatorState:
-    """An operator whose state a real backend wrote: 100 values, a map, and a timer."""
-    backend = create_keyed_backend(
-        Configuration().set_string("state.backend.type", backend_name),
-        KeyGroupRange(0, 127),
-        128,
-        lambda: 0,
-        operator_id="0" * 32,
-        subtask=0,
-        working_directory=directory / "work",
-    )
-    try:
-        value = backend.get_state(ValueStateDescriptor("value"))
-        entries = backend.get_state(MapStateDescriptor("map"))
-        for key in range(100):
-            backend.key = key
-            value.update(-key)
-        backend.key = 1
-        entries.put("a", 1)
-        entries.put("b", 2)
-        backend.timer_queue("user-timers/event").add(50, 1, None)
-        location = CheckpointLocation(str(directory / "chk"), str(directory / "chk"))
-        files = SnapshotFiles(location, inline_threshold=0)
-        handle: KeyedStateHandle = backend.snapshot(1, kind).write(files)
-        files.finish()
-    finally:
-        backend.close()
-    return OperatorState("0" * 32, "native", "Native", 1, 128, {0: OperatorSubtaskState(handle)})
-
-
 @pytest.mark.parametrize("kind", [SnapshotKind.CHECKPOINT, SnapshotKind.SAVEPOINT])
 @pytest.mark.parametrize("backend", ["hashmap", "rocksdb"])
 def test_state_of_real_backends_reads_alike(backend: str, kind: SnapshotKind, tmp_path: Path) -> None:
-    operator = native_operator(backend, kind, tmp_path)
+    operator = backend_operator(backend, kind, tmp_path)
     assert operator.subtasks[0].keyed is not None
     assert operator.subtasks[0].keyed.format == ("canonical" if kind is SnapshotKind.SAVEPOINT else backend)
     with StateFileReader() as files:

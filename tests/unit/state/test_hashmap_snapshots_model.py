@@ -77,8 +77,8 @@ class UnderWay:
     """Something was asked for meanwhile that shares nothing, so that what a savepoint reads is deleted."""
 
 
-class HashMapModel(RuleBasedStateMachine):
-    """The backend of all key groups; what it should hold is ``model``."""
+class LifecycleOfSnapshots(RuleBasedStateMachine):
+    """The backend of all key groups; what it should hold is ``model``. Hardly anything but snapshots happens."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -112,103 +112,10 @@ class HashMapModel(RuleBasedStateMachine):
         self.states = {name: self.backend.get_state(d, namespace_aware=True) for name, d in DESCRIPTORS.items()}
         self.queue = self.backend.timer_queue("timers/event")
 
-    # ---- operations ---------------------------------------------------------------------------------
-
     def at(self, name: str, key: Any, namespace: Any) -> dict[Any, Any]:
         self.backend.key = key
         self.states[name].set_current_namespace(namespace)
         return self.model[name].setdefault(namespace, {})
-
-    @rule(key=KEYS, namespace=NAMESPACES, value=NUMBERS)
-    def update_value(self, key: Any, namespace: Any, value: int) -> None:
-        self.at("value", key, namespace)[key] = value
-        self.states["value"].update(value)
-
-    @rule(key=KEYS, namespace=NAMESPACES, value=NUMBERS)
-    def add_to_list(self, key: Any, namespace: Any, value: int) -> None:
-        self.at("list", key, namespace).setdefault(key, []).append(value)
-        self.states["list"].add(value)
-
-    @rule(key=KEYS, namespace=NAMESPACES, values=st.lists(NUMBERS, max_size=3))
-    def update_list(self, key: Any, namespace: Any, values: list[int]) -> None:
-        table = self.at("list", key, namespace)
-        table.pop(key, None)
-        if values:
-            table[key] = list(values)
-        self.states["list"].update(values)
-
-    @rule(key=KEYS, namespace=NAMESPACES, field=NUMBERS, value=NUMBERS)
-    def put(self, key: Any, namespace: Any, field: int, value: int) -> None:
-        self.at("map", key, namespace).setdefault(key, {})[field] = value
-        self.states["map"].put(field, value)
-
-    @rule(key=KEYS, namespace=NAMESPACES, fields=st.dictionaries(NUMBERS, NUMBERS, min_size=1, max_size=3))
-    def put_all(self, key: Any, namespace: Any, fields: dict[int, int]) -> None:
-        self.at("map", key, namespace).setdefault(key, {}).update(fields)
-        self.states["map"].put_all(fields)
-
-    @rule(key=KEYS, namespace=NAMESPACES, data=st.data())
-    def remove(self, key: Any, namespace: Any, data: st.DataObject) -> None:
-        table = self.at("map", key, namespace)
-        if table.get(key):
-            field = data.draw(st.sampled_from(sorted(table[key])))
-            del table[key][field]
-            if not table[key]:
-                del table[key]
-            self.states["map"].remove(field)
-
-    @rule(key=KEYS, namespace=NAMESPACES, value=NUMBERS)
-    def reduce(self, key: Any, namespace: Any, value: int) -> None:
-        table = self.at("sum", key, namespace)
-        table[key] = table.get(key, 0) + value
-        self.states["sum"].add(value)
-
-    @rule(key=KEYS, namespace=NAMESPACES, value=NUMBERS)
-    def aggregate(self, key: Any, namespace: Any, value: int) -> None:
-        self.at("all", key, namespace).setdefault(key, []).append(value)
-        self.states["all"].add(value)
-
-    @rule(name=st.sampled_from(sorted(DESCRIPTORS)), key=KEYS, namespace=NAMESPACES)
-    def clear(self, name: str, key: Any, namespace: Any) -> None:
-        self.at(name, key, namespace).pop(key, None)
-        self.states[name].clear()
-
-    @rule(name=st.sampled_from(sorted(DESCRIPTORS)), namespace=NAMESPACES)
-    def clear_namespace(self, name: str, namespace: Any) -> None:
-        for key in list(self.model[name].get(namespace, ())):
-            self.clear(name, key, namespace)
-        self.states[name].set_current_namespace(None)
-
-    @rule(key=KEYS, name=st.sampled_from(["list", "sum", "all"]), data=st.data())
-    def merge_namespaces(self, key: Any, name: str, data: st.DataObject) -> None:
-        target, *sources = data.draw(st.permutations(["w1", "w2", ("w", 3)]))
-        self.backend.key = key
-        tables = self.model[name]
-        taken = [tables[ns].pop(key) for ns in (target, *sources) if key in tables.get(ns, {})]
-        if taken:
-            tables.setdefault(target, {})[key] = sum(taken[1:], taken[0])
-        self.states[name].merge_namespaces(target, sources)
-
-    @rule(key=KEYS, namespace=NAMESPACES, timestamp=st.integers(0, 20))
-    def register_timer(self, key: Any, namespace: Any, timestamp: int) -> None:
-        timer = (timestamp, key, namespace)
-        if self.queue.add(*timer):
-            assert timer not in self.timers
-            self.timers.append(timer)
-
-    @precondition(lambda self: self.timers)
-    @rule(data=st.data())
-    def delete_timer(self, data: st.DataObject) -> None:
-        timer = data.draw(st.sampled_from(self.timers))
-        self.queue.remove(*timer)
-        self.timers.remove(timer)
-
-    @rule(now=st.integers(0, 20))
-    def fire_timer(self, now: int) -> None:
-        due = min((timer for timer in self.timers if timer[0] <= now), key=lambda timer: timer[0], default=None)
-        assert self.queue.pop_due(now) == due
-        if due is not None:
-            self.timers.remove(due)
 
     # ---- snapshots ----------------------------------------------------------------------------------
 
@@ -221,7 +128,8 @@ class HashMapModel(RuleBasedStateMachine):
         value=NUMBERS,
     )
     def snapshot(self, kind: SnapshotKind, key: Any, value: int) -> None:
-        self.add_to_list(key, None, value)
+        self.at("list", key, None).setdefault(key, []).append(value)
+        self.states["list"].add(value)
         self.number += 1
         pending = self.backend.snapshot(self.number, kind)
         self.under_way[self.number] = UnderWay(kind, pending, copy.deepcopy(self.model), list(self.timers))
@@ -350,6 +258,101 @@ class HashMapModel(RuleBasedStateMachine):
         assert self.queue.timers() == expected
 
 
+class OperationsAndSnapshots(LifecycleOfSnapshots):
+    """Everything that can happen to state and timers between snapshots."""
+
+    @rule(key=KEYS, namespace=NAMESPACES, value=NUMBERS)
+    def update_value(self, key: Any, namespace: Any, value: int) -> None:
+        self.at("value", key, namespace)[key] = value
+        self.states["value"].update(value)
+
+    @rule(key=KEYS, namespace=NAMESPACES, value=NUMBERS)
+    def add_to_list(self, key: Any, namespace: Any, value: int) -> None:
+        self.at("list", key, namespace).setdefault(key, []).append(value)
+        self.states["list"].add(value)
+
+    @rule(key=KEYS, namespace=NAMESPACES, values=st.lists(NUMBERS, max_size=3))
+    def update_list(self, key: Any, namespace: Any, values: list[int]) -> None:
+        table = self.at("list", key, namespace)
+        table.pop(key, None)
+        if values:
+            table[key] = list(values)
+        self.states["list"].update(values)
+
+    @rule(key=KEYS, namespace=NAMESPACES, field=NUMBERS, value=NUMBERS)
+    def put(self, key: Any, namespace: Any, field: int, value: int) -> None:
+        self.at("map", key, namespace).setdefault(key, {})[field] = value
+        self.states["map"].put(field, value)
+
+    @rule(key=KEYS, namespace=NAMESPACES, fields=st.dictionaries(NUMBERS, NUMBERS, min_size=1, max_size=3))
+    def put_all(self, key: Any, namespace: Any, fields: dict[int, int]) -> None:
+        self.at("map", key, namespace).setdefault(key, {}).update(fields)
+        self.states["map"].put_all(fields)
+
+    @rule(key=KEYS, namespace=NAMESPACES, data=st.data())
+    def remove(self, key: Any, namespace: Any, data: st.DataObject) -> None:
+        table = self.at("map", key, namespace)
+        if table.get(key):
+            field = data.draw(st.sampled_from(sorted(table[key])))
+            del table[key][field]
+            if not table[key]:
+                del table[key]
+            self.states["map"].remove(field)
+
+    @rule(key=KEYS, namespace=NAMESPACES, value=NUMBERS)
+    def reduce(self, key: Any, namespace: Any, value: int) -> None:
+        table = self.at("sum", key, namespace)
+        table[key] = table.get(key, 0) + value
+        self.states["sum"].add(value)
+
+    @rule(key=KEYS, namespace=NAMESPACES, value=NUMBERS)
+    def aggregate(self, key: Any, namespace: Any, value: int) -> None:
+        self.at("all", key, namespace).setdefault(key, []).append(value)
+        self.states["all"].add(value)
+
+    @rule(name=st.sampled_from(sorted(DESCRIPTORS)), key=KEYS, namespace=NAMESPACES)
+    def clear(self, name: str, key: Any, namespace: Any) -> None:
+        self.at(name, key, namespace).pop(key, None)
+        self.states[name].clear()
+
+    @rule(name=st.sampled_from(sorted(DESCRIPTORS)), namespace=NAMESPACES)
+    def clear_namespace(self, name: str, namespace: Any) -> None:
+        for key in list(self.model[name].get(namespace, ())):
+            self.clear(name, key, namespace)
+        self.states[name].set_current_namespace(None)
+
+    @rule(key=KEYS, name=st.sampled_from(["list", "sum", "all"]), data=st.data())
+    def merge_namespaces(self, key: Any, name: str, data: st.DataObject) -> None:
+        target, *sources = data.draw(st.permutations(["w1", "w2", ("w", 3)]))
+        self.backend.key = key
+        tables = self.model[name]
+        taken = [tables[ns].pop(key) for ns in (target, *sources) if key in tables.get(ns, {})]
+        if taken:
+            tables.setdefault(target, {})[key] = sum(taken[1:], taken[0])
+        self.states[name].merge_namespaces(target, sources)
+
+    @rule(key=KEYS, namespace=NAMESPACES, timestamp=st.integers(0, 20))
+    def register_timer(self, key: Any, namespace: Any, timestamp: int) -> None:
+        timer = (timestamp, key, namespace)
+        if self.queue.add(*timer):
+            assert timer not in self.timers
+            self.timers.append(timer)
+
+    @precondition(lambda self: self.timers)
+    @rule(data=st.data())
+    def delete_timer(self, data: st.DataObject) -> None:
+        timer = data.draw(st.sampled_from(self.timers))
+        self.queue.remove(*timer)
+        self.timers.remove(timer)
+
+    @rule(now=st.integers(0, 20))
+    def fire_timer(self, now: int) -> None:
+        due = min((timer for timer in self.timers if timer[0] <= now), key=lambda timer: timer[0], default=None)
+        assert self.queue.pop_due(now) == due
+        if due is not None:
+            self.timers.remove(due)
+
+
 @pytest.fixture(autouse=True)
 def small_limits(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(snapshots, "_MAX_DELTAS", 2)
@@ -357,7 +360,16 @@ def small_limits(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(snapshots, "_MAX_HELD", 4)
 
 
-class TestHashMapModel(HashMapModel.TestCase):  # type: ignore[name-defined, misc]
+_settings = settings(suppress_health_check=list(HealthCheck), deadline=None)
+
+
+class TestLifecycleOfSnapshots(LifecycleOfSnapshots.TestCase):  # type: ignore[name-defined, misc]
     """Runs the machine."""
 
-    settings = settings(max_examples=200, stateful_step_count=50, suppress_health_check=list(HealthCheck), deadline=None)
+    settings = settings(_settings, max_examples=300, stateful_step_count=25)
+
+
+class TestOperationsAndSnapshots(OperationsAndSnapshots.TestCase):  # type: ignore[name-defined, misc]
+    """Runs the machine."""
+
+    settings = settings(_settings, max_examples=100, stateful_step_count=60)

@@ -51,7 +51,8 @@ class RocksDBOptions:
     write_buffer_size: int | None = None
     write_buffer_count: int | None = None
     write_buffers_to_merge: int | None = None
-    compaction_style: str | None = None
+    compaction_style: str = "UNIVERSAL"
+    """RocksDB's own default, LEVEL, rewrites most of a small database every few checkpoints, and so uploads it."""
     dynamic_level_size: bool | None = None
     target_file_size: int | None = None
     max_level_base_size: int | None = None
@@ -119,8 +120,7 @@ class RocksDBOptions:
         for set_it, value in settings:
             if value is not None:
                 set_it(value)
-        if self.compaction_style is not None:
-            made.set_compaction_style(getattr(DBCompactionStyle, self.compaction_style.lower())())
+        made.set_compaction_style(getattr(DBCompactionStyle, self.compaction_style.lower())())
         if self.total_memory is not None:
             made.set_arena_block_size(_ARENA_BYTES)
         compressions = [getattr(DBCompressionType, _COMPRESSIONS[name])() for name in self.compression]
@@ -192,8 +192,9 @@ _PLAIN: dict[str, Any] = {
 }
 _PREDEFINED: dict[str, dict[str, Any]] = {
     "DEFAULT": {},
-    "SPINNING_DISK_OPTIMIZED": {"dynamic_level_size": True, "background_threads": 4},
+    "SPINNING_DISK_OPTIMIZED": {"compaction_style": "LEVEL", "dynamic_level_size": True, "background_threads": 4},
     "SPINNING_DISK_OPTIMIZED_HIGH_MEM": {
+        "compaction_style": "LEVEL",
         "dynamic_level_size": True,
         "background_threads": 4,
         "target_file_size": 256 * _MB,
