@@ -129,6 +129,9 @@ def check_command(command: str) -> None:
     elif program in ("python", "python3"):
         assert (ROOT / words[1]).exists(), command
         run_command([sys.executable, *words[1:], "--check"])
+    elif program == "firesteel":
+        # tests/unit/cli runs these commands; here it is enough that they exist
+        run_command([sys.executable, "-m", "firesteel", *words[1:3], "--help"])
     elif program == "pip":
         assert words[1] == "install", f"unknown command: {command}"
     else:

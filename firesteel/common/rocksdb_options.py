@@ -95,7 +95,9 @@ ROCKSDB_COMPACTION_STYLE = (
     _key("state.backend.rocksdb.compaction.style")
     .choice_type("LEVEL", "UNIVERSAL", "FIFO")
     .no_default_value()
-    .with_description("How RocksDB merges files; UNIVERSAL, if unset, lets checkpoints write little more than what changed.")
+    .with_description(
+        "How RocksDB merges files; UNIVERSAL, if unset, lets checkpoints write little more than what changed."
+    )
 )
 ROCKSDB_DYNAMIC_LEVEL_SIZE = (
     _key("state.backend.rocksdb.compaction.level.use-dynamic-size")

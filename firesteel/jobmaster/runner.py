@@ -282,9 +282,7 @@ class JobMasterRunner:
         storage, coordinator = self._job.storage, self._master.checkpoints.coordinator
         if storage is not None:
             try:
-                storage.remove_unreferenced(
-                    coordinator.needed_files(), [checkpoint.path for checkpoint in coordinator.retained()]
-                )
+                storage.remove_unreferenced(coordinator.needed_files())
             except (OSError, FiresteelError) as error:
                 _log.warning("What an earlier attempt left could not be deleted: %s", error)
 

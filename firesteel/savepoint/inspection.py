@@ -9,7 +9,7 @@ from typing import Any
 from firesteel.common.errors import CheckpointStorageError, StateIncompatibleError
 from firesteel.common.windows import TimeWindow
 from firesteel.runtime.checkpoint.files import StateFileReader
-from firesteel.runtime.checkpoint.handles import CANONICAL, FileSegment
+from firesteel.runtime.checkpoint.handles import FileSegment
 from firesteel.runtime.checkpoint.metadata import CheckpointMetadata, OperatorState
 from firesteel.runtime.state.chunks import encode_chunk
 from firesteel.savepoint.contents import (
@@ -181,8 +181,3 @@ def verify(metadata: CheckpointMetadata, files: StateFileReader) -> list[str]:
         except CheckpointStorageError as error:
             problems.append(f"{operator}: {error.message}")
     return problems
-
-
-def is_canonical(operator: OperatorState) -> bool:
-    """Whether all keyed state of an operator can be read by every backend."""
-    return all(handle.format == CANONICAL for _, handle in keyed_handles(operator))

@@ -43,6 +43,7 @@ class SparkHost:
         self._post: Post | None = None
         self._closed = False
         self._end = threading.Event()
+        self._latest = -1
         self._killed: set[int] = set()
         self._threads: list[threading.Thread] = []
         self._start_thread(self._accept, "firesteel-control-accept")
@@ -52,6 +53,7 @@ class SparkHost:
     def start(self, attempt: Attempt, post: Post) -> None:
         """Submits the barrier stage from a thread of its own."""
         self._post = post
+        self._latest = attempt.number
         _inventory.hold(self, attempt.slots)
         thread = InheritableThread(target=self._run_stage, args=(attempt, post), name="firesteel-spark-stage")
         thread.daemon = True
@@ -125,7 +127,8 @@ class SparkHost:
                 slots.barrier().mapPartitions(main).collect()
         except Exception as error:  # noqa: BLE001 - whatever Spark says is passed on
             failure = _spark_failure(error)
-        _inventory.hold(self, 0)
+        if attempt.number == self._latest:
+            _inventory.hold(self, 0)
         post(AttemptEnded(attempt.number, failure))
 
     def _watch_slots(self, post: Post) -> None:

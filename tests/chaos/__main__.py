@@ -7,7 +7,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "support"))
 
-from chaos_command import main  # noqa: E402 - needs the path above
+from chaos_command import main
 
 if __name__ == "__main__":
     sys.exit(main())

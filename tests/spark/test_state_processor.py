@@ -466,6 +466,7 @@ def test_a_job_on_spark_starts_from_a_written_savepoint(bootstrapped: str, spark
         assert set(results) == EXPECTED
 
 
+@pytest.mark.spark
 def test_example() -> None:
     done = subprocess.run(
         [sys.executable, "-W", "error", "-m", "examples.state_processor"],

@@ -1,8 +1,8 @@
 """What goes wrong inside a slot of the chaos job: a thread in each of its processes that looks for orders.
 
 An order is a file in the directory of orders, named after the process: ``<pid>.raise`` (with the place as its
-content), ``<pid>.cut``, ``<pid>.full`` (with a number of seconds). Whoever carries it out removes it. The processes
-of an attempt tell in the directory of slots that they are there.
+content), ``<pid>.cut``, ``<pid>.full`` (with a number of seconds). When it has been carried out there is a file
+``<pid>.<order>.done`` that says how. The processes of an attempt tell in the directory of slots that they are there.
 """
 
 from __future__ import annotations
@@ -16,12 +16,13 @@ import time
 from pathlib import Path
 from typing import Any
 
-from chaos_sockets import established_sockets, listening_ports
+from chaos_sockets import established_sockets
 
 __all__ = ["Agent", "InjectedError", "Places", "agent"]
 
 POLL_S = 0.02
-FULL_AT_BYTES = 16
+FULL_AT_BYTES = 64
+"""Files of this size can still be written when a disk is full: this module's own."""
 
 
 class InjectedError(Exception):
@@ -41,6 +42,7 @@ class Agent:
         self._lock = threading.Lock()
         self._users = 0
         self._raise_in: str | None = None
+        self._orders = Path()
         self._stop = threading.Event()
         self._thread: threading.Thread | None = None
 
@@ -51,10 +53,11 @@ class Agent:
             if self._users > 1:
                 return
             self._raise_in = None
+            self._orders = directory / "orders"
             self._stop = threading.Event()
             self._announce(directory, attempt, run)
             self._thread = threading.Thread(
-                target=self._watch, args=(directory / "orders", self._stop), name="chaos-agent", daemon=True
+                target=self._watch, args=(self._orders, self._stop), name="chaos-agent", daemon=True
             )
             self._thread.start()
 
@@ -69,6 +72,7 @@ class Agent:
         """Fails here if that was ordered."""
         if self._raise_in is not None and self._raise_in == place:
             self._raise_in = None
+            _done(self._orders, "raise", place)
             raise InjectedError(f"injected in {place}")
 
     def _announce(self, directory: Path, attempt: int, run: int) -> None:
@@ -86,12 +90,13 @@ class Agent:
             if place is not None:
                 self._raise_in = place
             if _taken(orders, "cut") is not None:
-                cut_data_connections(orders.parent / "slots")
+                _done(orders, "cut", f"{cut_data_connections(orders.parent / 'slots')} connections")
             seconds = _taken(orders, "full")
             if seconds is not None:
                 limits = limits or resource.getrlimit(resource.RLIMIT_FSIZE)
                 limited_until = time.monotonic() + float(seconds)
                 resource.setrlimit(resource.RLIMIT_FSIZE, (FULL_AT_BYTES, limits[1]))
+                _done(orders, "full", f"for {seconds} s")
             if limits is not None and time.monotonic() >= limited_until:
                 resource.setrlimit(resource.RLIMIT_FSIZE, limits)
                 limits = None
@@ -109,15 +114,18 @@ def _taken(orders: Path, what: str) -> str | None:
     return text
 
 
+def _done(orders: Path, what: str, how: str) -> None:
+    descriptor = os.open(orders / f"{os.getpid()}.{what}.done", os.O_WRONLY | os.O_CREAT, 0o600)
+    os.write(descriptor, how.encode())
+    os.close(descriptor)
+
+
 def cut_data_connections(slots: Path) -> int:
-    """Shuts down what connects this process to the ports that the job's slots listen on; how many there were."""
-    pids = {int(path.stem) for path in slots.glob("*.json")}
-    ports = listening_ports(pids)
-    found = 0
-    for descriptor, local, remote in established_sockets(os.getpid()):
-        if local in ports or remote in ports:
-            found += _shut_down(descriptor)
-    return found
+    """Shuts down what connects this process to other slots of the job; how many connections there were."""
+    others = {int(path.stem) for path in slots.glob("*.json")} - {os.getpid()}
+    theirs = {(remote, local) for pid in others for _, local, remote in established_sockets(pid)}
+    own = established_sockets(os.getpid())
+    return sum(_shut_down(descriptor) for descriptor, *ports in own if tuple(ports) in theirs)
 
 
 def _shut_down(descriptor: int) -> bool:

@@ -8,13 +8,11 @@ import random
 import shutil
 import sys
 import tempfile
-from collections import defaultdict
 from pathlib import Path
-from statistics import median
-from typing import Any
 
 from chaos_plan import make_plan
-from chaos_run import ChaosRun, Report
+from chaos_report import Report, as_text, summarize
+from chaos_run import ChaosRun
 
 __all__ = ["main"]
 
@@ -58,43 +56,6 @@ def main(arguments: list[str] | None = None) -> int:
     else:
         sys.stdout.write(as_text(summary))
     return 0 if passed else 1
-
-
-def summarize(seed: int, reports: list[Report]) -> dict[str, Any]:
-    """Totals over rounds, and for each kind of fault how long recovery took."""
-    kinds: dict[str, list[float]] = defaultdict(list)
-    for report in reports:
-        for fault in report.faults:
-            if fault.recovered_after is not None:
-                kinds[fault.kind].append(fault.recovered_after)
-    return {
-        "seed": seed,
-        "passed": all(report.passed for report in reports),
-        "rounds run": len(reports),
-        "faults": sum(len(report.faults) for report in reports),
-        "seconds": round(sum(report.seconds for report in reports), 1),
-        "input records": sum(report.events for report in reports),
-        "results checked": sum(report.results for report in reports),
-        "files checked": sum(report.files for report in reports),
-        "drivers": sum(report.drivers for report in reports),
-        "attempts": sum(report.attempts for report in reports),
-        "recovery in seconds": {
-            kind: {"faults": len(times), "median": round(median(times), 1), "longest": round(max(times), 1)}
-            for kind, times in sorted(kinds.items())
-        },
-    }
-
-
-def as_text(summary: dict[str, Any]) -> str:
-    """The summary for people."""
-    recovery = summary["recovery in seconds"]
-    lines = [f"{key}: {value}" for key, value in summary.items() if key != "recovery in seconds"]
-    lines.append(f"{'fault':36}{'times':>6}{'median s':>10}{'longest s':>11}   until the first new output")
-    lines += [
-        f"{kind:36}{figures['faults']:>6}{figures['median']:>10}{figures['longest']:>11}"
-        for kind, figures in recovery.items()
-    ]
-    return "\n".join(lines) + "\n"
 
 
 def _say(text: str) -> None:

@@ -21,6 +21,8 @@ from firesteel.testing.faulty_storage import StorageFaults
 __all__ = ["Injector", "Slot", "SlotBoard"]
 
 HEARTBEAT_TIMEOUT_S = 4.0
+ORDERS = 8
+"""How many slots are asked in turn to do something: an attempt may be ending, or not connected yet."""
 REACHED_S = 40.0
 """How long a fault point may take to be reached."""
 
@@ -127,15 +129,30 @@ class Injector:
         chosen: Slot = slots[int(fault.choice * len(slots))]
         return chosen
 
-    def _order(self, pid: int, what: str, text: str = "") -> None:
-        temporary = self._control / "orders" / ".order.new"
-        temporary.write_text(text)
-        temporary.replace(self._control / "orders" / f"{pid}.{what}")
+    def _order(self, fault: Fault, what: str, text: str = "") -> str:
+        """Has a slot do something; says what it did. A slot that ends before is followed by another."""
+        orders = self._control / "orders"
+        for _ in range(ORDERS):
+            slot = self._worker(fault)
+            done = orders / f"{slot.pid}.{what}.done"
+            done.unlink(missing_ok=True)
+            temporary = orders / ".order.new"
+            temporary.write_text(text)
+            temporary.replace(orders / f"{slot.pid}.{what}")
+            self._run.wait_for(
+                lambda done=done, slot=slot: done.exists() or slot not in self.board.slots(),
+                f"process {slot.pid} to do '{what} {text}'",
+                REACHED_S,
+            )
+            (orders / f"{slot.pid}.{what}").unlink(missing_ok=True)
+            if done.exists():
+                how = done.read_text()
+                if how != "0 connections":
+                    return f"{how}, process {slot.pid}"
+        raise AssertionError(f"'{what} {text}' could not be brought about in {ORDERS} slots")
 
     def _exception(self, fault: Fault) -> str:
-        pid = self._worker(fault).pid
-        self._order(pid, "raise", fault.detail["in"])
-        return f"in {fault.detail['in']} of process {pid}"
+        return self._order(fault, "raise", fault.detail["in"])
 
     def _kill_worker(self, fault: Fault) -> str:
         pid = self._worker(fault).pid
@@ -157,9 +174,7 @@ class Injector:
         return f"process {pid}"
 
     def _cut(self, fault: Fault) -> str:
-        pid = self._worker(fault).pid
-        self._order(pid, "cut")
-        return f"of process {pid}"
+        return self._order(fault, "cut")
 
     def _storage(self, fault: Fault) -> str:
         seconds = fault.detail["seconds"]
@@ -185,9 +200,7 @@ class Injector:
         return f"to {fault.detail['to']}"
 
     def _disk_full(self, fault: Fault) -> str:
-        pid = self._worker(fault).pid
-        self._order(pid, "full", str(fault.detail["seconds"]))
-        return f"for process {pid}"
+        return self._order(fault, "full", str(fault.detail["seconds"]))
 
     def _kill_executor(self, fault: Fault) -> str:
         def executors() -> list[int]:

@@ -101,6 +101,8 @@ def make_plan(
         "execution.state-recovery.from-local": drawn.choice(("true", "false")),
         "execution.checkpointing.incremental": drawn.choice(("true", "true", "false")),
     }
+    if (mode or drawn_mode) != "aligned":
+        settings["execution.checkpointing.max-concurrent-checkpoints"] = "1"  # unaligned ones cannot overlap
     wanted: list[str] = []
     while len(wanted) < count:
         more = list(kinds or all_kinds(cluster))

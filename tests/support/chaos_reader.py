@@ -154,7 +154,7 @@ class OutputReader:
         for path, seen in self._files.items():
             name = os.path.relpath(path, self._directory)
             try:
-                status = os.stat(path)
+                status = Path(path).stat()
                 now = (status.st_size, status.st_mtime_ns, status.st_ino)
                 if now != (seen.size, seen.changed_ns, seen.inode):
                     raise Violation(f"{name} was {seen} when it became visible and is {now} now")

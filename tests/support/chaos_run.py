@@ -4,78 +4,32 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
 import signal
-import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import ExitStack, contextmanager
-from dataclasses import asdict, dataclass, field
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
 from chaos_faults import HEARTBEAT_TIMEOUT_S, Injector
 from chaos_job import Directories, write_limit
+from chaos_log import GrowingLog
 from chaos_plan import Fault, Plan
 from chaos_processes import ROOT, SUPPORT, DriverProcess
 from chaos_reader import OutputReader, Violation, WatchingReader
+from chaos_report import FaultReport, Report
 from chaos_stream import Expectations
 from standalone_cluster import SHORT_LIVED, StandaloneCluster
 
 from firesteel.testing.faulty_storage import StorageFaults
 
-__all__ = ["ChaosRun", "FaultReport", "Report"]
+__all__ = ["ChaosRun"]
 
 PARALLELISM = 2
-RECORDS_PER_S = 400
-LIMIT_INTERVAL_S = 0.05
 START_DEADLINE_S = 120.0
 RECOVERY_DEADLINE_S = 90.0
 POLL_S = 0.03
 Say = Callable[[str], None]
-
-
-@dataclass
-class FaultReport:
-    """What became of one fault; times in seconds, ``at`` since the start of the run."""
-
-    number: int
-    kind: str
-    planned: str
-    at: float
-    done: str = ""
-    events_before: int = 0
-    recovered_after: float | None = None
-    """Until the first result of a record that came in after the fault was visible."""
-    attempts: int = 0
-    """Attempts, of all drivers, that began between the fault and the recovery."""
-    overlapped: bool = False
-
-
-@dataclass
-class Report:
-    """The outcome of a run."""
-
-    seed: int
-    backend: str
-    mode: str
-    cluster: bool
-    settings: dict[str, str]
-    passed: bool = False
-    error: str | None = None
-    faults: list[FaultReport] = field(default_factory=list)
-    seconds: float = 0.0
-    events: int = 0
-    results: int = 0
-    files: int = 0
-    drivers: int = 0
-    attempts: int = 0
-    checkpoints: dict[str, int] = field(default_factory=dict)
-    left_over: dict[str, int] = field(default_factory=dict)
-
-    def as_dict(self) -> dict[str, Any]:
-        """For JSON."""
-        return asdict(self)
 
 
 class ChaosRun:
@@ -90,7 +44,7 @@ class ChaosRun:
         self._say_to = say
         self._began = time.monotonic()
         self._reader = WatchingReader(OutputReader(self.directories.output, self.directories.limit))
-        self._clock = _Log(self.directories.limit)
+        self._clock = GrowingLog(self.directories.limit)
         self._injector = Injector(self)
         self._cluster: StandaloneCluster | None = None
         self._drivers: list[DriverProcess] = []
@@ -401,45 +355,5 @@ class ChaosRun:
         return "\n".join(lines)
 
 
-class _Log:
-    """Lets the job's input grow at a steady rate, whatever becomes of the job."""
-
-    def __init__(self, path: Path):
-        self.count = 0
-        self._path = path
-        self._stop = threading.Event()
-        self._thread = threading.Thread(target=self._grow, name="chaos-log", daemon=True)
-        write_limit(path, 0, False)
-
-    def start(self) -> None:
-        self._thread.start()
-
-    def stop(self) -> None:
-        self._stop.set()
-        self._thread.join(10)
-
-    def finish(self) -> int:
-        """No more records; how many there are."""
-        self.stop()
-        return self.count
-
-    def _grow(self) -> None:
-        while not self._stop.wait(LIMIT_INTERVAL_S):
-            self.count += round(RECORDS_PER_S * LIMIT_INTERVAL_S)
-            write_limit(self._path, self.count, False)
-
-
 def _files(directory: Path) -> Iterator[Path]:
     return (path for path in directory.rglob("*") if path.is_file())
-
-
-@contextmanager
-def chaos_directory(base: Path) -> Iterator[Path]:
-    """A directory for one run, which is removed if the run passes."""
-    base.mkdir(parents=True)
-    try:
-        yield base
-    except BaseException:
-        raise
-    else:
-        shutil.rmtree(base, ignore_errors=True)

@@ -123,10 +123,15 @@ def _operator(operator: OperatorDiff) -> list[str]:
     saved, now = operator.parallelism
     if saved is not None and now is not None and saved != now:
         lines.append(f"    parallelism {saved} → {now}")
-    lines += indented(table(["", "state", "kind", "type", "TTL", "entries", ""], map(_state, operator.states))[1:], 4)
+    states = [_state(state) for state in operator.states if not _is_empty_queue(state)]
+    lines += indented(table(["", "", "", "", "", "", ""], states)[1:], 4)
     lines += [f"    ! {problem}" for problem in operator.problems]
     lines += [f"    Hint: {hint}" for hint in operator.hints]
     return lines
+
+
+def _is_empty_queue(state: StateDiff) -> bool:
+    return state.saved is not None and state.saved.kind == "timers" and not state.saved.entries
 
 
 def _state(state: StateDiff) -> list[Any]:

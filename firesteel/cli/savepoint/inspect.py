@@ -100,7 +100,8 @@ def _operator(operator: dict[str, Any], options: argparse.Namespace) -> list[str
     if operator["finished_subtasks"]:
         lines.append(f"  finished subtasks: {', '.join(map(str, operator['finished_subtasks']))}")
     if operator["keyed_states"]:
-        rows = [_state(state) for state in operator["keyed_states"]]
+        # every process function has timer queues, mostly without timers
+        rows = [_state(s) for s in operator["keyed_states"] if s["kind"] != "timers" or s["entries"]]
         headers = ["keyed state", "kind", "type", "TTL", "keys", "entries", "size"]
         lines += indented(table(headers, rows, right=["keys", "entries", "size"]))
     if operator["operator_states"]:

@@ -439,6 +439,22 @@ def test_a_barrier_may_overtake_the_news_of_completion():
     assert a in h.files
 
 
+def test_an_aborted_checkpoint_takes_nothing_with_it_that_others_may_build_on():
+    h = CoordinatorHarness(max_concurrent=3, timeout=60_000, tolerable_failures=9)
+    h.start()
+    a = f"{JOB}/shared/a"
+    h.complete(h.trigger(), [a])
+    second, third, fourth = h.trigger(), h.trigger(), h.trigger()
+    h.complete(second)
+    h.ack(third, TASKS[0], [a])
+    h.call("decline", third, *TASKS[1], "no")
+    h.ack(third, TASKS[2], [a])
+    assert a in h.files
+    h.complete(fourth, [a])
+    assert a in h.files
+    assert h.latest_id == fourth
+
+
 # -- tasks that finish -------------------------------------------------------------------------------
 
 

@@ -229,8 +229,12 @@ def machine(max_concurrent, num_retained, seen):
             else:
                 self.call("store_failed", checkpoint_id, "disk full")
 
-        @rule(fate=st.sampled_from(["keep", "some", "none"]), deaf=st.lists(tasks, max_size=2))
-        def complete_one(self, fate, deaf):
+        @rule(
+            fate=st.sampled_from(["keep", "some", "none"]),
+            deaf=st.lists(tasks, max_size=2),
+            store=st.sampled_from(["no", "oldest", "newest"]),
+        )
+        def complete_one(self, fate, deaf, store):
             """A checkpoint gets on as it should, only that some tasks do not hear any news."""
             if not self.h.coordinator.pending():
                 self.tick()
@@ -241,7 +245,8 @@ def machine(max_concurrent, num_retained, seen):
                 for key in TASKS:
                     self.take_snapshot(key, fate, True)
                     self.acknowledge(key, False)
-            self.store(True, False)
+            if store != "no":
+                self.store(True, store == "newest")
 
         @rule()
         def tick(self):
@@ -364,4 +369,3 @@ def test_any_order_of_events_keeps_what_is_needed_and_nothing_else(max_concurren
     )
     assert {"NotifyComplete", "NotifyAborted", "DeleteFiles", "RequestDone", "RequestFailed", "FailJob"} <= seen
     assert {"decline", "finish", "twice", "restart", "kill", "die", "corrupt"} <= seen
-    print(sorted(seen))

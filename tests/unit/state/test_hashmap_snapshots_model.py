@@ -7,6 +7,7 @@ later one is complete. A snapshot that relied on a file it may not rely on fails
 from __future__ import annotations
 
 import copy
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,7 +15,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
-from memory_files import MemorySnapshotFiles, MemoryStateFileReader, MemoryStore
+from memory_files import MemorySnapshotFiles, MemoryStateFileReader, MemoryStore, paths_of
 
 from firesteel.common.errors import CorruptStateError
 from firesteel.common.state import (
@@ -61,6 +62,18 @@ DESCRIPTORS: dict[str, Any] = {
     "all": AggregatingStateDescriptor("all", Collect()),
 }
 Model = dict[str, dict[Any, dict[Any, Any]]]
+
+
+def contents_of(backend: HashMapKeyedStateBackend) -> Model:
+    found: Model = {name: {} for name in DESCRIPTORS}
+    for name in DESCRIPTORS:
+        for namespace, key, stored in backend.entries(name):
+            found[name].setdefault(namespace, {})[key] = stored
+    return found
+
+
+def without_empty(model: Model) -> Model:
+    return {name: {ns: table for ns, table in tables.items() if table} for name, tables in model.items()}
 
 
 @dataclass
@@ -147,7 +160,7 @@ class LifecycleOfSnapshots(RuleBasedStateMachine):
         self.write_one(data.draw(st.sampled_from(self.unwritten())))
 
     def write_one(self, snapshot: UnderWay) -> None:
-        snapshot.files = MemorySnapshotFiles(self.store, inline_threshold=100)
+        snapshot.files = MemorySnapshotFiles(self.store, inline_threshold=40)
         try:
             snapshot.handle = snapshot.pending.write(snapshot.files)
         except CorruptStateError:
@@ -171,6 +184,9 @@ class LifecycleOfSnapshots(RuleBasedStateMachine):
                 self.give_up(self.under_way.pop(earlier))
             self.completed = snapshot
             self.delete_unneeded()
+            assert snapshot.handle is not None
+            assert paths_of(snapshot.handle) <= set(self.store.files), "the checkpoint relies on files that are gone"
+            self.check(snapshot, [snapshot.handle])
             if snapshot.kind is SnapshotKind.FULL_CHECKPOINT:
                 for other in self.under_way.values():
                     other.may_fail = other.kind.is_savepoint
@@ -203,6 +219,12 @@ class LifecycleOfSnapshots(RuleBasedStateMachine):
         self.store.retain(needed)
         for path in kept & doomed:
             self.store.files[path] = self_store[path]
+
+    def check(self, snapshot: UnderWay, handles: Sequence[KeyedStateHandle]) -> None:
+        backend = self.new_backend(ALL)
+        backend.restore(handles, MemoryStateFileReader(self.store), reusable=False)  # type: ignore[arg-type]
+        assert contents_of(backend) == without_empty(snapshot.contents)
+        assert set(backend.timer_queue("timers/event").timers()) == set(snapshot.timers)
 
     # ---- restores -----------------------------------------------------------------------------------
 
@@ -249,11 +271,7 @@ class LifecycleOfSnapshots(RuleBasedStateMachine):
     def holds_what_it_should(self) -> None:
         if not hasattr(self, "backend"):
             return
-        for name in DESCRIPTORS:
-            found: dict[Any, dict[Any, Any]] = {}
-            for namespace, key, stored in self.backend.entries(name):
-                found.setdefault(namespace, {})[key] = stored
-            assert found == {ns: table for ns, table in self.model[name].items() if table}, name
+        assert contents_of(self.backend) == without_empty(self.model)
         expected = sorted(self.timers, key=lambda timer: timer[0])
         assert self.queue.timers() == expected
 

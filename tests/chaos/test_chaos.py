@@ -1,0 +1,48 @@
+"""The chaos job under ten faults; ``make chaos FAULTS=200`` runs more. See docs/reliability.md."""
+
+from __future__ import annotations
+
+import os
+import random
+import sys
+from pathlib import Path
+
+import pytest
+from chaos_plan import KILL_EXECUTOR, make_plan
+from chaos_run import ChaosRun
+
+SEED = int(os.environ.get("CHAOS_SEED", random.SystemRandom().randrange(1_000_000)))
+"""Another one each time; a run that failed says which it was."""
+
+EMBEDDED = [
+    "exception in user code",
+    "kill a worker",
+    "stop a worker",
+    "cut a data connection",
+    "storage fails",
+    "storage returns a truncated file",
+    "local disk is full",
+    "crash at sink.commit",
+]
+ON_A_CLUSTER = [KILL_EXECUTOR, "crash at checkpoint.stored"]
+"""The latter kills the driver between two steps of the protocol."""
+
+
+@pytest.mark.spark
+def test_nothing_is_lost_and_nothing_twice(tmp_path: Path) -> None:
+    survive(tmp_path, EMBEDDED, cluster=False)
+
+
+@pytest.mark.cluster
+def test_neither_when_executors_and_drivers_are_killed(tmp_path: Path) -> None:
+    survive(tmp_path, ON_A_CLUSTER, cluster=True)
+
+
+def survive(directory: Path, kinds: list[str], cluster: bool) -> None:
+    plan = make_plan(SEED, len(kinds), cluster=cluster, kinds=kinds)
+    run = ChaosRun(plan, directory / "chaos", lambda text: print(text, file=sys.stderr))
+    print(f"CHAOS_SEED={SEED}", file=sys.stderr)
+    report = run.execute()
+    assert report.passed, f"{report.error}\nCHAOS_SEED={SEED}\n{run.account()}"
+    assert len(report.faults) == len(kinds)
+    assert all(fault.recovered_after is not None for fault in report.faults)
