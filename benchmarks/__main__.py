@@ -8,9 +8,12 @@ import sys
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from benchmarks.cases import CASES, SYSTEMS, Case, Variant
 from benchmarks.report import Figures, Row, bytes_per_key, combine, json_line, relate, table
+from benchmarks.scenarios import report as scenario_report
+from benchmarks.scenarios.catalogue import SCENARIOS, Scenario, ScenarioVariant
 from benchmarks.venvs import PeerUnavailable, cache_directory, python_of
 
 
@@ -47,7 +50,8 @@ def _parser() -> argparse.ArgumentParser:
         epilog="Peers install themselves into FIRESTEEL_BENCH_CACHE (default ~/.cache/firesteel-bench). "
         "ratio is Firesteel's figure over the peer's (records/s; p99 in the latency case).",
     )
-    parser.add_argument("--cases", type=_names(list(CASES)), default=list(CASES), metavar="A,B")
+    everything = [*CASES, *SCENARIOS]
+    parser.add_argument("--cases", type=_names(everything), default=everything, metavar="A,B")
     parser.add_argument(
         "--peers",
         type=_names(list(SYSTEMS)),
@@ -55,9 +59,16 @@ def _parser() -> argparse.ArgumentParser:
         metavar="A,B",
         help="systems to run, firesteel among them (default: all)",
     )
-    parser.add_argument("--json", action="store_true", help="one JSON object per line instead of the table")
+    parser.add_argument(
+        "--json",
+        nargs="?",
+        const="-",
+        metavar="FILE",
+        help="one JSON object per line instead of the table; with a FILE they go there, beside the table",
+    )
     parser.add_argument("--repeat", type=_count, default=3, help="runs of each, of which the median counts (3)")
     parser.add_argument("--seconds", type=_positive, default=10.0, help="steady state to measure per run (10)")
+    parser.add_argument("--small", action="store_true", help="tiny parameters, to see that scenarios work")
     parser.add_argument("--list", action="store_true", help="list cases and systems, and run nothing")
     return parser
 
@@ -68,6 +79,10 @@ def _listing() -> str:
         variants = [variant.name for variant in case.variants if variant.name]
         lines.append(f"  {case.name:10} {case.about}" + (f" ({', '.join(variants)})" if variants else ""))
         lines.append(f"  {'':10} {', '.join(case.systems)}")
+    lines.append("scenarios, which run to their end:")
+    for scenario in SCENARIOS.values():
+        lines.append(f"  {scenario.name:14} {scenario.about}")
+        lines.append(f"  {'':14} {', '.join(variant.name for variant in scenario.variants)}")
     lines.append("systems:")
     lines += [f"  {system.name:16} {system.about}" for system in SYSTEMS.values()]
     return "\n".join(lines)
@@ -165,6 +180,60 @@ def _rows(
     return rows
 
 
+def _measure_scenario(
+    scenario: Scenario,
+    variants: Sequence[ScenarioVariant],
+    found: dict[str, Path],
+    args: argparse.Namespace,
+    cache: Path,
+) -> tuple[dict[str, list[dict[str, Any]]], dict[str, str]]:
+    """Figures of every turn by variant, and why a variant has none."""
+    from benchmarks.harness import RunFailed
+    from benchmarks.scenarios.harness import measure_scenario
+
+    results: dict[str, list[dict[str, Any]]] = {}
+    failures: dict[str, str] = {}
+    turns = 1 if args.small else min(args.repeat, scenario.most_repeats)
+    for turn in range(turns):
+        for variant in variants:
+            if variant.system not in found or variant.name in failures:
+                continue
+            print(f"[{turn + 1}/{turns}] {scenario.name} {variant.name}", file=sys.stderr, flush=True)
+            params = {"seconds": args.seconds, **variant.params, **(variant.small if args.small else {})}
+            try:
+                figures = measure_scenario(scenario, variant, found[variant.system], params, cache / "logs")
+            except RunFailed as failure:
+                failures[variant.name] = str(failure)
+                print(f"  failed: {failure}", file=sys.stderr, flush=True)
+                continue
+            results.setdefault(variant.name, []).append(figures)
+    return results, failures
+
+
+class _Output:
+    """Where results go: a table at the end, and JSON lines as they come."""
+
+    def __init__(self, target: str | None) -> None:
+        self._file = None if target is None or target == "-" else Path(target).open("w")  # noqa: SIM115 - see finish
+        self._is_table = target != "-"
+        self._tables: list[str] = []
+
+    def add(self, lines: Sequence[str], table: str | None = None) -> None:
+        """The rows of a case, with a table of its own if it has one."""
+        for line in lines:
+            if self._file is not None or not self._is_table:
+                print(line, file=self._file, flush=True)
+        if table is not None:
+            self._tables.append(table)
+
+    def finish(self, common: str | None) -> None:
+        """Prints the tables, the one that the cases have in common first."""
+        if self._file is not None:
+            self._file.close()
+        if self._is_table:
+            print("\n\n".join(([] if common is None else [common]) + self._tables))
+
+
 def main(argv: Sequence[str] | None = None) -> int:
     """Runs what was asked for; 1 if something that could be run failed."""
     args = _parser().parse_args(argv)
@@ -175,28 +244,33 @@ def main(argv: Sequence[str] | None = None) -> int:
         print("the benchmarks need psutil: pip install psutil", file=sys.stderr)
         return 2
     cache = cache_directory()
-    wanted = {name for case in args.cases for name in CASES[case].systems if name in args.peers}
+    known: dict[str, Case | Scenario] = {**CASES, **SCENARIOS}
+    wanted = {name for case in args.cases for name in known[case].systems if name in args.peers}
     if not wanted:
         print("none of these systems takes part in these cases; see --list", file=sys.stderr)
         return 2
     found, skipped = _interpreters([name for name in SYSTEMS if name in wanted], cache)
     failed = False
-    rows: list[Row] = []
+    output = _Output(args.json)
+    plain: list[Row] = []
     for name in args.cases:
-        case = CASES[name]
+        case = known[name]
         systems = [system for system in case.systems if system in args.peers]
         if not systems:
             print(f"{name}: none of the chosen systems takes part in it", file=sys.stderr)
-            continue
-        results, failures = _measure_case(case, systems, found, args.repeat, args.seconds, cache)
-        failed = failed or bool(failures)
-        case_rows = _rows(case, systems, results, skipped, failures)
-        rows += case_rows
-        if args.json:
-            for row in case_rows:
-                print(json_line(row), flush=True)
-    if not args.json:
-        print(table(rows))
+        elif isinstance(case, Scenario):
+            variants = [variant for variant in case.variants if variant.system in systems]
+            outcome, problems = _measure_scenario(case, variants, found, args, cache)
+            failed = failed or bool(problems)
+            rows = scenario_report.rows_of(case, variants, outcome, skipped, problems)
+            output.add([scenario_report.json_line(row) for row in rows], scenario_report.table(case, rows))
+        else:
+            results, failures = _measure_case(case, systems, found, args.repeat, args.seconds, cache)
+            failed = failed or bool(failures)
+            case_rows = _rows(case, systems, results, skipped, failures)
+            plain += case_rows
+            output.add([json_line(row) for row in case_rows])
+    output.finish(table(plain) if plain else None)
     return 1 if failed else 0
 
 

@@ -10,6 +10,7 @@ import sys
 import tempfile
 import threading
 import time
+from collections.abc import Mapping
 from pathlib import Path
 from queue import Empty, SimpleQueue
 from typing import Any
@@ -26,7 +27,7 @@ from benchmarks.report import (
     steady_rate,
 )
 
-__all__ = ["RunFailed", "measure"]
+__all__ = ["Process", "RunFailed", "measure"]
 
 ROOT = Path(__file__).resolve().parents[1]
 START_S = 120.0
@@ -47,6 +48,10 @@ class ProcessTree:
         self._root = psutil.Process(pid)
         self._known: dict[int, psutil.Process] = {pid: self._root}
         self.peak_rss = 0
+        """Of all members together."""
+        self.peak_worker_rss = 0
+        """Of the largest Python worker of Spark."""
+        self._workers: dict[int, bool] = {}
 
     def sample(self) -> None:
         """Notes new members and the sum of resident memory."""
@@ -58,10 +63,18 @@ class ProcessTree:
         total = 0
         for process in self._known.values():
             try:
-                total += process.memory_info().rss
+                rss = process.memory_info().rss
+                total += rss
+                if rss > self.peak_worker_rss and self._is_worker(process):
+                    self.peak_worker_rss = rss
             except psutil.NoSuchProcess:
                 continue
         self.peak_rss = max(self.peak_rss, total)
+
+    def _is_worker(self, process: psutil.Process) -> bool:
+        if process.pid not in self._workers:
+            self._workers[process.pid] = any(part.endswith(".daemon") for part in process.cmdline())
+        return self._workers[process.pid]
 
     def kill(self) -> None:
         """Ends every member that still runs."""
@@ -88,20 +101,66 @@ def _sample(line: str) -> Sample:
     return Sample(fields["t"], fields["records"], histogram)
 
 
-def _collect(
-    process: subprocess.Popen[str], tree: ProcessTree, system: System, variant: Variant, seconds: float
-) -> list[Sample]:
+class Process:
+    """The runner in a process of its own, with a scratch directory and a log; nothing is left behind."""
+
+    def __init__(self, label: str, python: Path, system: str, case: str, params: Mapping[str, Any], logs: Path) -> None:
+        self._label = label
+        self._scratch = tempfile.mkdtemp(prefix="firesteel-bench-")
+        logs.mkdir(parents=True, exist_ok=True)
+        self._log = logs / f"{label}.log"
+        command = [str(python), "-m", "benchmarks.runner", "--system", system, "--case", case]
+        command += ["--scratch", self._scratch, "--params", json.dumps(dict(params))]
+        with self._log.open("wb") as errors:
+            self._process = subprocess.Popen(
+                command,
+                cwd=self._scratch,
+                env={**os.environ, "PYTHONPATH": str(ROOT)},
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=errors,
+                text=True,
+                start_new_session=True,
+            )
+        self.tree = ProcessTree(self._process.pid)
+        self.lines: SimpleQueue[str | None] = SimpleQueue()
+        """What it reports; None at the end."""
+        threading.Thread(target=_read, args=(self._process.stdout, self.lines), daemon=True).start()
+
+    def wait(self) -> int:
+        """Its exit code."""
+        return self._process.wait()
+
+    def __enter__(self) -> Process:  # noqa: PYI034 - Self is not in Python 3.10
+        return self
+
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        self._end()
+        if isinstance(error, RunFailed):
+            raise RunFailed(f"{error} (see {self._log})") from None
+
+    def _end(self) -> None:
+        self.tree.sample()
+        assert self._process.stdin is not None
+        self._process.stdin.close()
+        try:
+            self._process.wait(STOP_S)
+        except subprocess.TimeoutExpired:
+            print(f"{self._label} did not stop by itself", file=sys.stderr)
+        self.tree.kill()
+        shutil.rmtree(self._scratch, ignore_errors=True)
+
+
+def _collect(process: Process, system: System, variant: Variant, seconds: float) -> list[Sample]:
     """Steady samples that span the wanted time."""
-    lines: SimpleQueue[str | None] = SimpleQueue()
-    threading.Thread(target=_read, args=(process.stdout, lines), daemon=True).start()
     samples: list[Sample] = []
     kept: list[Sample] = []
     deadline = time.monotonic() + START_S
     wanted = max(seconds, system.min_seconds)
     while not kept or kept[-1].t - kept[0].t < wanted:
-        tree.sample()
+        process.tree.sample()
         try:
-            line = lines.get(timeout=0.25)
+            line = process.lines.get(timeout=0.25)
         except Empty:
             line = ""
         if line is None:
@@ -118,44 +177,14 @@ def _collect(
 
 
 def measure(case: Case, variant: Variant, system: System, python: Path, seconds: float, logs: Path) -> Figures:
-    """One run, from the start of the process to its end; nothing of it is left behind."""
-    scratch = tempfile.mkdtemp(prefix="firesteel-bench-")
+    """One run, from the start of the process to its end."""
     label = "-".join(filter(None, (case.name, variant.name, system.name)))
-    logs.mkdir(parents=True, exist_ok=True)
-    log = logs / f"{label}.log"
-    command = [str(python), "-m", "benchmarks.runner", "--system", system.name, "--case", case.name]
-    command += ["--scratch", scratch, "--params", json.dumps(dict(variant.params))]
-    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
-    with log.open("wb") as errors:
-        process = subprocess.Popen(
-            command,
-            cwd=scratch,
-            env=environment,
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=errors,
-            text=True,
-            start_new_session=True,
-        )
-    tree = ProcessTree(process.pid)
-    try:
-        kept = _collect(process, tree, system, variant, seconds)
+    with Process(label, python, system.name, case.name, variant.params, logs) as process:
+        kept = _collect(process, system, variant, seconds)
         histogram = steady_histogram(kept)
         return Figures(
             records_per_s=steady_rate(kept),
             p50_ms=percentile_ms(histogram, 0.50),
             p99_ms=percentile_ms(histogram, 0.99),
-            peak_rss_mb=tree.peak_rss / (1024 * 1024),
+            peak_rss_mb=process.tree.peak_rss / (1024 * 1024),
         )
-    except RunFailed as failure:
-        raise RunFailed(f"{failure} (see {log})") from None
-    finally:
-        tree.sample()
-        assert process.stdin is not None
-        process.stdin.close()
-        try:
-            process.wait(STOP_S)
-        except subprocess.TimeoutExpired:
-            print(f"{label} did not stop by itself", file=sys.stderr)
-        tree.kill()
-        shutil.rmtree(scratch, ignore_errors=True)

@@ -14,6 +14,7 @@ __all__ = [
     "Figures",
     "Row",
     "Sample",
+    "align",
     "combine",
     "json_line",
     "percentile_ms",
@@ -180,15 +181,20 @@ def table(rows: Sequence[Row]) -> str:
         )
         for row in rows
     ]
-    widths = [max(len(line[column]) for line in lines) for column in range(len(head))]
-    left = (0, 1, len(head) - 1)
+    return align(lines)
 
-    def align(line: Sequence[str]) -> str:
+
+def align(lines: Sequence[Sequence[str]]) -> str:
+    """Lines of cells, the first being the head: two names and the note at the end to the left, numbers to the right."""
+    last = len(lines[0]) - 1
+    widths = [max(len(line[column]) for line in lines) for column in range(last + 1)]
+
+    def join(line: Sequence[str]) -> str:
         cells = (
-            cell.ljust(width) if column in left else cell.rjust(width)
+            cell.ljust(width) if column in (0, 1, last) else cell.rjust(width)
             for column, (cell, width) in enumerate(zip(line, widths, strict=True))
         )
         return "  ".join(cells).rstrip()
 
     rule = "  ".join("-" * width for width in widths[:-1])
-    return "\n".join([align(lines[0]), rule, *(align(line) for line in lines[1:])])
+    return "\n".join([join(lines[0]), rule, *(join(line) for line in lines[1:])])

@@ -17,6 +17,7 @@ from typing import Any, Protocol
 
 from benchmarks.board import Board
 from benchmarks.cases import CORES, SYSTEMS
+from benchmarks.scenarios.catalogue import SCENARIOS, Scenario
 
 __all__ = ["Job", "Run", "main"]
 
@@ -77,6 +78,13 @@ def _serve(job: Job, out: int) -> None:
         os.write(out, json.dumps(sample).encode() + b"\n")
 
 
+def _play(scenario: Scenario, run: Run) -> dict[str, Any]:
+    """Runs a scenario to its end."""
+    (variant,) = (each for each in scenario.variants if each.name == run.params["variant"])
+    figures: dict[str, Any] = importlib.import_module(scenario.module(variant)).run(run)
+    return figures
+
+
 def main() -> int:
     """Starts the job, reports, stops."""
     parser = argparse.ArgumentParser(description=__doc__)
@@ -92,9 +100,14 @@ def main() -> int:
     os.dup2(2, 1)
     job: Job | None = None
     try:
-        module = importlib.import_module(f"benchmarks.systems.{SYSTEMS[args.system].module}")
-        job = getattr(module, args.case)(Run(args.system, args.params, args.scratch))
-        _serve(job, out)
+        run = Run(args.system, args.params, args.scratch)
+        if args.case in SCENARIOS:
+            figures = _play(SCENARIOS[args.case], run)
+            os.write(out, json.dumps({"figures": figures}).encode() + b"\n")
+        else:
+            module = importlib.import_module(f"benchmarks.systems.{SYSTEMS[args.system].module}")
+            job = getattr(module, args.case)(run)
+            _serve(job, out)
     except KeyboardInterrupt:
         return 130
     except Exception as error:

@@ -417,16 +417,19 @@ class CheckpointCoordinator:
     def _store_if_acknowledged(self, pending: PendingCheckpoint, now: int) -> None:
         if pending.status is not PendingStatus.ACKNOWLEDGING or not pending.is_fully_acknowledged:
             return
-        union = pending.partly_finished_union()
+        latest = self._completed.latest()
+        union = pending.inherit_unions(None if latest is None else latest.metadata)
         if union is not None:
             text = (
-                f"Operator '{union.name}'{f' (uid {union.uid})' if union.uid else ''} has union list state, and only "
-                "some of its subtasks have finished."
+                f"Operator '{union.name}'{f' (uid {union.uid})' if union.uid else ''} has union list state, and that of "
+                "subtasks which have finished is not known."
             )
             self._abort(pending, _Reason.CHECKPOINT_DECLINED_TASK_CLOSING, text, now)
             self._trigger_waiting(now)
             return
         pending.status = PendingStatus.STORING
+        if not pending.kind.is_savepoint:
+            self.registry.register(pending.checkpoint_id, pending.inherited_files())
         metadata = pending.metadata(self.job_id, self.job_name)
         pending.stored_metadata = metadata
         self._out.append(StoreMetadata(pending.checkpoint_id, metadata, pending.location))

@@ -27,6 +27,7 @@ from firesteel.jobmaster.checkpoint_decisions import (
 from firesteel.jobmaster.checkpoint_plan import CheckpointPlan
 from firesteel.jobmaster.checkpoint_settings import CheckpointSettings
 from firesteel.jobmaster.events import MetadataFailed, MetadataStored, TriggerSavepoint
+from firesteel.jobmaster.job_preparation import RestoredJob
 from firesteel.jobmaster.source_coordinator import SourceCoordinators
 from firesteel.jobmaster.state_assignment import assign_state
 from firesteel.runtime import fault_points
@@ -95,8 +96,17 @@ class CheckpointedJob(Protocol):
 class JobCheckpoints:
     """Between a JobMaster and its CheckpointCoordinator. Carries out what concerns slots and enumerators itself."""
 
-    def __init__(self, job: CheckpointedJob, coordinator: CheckpointCoordinator, *, allow_non_restored: bool = False):
+    def __init__(
+        self,
+        job: CheckpointedJob,
+        coordinator: CheckpointCoordinator,
+        restored: RestoredJob | None = None,
+        *,
+        allow_non_restored: bool = False,
+    ):
         self.coordinator = coordinator
+        self._given = restored
+        """What the job was told to start from, until it has."""
         self._job = job
         self._allow_non_restored = allow_non_restored
         self._awaiting: set[TaskKey] = set()
@@ -121,11 +131,15 @@ class JobCheckpoints:
         self._ending.clear()
         self._tasks = {}
         self._restored_id = None
+        given, self._given = self._given, None
+        if given is not None:
+            self._carry_out(self.coordinator.restored(given.metadata, given.path, given.claim, now), now)
         latest = self.coordinator.latest()
         if latest is None:
             return {}
         self._restored_id = latest.checkpoint_id
-        self._carry_out(self.coordinator.restored(latest.metadata, latest.path, latest.is_owned, now), now)
+        if given is None:
+            self._carry_out(self.coordinator.restored(latest.metadata, latest.path, latest.is_owned, now), now)
         self._tasks = assign_state(
             latest.metadata,
             self._job.execution_graph.job_graph,

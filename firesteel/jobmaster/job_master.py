@@ -46,6 +46,7 @@ from firesteel.jobmaster.job_checkpoints import (
     without_checkpoints,
 )
 from firesteel.jobmaster.job_slots import JobSlots
+from firesteel.jobmaster.job_preparation import RestoredJob
 from firesteel.jobmaster.life_cycle import may_follow
 from firesteel.jobmaster.metrics import JobMetrics, merge_accumulators
 from firesteel.jobmaster.restart_strategy import RestartStrategy
@@ -111,12 +112,15 @@ class JobMaster:
         restart_strategy: RestartStrategy,
         settings: JobMasterSettings | None = None,
         coordinator: CheckpointCoordinator | None = None,
+        restored: RestoredJob | None = None,
     ):
         self.execution_graph = execution_graph
         self.settings = settings or JobMasterSettings()
         if coordinator is None:
             coordinator = without_checkpoints(execution_graph.job_graph)
-        self.checkpoints = JobCheckpoints(self, coordinator, allow_non_restored=self.settings.allow_non_restored_state)
+        self.checkpoints = JobCheckpoints(
+            self, coordinator, restored, allow_non_restored=self.settings.allow_non_restored_state
+        )
         self.slots = JobSlots(self, execution_graph.job_graph, self.settings.adaptive)
         self.status = JobStatus.INITIALIZING
         self.status_timestamps: dict[JobStatus, int] = {}

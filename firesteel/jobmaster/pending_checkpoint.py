@@ -7,7 +7,14 @@ from enum import Enum
 
 from firesteel.jobmaster.checkpoint_plan import CheckpointPlan, PlannedOperator, TaskKey
 from firesteel.jobmaster.checkpoint_requests import CheckpointRequest
-from firesteel.runtime.checkpoint.handles import UNION, InlineBytes, OperatorSubtaskState, TaskStateSnapshot
+from firesteel.runtime.checkpoint.handles import (
+    UNION,
+    InlineBytes,
+    OperatorStateHandle,
+    OperatorSubtaskState,
+    TaskStateSnapshot,
+    segments_of,
+)
 from firesteel.runtime.checkpoint.metadata import CheckpointMetadata, OperatorState
 from firesteel.runtime.checkpoint.options import CheckpointLocation, SnapshotKind
 
@@ -60,6 +67,7 @@ class PendingCheckpoint:
         self._plan = plan
         self._acknowledged: dict[TaskKey, TaskStateSnapshot] = {}
         self._coordinator_states: dict[str, bytes] | None = None
+        self._inherited: dict[str, dict[int, OperatorSubtaskState]] = {}
         self.stored_metadata: CheckpointMetadata | None = None
         """What is being stored."""
 
@@ -82,21 +90,32 @@ class PendingCheckpoint:
         """Whether nothing is missing but the metadata."""
         return not self.waiting and (not self.coordinators or self._coordinator_states is not None)
 
-    def partly_finished_union(self) -> PlannedOperator | None:
-        """An operator of the user's with union list state, some of whose subtasks are gone while others are not.
+    def inherit_unions(self, previous: CheckpointMetadata | None) -> PlannedOperator | None:
+        """Takes the union list state of subtasks that are gone, while others are not, out of the checkpoint before.
 
-        Those that are gone would be missing from the union that every subtask gets: such a checkpoint cannot be.
+        They would be missing from the union that every subtask gets. Returns an operator for which that cannot be done.
         """
-        for operator, subtasks in self._by_operator():
-            gone = sum(task is None for task in subtasks)
-            if 0 < gone < len(subtasks) and any(
-                handle.mode == UNION and not handle.name.startswith("_")
-                for task in subtasks
-                if task is not None and operator.operator_id in task.operators
-                for handle in task.operators[operator.operator_id].operator
+        states = {state.operator_id: state for state in previous.operators} if previous is not None else {}
+        for operator, tasks in self._by_operator():
+            gone = [index for index, task in enumerate(tasks) if task is None]
+            if not 0 < len(gone) < len(tasks) or not any(
+                _unions(task.operators.get(operator.operator_id)) for task in tasks if task is not None
             ):
+                continue
+            state = states.get(operator.operator_id)
+            if state is None or state.parallelism != operator.parallelism:
                 return operator
+            self._inherited[operator.operator_id] = {
+                index: OperatorSubtaskState(operator=_unions(state.subtasks.get(index))) for index in gone
+            }
+            if self.kind.is_savepoint and self.inherited_files():
+                return operator  # a savepoint has all its files to itself
         return None
+
+    def inherited_files(self) -> set[str]:
+        """The files of what was inherited."""
+        states = (state for subtasks in self._inherited.values() for state in subtasks.values())
+        return {segment.path for state in states for segment in segments_of(state)}
 
     def metadata(self, job_id: str, job_name: str) -> CheckpointMetadata:
         """What is to be stored: every operator of the job, those without state too."""
@@ -122,7 +141,8 @@ class PendingCheckpoint:
                 index: task.operators.get(operator.operator_id, OperatorSubtaskState())
                 for index, task in enumerate(tasks)
                 if task is not None
-            },
+            }
+            | self._inherited.get(operator.operator_id, {}),
             coordinator=None if coordinator is None else InlineBytes(coordinator),
             finished=frozenset(index for index, task in enumerate(tasks) if self._is_over(task)),
         )
@@ -150,3 +170,9 @@ class PendingCheckpoint:
             for operator in task.operators:
                 tasks[operator.operator_id][task.subtask] = self._acknowledged.get(task.key)
         return [(operator, tasks[operator.operator_id]) for operator in self._plan.operators]
+
+
+def _unions(state: OperatorSubtaskState | None) -> tuple[OperatorStateHandle, ...]:
+    """The user's union lists; the runtime's own, whose names begin with ``_``, can do without subtasks that are gone."""
+    lists = () if state is None else state.operator
+    return tuple(handle for handle in lists if handle.mode == UNION and not handle.name.startswith("_"))

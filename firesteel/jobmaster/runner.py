@@ -61,14 +61,12 @@ class JobMasterRunner:
             location_of=job.location_of,
             savepoint_location_of=job.savepoint_location_of,
         )
-        if job.restored is not None:
-            restored = job.restored
-            coordinator.restored(restored.metadata, restored.path, restored.claim, _now_ms())
         self._master = JobMaster(
             ExecutionGraph(job_graph),
             create_restart_strategy(configuration),
             replace(JobMasterSettings.from_configuration(configuration), storage_token=job.storage_token),
             coordinator,
+            job.restored,
         )
         self._storage_io = ThreadPoolExecutor(1, thread_name_prefix="firesteel-checkpoint-io")
         self._requests: dict[str, Future[str]] = {}
@@ -228,7 +226,8 @@ class JobMasterRunner:
             self._timers.pop(instruction.name, None)
         elif isinstance(instruction, instructions.StartAttempt):
             if instruction.attempt > 0:
-                self._remove_leftovers()
+                # behind what is still being written, and before the new slots write anything
+                self._storage_io.submit(self._remove_leftovers).result()
             attempt = Attempt(instruction.attempt, instruction.slots_needed, self.job_graph, self._job.serialized)
             self._host.start(attempt, self._events.put)
         elif isinstance(instruction, instructions.KillAttempt):

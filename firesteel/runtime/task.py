@@ -77,6 +77,10 @@ class TaskServices(Protocol):
         """Whether the client has taken most of what it was sent."""
         ...
 
+    def act_soon(self, task: Task, action: Callable[[], None]) -> None:
+        """Has a task do something before any task goes on with records, but not in the middle of a batch."""
+        ...
+
     def run_async(self, work: Callable[[], None]) -> None:
         """Runs work in a thread beside the mailbox."""
         ...
@@ -241,13 +245,7 @@ class Task:
                 return False
             return self.source.ended or self.source.has_data(now)
         assert self.gate is not None
-        assert self._barriers is not None
-        return self.gate.has_input or self._barriers.is_urgent
-
-    @property
-    def is_urgent(self) -> bool:
-        """Whether a barrier is to be dealt with even if the outputs are full."""
-        return self._barriers is not None and self._barriers.is_urgent
+        return self.gate.has_input
 
     def run_once(self) -> None:
         """Processes one batch or control event."""
@@ -261,9 +259,6 @@ class Task:
                 else:
                     self.source.poll(self._most)
                     self.records_in = self.source.records
-            elif self.is_urgent:
-                assert self._barriers is not None
-                self._barriers.process_urgent()
             else:
                 self._process_input()
         finally:
@@ -374,6 +369,18 @@ class Task:
         elif self.ended and self._last_checkpoint is None:
             self._last_checkpoint = barrier.checkpoint_id
         self.snapshots.take(barrier, in_flight, alignment_ms, finished=self.ended)
+
+    def is_urgent(self) -> None:
+        """An unaligned barrier has arrived, which waits neither for its turn nor for room in the outputs."""
+        self._services.act_soon(self, self._process_urgent)
+
+    def _process_urgent(self) -> None:
+        assert self._barriers is not None
+        self.running = True
+        try:
+            self._barriers.process_urgent()
+        finally:
+            self.running = False
 
     def notify_checkpoint_complete(self, checkpoint_id: int) -> None:
         """Operators commit; a task that waited for this checkpoint finishes."""

@@ -212,13 +212,10 @@ class TaskExecutor:
         if self._mails:
             self._handle_mails()
         self._check_cancelled()
-        if self._postponed:
-            self._run_postponed()
-        progressed = self._run_timers()
+        acted = bool(self._postponed) and self._run_postponed()
+        progressed = self._run_timers() or acted
         for task in reversed(self._tasks):
-            if task.finished or task.running or not task.has_work(now):
-                continue
-            if task.has_room() or task.is_urgent:
+            if not task.finished and not task.running and task.has_work(now) and task.has_room():
                 self._run_task(task)
                 progressed = True
                 break
@@ -246,11 +243,17 @@ class TaskExecutor:
         elif not task.finished:
             self._act(task, action)
 
-    def _run_postponed(self) -> None:
-        for task in [task for task in self._postponed if not task.running]:
+    def act_soon(self, task: Task, action: Callable[[], None]) -> None:
+        """Has a task do something before any task goes on with records, but not in the middle of a batch."""
+        self._postponed.setdefault(task, deque()).append(action)
+
+    def _run_postponed(self) -> bool:
+        idle = [task for task in self._postponed if not task.running]
+        for task in idle:
             for action in self._postponed.pop(task):
                 if not task.finished:
                     self._act(task, action)
+        return bool(idle)
 
     def _run_timers(self) -> bool:
         now = self._clock.now_ms()

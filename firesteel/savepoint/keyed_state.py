@@ -29,7 +29,7 @@ TIMERS = "timers"
 
 _SLICE_BYTES = 16 << 20
 _MAX_SLICES = 16
-"""Of one handle, about: each slice reads the whole file to verify it, which is cheap beside unpickling, but not free."""
+"""Of one handle, about: each slice reads the whole file to verify it, which is cheap beside unpickling, not free."""
 
 
 class Entry(NamedTuple):

@@ -27,12 +27,11 @@ from pathlib import Path
 from typing import Any
 
 from firesteel.common.output_tag import OutputTag
-from firesteel.common.windows import TimeWindow
 from firesteel.runtime.elements import MAX_WATERMARK
 from firesteel.runtime.operators.base import StreamOperator
 from firesteel.runtime.operators.specs import WindowSpec
-from firesteel.runtime.operators.window import AlignedWindowOperator, create_window_operator
-from firesteel.runtime.operators.window.operator import CONTENTS_STATE, MERGING_WINDOWS_STATE
+from firesteel.runtime.operators.window import create_window_operator
+from firesteel.runtime.operators.window.state import CONTENTS_STATE, MERGING_WINDOWS_STATE
 from firesteel.testing.operator_context import FakeOperatorContext
 from firesteel.testing.transcript_parts import aggregation_of, assigner_of, describe_window, trigger_of
 
@@ -177,12 +176,6 @@ class _Run:
         )
 
     def _windows_in_state(self) -> Iterator[tuple[Any, Any]]:
-        if isinstance(self._operator, AlignedWindowOperator):
-            size = self._case.window["size"]
-            for aligned in self._operator.snapshot():
-                for key in aligned.panes:
-                    yield key, TimeWindow(aligned.start, aligned.start + size)
-            return
         in_flight = self._context.stored(MERGING_WINDOWS_STATE).get(None, {})
         for namespace, panes in self._context.stored(CONTENTS_STATE).items():
             for key in panes:

@@ -1,7 +1,8 @@
 """A driver that the cluster tests start and command: a JSON line in, a JSON line out.
 
 It is a process of its own because a process can have one SparkContext only. ``run`` runs a job of tests/jobs; ``start``
-starts an endless keyed job that tells where its records were; ``wait`` waits for its end.
+starts an endless keyed job that tells where its records were, ``count`` one that counts into files; ``wait`` waits
+for its end.
 """
 
 from __future__ import annotations
@@ -16,8 +17,11 @@ from typing import Any
 from endless import collecting, ended, endless, status
 from golden_jobs import run_job
 
-from firesteel.common import Configuration
-from firesteel.datastream import MapFunction, RuntimeContext, StreamExecutionEnvironment
+from firesteel.common import Configuration, Types
+from firesteel.common.serialization import Encoder
+from firesteel.datastream import KeyedProcessFunction, MapFunction, RuntimeContext, StreamExecutionEnvironment
+from firesteel.datastream.connectors.file_system import FileSink
+from firesteel.datastream.state import ValueStateDescriptor
 
 
 class Where(MapFunction):
@@ -31,6 +35,19 @@ class Where(MapFunction):
 
     def map(self, value: Any) -> Any:
         return {**value, self.field: self.here}
+
+
+class Count(KeyedProcessFunction):
+    """The how-manieth record of its key each is, and the parallelism at which it was counted."""
+
+    def open(self, runtime_context: RuntimeContext) -> None:
+        self.count = runtime_context.get_state(ValueStateDescriptor("count", Types.LONG()))
+        self.parallelism = runtime_context.get_number_of_parallel_subtasks()
+
+    def process_element(self, value: int, ctx: Any) -> Any:
+        count = (self.count.value() or 0) + 1
+        self.count.update(count)
+        yield f"{value % 20} {count} {self.parallelism}"
 
 
 class Commands:
@@ -60,6 +77,20 @@ class Commands:
         stream = endless(self._env(parallelism, timeout)).map(lambda number: {"number": number})
         self.jobs.append(collecting(stream.key_by(lambda record: record["number"] % 20).map(Where("to"))))
         return len(self.jobs) - 1
+
+    def count(self, directory: str, parallelism: int, settings: dict[str, str]) -> Any:
+        """Starts an endless job that counts by key and writes lines of key, count and parallelism, exactly once."""
+        env = self._env(parallelism, "60 s")
+        for key, value in settings.items():
+            env.configure(Configuration().set_string(key, value))
+        lines = endless(env, per_second=2000).key_by(lambda number: number % 20).process(Count())
+        lines.sink_to(FileSink.for_row_format(directory, Encoder.simple_string_encoder()).build())
+        self.jobs.append((env.execute_async("count"), None))
+        return len(self.jobs) - 1
+
+    def stop(self, job: int, directory: str) -> Any:
+        """Stops a job with a savepoint once all it has read is written."""
+        return self.jobs[job][0].stop_with_savepoint(True, directory).result(60)
 
     def status(self, job: int) -> Any:
         """The status of a job that was started."""

@@ -51,6 +51,10 @@ class BarrierListener(Protocol):
         """The wall clock in milliseconds."""
         ...
 
+    def is_urgent(self) -> None:
+        """``process_urgent`` is to be called, as soon as no batch is under way."""
+        ...
+
     def call_at(self, timestamp: int, callback: Callable[[int], None]) -> None:
         """Calls back between batches, once the wall clock reaches the timestamp, until the task is finished."""
         ...
@@ -83,11 +87,6 @@ class BarrierHandler:
         self._urgent: CheckpointBarrier | None = None
         gate.on_mark = self.arrived
 
-    @property
-    def is_urgent(self) -> bool:
-        """Whether an unaligned barrier has arrived that must not wait for its turn."""
-        return self._urgent is not None
-
     # -- what the gate and the task tell ------------------------------------------------------------
 
     def arrived(self, channel: int, event: ControlEvent) -> None:
@@ -99,6 +98,8 @@ class BarrierHandler:
             if event.checkpoint_id <= self._last:
                 return
             if event.options.unaligned:
+                if self._urgent is None:
+                    self._listener.is_urgent()
                 if self._urgent is None or self._urgent.checkpoint_id < event.checkpoint_id:
                     self._urgent = event
             elif event.options.alignment_timeout is not None:

@@ -33,6 +33,7 @@ class FakeTask:
         self.in_flight: InFlightInput | None = None
         self.now = 1000
         self.calls: list[tuple[int, Callable[[int], None]]] = []
+        self.urgent = False
 
     def take_snapshot(self, barrier: CheckpointBarrier, in_flight: InFlightInput | None, alignment_ms: int) -> None:
         self.story.append(f"snapshot {barrier.checkpoint_id}{' unaligned' if in_flight else ''}")
@@ -43,6 +44,9 @@ class FakeTask:
 
     def processing_time(self) -> int:
         return self.now
+
+    def is_urgent(self) -> None:
+        self.urgent = True
 
     def call_at(self, timestamp: int, callback: Callable[[int], None]) -> None:
         self.calls.append((timestamp, callback))
@@ -66,7 +70,8 @@ class FakeTask:
     def run(self, steps: int = 1000) -> list[Any]:
         """Reads until there is nothing to read; returns what happened since the last call."""
         for _ in range(steps):
-            if self.handler.is_urgent:
+            if self.urgent:
+                self.urgent = False
                 self.handler.process_urgent()
                 continue
             polled = self.gate.poll()

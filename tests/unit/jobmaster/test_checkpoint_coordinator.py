@@ -523,6 +523,26 @@ def test_union_list_state_cannot_be_had_of_a_vertex_that_is_partly_finished(mode
     assert kinds(decisions) == (["StoreMetadata"] if possible else ["NotifyAborted", "DeleteCheckpoint"])
 
 
+def test_the_union_list_state_of_subtasks_that_are_gone_is_that_of_the_checkpoint_before():
+    h = CoordinatorHarness()
+    h.start(plan(forward=True))
+    for checkpoint_id in (1, 2):
+        h.trigger()
+        h.coordinators(checkpoint_id)
+        for task in TASKS:
+            if task == ("source", 0) and checkpoint_id == 2:
+                continue
+            state = list_state(UNION, f"f{checkpoint_id}", "op-source") if task[0] == "source" else snapshot()
+            h.ack(checkpoint_id, task, state=state)
+        source = h.storing[checkpoint_id].metadata.operators[0]
+        assert sorted(source.subtasks) == [0, 1]
+        h.store(checkpoint_id)
+        h.call("task_finished", ("source", 0))
+    assert source.subtasks[0].operator[0].data.path == "f1"
+    assert source.subtasks[1].operator[0].data.path == "f2"
+    assert "f1" in h.coordinator.needed_files()
+
+
 def test_a_task_that_has_ended_but_left_state_is_not_finished():
     h = CoordinatorHarness()
     h.start()

@@ -145,6 +145,9 @@ class LifecycleOfSnapshots(RuleBasedStateMachine):
         self.states["list"].add(value)
         self.number += 1
         pending = self.backend.snapshot(self.number, kind)
+        if kind is SnapshotKind.FULL_CHECKPOINT:
+            for other in self.under_way.values():
+                other.may_fail = other.kind.is_savepoint
         self.under_way[self.number] = UnderWay(kind, pending, copy.deepcopy(self.model), list(self.timers))
 
     @rule(key=KEYS, value=NUMBERS, times=st.integers(1, 4))
@@ -153,6 +156,18 @@ class LifecycleOfSnapshots(RuleBasedStateMachine):
             self.snapshot(SnapshotKind.CHECKPOINT, key, value)
             self.write_one(self.under_way[self.number])
             self.complete_number(self.number)
+
+    @rule(key=KEYS, steps=st.lists(st.sampled_from("sswwcca"), min_size=4, max_size=20))
+    def overlap_checkpoints(self, key: Any, steps: list[str]) -> None:
+        for value, step in enumerate(steps):
+            if step == "s" and len(self.under_way) < 5:
+                self.snapshot(SnapshotKind.CHECKPOINT, key, value)
+            elif step == "w" and self.unwritten():
+                self.write_one(self.unwritten()[0])
+            elif step == "c" and (written := [n for n, s in self.under_way.items() if s.handle is not None]):
+                self.complete_number(written[0])
+            elif step == "a" and self.under_way:
+                self.abort_number(next(iter(self.under_way)))
 
     @precondition(lambda self: self.unwritten())
     @rule(data=st.data())
@@ -187,9 +202,6 @@ class LifecycleOfSnapshots(RuleBasedStateMachine):
             assert snapshot.handle is not None
             assert paths_of(snapshot.handle) <= set(self.store.files), "the checkpoint relies on files that are gone"
             self.check(snapshot, [snapshot.handle])
-            if snapshot.kind is SnapshotKind.FULL_CHECKPOINT:
-                for other in self.under_way.values():
-                    other.may_fail = other.kind.is_savepoint
         self.backend.notify_checkpoint_complete(number)
 
     @precondition(lambda self: self.under_way)

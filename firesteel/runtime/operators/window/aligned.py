@@ -1,18 +1,19 @@
 """The fast window operator for windows that are the same for all keys: tumbling and sliding event time.
 
-Instead of a timer per key and window there is one per window, and instead of keyed state one dictionary from
-key to contents per window. What it emits is what :class:`WindowOperator` emits.
+Instead of a timer per key and window there is one per window, and instead of through the interfaces of keyed state it
+works on the backend's dictionaries, one per window. What it emits is what :class:`WindowOperator` emits, and each can
+be restored from what the other wrote (see ``state``).
 """
 
 from __future__ import annotations
 
 import heapq
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 from math import gcd
 from typing import Any, NamedTuple
 
 from firesteel.common.errors import FiresteelError
+from firesteel.common.state import ValueStateDescriptor
 from firesteel.common.windows import TimeWindow
 from firesteel.runtime.elements import MAX_WATERMARK, MIN_TIMESTAMP
 from firesteel.runtime.operators.base import OperatorContext, StreamOperator
@@ -25,9 +26,19 @@ from firesteel.runtime.operators.window.contexts import (
 )
 from firesteel.runtime.operators.window.functions import InternalWindowFunction, check_spec
 from firesteel.runtime.operators.window.late import LateRecords
+from firesteel.runtime.operators.window.leftovers import LeftoverWindows
 from firesteel.runtime.operators.window.output import WindowOutput
+from firesteel.runtime.operators.window.state import (
+    CONTENTS_STATE,
+    FIRED_STATE,
+    PaneTimers,
+    contents_descriptor,
+    panes_yet_to_fire,
+)
+from firesteel.runtime.state.hashmap import HashMapKeyedStateBackend
+from firesteel.runtime.state.hashmap.tables import StateTable
 
-__all__ = ["AlignedWindow", "AlignedWindowOperator", "WindowAlignment", "alignment_of"]
+__all__ = ["AlignedWindowOperator", "WindowAlignment", "alignment_of"]
 
 
 _SHORT_RUN = 12
@@ -42,14 +53,12 @@ class WindowAlignment(NamedTuple):
     offset: int
 
 
-@dataclass(frozen=True)
-class AlignedWindow:
-    """One window as it is written to and read from a snapshot."""
+class OpenWindows(NamedTuple):
+    """Windows that records of a batch go into, none of which has fired."""
 
-    start: int
-    fired: bool
-    panes: dict[Any, Any]
-    """The stored contents per key: an aggregate, an accumulator, or the list of elements."""
+    panes: list[Panes]
+    changed: list[set[Any]] | None
+    """Per window, the keys that changed since the last snapshot; None where nobody wants to know."""
 
 
 def alignment_of(spec: WindowSpec) -> WindowAlignment | None:
@@ -84,19 +93,36 @@ class AlignedWindowOperator(StreamOperator):
         self._contents = make_contents(spec)
         self._windows: dict[int, Panes] = {}
         self._fired: set[int] = set()
+        self._waiting: dict[int, dict[Any, None]] = {}
+        """Restored windows that have fired, with the keys that fire (again) once event time is back where it was."""
         self._agenda: list[tuple[int, int]] = []  # (time, window start): first to fire it, then to delete it
+        self._leftovers = LeftoverWindows(self._fire_keys, self._delete_panes)
         self.current_watermark = MIN_TIMESTAMP
 
     def open(self, context: OperatorContext) -> None:
-        """Opens the user's window function."""
+        """Opens the user's window function, and takes up windows that were restored."""
         super().open(context)
         selector = context.key_selectors[0] if context.key_selectors else None
         self._key_selector: Callable[[Any], Any] = (lambda _: 0) if selector is None else selector
-        self._backend = context.backend
+        backend = self._backend = context.backend
         self._output = WindowOutput(context)
         self._late = LateRecords(self.spec, context, self._output)
-        store = None if self._backend is None else WindowStateStore(self._backend, merging=False)
+        store = None if backend is None else WindowStateStore(backend, merging=False)
         self._function = InternalWindowFunction(self.spec, ProcessWindowContext(self, context.runtime_context, store))
+        self._changed: dict[int, set[Any]] = {}
+        self._tracked = False
+        if isinstance(backend, HashMapKeyedStateBackend):
+            backend.get_state(contents_descriptor(self.spec), namespace_aware=True)
+            backend.get_state(ValueStateDescriptor(FIRED_STATE), namespace_aware=True)
+            self._table, self._marks = backend.state_table(CONTENTS_STATE), backend.state_table(FIRED_STATE)
+            self._table.on_snapshot(self._changed.clear)
+            self._tracked = self._table.tracked
+            backend.derived_timers = self._pane_timers
+            self._take_up(backend)
+        elif backend is None:
+            self._table, self._marks = StateTable(CONTENTS_STATE, False), StateTable(FIRED_STATE, False)
+        else:
+            raise FiresteelError(f"Aligned windows need a backend that keeps objects, not {type(backend).__name__}.")
         self._function.open(context.runtime_context)
 
     def close(self) -> None:
@@ -134,6 +160,8 @@ class AlignedWindowOperator(StreamOperator):
         """Fires and deletes windows that are due, in the order of their ends, then sends the watermark on."""
         if timestamp > self.current_watermark:
             self.current_watermark = timestamp
+            if self._leftovers:
+                self._leftovers.advance(timestamp)
             agenda = self._agenda
             while agenda and agenda[0][0] <= timestamp:
                 time, start = heapq.heappop(agenda)
@@ -141,33 +169,15 @@ class AlignedWindowOperator(StreamOperator):
                     self._fire_window(start)
                     self._fired.add(start)
                     if self._cleanup_time(start) > time:
+                        self._mark_fired(self._window(start), self._windows[start])
                         self._schedule_cleanup(start)
                         continue
+                elif start in self._waiting:
+                    self._fire_keys(self._window(start), self._waiting.pop(start))
+                    continue
                 self._delete_window(start)
             self._output.flush()
         self.context.emit_watermark(timestamp)
-
-    def snapshot(self) -> list[AlignedWindow]:
-        """The windows in flight, by start."""
-        return [
-            AlignedWindow(start, start in self._fired, dict(panes)) for start, panes in sorted(self._windows.items())
-        ]
-
-    def restore(self, windows: Iterable[AlignedWindow]) -> None:
-        """Takes up windows of one or more snapshots; called before the first record.
-
-        A restored window that had fired fires again with each record, even before the watermark is back.
-        """
-        for window in windows:
-            panes = self._windows.get(window.start)
-            if panes is None:
-                panes = self._windows[window.start] = self._contents.new_panes()
-                if window.fired:
-                    self._fired.add(window.start)
-                    self._schedule_cleanup(window.start)
-                else:
-                    heapq.heappush(self._agenda, (window.start + self._size - 1, window.start))
-            panes.update(window.panes)
 
     def _process_by_window(self, values: Sequence[Any], timestamps: Sequence[int]) -> None:
         """Adds records to tumbling windows: gathers those of each open window first.
@@ -192,7 +202,7 @@ class AlignedWindowOperator(StreamOperator):
                 part.append(value)
         for start, part in gathered.items():
             if part is not None:
-                self._add([self._windows[start]], part)
+                self._add(self._opened((start,)), part)
 
     def _process_by_run(self, values: Sequence[Any], timestamps: Sequence[int]) -> None:
         """Adds records to sliding windows: run by run of one slice.
@@ -201,8 +211,8 @@ class AlignedWindowOperator(StreamOperator):
         """
         size, offset = self._slice, self._offset
         begin = end = 0
-        slices: dict[int, list[Panes] | None] = {}
-        windows: list[Panes] | None = None
+        slices: dict[int, OpenWindows | None] = {}
+        windows: OpenWindows | None = None
         run: list[Any] = []
         for value, timestamp in zip(values, timestamps, strict=True):
             if not begin <= timestamp < end:
@@ -222,18 +232,22 @@ class AlignedWindowOperator(StreamOperator):
         if windows is not None:
             self._add(windows, run)
 
-    def _add(self, windows: list[Panes], values: Sequence[Any]) -> None:
+    def _add(self, windows: OpenWindows, values: Sequence[Any]) -> None:
         """Adds records to open windows; nothing can fire."""
+        panes, changed = windows
         try:
-            if len(windows) == 1:
-                self._contents.add_all(windows[0], map(self._key_selector, values), values)
-            elif len(values) < _SHORT_RUN:
-                for value in values:
-                    self._contents.add_to_each(windows, self._key_selector(value), value)
+            if changed is None and len(panes) == 1:
+                self._contents.add_all(panes[0], map(self._key_selector, values), values)
+                return
+            keys = list(map(self._key_selector, values))
+            if len(values) < _SHORT_RUN and len(panes) > 1:
+                for key, value in zip(keys, values, strict=True):
+                    self._contents.add_to_each(panes, key, value)
             else:
-                keys = list(map(self._key_selector, values))
-                for panes in windows:
-                    self._contents.add_all(panes, keys, values)
+                for one in panes:
+                    self._contents.add_all(one, keys, values)
+            for marked in changed or ():
+                marked.update(keys)
         except Exception as error:
             # a failure is explained by the current key and the local named value; the loops set neither
             key, value = self._contents.failed_record(error)
@@ -256,8 +270,10 @@ class AlignedWindowOperator(StreamOperator):
             if panes is None:
                 panes = self._open_window(start)
             self._contents.add_to_each((panes,), key, value)
+            if self._tracked:
+                self._changes(start).add(key)
             if start in self._fired:
-                self._fire_pane(TimeWindow(start, start + self._size), key, panes[key])
+                self._fire_late(start, key)
         if skipped and timestamp + self._lateness <= watermark:
             self._late.add(value, timestamp)
 
@@ -266,17 +282,25 @@ class AlignedWindowOperator(StreamOperator):
         last = slice_start - (slice_start - self._offset) % self._slide
         return range(last, slice_start - self._size, -self._slide)
 
-    def _open_windows(self, slice_start: int) -> list[Panes] | None:
+    def _open_windows(self, slice_start: int) -> OpenWindows | None:
         """The windows of a slice if there are any and none has fired."""
         starts = self._starts(slice_start)
         closed = self.current_watermark - self._size + 1
         if not starts or starts[-1] <= closed or not self._fired.isdisjoint(starts):
             return None
         windows = self._windows
-        return [windows[start] if start in windows else self._open_window(start) for start in starts]
+        for start in starts:
+            if start not in windows:
+                self._open_window(start)
+        return self._opened(starts)
+
+    def _opened(self, starts: Sequence[int]) -> OpenWindows:
+        windows = self._windows
+        changed = [self._changes(start) for start in starts] if self._tracked else None
+        return OpenWindows([windows[start] for start in starts], changed)
 
     def _open_window(self, start: int) -> Panes:
-        panes = self._windows[start] = self._contents.new_panes()
+        panes = self._windows[start] = self._table.namespaces[self._window(start)] = self._contents.new_panes()
         last = start + self._size - 1
         if last > self.current_watermark:
             heapq.heappush(self._agenda, (last, start))
@@ -284,6 +308,15 @@ class AlignedWindowOperator(StreamOperator):
             self._fired.add(start)
             self._schedule_cleanup(start)
         return panes
+
+    def _window(self, start: int) -> TimeWindow:
+        return TimeWindow(start, start + self._size)
+
+    def _changes(self, start: int) -> set[Any]:
+        changed = self._changed.get(start)
+        if changed is None:
+            changed = self._changed[start] = self._table.changed(self._window(start))
+        return changed
 
     def _schedule_cleanup(self, start: int) -> None:
         time = self._cleanup_time(start)
@@ -301,9 +334,30 @@ class AlignedWindowOperator(StreamOperator):
             if results:
                 self.context.emit(results, [start + self._size - 1] * len(results))
             return
-        window = TimeWindow(start, start + self._size)
+        window = self._window(start)
         for key, stored in panes.items():
             self._fire_pane(window, key, stored)
+
+    def _fire_late(self, start: int, key: Any) -> None:
+        """A record came for a window that has fired: so does its pane."""
+        window = self._window(start)
+        if window.max_timestamp() <= self.current_watermark:
+            self._fire_pane(window, key, self._windows[start][key])
+            self._mark_fired(window, (key,))
+            return
+        # the job was restored, and event time is not back where it was when the window fired
+        if start not in self._waiting:
+            self._waiting[start] = {}
+            heapq.heappush(self._agenda, (window.max_timestamp(), start))
+        self._waiting[start][key] = None
+        if self._marks.namespaces.get(window, {}).pop(key, None) and self._tracked:
+            self._marks.changed(window).add(key)
+
+    def _fire_keys(self, window: TimeWindow, keys: Iterable[Any]) -> None:
+        panes = self._table.namespaces[window]
+        for key in keys:
+            self._fire_pane(window, key, panes[key])
+        self._mark_fired(window, keys)
 
     def _fire_pane(self, window: TimeWindow, key: Any, stored: Any) -> None:
         self._set_key(key)
@@ -311,14 +365,61 @@ class AlignedWindowOperator(StreamOperator):
         if contents is not None:
             self._output.collect(self._function.process(key, window, contents), window.max_timestamp())
 
+    def _mark_fired(self, window: TimeWindow, keys: Iterable[Any]) -> None:
+        """Remembers for the next snapshot that panes have fired and stay."""
+        self._marks.namespaces.setdefault(window, {}).update(dict.fromkeys(keys, True))
+        if self._tracked:
+            self._marks.changed(window).update(keys)
+
     def _delete_window(self, start: int) -> None:
-        panes = self._windows.pop(start)
+        del self._windows[start]
         self._fired.discard(start)
+        self._changed.pop(start, None)
+        self._delete_panes(self._window(start))
+
+    def _delete_panes(self, window: TimeWindow) -> None:
+        panes = self._table.namespaces[window]
+        self._table.drop(window)
+        self._marks.drop(window)
         if self._function.clears:
-            window = TimeWindow(start, start + self._size)
             for key in panes:
                 self._set_key(key)
                 self._function.clear(window)
+
+    # ---- snapshots, see the steps of ``state`` ------------------------------------------------------
+
+    def _pane_timers(self) -> PaneTimers:
+        """Step 2."""
+        return PaneTimers(self._lateness, {window: set(keys) for window, keys in self._marks.namespaces.items()})
+
+    def _take_up(self, backend: HashMapKeyedStateBackend) -> None:
+        """Makes panes and agenda of the windows that were restored (steps 3 and 4)."""
+        restored = {window: panes for window, panes in self._table.namespaces.items() if window is not None}
+        yet_to_fire = None if FIRED_STATE in backend.restored_states() else panes_yet_to_fire(backend)
+        for window, stored in restored.items():
+            panes = self._table.namespaces[window] = self._contents.new_panes()
+            panes.update(stored)
+            if yet_to_fire is not None:
+                fired = [key for key in panes if key not in yet_to_fire.get(window, ())]
+                if fired:
+                    self._mark_fired(window, fired)
+            marks = self._marks.namespaces.get(window, {})
+            waiting = [key for key in panes if key not in marks]
+            if window.end - window.start == self._size:
+                self._take_up_window(window.start, panes, waiting)
+            else:
+                cleanup = min(window.max_timestamp() + self._lateness, MAX_WATERMARK)
+                self._leftovers.add(window, waiting, cleanup)
+
+    def _take_up_window(self, start: int, panes: Panes, waiting: list[Any]) -> None:
+        self._windows[start] = panes
+        if len(waiting) < len(panes):
+            self._fired.add(start)
+            self._schedule_cleanup(start)
+            if not waiting:
+                return
+            self._waiting[start] = dict.fromkeys(waiting)
+        heapq.heappush(self._agenda, (start + self._size - 1, start))
 
     def _set_key(self, key: Any) -> None:
         if self._backend is not None:

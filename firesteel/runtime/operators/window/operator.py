@@ -7,13 +7,7 @@ from itertools import repeat
 from typing import Any
 
 from firesteel.common.errors import FiresteelError
-from firesteel.common.state import (
-    AggregatingStateDescriptor,
-    ListStateDescriptor,
-    ReducingStateDescriptor,
-    StateDescriptor,
-    ValueStateDescriptor,
-)
+from firesteel.common.state import ValueStateDescriptor
 from firesteel.runtime.elements import MAX_WATERMARK, MIN_TIMESTAMP
 from firesteel.runtime.operators.base import OperatorContext, StreamOperator
 from firesteel.runtime.operators.specs import WindowSpec
@@ -27,15 +21,14 @@ from firesteel.runtime.operators.window.functions import InternalWindowFunction,
 from firesteel.runtime.operators.window.late import LateRecords
 from firesteel.runtime.operators.window.merging_window_set import MergingWindowSet
 from firesteel.runtime.operators.window.output import WindowOutput
+from firesteel.runtime.operators.window.state import (
+    MERGING_WINDOWS_STATE,
+    WINDOW_TIMERS,
+    contents_descriptor,
+    register_timers_of_aligned_windows,
+)
 
-__all__ = ["CONTENTS_STATE", "MERGING_WINDOWS_STATE", "WindowOperator"]
-
-CONTENTS_STATE = "window-contents"
-"""The state with the contents of each key's windows, one namespace per window."""
-
-MERGING_WINDOWS_STATE = "merging-window-set"
-"""The state that maps each key's windows in flight to the windows their contents are stored under."""
-
+__all__ = ["WindowOperator"]
 
 class WindowOperator(StreamOperator):
     """Assigns records to windows, keeps their contents in state, and evaluates them when the trigger fires.
@@ -63,8 +56,10 @@ class WindowOperator(StreamOperator):
             raise FiresteelError("A window operator needs a keyed stream; window_all keys by a constant.")
         self._backend = backend
         self._key_selector = selector
-        self._timers = context.timer_service("window-timers", self)
-        self._contents = backend.get_state(_contents_descriptor(self.spec), namespace_aware=True)
+        self._timers = context.timer_service(WINDOW_TIMERS, self)
+        self._contents = backend.get_state(contents_descriptor(self.spec), namespace_aware=True)
+        if self._event_time:
+            register_timers_of_aligned_windows(backend, self._timers, self.spec.allowed_lateness)
         self._merging_sets: Any = None
         if self._merging:
             self._merging_sets = backend.get_state(ValueStateDescriptor(MERGING_WINDOWS_STATE))
@@ -233,11 +228,3 @@ class WindowOperator(StreamOperator):
                 self._timers.delete_event_time_timer(window, time)
             else:
                 self._timers.delete_processing_time_timer(window, time)
-
-
-def _contents_descriptor(spec: WindowSpec) -> StateDescriptor:
-    if spec.aggregation == "reduce":
-        return ReducingStateDescriptor(CONTENTS_STATE, spec.aggregate_function)
-    if spec.aggregation == "aggregate":
-        return AggregatingStateDescriptor(CONTENTS_STATE, spec.aggregate_function)
-    return ListStateDescriptor(CONTENTS_STATE)

@@ -258,7 +258,7 @@ class Snapshots:
             return
         self._chain, self._chain_number = snapshot.parts, snapshot.number
         self._held = [held for held in self._held if held.number > snapshot.number]
-        is_tail_needed =  any(self._checkpoints_under_way())
+        is_tail_needed = snapshot.merges is None and any(self._checkpoints_under_way())
         self._tail = tuple(held for held in snapshot.held if held.frames) if is_tail_needed else ()
 
     def abort(self, checkpoint_id: int) -> None:

@@ -1,0 +1,1 @@
+"""Cases that run to their end and give figures of their own: checkpoints, state, recovery."""

@@ -1,0 +1,239 @@
+"""What the scenarios are: their variants with parameters, and the figures they give."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+__all__ = ["SCENARIOS", "Column", "Scenario", "ScenarioVariant"]
+
+
+@dataclass(frozen=True)
+class Column:
+    """One figure: its name in JSON, its title and how the table shows it."""
+
+    name: str
+    title: str
+    pattern: str = ",.0f"
+    worst: bool = False
+    """Of several runs the largest counts, not the median."""
+
+
+@dataclass(frozen=True)
+class ScenarioVariant:
+    """One setting of a scenario, on one system."""
+
+    name: str
+    params: Mapping[str, Any]
+    small: Mapping[str, Any] = field(default_factory=dict)
+    """What a trial run changes in the parameters."""
+    ratio: tuple[str, str] | None = None
+    """The variants whose figures are divided: the first one's by the second one's."""
+    system: str = "firesteel"
+    module: str | None = None
+
+
+@dataclass(frozen=True)
+class Scenario:
+    """A case that runs to its end and gives figures of its own."""
+
+    name: str
+    about: str
+    columns: tuple[Column, ...]
+    variants: tuple[ScenarioVariant, ...]
+    figure: str = ""
+    """The figure that ratios are made of."""
+    ratio_title: str = ""
+    most_repeats: int = 1
+    timeout_s: float = 900.0
+
+    @property
+    def systems(self) -> tuple[str, ...]:
+        """Systems that take part."""
+        return tuple(dict.fromkeys(variant.system for variant in self.variants))
+
+    def module(self, variant: ScenarioVariant) -> str:
+        """Where the variant's ``run`` is."""
+        return f"benchmarks.scenarios.{variant.module or self.name}"
+
+
+BACKENDS = ("hashmap", "rocksdb")
+_KEYS = 1_000_000
+
+
+def _checkpointing() -> Scenario:
+    variants = []
+    for backend in BACKENDS:
+        params = {"backend": backend, "keys": _KEYS, "hot": _KEYS // 100, "warmup_s": 3.0}
+        small = {"keys": 2_000, "hot": 20, "warmup_s": 0.1, "seconds": 0.5}
+        variants += [
+            ScenarioVariant(f"{backend} none", params, small),
+            ScenarioVariant(
+                f"{backend} 1s",
+                {**params, "interval": "1 s"},
+                {**small, "interval": "100 ms"},
+                ratio=(f"{backend} 1s", f"{backend} none"),
+            ),
+        ]
+    return Scenario(
+        "checkpointing",
+        "keyed_sum with a million keys in state and traffic on 1% of them, without checkpoints and with one a second",
+        (
+            Column("records_per_s", "records/s"),
+            Column("checkpoints", "checkpoints"),
+            Column("failed", "failed", worst=True),
+            Column("duration_ms", "duration ms"),
+            Column("pause_p50_ms", "pause p50 ms"),
+            Column("pause_p99_ms", "p99 ms"),
+            Column("pause_max_ms", "max ms", worst=True),
+            Column("written_kb", "written kB"),
+            Column("written_over_changed", "over changed", ",.2f"),
+            Column("state_mb", "state MB", ",.1f"),
+        ),
+        tuple(variants),
+        figure="records_per_s",
+        ratio_title="of none",
+        most_repeats=3,
+    )
+
+
+def _state_size() -> Scenario:
+    sizes = {"10k": 10_000, "100k": 100_000, "1M": 1_000_000, "5M": 5_000_000}
+    return Scenario(
+        "state_size",
+        "full checkpoint, incremental one after 1% of the keys changed, canonical savepoint, and restores",
+        (
+            Column("full_ms", "full ms"),
+            Column("full_pause_ms", "pause ms"),
+            Column("full_mb", "MB", ",.1f"),
+            Column("incremental_ms", "incr. ms"),
+            Column("incremental_pause_ms", "pause ms"),
+            Column("incremental_mb", "MB", ",.2f"),
+            Column("restore_s", "restore s", ",.1f"),
+            Column("savepoint_ms", "savepoint ms"),
+            Column("savepoint_restore_s", "restore s", ",.1f"),
+        ),
+        tuple(
+            ScenarioVariant(f"{backend} {name}", {"backend": backend, "keys": keys}, {"keys": keys // 1000 * 2})
+            for backend in BACKENDS
+            for name, keys in sizes.items()
+        ),
+    )
+
+
+def _rocksdb_large() -> Scenario:
+    params = {"keys": 5_000_000, "size": 200, "warmup_s": 3.0, "patience_s": 600.0}
+    small = {"keys": 2_000, "warmup_s": 0.1, "seconds": 0.3, "limit_mb": None}
+    memory = {"state.backend.rocksdb.memory.fixed-per-slot": "256mb"}
+    return Scenario(
+        "rocksdb_large",
+        "5 million keys of 200 bytes, each record reads and replaces one; RocksDB in slots limited to 512 MB",
+        (
+            Column("keys", "keys"),
+            Column("insert_records_per_s", "inserts/s"),
+            Column("records_per_s", "records/s"),
+            Column("worker_rss_mb", "RSS MB of a worker", worst=True),
+            Column("rss_mb", "of all", worst=True),
+        ),
+        (
+            ScenarioVariant(
+                "rocksdb 512MB", {**params, "backend": "rocksdb", "limit_mb": 512, "options": memory}, small
+            ),
+            ScenarioVariant("hashmap", {**params, "backend": "hashmap"}, small, ratio=("rocksdb 512MB", "hashmap")),
+            ScenarioVariant(
+                "pyflink rocksdb",
+                {
+                    **params,
+                    "keys": 500_000,
+                    "options": {
+                        "state.backend.type": "rocksdb",
+                        "state.backend.rocksdb.memory.fixed-per-slot": "256mb",
+                    },
+                },
+                {"keys": 5_000, "warmup_s": 1.0, "seconds": 2.0},
+                ratio=("rocksdb 512MB", "pyflink rocksdb"),
+                system="pyflink-thread",
+                module="rocksdb_large_pyflink",
+            ),
+        ),
+        figure="records_per_s",
+        ratio_title="rocksdb's over it",
+    )
+
+
+def _recovery() -> Scenario:
+    params: dict[str, Any] = {
+        "keys": 100_000,
+        "interval": "1 s",
+        "kills": 5,
+        "load_s": 4.0,
+        "patience_s": 60.0,
+        "fault": "kill",
+        # the default strategy, which forgets a failure early enough for each kill to be like the first
+        "options": {
+            "restart-strategy.type": "exponential-delay",
+            "restart-strategy.exponential-delay.reset-backoff-threshold": "3 s",
+        },
+    }
+    small = {"keys": 1_000, "interval": "100 ms", "kills": 1, "load_s": 0.2}
+    at_once = {
+        "restart-strategy.type": "fixed-delay",
+        "restart-strategy.fixed-delay.attempts": "1000",
+        "restart-strategy.fixed-delay.delay": "0 s",
+    }
+    return Scenario(
+        "recovery",
+        "SIGKILL of a Python worker under load, a checkpoint every second: until the first new output",
+        (
+            Column("kills", "kills"),
+            Column("output_median_s", "output s", ",.2f"),
+            Column("output_max_s", "max s", ",.2f", worst=True),
+            Column("running_median_s", "running s", ",.2f"),
+            Column("state_mb", "state MB", ",.1f"),
+        ),
+        (
+            ScenarioVariant("hashmap", {**params, "backend": "hashmap"}, small),
+            ScenarioVariant("rocksdb", {**params, "backend": "rocksdb"}, small),
+            ScenarioVariant("hashmap no delay", {**params, "backend": "hashmap", "options": at_once}, small),
+        ),
+    )
+
+
+def _unaligned() -> Scenario:
+    params: dict[str, Any] = {
+        "hops": 2,
+        "delay_ms": 1.0,
+        "window_s": 3.0,
+        "patience_s": 400.0,
+        "checkpoints": 3,
+    }
+    small = {"delay_ms": 0.05, "window_s": 0.2, "checkpoints": 1}
+    unaligned = {"execution.checkpointing.unaligned.enabled": "true"}
+    timeout = {**unaligned, "execution.checkpointing.aligned-checkpoint-timeout": "1 s"}
+    return Scenario(
+        "unaligned",
+        "checkpoints while a sink that takes 1 ms a record holds back the whole job",
+        (
+            Column("checkpoints", "checkpoints"),
+            Column("duration_median_s", "duration s", ",.2f"),
+            Column("duration_max_s", "max s", ",.2f", worst=True),
+            Column("alignment_max_s", "alignment s", ",.2f", worst=True),
+            Column("unaligned", "unaligned"),
+            Column("in_flight_records", "records in flight"),
+            Column("in_flight_kb", "persisted kB", ",.1f"),
+        ),
+        (
+            ScenarioVariant("aligned", {**params, "checkpoints": 1, "options": {}}, small),
+            ScenarioVariant("unaligned", {**params, "options": unaligned}, small, ratio=("aligned", "unaligned")),
+            ScenarioVariant("timeout 1s", {**params, "options": timeout}, small, ratio=("aligned", "timeout 1s")),
+        ),
+        figure="duration_median_s",
+        ratio_title="aligned's over it",
+    )
+
+
+SCENARIOS: dict[str, Scenario] = {
+    scenario.name: scenario
+    for scenario in (_checkpointing(), _state_size(), _rocksdb_large(), _recovery(), _unaligned())
+}
