@@ -5,7 +5,7 @@ BIN = $(VENV)/bin
 STAMP = $(VENV)/.installed
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint types unit bench docs format lock clean check-python check-java
+.PHONY: help demo test lint types unit chaos bench docs format lock clean check-python check-java
 
 help: ## List every target
 	@awk 'BEGIN {FS = ":.*## "} /^[a-z-]+:.*## / {printf "  %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -26,6 +26,9 @@ types: $(STAMP) ## Check types
 
 unit: $(STAMP) ## Run the tests that need no Java (seconds)
 	@$(BIN)/python -m pytest -q tests/unit
+
+chaos: check-java $(STAMP) ## Kill, stop, cut and fill what a job runs on; FAULTS=200 SEED=7, more in ARGS
+	@$(BIN)/python -m tests.chaos --faults $(or $(FAULTS),20) $(if $(SEED),--seed $(SEED)) $(ARGS)
 
 bench: check-java $(STAMP) ## Measure Firesteel and its peers; options in ARGS="--cases keyed_sum --json"
 	@$(BIN)/python -m benchmarks $(ARGS)

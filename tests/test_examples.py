@@ -25,6 +25,7 @@ sys.path.insert(0, str(ROOT))
 from examples import demo  # noqa: E402
 
 EXPECTED = {
+    "exactly_once": "40 results, 40 different ones, expected 40\n",
     "word_count": """\
 39 words, 30 different ones:
      4  to

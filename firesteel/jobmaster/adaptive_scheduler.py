@@ -98,6 +98,8 @@ class AdaptiveScheduler:
         self._wanted = sum(groups)
         self._phase = _Phase.IDLE
         self._available: int | None = None
+        self._usable = 0
+        """How many slots the job would take of those there are; 0 if they are not enough for parallelism 1."""
         self._since = 0
         self._is_stable = False
         self._sufficient_since: int | None = None
@@ -113,6 +115,8 @@ class AdaptiveScheduler:
     def slots_available(self, slots: int) -> None:
         """So many slots are there for the job, those it has included."""
         self._available = slots
+        limit = parallelism_limit(self._groups, slots)
+        self._usable = 0 if limit is None else slots_at(self._groups, limit)
 
     def wait_for_slots(self, now: int) -> None:
         """An attempt is to start. One that follows a `Rescale` takes what is there without waiting for more."""
@@ -167,14 +171,13 @@ class AdaptiveScheduler:
                 due.append(self._sufficient_since + self.settings.submission_stabilization_timeout)
         elif self._phase is _Phase.EXECUTING and self._more_since is not None:
             if self._asked_at is None:
-                due.append(self._ready_at(self._usable(), self._more_since))
+                due.append(self._ready_at(self._more_since))
             else:
                 due.append(self._asked_at + self.settings.max_delay)
         return min(due, default=None)
 
     def _consider_starting(self, now: int) -> SchedulingDecision | None:
-        settings = self.settings
-        usable = self._usable()
+        settings, usable = self.settings, self._usable
         if usable == 0:
             self._sufficient_since = None
         elif self._sufficient_since is None:
@@ -195,8 +198,7 @@ class AdaptiveScheduler:
         return None
 
     def _consider_rescaling(self, now: int) -> SchedulingDecision | None:
-        usable = self._usable()
-        if usable <= self._slots:
+        if self._usable <= self._slots:
             self._forget_more_slots()
             return None
         if not self.settings.checkpointing:
@@ -205,7 +207,7 @@ class AdaptiveScheduler:
         if self._more_since is None:
             self._more_since = now
             self._failed = 0
-        if now < self._ready_at(usable, self._more_since):
+        if now < self._ready_at(self._more_since):
             return None
         if self._asked_at is None:
             self._asked_at = now
@@ -215,18 +217,13 @@ class AdaptiveScheduler:
         if self._completed or is_late or self._failed >= self.settings.max_checkpoint_failures:
             self._phase = _Phase.IDLE
             self._is_stable = True
-            return Rescale(self._slots, usable)
+            return Rescale(self._slots, self._usable)
         return None
 
-    def _ready_at(self, usable: int, more_since: int) -> int:
+    def _ready_at(self, more_since: int) -> int:
         cool = self._since + self.settings.cooldown
-        return cool if usable == self._wanted else max(cool, more_since + self.settings.stabilization_timeout)
+        return cool if self._usable == self._wanted else max(cool, more_since + self.settings.stabilization_timeout)
 
     def _forget_more_slots(self) -> None:
         self._more_since = None
         self._asked_at = None
-
-    def _usable(self) -> int:
-        """How many slots the job would take of those there are; 0 if they are not enough for parallelism 1."""
-        limit = None if self._available is None else parallelism_limit(self._groups, self._available)
-        return 0 if limit is None else slots_at(self._groups, limit)

@@ -45,8 +45,8 @@ from firesteel.jobmaster.job_checkpoints import (
     JobCheckpoints,
     without_checkpoints,
 )
-from firesteel.jobmaster.job_slots import JobSlots
 from firesteel.jobmaster.job_preparation import RestoredJob
+from firesteel.jobmaster.job_slots import JobSlots
 from firesteel.jobmaster.life_cycle import may_follow
 from firesteel.jobmaster.metrics import JobMetrics, merge_accumulators
 from firesteel.jobmaster.restart_strategy import RestartStrategy
@@ -300,6 +300,8 @@ class JobMaster:
 
     def _consider_slots(self) -> None:
         """Has the scheduler look at what has changed, unless the attempt is about to end anyway."""
+        if not self.slots.is_adaptive:
+            return
         due = None
         ends_well = self.status is JobStatus.RUNNING and (
             self._shutting_down or self.checkpoints.coordinator.is_stopping
@@ -314,6 +316,7 @@ class JobMaster:
 
     def restart(self, reason: str) -> None:
         """Ends the attempt and begins the next one, although nothing has failed."""
+        self.story.add(self._now, reason)
         self._restarts_by_plan = True
         self._transition(JobStatus.RESTARTING)
         self._wind_down(reason)

@@ -86,7 +86,7 @@ class JobMasterSettings:
     """Failures kept for the web page."""
 
     checkpointing: bool = False
-    """Whether checkpoints are taken (``execution.checkpointing.interval``)."""
+    """Whether a checkpoint follows the end of all input, so that results can wait for one."""
 
     allow_non_restored_state: bool = False
     """Whether state without an operator is dropped (``execution.state-recovery.ignore-unclaimed-state``)."""
@@ -109,7 +109,8 @@ class JobMasterSettings:
             slot_request_timeout=configuration.get(options.SLOT_REQUEST_TIMEOUT).to_millis(),
             heartbeat_timeout=configuration.get(options.HEARTBEAT_TIMEOUT).to_millis(),
             cancellation_timeout=configuration.get(options.TASK_CANCELLATION_TIMEOUT).to_millis(),
-            checkpointing=configuration.get(options.CHECKPOINTING_INTERVAL) is not None,
+            checkpointing=configuration.get(options.CHECKPOINTING_INTERVAL) is not None
+            and configuration.get(options.CHECKPOINTS_AFTER_TASKS_FINISH),
             allow_non_restored_state=configuration.get(options.IGNORE_UNCLAIMED_STATE),
             adaptive=AdaptiveSettings.from_configuration(configuration),
         )

@@ -93,8 +93,11 @@ class ChainedOperator:
                 open_files=self._open_state_files,
             )
         self.operator_state = OperatorStateBackend()
-        self.checkpointing = task.configuration.get(options.CHECKPOINTING_INTERVAL) is not None
-        """Whether checkpoints are taken: sinks then commit with them, not at the end of their input."""
+        configuration = task.configuration
+        self.checkpointing = configuration.get(options.CHECKPOINTING_INTERVAL) is not None and configuration.get(
+            options.CHECKPOINTS_AFTER_TASKS_FINISH
+        )
+        """Whether a checkpoint follows the end of the input: sinks then commit with it, not at the end itself."""
         self.runtime_context = StreamingRuntimeContext(task, descriptor, self.backend, self.metrics)
         self.type_check = _type_check(descriptor)
         self._services = services

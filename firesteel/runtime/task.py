@@ -7,7 +7,6 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, Protocol
 
-from firesteel.common import options
 from firesteel.runtime.chain import ChainedOperator, SecondInput
 from firesteel.runtime.checkpoint.assignment import TaskRestore
 from firesteel.runtime.checkpoint.barriers import BarrierHandler, InFlightInput
@@ -111,7 +110,8 @@ class Task:
 
     With checkpoints a task ends in two steps. When all its input has been processed its operators finish, and it says
     so downstream (EndOfData). It then stays for the next checkpoint, so that what its sinks prepared last is
-    committed; when that is complete the task is finished and its channels end (EndOfPartition).
+    committed; when that is complete the task is finished and its channels end (EndOfPartition). Without checkpoints a
+    source ends at once, and the others when their channels have: a savepoint to stop with may come in between.
     """
 
     def __init__(
@@ -155,7 +155,7 @@ class Task:
         self._loops: dict[tuple[int, bool], Loop] = {}
         self.snapshots = TaskSnapshots(self.chain, self.outputs, descriptor.inputs, self)
         self._barriers = None if gate is None else BarrierHandler(gate, self)
-        self._awaits_checkpoint = self.head.checkpointing and configuration.get(options.CHECKPOINTS_AFTER_TASKS_FINISH)
+        self._awaits_checkpoint = self.head.checkpointing
         self._last_checkpoint: int | None = None
         """The first checkpoint after the end, or the savepoint to stop with: the task ends when it is complete."""
         self._most = SourceOperator.MAX_RECORDS if self.source is not None else 1 << 62
@@ -317,6 +317,8 @@ class Task:
         elif isinstance(event, EndOfPartition):
             assert self._barriers is not None
             self._barriers.ended(channel)
+            if self._barriers.all_ended and self.ended and not self._awaits_checkpoint:
+                self._finish()
         elif isinstance(event, EndOfData):
             self._open_channels -= 1
             if self._open_channels == 0:
@@ -326,7 +328,7 @@ class Task:
         if watermark is not None:
             self.head.process_watermark(watermark)
 
-    def _end_of_data(self) -> None:
+    def _end_of_data(self, *, stopping: bool = False) -> None:
         """All input has been processed: operators emit what is left, in order."""
         for chained in self.chain:
             if isinstance(chained.operator, StreamOperator):
@@ -338,7 +340,8 @@ class Task:
         self.ended = True
         if self._awaits_checkpoint:
             self._services.await_checkpoint(self)
-        else:
+        elif self.source is not None and not stopping:
+            # others end with their channels: the barrier of a savepoint to stop with may come before that
             self._finish()
 
     def _finish(self) -> None:
@@ -352,8 +355,8 @@ class Task:
         """The coordinator's word to a source, or to a task whose producers are all gone."""
         self.running = True
         try:
-            if barrier.options.stop is StopMode.DRAIN and not self.ended:
-                self._end_of_data()
+            if barrier.options.stop is StopMode.DRAIN and self.source is not None and not self.ended:
+                self._end_of_data(stopping=True)
             if self._barriers is not None:
                 self._barriers.trigger(barrier)
             else:

@@ -294,8 +294,10 @@ class TaskExecutor:
             self._fail(task, error)
 
     def _end_tasks(self) -> None:
-        """A finished task has ended once everything it produced is gone."""
+        """A finished task has ended once everything it produced is gone, and its snapshots are acknowledged."""
         for task in list(self._ending):
+            if task.snapshots.is_busy:
+                continue
             if all(output.partition.queued == 0 for output in task.outputs) and self._wiring.is_drained():
                 self._ending.remove(task)
                 errors = task.close()
@@ -524,3 +526,5 @@ class TaskExecutor:
             self._gateway.send(message)
         except ConnectionError:
             pass  # the mailbox notices by itself that the JobMaster is gone
+        # a task that has finished may have waited for this
+        self._poller.wakeup()

@@ -59,17 +59,22 @@ class FakeOperatorContext:
     ``output`` holds (value, timestamp) pairs, ``side_output`` the same per tag, ``watermarks`` those sent on.
     """
 
-    def __init__(self, key_selector: Callable[[Any], Any] | None, clock: FakeClock | None = None):
+    def __init__(
+        self,
+        key_selector: Callable[[Any], Any] | None,
+        clock: FakeClock | None = None,
+        backend: KeyedStateBackend | None = None,
+    ):
         self.key_selectors: tuple[Callable[[Any], Any], ...] = () if key_selector is None else (key_selector,)
         self.clock = FakeClock() if clock is None else clock
         self.metrics = MetricRegistry()
-        self.backend: KeyedStateBackend | None = HashMapKeyedStateBackend(
+        self._keyed_state = backend or HashMapKeyedStateBackend(
             KeyGroupRange(0, _MAX_PARALLELISM - 1), _MAX_PARALLELISM, self.clock
         )
-        self._keyed_state = self.backend
+        self.backend: KeyedStateBackend | None = self._keyed_state
         self.operator_state = OperatorStateBackend()
         self.checkpointing = False
-        self.runtime_context: Any = FakeRuntimeContext(self.backend, self.metrics)
+        self.runtime_context: Any = FakeRuntimeContext(self._keyed_state, self.metrics)
         self.output: list[tuple[Any, int]] = []
         self.side_output: dict[OutputTag, list[tuple[Any, int]]] = {}
         self.watermarks: list[int] = []

@@ -75,11 +75,11 @@ def test_the_sums_are_those_of_the_records() -> None:
     finals: dict[int, tuple[int, int, int]] = {}
     for event in events:
         count, total, _ = finals.get(event.key, (0, 0, 0))
-        finals[event.key] = count + 1, total + event.value, event.index
+        finals[event.key] = count + 1, total + event.value, event.position
     lines = set(expected_lines())
     assert {line("sum", key, count, f"{total}@{index}") for key, (count, total, index) in finals.items()} <= lines
-    assert len({event.index % LANES for event in events if event.key == events[0].key}) == 1
-    assert all(0 <= event.time - (events[0].time // 2000 * 2000 + event.index * 10) < JITTER_MS for event in events)
+    assert len({event.position % LANES for event in events if event.key == events[0].key}) == 1
+    assert all(0 <= event.time - (events[0].time // 2000 * 2000 + event.position * 10) < JITTER_MS for event in events)
     windows = [text.split() for text in lines if text.startswith("window")]
     assert sum(int(payload.partition(":")[0]) for *_, payload in windows) == EVENTS
     assert sum(int(payload.partition(":")[2]) for *_, payload in windows) == sum(event.value for event in events)

@@ -20,7 +20,7 @@ from golden_jobs import run_job
 from firesteel.common import Configuration, Types
 from firesteel.common.serialization import Encoder
 from firesteel.datastream import KeyedProcessFunction, MapFunction, RuntimeContext, StreamExecutionEnvironment
-from firesteel.datastream.connectors.file_system import FileSink
+from firesteel.datastream.connectors.file_system import FileSink, RollingPolicy
 from firesteel.datastream.state import ValueStateDescriptor
 
 
@@ -84,7 +84,8 @@ class Commands:
         for key, value in settings.items():
             env.configure(Configuration().set_string(key, value))
         lines = endless(env, per_second=2000).key_by(lambda number: number % 20).process(Count())
-        lines.sink_to(FileSink.for_row_format(directory, Encoder.simple_string_encoder()).build())
+        sink = FileSink.for_row_format(directory, Encoder.simple_string_encoder())
+        lines.sink_to(sink.with_rolling_policy(RollingPolicy.on_checkpoint_rolling_policy()).build())
         self.jobs.append((env.execute_async("count"), None))
         return len(self.jobs) - 1
 

@@ -74,9 +74,9 @@ def test_a_job_survives_the_loss_of_a_worker_on_the_other_and_uses_the_next_one(
         assert max(counts, default=0) > after
         return max(counts)
 
-    eventually(lambda: counted_at(2), timeout=60, interval=0.2)
+    both = eventually(lambda: counted_at(2), timeout=60, interval=0.2)
     kill_with_executor(first)
-    alone = eventually(lambda: counted_at(1), timeout=60, interval=0.2)
+    alone = eventually(lambda: counted_at(1, after=both), timeout=60, interval=0.2)
     cluster.add_workers(1)
     eventually(lambda: counted_at(2, after=alone), timeout=60, interval=0.2)
     driver("stop", job=job, directory=str(tmp_path))
@@ -89,4 +89,6 @@ def test_a_job_survives_the_loss_of_a_worker_on_the_other_and_uses_the_next_one(
     for key, counted in by_key.items():
         counted.sort()
         assert [count for count, _ in counted] == list(range(1, len(counted) + 1)), f"key {key}"
-        assert [parallelism for parallelism, _ in itertools.groupby(each for _, each in counted)] == [2, 1, 2]
+        # it may have begun on the worker that was there first
+        changes = [parallelism for parallelism, _ in itertools.groupby(each for _, each in counted)]
+        assert changes in ([2, 1, 2], [1, 2, 1, 2])

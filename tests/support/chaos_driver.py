@@ -38,7 +38,7 @@ def main() -> int:
     request = json.loads(sys.argv[1])
     directories = Directories(Path(request["root"]))
     story = Story(directories.control / "story.jsonl", request["run"])
-    warnings.showwarning = lambda message, *_rest: story.tell("warning", text=str(message))  # type: ignore[assignment]
+    warnings.showwarning = lambda message, *_rest: story.tell("warning", text=str(message))
     warnings.simplefilter("always")
     config = Configuration()
     for key, value in request["configuration"].items():

@@ -7,6 +7,7 @@ import signal
 import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -64,8 +65,12 @@ class Surroundings(Protocol):
 
     directories: Directories
     storage: StorageFaults
-    driver: DriverProcess
     cluster_pids: Iterable[int]
+
+    @property
+    def driver(self) -> DriverProcess:
+        """The latest driver."""
+        ...
 
     def wait_for(self, condition: Callable[[], Any], what: str, deadline_s: float) -> Any:
         """Waits while the run goes on."""
@@ -75,8 +80,8 @@ class Surroundings(Protocol):
         """Lets time pass while the run goes on."""
         ...
 
-    def restart_driver(self, wait_for_orphans: bool) -> None:
-        """Kills the driver and starts the next."""
+    def restart_driver(self, wait_for_orphans: bool, parallelism: int | None = None) -> None:
+        """Kills the driver and starts the next, perhaps at another parallelism from now on."""
         ...
 
     def later(self, seconds: float, action: Callable[[], Any]) -> None:
@@ -140,9 +145,7 @@ class Injector:
             temporary.write_text(text)
             temporary.replace(orders / f"{slot.pid}.{what}")
             self._run.wait_for(
-                lambda done=done, slot=slot: done.exists() or slot not in self.board.slots(),
-                f"process {slot.pid} to do '{what} {text}'",
-                REACHED_S,
+                partial(self._is_over, slot, done), f"process {slot.pid} to do '{what} {text}'", REACHED_S
             )
             (orders / f"{slot.pid}.{what}").unlink(missing_ok=True)
             if done.exists():
@@ -150,6 +153,9 @@ class Injector:
                 if how != "0 connections":
                     return f"{how}, process {slot.pid}"
         raise AssertionError(f"'{what} {text}' could not be brought about in {ORDERS} slots")
+
+    def _is_over(self, slot: Slot, done: Path) -> bool:
+        return done.exists() or slot not in self.board.slots()
 
     def _exception(self, fault: Fault) -> str:
         return self._order(fault, "raise", fault.detail["in"])
@@ -161,7 +167,7 @@ class Injector:
 
     def _kill_driver(self, fault: Fault) -> str:
         pid = self._run.driver.process.pid
-        self._run.restart_driver(wait_for_orphans=fault.detail["restarted"] != "at once")
+        self._run.restart_driver(fault.detail["restarted"] != "at once", fault.detail["parallelism"])
         return f"process {pid}"
 
     def _stop_worker(self, fault: Fault) -> str:

@@ -206,12 +206,12 @@ class Guard(MapFunction, CheckpointedFunction):
 
     def map(self, value: Event) -> Event:
         agent.at("map")
-        lane = value.index % LANES
+        lane = value.position % LANES
         last = self.last.get(lane)
-        if value.index != (lane if last is None else last + LANES):
-            text = f"operator state: after record {last} came {value.index}"
-            (self.control / "violations" / f"{lane}-{value.index}").write_text(text)
-        self.last[lane] = value.index
+        if value.position != (lane if last is None else last + LANES):
+            text = f"operator state: after record {last} came {value.position}"
+            (self.control / "violations" / f"{lane}-{value.position}").write_text(text)
+        self.last[lane] = value.position
         return value
 
 
@@ -227,11 +227,11 @@ class Sums(KeyedProcessFunction):
         count, total = self.sum.value() or (0, 0)
         count, total = count + 1, total + value.value
         self.sum.update((count, total))
-        yield line("sum", value.key, count, sum_payload(total, value.index))
+        yield line("sum", value.key, count, sum_payload(total, value.position))
         if value.value % SIDE_EVERY == 0:
             number = (self.sides.value() or 0) + 1
             self.sides.update(number)
-            yield SIDE, line("side", value.key, number, value.index)
+            yield SIDE, line("side", value.key, number, value.position)
 
 
 class Total(AggregateFunction):
@@ -273,7 +273,7 @@ class Timers(KeyedProcessFunction):
         self.count.update(count)
         if count % ALARM_EVERY == 0:
             due = timers.current_processing_time() + ALARM_AFTER_MS
-            self.alarms.put(count, (due, value.index))
+            self.alarms.put(count, (due, value.position))
             timers.register_processing_time_timer(due)
 
     def on_timer(self, timestamp: int, ctx: Any) -> Iterator[Any]:

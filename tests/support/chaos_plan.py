@@ -7,8 +7,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from chaos_agent import Places
+from chaos_stream import LANES
 
-__all__ = ["POINTS", "Fault", "Plan", "all_kinds", "make_plan"]
+__all__ = ["KILL_EXECUTOR", "PARALLELISM", "POINTS", "Fault", "Plan", "all_kinds", "make_plan"]
 
 POINTS = (
     "checkpoint.trigger",
@@ -42,6 +43,8 @@ KILL_EXECUTOR = "kill an executor"
 OVERLAP = 0.2
 """How often the next fault does not wait until the job has recovered from the one before."""
 LONGEST_PAUSE_S = 1.5
+PARALLELISM = 2
+"""At first; a driver that is started again may have another."""
 
 
 @dataclass(frozen=True)
@@ -108,11 +111,14 @@ def make_plan(
         more = list(kinds or all_kinds(cluster))
         drawn.shuffle(more)
         wanted += more
-    faults = tuple(_draw_fault(drawn, kind, first=not index) for index, kind in enumerate(wanted[:count]))
+    faults = tuple(
+        _draw_fault(drawn, kind, not index, PARALLELISM if cluster else LANES)
+        for index, kind in enumerate(wanted[:count])
+    )
     return Plan(seed, faults, backend or drawn_backend, mode or drawn_mode, cluster, settings)
 
 
-def _draw_fault(drawn: random.Random, kind: str, first: bool) -> Fault:
+def _draw_fault(drawn: random.Random, kind: str, first: bool, most_slots: int) -> Fault:
     pause = drawn.uniform(0, LONGEST_PAUSE_S)
     overlaps = not first and drawn.random() < OVERLAP
     detail: dict[str, Any] = {}
@@ -120,6 +126,7 @@ def _draw_fault(drawn: random.Random, kind: str, first: bool) -> Fault:
         detail["in"] = drawn.choice(Places.NAMES)
     elif kind == "kill the driver":
         detail["restarted"] = drawn.choice(("at once", "when all of it is gone"))
+        detail["parallelism"] = drawn.choice((1, PARALLELISM, PARALLELISM, most_slots))
     elif kind == "stop a worker":
         detail["then"] = drawn.choice(("continued", "killed"))
     elif kind in ("storage fails", "storage is slow", "checkpoint storage is full", "local disk is full"):

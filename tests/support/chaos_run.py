@@ -14,7 +14,7 @@ from typing import Any
 from chaos_faults import HEARTBEAT_TIMEOUT_S, Injector
 from chaos_job import Directories, write_limit
 from chaos_log import GrowingLog
-from chaos_plan import Fault, Plan
+from chaos_plan import PARALLELISM, Fault, Plan
 from chaos_processes import ROOT, SUPPORT, DriverProcess
 from chaos_reader import OutputReader, Violation, WatchingReader
 from chaos_report import FaultReport, Report
@@ -25,7 +25,6 @@ from firesteel.testing.faulty_storage import StorageFaults
 
 __all__ = ["ChaosRun"]
 
-PARALLELISM = 2
 START_DEADLINE_S = 120.0
 RECOVERY_DEADLINE_S = 90.0
 POLL_S = 0.03
@@ -53,6 +52,7 @@ class ChaosRun:
         self._looked_at = 0.0
         self._attempts: set[tuple[int, int]] = set()
         self._storage_was_bad_at = float("-inf")
+        self._parallelism = PARALLELISM
 
     @property
     def driver(self) -> DriverProcess:
@@ -182,9 +182,10 @@ class ChaosRun:
         """Does something in a while."""
         self._later.append((time.monotonic() + seconds, action))
 
-    def restart_driver(self, wait_for_orphans: bool) -> None:
-        """Kills the driver and starts the next."""
+    def restart_driver(self, wait_for_orphans: bool, parallelism: int | None = None) -> None:
+        """Kills the driver and starts the next, perhaps at another parallelism from now on."""
         driver = self.driver
+        self._parallelism = parallelism or self._parallelism
         driver.kill()
         if wait_for_orphans:
             self.wait_for_orphans(driver)
@@ -238,16 +239,15 @@ class ChaosRun:
         code = driver.process.poll()
         if code is None or code == 0:
             return
+        words = self._last_words(driver)
         if code == -signal.SIGKILL:
             self.say(f"  driver {driver.run} was killed by a fault point")
-        elif time.monotonic() < self._storage_was_bad_at + 5.0 or self._points_armed():
-            self.say(f"  driver {driver.run} gave up while a fault was in force: {self._last_words(driver)}")
+        elif time.monotonic() < self._storage_was_bad_at + 5.0 or "fault injected at" in words:
+            # it says so when it is submitted: whoever did that tries again
+            self.say(f"  driver {driver.run} gave up because of a fault: {words.strip().splitlines()[-1]}")
         else:
-            raise Violation(f"the driver ended with {code}: {self._last_words(driver)}")
+            raise Violation(f"the driver ended with {code}: {words}")
         self._start_driver()
-
-    def _points_armed(self) -> bool:
-        return bool(self._unrecovered) and self._unrecovered[-1].kind.startswith(("error at storage.read",))
 
     def _last_words(self, driver: DriverProcess) -> str:
         ends = [event for event in self._story() if event["run"] == driver.run and event["what"] == "ended"]
@@ -277,8 +277,8 @@ class ChaosRun:
 
     def _configuration(self) -> dict[str, str]:
         configuration = {
-            "parallelism.default": str(PARALLELISM),
-            "spark.master": f"local[{PARALLELISM}]",
+            "parallelism.default": str(self._parallelism),
+            "spark.master": f"local[{self._parallelism}]",
             "state.backend.type": self.plan.backend,
             "execution.checkpointing.interval": "400 ms",
             "execution.checkpointing.timeout": "8 s",

@@ -40,7 +40,7 @@ _MASK = (1 << 64) - 1
 class Event(NamedTuple):
     """A record: ``key`` for the sums, ``group``, of which there are fewer, for windows and timers."""
 
-    index: int
+    position: int
     key: int
     group: int
     value: int
@@ -109,22 +109,22 @@ class Expectations:
     def _add(self, event: Event) -> None:
         for start in sorted(self._open):
             # no record comes any more that is this old
-            if start + WINDOW_MS > _START_MS + event.index * STEP_MS:
+            if start + WINDOW_MS > _START_MS + event.position * STEP_MS:
                 break
             self._close(start)
         total = self._sums[event.key]
         total.count += 1
         total.total += event.value
-        self.results["sum", event.key][total.count] = sum_payload(total.total, event.index)
+        self.results["sum", event.key][total.count] = sum_payload(total.total, event.position)
         if event.value % SIDE_EVERY == 0:
             self._sides[event.key] += 1
-            self.results["side", event.key][self._sides[event.key]] = str(event.index)
+            self.results["side", event.key][self._sides[event.key]] = str(event.position)
         bucket = self._open[event.time // WINDOW_MS * WINDOW_MS][event.group]
         bucket.count += 1
         bucket.total += event.value
         self._counts[event.group] += 1
         if self._counts[event.group] % ALARM_EVERY == 0:
-            self.results["alarm", event.group][self._counts[event.group]] = str(event.index)
+            self.results["alarm", event.group][self._counts[event.group]] = str(event.position)
 
     def _close(self, start: int) -> None:
         for group, bucket in self._open.pop(start).items():

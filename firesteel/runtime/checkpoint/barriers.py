@@ -87,6 +87,11 @@ class BarrierHandler:
         self._urgent: CheckpointBarrier | None = None
         gate.on_mark = self.arrived
 
+    @property
+    def all_ended(self) -> bool:
+        """Whether the ends of all channels have been read."""
+        return not self._open
+
     # -- what the gate and the task tell ------------------------------------------------------------
 
     def arrived(self, channel: int, event: ControlEvent) -> None:
@@ -136,10 +141,21 @@ class BarrierHandler:
             self._check_aligned(self._alignment)
 
     def trigger(self, barrier: CheckpointBarrier) -> None:
-        """The coordinator itself triggers the task: all its producers are gone, or it has none."""
-        if barrier.checkpoint_id > self._last:
-            self._begin(barrier)
-            self._complete(barrier)
+        """The coordinator itself triggers the task: all its producers are gone.
+
+        What they left may not have been read yet. It is waited for or, unaligned, is in flight.
+        """
+        if barrier.checkpoint_id <= self._last:
+            return
+        if barrier.options.unaligned:
+            self._go_unaligned(barrier)
+            return
+        if barrier.options.alignment_timeout is not None:
+            due = barrier.timestamp + barrier.options.alignment_timeout
+            self._listener.call_at(due, lambda _now: self._on_timeout(barrier))
+        alignment = self._begin(barrier)
+        if alignment is not None:
+            self._check_aligned(alignment)
 
     def aborted(self, checkpoint_id: int) -> None:
         """The coordinator gave the checkpoint up."""

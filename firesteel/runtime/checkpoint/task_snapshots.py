@@ -105,6 +105,11 @@ class TaskSnapshots:
         self.last_id = 0
         """The last checkpoint whose barrier has gone through the task."""
 
+    @property
+    def is_busy(self) -> bool:
+        """Whether a snapshot was taken that has not been acknowledged yet."""
+        return bool(self._current)
+
     def take(
         self, barrier: CheckpointBarrier, in_flight: InFlightInput | None, alignment_ms: int, *, finished: bool
     ) -> None:
@@ -239,7 +244,7 @@ class TaskSnapshots:
                     )
                 return
             if snapshot.aborted:
-                files.discard()
+                self._give_up(snapshot)
                 return
         metrics = replace(
             snapshot.metrics,
@@ -247,8 +252,8 @@ class TaskSnapshots:
             bytes_written=files.bytes_written,
             bytes_persisted_in_flight=sum(channel.data.length for channel in state.channels),
         )
-        self._current.pop(checkpoint_id, None)
         self._services.acknowledge(checkpoint_id, state, metrics)
+        self._current.pop(checkpoint_id, None)
 
     def _write_state(self, snapshot: _Snapshot, files: SnapshotFiles) -> TaskStateSnapshot:
         operators: dict[str, OperatorSubtaskState] = {}

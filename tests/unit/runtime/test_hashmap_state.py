@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import pickle
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from memory_files import MemorySnapshotFiles, MemoryStateFileReader, MemoryStore
 
 from firesteel.common.errors import InvalidProgramError
 from firesteel.common.state import (
@@ -18,6 +18,7 @@ from firesteel.common.state import (
     ValueStateDescriptor,
 )
 from firesteel.datastream.functions import AggregateFunction
+from firesteel.runtime.checkpoint.options import SnapshotKind
 from firesteel.runtime.key_groups import KeyGroupRange, key_group_of
 from firesteel.runtime.state.hashmap import HashMapKeyedStateBackend
 from firesteel.testing import FakeClock
@@ -177,7 +178,7 @@ def test_an_empty_namespace_leaves_nothing_behind(backend: Any) -> None:
         state.update(window)
         state.clear()
     state.set_current_namespace(None)
-    assert list(backend._tables["value"]) == [None]
+    assert list(backend.state_table("value").namespaces) == [None]
 
 
 keyed_contents = st.dictionaries(
@@ -216,40 +217,22 @@ def contents_of(backend: Any, key: Any) -> Any:
     )
 
 
-@pytest.mark.parametrize("ask_before", [True, False])
+@pytest.mark.parametrize("kind", [SnapshotKind.CHECKPOINT, SnapshotKind.SAVEPOINT])
 @given(contents=keyed_contents, parallelism=st.integers(1, 5))
 def test_state_can_be_restored_at_another_parallelism(
-    ask_before: bool, contents: dict[Any, list[int]], parallelism: int
+    kind: SnapshotKind, contents: dict[Any, list[int]], parallelism: int
 ) -> None:
     before = backend_of()
     fill(before, contents)
-    snapshots = pickle.loads(pickle.dumps({group: before.snapshot_key_group(group) for group in range(MAX)}))
+    store = MemoryStore()
+    handle = before.snapshot(1, kind).write(MemorySnapshotFiles(store))  # type: ignore[arg-type]
     parts = []
     for subtask in range(parallelism):
-        owned = KeyGroupRange.of(subtask, MAX, parallelism)
-        part = HashMapKeyedStateBackend(owned, MAX, FakeClock())
-        if ask_before:
-            for descriptor in (VALUE, LIST, MAP, SUM, AVERAGE):
-                part.get_state(descriptor)
-        for group in owned:
-            part.restore_key_group(group, snapshots[group])
+        part = HashMapKeyedStateBackend(KeyGroupRange.of(subtask, MAX, parallelism), MAX, FakeClock())
+        part.restore([handle], MemoryStateFileReader(store), reusable=False)  # type: ignore[arg-type]
         parts.append(part)
     assert sorted(map(repr, (key for part in parts for key in part.keys("value")))) == sorted(map(repr, contents))
     for key in contents:
         owners = [part for part in parts if key_group_of(key, MAX) in part.key_groups]
         assert len(owners) == 1
         assert contents_of(owners[0], key) == contents_of(before, key)
-
-
-def test_a_group_of_another_subtask_is_refused() -> None:
-    with pytest.raises(ValueError, match="does not belong"):
-        backend_of(0, 7).restore_key_group(8, {})
-
-
-def test_a_snapshot_holds_only_its_group() -> None:
-    backend = backend_of()
-    fill(backend, {key: [1] for key in range(50)})
-    for group in range(MAX):
-        for namespaces in backend.snapshot_key_group(group).values():
-            for table in namespaces.values():
-                assert {key_group_of(key, MAX) for key in table} == {group}

@@ -6,7 +6,9 @@ import itertools
 from typing import Any
 
 import pytest
+from memory_files import MemorySnapshotFiles, MemoryStateFileReader, MemoryStore
 
+from firesteel.common.errors import StateIncompatibleError
 from firesteel.common.state import (
     AggregatingStateDescriptor,
     ListStateDescriptor,
@@ -15,8 +17,10 @@ from firesteel.common.state import (
     StateTtlConfig,
     ValueStateDescriptor,
 )
-from firesteel.common.time import Time
+from firesteel.common.time import Duration, Time
 from firesteel.datastream.functions import AggregateFunction
+from firesteel.runtime.checkpoint.handles import KeyedStateHandle
+from firesteel.runtime.checkpoint.options import SnapshotKind
 from firesteel.runtime.key_groups import KeyGroupRange
 from firesteel.runtime.state.hashmap import HashMapKeyedStateBackend
 from firesteel.testing import FakeClock
@@ -56,9 +60,26 @@ def ttl(
 class Bench:
     """A state of one kind with a clock, and how to write to it and read it whatever its kind."""
 
-    def __init__(self, kind: str, config: StateTtlConfig):
-        self.clock = FakeClock(1000)
-        self.backend = HashMapKeyedStateBackend(KeyGroupRange(0, 7), 8, self.clock)
+    def __init__(
+        self,
+        kind: str,
+        config: StateTtlConfig | None,
+        *,
+        incremental: bool = False,
+        at: int = 1000,
+        handle: KeyedStateHandle | None = None,
+        of: Bench | None = None,
+    ):
+        self.clock = FakeClock(at)
+        self.config = config
+        self.incremental = incremental
+        self.store = MemoryStore() if of is None else of.store
+        reader: Any = MemoryStateFileReader(self.store)
+        self.backend = HashMapKeyedStateBackend(
+            KeyGroupRange(0, 7), 8, self.clock, incremental=incremental, open_files=lambda: reader
+        )
+        if handle is not None:
+            self.backend.restore([handle], reader, reusable=False)
         self.backend.key = "a"
         self.kind = kind
         descriptor: Any = {
@@ -68,7 +89,8 @@ class Bench:
             "reducing": lambda: ReducingStateDescriptor("s", lambda a, b: a + b),
             "aggregating": lambda: AggregatingStateDescriptor("s", Sum()),
         }[kind]()
-        descriptor.enable_time_to_live(config)
+        if config is not None:
+            descriptor.enable_time_to_live(config)
         self.state = self.backend.get_state(descriptor)
 
     def write(self, value: int) -> None:
@@ -290,7 +312,7 @@ def test_cleaning_up_keeps_what_is_alive() -> None:
     bench.backend.key = "other"
     for _ in range(4):
         bench.state.get()
-    (stored,) = bench.backend.snapshot_key_group(_group(bench, "a"))["s"][None].values()
+    ((_, _, stored),) = bench.backend.entries("s")
     assert [element for element, _ in stored] == [2]
 
 
@@ -304,22 +326,156 @@ def test_no_cleanup_in_the_background_if_it_is_disabled() -> None:
     assert bench.stored_keys() == ["a"]
 
 
+def snapshot_of(bench: Bench, kind: SnapshotKind, number: int = 1) -> KeyedStateHandle:
+    return bench.backend.snapshot(number, kind).write(MemorySnapshotFiles(bench.store))  # type: ignore[arg-type]
+
+
+def restored_from(bench: Bench, handle: KeyedStateHandle) -> Bench:
+    """A new backend at the same time."""
+    return Bench(bench.kind, bench.config, incremental=bench.incremental, at=bench.clock.now, handle=handle, of=bench)
+
+
+every_snapshot = pytest.mark.parametrize("snapshot", list(SnapshotKind))
+
+
 @every_kind
-def test_ages_survive_a_snapshot(kind: str) -> None:
-    bench = Bench(kind, ttl())
+@every_snapshot
+@pytest.mark.parametrize("incremental", [True, False])
+def test_ages_survive_a_snapshot(kind: str, snapshot: SnapshotKind, incremental: bool) -> None:
+    bench = Bench(kind, ttl(), incremental=incremental)
     bench.write(1)
     bench.clock.advance(TTL - 1)
-    contents = {group: bench.backend.snapshot_key_group(group) for group in range(8)}
-    restored = Bench(kind, ttl())
-    restored.clock.advance(TTL - 1)
-    for group, part in contents.items():
-        restored.backend.restore_key_group(group, part)
+    restored = restored_from(bench, snapshot_of(bench, snapshot))
     assert restored.read() == 1
     restored.clock.advance(1)
     assert restored.read() is None
 
 
-def _group(bench: Bench, key: Any) -> int:
-    from firesteel.runtime.key_groups import key_group_of
+@every_kind
+@pytest.mark.parametrize("touch", [True, False])
+def test_an_access_that_prolongs_a_life_is_in_the_next_delta(kind: str, touch: bool) -> None:
+    bench = Bench(kind, ttl(UpdateType.OnReadAndWrite if touch else UpdateType.OnCreateAndWrite), incremental=True)
+    bench.write(1)
+    snapshot_of(bench, SnapshotKind.CHECKPOINT)
+    bench.backend.notify_checkpoint_complete(1)
+    bench.clock.advance(TTL - 1)
+    assert bench.read() == 1
+    restored = restored_from(bench, snapshot_of(bench, SnapshotKind.CHECKPOINT, 2))
+    restored.clock.advance(TTL - 1)
+    assert restored.read() == (1 if touch else None)
 
-    return key_group_of(key, bench.backend.max_parallelism)
+
+@every_kind
+def test_a_value_found_expired_is_gone_in_the_next_delta(kind: str) -> None:
+    bench = Bench(kind, ttl(), incremental=True)
+    bench.write(1)
+    snapshot_of(bench, SnapshotKind.CHECKPOINT)
+    bench.backend.notify_checkpoint_complete(1)
+    bench.clock.advance(TTL)
+    assert bench.read() is None
+    restored = restored_from(bench, snapshot_of(bench, SnapshotKind.CHECKPOINT, 2))
+    assert restored.stored_keys() == []
+
+
+def half_expired(bench: Bench) -> None:
+    """One key that expires and one that does not; of lists and maps also half of the second."""
+    bench.write(1)
+    bench.backend.key = "b"
+    bench.write(1)
+    bench.clock.advance(TTL - 1)
+    if bench.kind == "map":
+        bench.state.put("n", 2)
+    else:
+        bench.write(2)
+    bench.clock.advance(1)
+
+
+@every_kind
+@every_snapshot
+@pytest.mark.parametrize("incremental", [True, False])
+def test_full_snapshots_leave_expired_values_out_if_told_to(
+    kind: str, snapshot: SnapshotKind, incremental: bool
+) -> None:
+    config = (
+        StateTtlConfig.new_builder(Time.milliseconds(TTL)).cleanup_full_snapshot().disable_cleanup_in_background()
+    ).build()
+    bench = Bench(kind, config, incremental=incremental)
+    if incremental:  # everything but the first checkpoint is merged from a base and deltas
+        snapshot_of(bench, SnapshotKind.CHECKPOINT, 1)
+        bench.backend.notify_checkpoint_complete(1)
+    half_expired(bench)
+    restored = restored_from(bench, snapshot_of(bench, snapshot, 2))
+    is_delta = incremental and snapshot is SnapshotKind.CHECKPOINT
+    assert set(restored.stored_keys()) == ({"a", "b"} if is_delta else {"b"})
+    assert len(bench.stored_keys()) == 2, "the state itself stays as it is"
+    if kind in ("list", "map") and not is_delta:
+        ((_, _, stored),) = restored.backend.entries("s")
+        assert len(stored) == 1
+
+
+@every_kind
+def test_full_snapshots_keep_expired_values_if_not_told_otherwise(kind: str) -> None:
+    bench = Bench(kind, ttl())
+    half_expired(bench)
+    restored = restored_from(bench, snapshot_of(bench, SnapshotKind.SAVEPOINT))
+    assert set(restored.stored_keys()) == {"a", "b"}
+
+
+@every_kind
+@pytest.mark.parametrize("every_record", [True, False])
+def test_cleanup_with_every_record_needs_no_access(kind: str, every_record: bool) -> None:
+    builder = StateTtlConfig.new_builder(Time.milliseconds(TTL)).cleanup_incrementally(2, every_record)
+    bench = Bench(kind, builder.build(), incremental=True)
+    bench.write(1)
+    bench.clock.advance(TTL)
+    for key in range(4):
+        bench.backend.key = key
+        assert bench.backend.key == key
+    assert bench.stored_keys() == ([] if every_record else ["a"])
+
+
+def test_cleanup_reaches_every_namespace() -> None:
+    bench = Bench("value", ttl(cleanup=5), incremental=True)
+    for window in range(5):
+        bench.state.set_current_namespace(window)
+        bench.state.update(window)
+    bench.clock.advance(TTL)
+    bench.state.set_current_namespace(None)
+    for _ in range(4):
+        bench.state.value()
+    assert list(bench.backend.entries("s")) == []
+
+
+@pytest.mark.parametrize("was", [True, False])
+def test_ttl_cannot_be_switched_on_or_off(was: bool) -> None:
+    bench = Bench("value", ttl() if was else None)
+    bench.write(1)
+    handle = snapshot_of(bench, SnapshotKind.SAVEPOINT)
+    with pytest.raises(StateIncompatibleError, match="State 's' .* time-to-live") as raised:
+        Bench("value", None if was else ttl(), handle=handle, of=bench)
+    assert raised.value.state == "s"
+
+
+def test_the_length_of_a_life_may_change() -> None:
+    bench = Bench("value", ttl())
+    bench.write(1)
+    bench.clock.advance(TTL)
+    handle = snapshot_of(bench, SnapshotKind.SAVEPOINT)
+    longer = StateTtlConfig.new_builder(Time.milliseconds(2 * TTL)).build()
+    restored = Bench("value", longer, at=bench.clock.now, handle=handle, of=bench)
+    assert restored.read() == 1
+
+
+def test_the_compaction_filter_of_rocksdb_is_configured() -> None:
+    builder = StateTtlConfig.new_builder(Time.milliseconds(TTL))
+    default = builder.build().get_cleanup_strategies().get_rocksdb_compact_filter_cleanup_strategy()
+    assert default is not None
+    assert default.get_query_time_after_num_entries() == 1000
+    assert default.get_periodic_compaction_time() == Duration.of_days(30)
+    chosen = builder.cleanup_in_rocksdb_compact_filter(5, Duration.of_hours(1)).build()
+    strategy = chosen.get_cleanup_strategies().get_rocksdb_compact_filter_cleanup_strategy()
+    assert strategy is not None
+    assert strategy.get_query_time_after_num_entries() == 5
+    assert strategy.get_periodic_compaction_time() == Duration.of_hours(1)
+    disabled = StateTtlConfig.new_builder(Time.milliseconds(TTL)).disable_cleanup_in_background().build()
+    assert disabled.get_cleanup_strategies().get_rocksdb_compact_filter_cleanup_strategy() is None

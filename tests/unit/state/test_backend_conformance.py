@@ -293,23 +293,24 @@ def test_merging_keeps_the_current_namespace(backend: Any) -> None:
     assert state.get() == 2
 
 
-@pytest.mark.parametrize("namespace", NAMESPACES, ids=repr)
-def test_namespaces_come_back(bench: Workbench, backend: Any, namespace: Any) -> None:
+def test_namespaces_come_back(bench: Workbench, backend: Any) -> None:
     for descriptor in DESCRIPTORS:
         state = backend.get_state(descriptor, namespace_aware=True)
-        state.set_current_namespace(namespace)
-        put(state, descriptor, 1)
+        for namespace in NAMESPACES:
+            state.set_current_namespace(namespace)
+            put(state, descriptor, 1)
     for kind in (CHECKPOINT, SAVEPOINT):
         restored = bench.restore([bench.snapshot(backend, kind)])
         for descriptor in DESCRIPTORS:
-            ((found, key, _stored),) = restored.entries(descriptor.name)
-            assert (found, key) == (namespace, "a")
-            assert type(found) is type(namespace)
-            assert list(restored.keys(descriptor.name, namespace)) == ["a"]
+            entries = list(restored.entries(descriptor.name))
+            assert {namespace: type(namespace) for namespace, _, _ in entries} == {ns: type(ns) for ns in NAMESPACES}
+            assert len(entries) == len(NAMESPACES)
             state = restored.get_state(descriptor, namespace_aware=True)
-            state.set_current_namespace(namespace)
             restored.key = "a"
-            assert not is_empty(state, descriptor)
+            for namespace in NAMESPACES:
+                assert list(restored.keys(descriptor.name, namespace)) == ["a"]
+                state.set_current_namespace(namespace)
+                assert not is_empty(state, descriptor)
 
 
 def put(state: Any, descriptor: Any, value: int) -> None:
@@ -332,25 +333,28 @@ def is_empty(state: Any, descriptor: Any) -> bool:
 # ---- keys -------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("key", KEYS, ids=repr)
-def test_a_key_comes_back_with_its_type(bench: Workbench, backend: Any, key: Any) -> None:
-    backend.key = key
-    for descriptor in DESCRIPTORS:
-        put(backend.get_state(descriptor), descriptor, 1)
-        ((namespace, found, _stored),) = backend.entries(descriptor.name)
-        assert (namespace, found, type(found)) == (None, key, type(key))
-        assert list(backend.keys(descriptor.name)) == [key]
-    backend.timer_queue("t/event").add(5, key, None)
-    for kind in (CHECKPOINT, SAVEPOINT):
-        restored = bench.restore([bench.snapshot(backend, kind)])
-        ((timestamp, found, _namespace),) = restored.timer_queue("t/event").timers()
-        assert (timestamp, found, type(found)) == (5, key, type(key))
+@pytest.mark.parametrize(
+    "keys", [[key for key in KEYS if key is not True and key is not Level.LOW], [True], [Level.LOW]]
+)
+def test_a_key_comes_back_with_its_type(bench: Workbench, backend: Any, keys: list[Any]) -> None:
+    expected = {key: (type(key), repr(key)) for key in keys}
+    assert len(expected) == len(keys)
+    for key in keys:
+        backend.key = key
         for descriptor in DESCRIPTORS:
-            ((_namespace, found, _stored),) = restored.entries(descriptor.name)
-            assert (found, type(found)) == (key, type(key))
-            assert repr(found) == repr(key)
-            restored.key = key
-            assert not is_empty(restored.get_state(descriptor), descriptor)
+            put(backend.get_state(descriptor), descriptor, 1)
+        backend.timer_queue("t/event").add(5, key, None)
+    for kind in (None, CHECKPOINT, SAVEPOINT):
+        found = backend if kind is None else bench.restore([bench.snapshot(backend, kind)])
+        timers = found.timer_queue("t/event").timers()
+        assert {key: (type(key), repr(key)) for _, key, _ in timers} == expected
+        for descriptor in DESCRIPTORS:
+            assert {key: (type(key), repr(key)) for _, key, _ in found.entries(descriptor.name)} == expected
+            assert {key: (type(key), repr(key)) for key in found.keys(descriptor.name)} == expected
+            state = found.get_state(descriptor)
+            for key in keys:
+                found.key = key
+                assert not is_empty(state, descriptor)
 
 
 def test_equal_keys_are_one_and_others_are_not(backend: Any) -> None:
@@ -448,8 +452,9 @@ def test_a_snapshot_has_everything_and_is_not_changed_by_what_follows(
         assert {meta.entries for meta in handle.states} == {100}
 
 
-@pytest.mark.parametrize("kind", EVERY_KIND)
-@pytest.mark.parametrize("parallelism", [2, 3, 16])
+@pytest.mark.parametrize(
+    ("kind", "parallelism"), [*((kind, 3) for kind in EVERY_KIND), (CHECKPOINT, 2), (CHECKPOINT, 16)]
+)
 def test_state_is_shared_out_and_gathered_again(
     bench: Workbench, backend: Any, kind: SnapshotKind, parallelism: int
 ) -> None:

@@ -328,7 +328,8 @@ def test_no_state_and_no_timer_is_left_after_the_windows_end() -> None:
     assert len(context.timer_services["window-timers"].event) > 0
     operator.process_watermark(1000)
     assert len(context.timer_services["window-timers"].event) == 0
-    assert nothing_stored(context)
+    assert context.backend is not None
+    assert [entry for name in context.backend.descriptors() for entry in context.backend.entries(name)] == []
 
 
 class SharedName(ProcessWindowFunction):
@@ -435,12 +436,13 @@ def test_merging_windows_need_a_trigger_that_can_merge() -> None:
         WindowOperator(WindowSpec(assigner, NeverTrigger(), window_function=Process()))
 
 
-def test_a_snapshot_has_each_window_with_its_panes() -> None:
-    operator = AlignedWindowOperator(tumbling(aggregation="reduce", aggregate_function=add, allowed_lateness=50))
-    opened(operator)
+@BOTH
+def test_windows_are_keyed_state(operator_class: Any) -> None:
+    operator = operator_class(tumbling(aggregation="reduce", aggregate_function=add, allowed_lateness=50))
+    context = opened(operator)
     operator.process_batch(RECORDS, [1, 2, 13])
     operator.process_watermark(9)
-    assert [(window.start, window.fired, window.panes) for window in operator.snapshot()] == [
-        (0, True, {"a": ("a", 1), "b": ("b", 2)}),
-        (10, False, {"a": ("a", 4)}),
-    ]
+    assert context.stored("window-contents") == {
+        TimeWindow(0, 10): {"a": ("a", 1), "b": ("b", 2)},
+        TimeWindow(10, 20): {"a": ("a", 4)},
+    }

@@ -57,8 +57,15 @@ class OpenWindows(NamedTuple):
     """Windows that records of a batch go into, none of which has fired."""
 
     panes: list[Panes]
-    changed: list[set[Any]] | None
-    """Per window, the keys that changed since the last snapshot; None where nobody wants to know."""
+    changed: list[set[Any]]
+    """Of windows that the next snapshot writes only in part, the keys that changed."""
+    keys: list[Any]
+    """Those of the records added, which ``mark_changed`` puts into ``changed``."""
+
+    def mark_changed(self) -> None:
+        """Tells the next snapshot what was added to."""
+        for changed in self.changed:
+            changed.update(self.keys)
 
 
 def alignment_of(spec: WindowSpec) -> WindowAlignment | None:
@@ -110,12 +117,15 @@ class AlignedWindowOperator(StreamOperator):
         store = None if backend is None else WindowStateStore(backend, merging=False)
         self._function = InternalWindowFunction(self.spec, ProcessWindowContext(self, context.runtime_context, store))
         self._changed: dict[int, set[Any]] = {}
+        self._new: set[int] = set()
+        """Windows since the last snapshot, which are all in the next one."""
         self._tracked = False
         if isinstance(backend, HashMapKeyedStateBackend):
             backend.get_state(contents_descriptor(self.spec), namespace_aware=True)
             backend.get_state(ValueStateDescriptor(FIRED_STATE), namespace_aware=True)
             self._table, self._marks = backend.state_table(CONTENTS_STATE), backend.state_table(FIRED_STATE)
             self._table.on_snapshot(self._changed.clear)
+            self._table.on_snapshot(self._new.clear)
             self._tracked = self._table.tracked
             backend.derived_timers = self._pane_timers
             self._take_up(backend)
@@ -149,6 +159,7 @@ class AlignedWindowOperator(StreamOperator):
             windows = self._open_windows(first)
             if windows is not None:
                 self._add(windows, values)
+                windows.mark_changed()
                 return
         if self._size == self._slide:
             self._process_by_window(values, timestamps)
@@ -202,7 +213,9 @@ class AlignedWindowOperator(StreamOperator):
                 part.append(value)
         for start, part in gathered.items():
             if part is not None:
-                self._add(self._opened((start,)), part)
+                windows = self._opened((start,))
+                self._add(windows, part)
+                windows.mark_changed()
 
     def _process_by_run(self, values: Sequence[Any], timestamps: Sequence[int]) -> None:
         """Adds records to sliding windows: run by run of one slice.
@@ -231,23 +244,26 @@ class AlignedWindowOperator(StreamOperator):
                 run.append(value)
         if windows is not None:
             self._add(windows, run)
+        for windows in slices.values():
+            if windows is not None:
+                windows.mark_changed()
 
     def _add(self, windows: OpenWindows, values: Sequence[Any]) -> None:
         """Adds records to open windows; nothing can fire."""
-        panes, changed = windows
+        panes, changed, added = windows
         try:
-            if changed is None and len(panes) == 1:
+            if len(panes) == 1 and not changed:
                 self._contents.add_all(panes[0], map(self._key_selector, values), values)
                 return
             keys = list(map(self._key_selector, values))
-            if len(values) < _SHORT_RUN and len(panes) > 1:
+            if len(values) < _SHORT_RUN:
                 for key, value in zip(keys, values, strict=True):
                     self._contents.add_to_each(panes, key, value)
             else:
                 for one in panes:
                     self._contents.add_all(one, keys, values)
-            for marked in changed or ():
-                marked.update(keys)
+            if changed:
+                added += keys
         except Exception as error:
             # a failure is explained by the current key and the local named value; the loops set neither
             key, value = self._contents.failed_record(error)
@@ -270,7 +286,7 @@ class AlignedWindowOperator(StreamOperator):
             if panes is None:
                 panes = self._open_window(start)
             self._contents.add_to_each((panes,), key, value)
-            if self._tracked:
+            if self._tracked and start not in self._new:
                 self._changes(start).add(key)
             if start in self._fired:
                 self._fire_late(start, key)
@@ -296,11 +312,13 @@ class AlignedWindowOperator(StreamOperator):
 
     def _opened(self, starts: Sequence[int]) -> OpenWindows:
         windows = self._windows
-        changed = [self._changes(start) for start in starts] if self._tracked else None
-        return OpenWindows([windows[start] for start in starts], changed)
+        changed = [self._changes(start) for start in starts if start not in self._new] if self._tracked else []
+        return OpenWindows([windows[start] for start in starts], changed, [])
 
     def _open_window(self, start: int) -> Panes:
-        panes = self._windows[start] = self._table.namespaces[self._window(start)] = self._contents.new_panes()
+        panes = self._windows[start] = self._contents.new_panes()
+        self._table.add_new(self._window(start), panes)
+        self._new.add(start)
         last = start + self._size - 1
         if last > self.current_watermark:
             heapq.heappush(self._agenda, (last, start))
@@ -375,6 +393,7 @@ class AlignedWindowOperator(StreamOperator):
         del self._windows[start]
         self._fired.discard(start)
         self._changed.pop(start, None)
+        self._new.discard(start)
         self._delete_panes(self._window(start))
 
     def _delete_panes(self, window: TimeWindow) -> None:

@@ -240,7 +240,7 @@ class Snapshots:
         if snapshot.kind is SnapshotKind.CHECKPOINT:
             if not self._is_savepoint_reading():
                 snapshot.merges = _worth_merging(snapshot)
-        elif snapshot.chain:
+        elif not any(held.name == BASE and held.number == self._number for held in snapshot.held):
             snapshot.merges = BASE
         self._under_way[checkpoint_id] = snapshot
         return snapshot

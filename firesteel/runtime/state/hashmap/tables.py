@@ -24,7 +24,7 @@ class StateTable:
     A set got from there is good until the next snapshot: the callbacks of ``on_snapshot`` tell when to get a new one.
     """
 
-    __slots__ = ("_changes", "_dropped", "_known", "_listeners", "gone", "name", "namespaces", "tracked")
+    __slots__ = ("_changes", "_dropped", "_known", "_listeners", "_new", "gone", "name", "namespaces", "tracked")
 
     def __init__(self, name: str, tracked: bool):
         self.name = name
@@ -35,6 +35,7 @@ class StateTable:
         self._changes: dict[Any, set[Any]] = {}
         self._dropped: set[Any] = set()
         self._known: set[Any] = set()
+        self._new: set[Any] = set()
         self._listeners: list[Callable[[], None]] = []
 
     def changed(self, namespace: Any) -> set[Any]:
@@ -43,6 +44,12 @@ class StateTable:
         if changed is None:
             changed = self._changes[namespace] = set()
         return changed
+
+    def add_new(self, namespace: Any, entries: dict[Any, Any]) -> None:
+        """Adds a namespace, all of which is in the next snapshot: until then its changes need not be marked."""
+        self.namespaces[namespace] = entries
+        if self.tracked:
+            self._new.add(namespace)
 
     def on_snapshot(self, listener: Callable[[], None]) -> None:
         """Calls back when the sets of changed keys are no longer good."""
@@ -53,6 +60,7 @@ class StateTable:
         self.namespaces.pop(namespace, None)
         if self.tracked:
             self._changes.pop(namespace, None)
+            self._new.discard(namespace)
             # a namespace that came and went between two snapshots is in no file
             if namespace in self._known:
                 self._known.discard(namespace)
@@ -100,8 +108,12 @@ class StateTable:
             changes[VOID_NAMESPACE] = changes.get(VOID_NAMESPACE, set()) | self.gone
         for start in range(0, len(dropped), CHUNK_ENTRIES):
             yield encode_chunk(self.name, VOID_NAMESPACE, None, dropped[start : start + CHUNK_ENTRIES])
+        for namespace in self._new:
+            self._known.add(namespace)
+            table = self.namespaces[namespace]
+            yield from encode_chunks(self.name, namespace, list(table), list(table.values()))
         for namespace, keys in changes.items():
-            if not keys:
+            if not keys or namespace in self._new:
                 continue
             self._known.add(namespace)
             table = self.namespaces.get(namespace, {})
@@ -122,6 +134,7 @@ class StateTable:
     def _forget_changes(self) -> None:
         self._changes = {}
         self._dropped = set()
+        self._new = set()
         self.gone = set()
         for listener in self._listeners:
             listener()

@@ -182,6 +182,8 @@ class RocksDBKeyedStateBackend(KeyedStateBackend):
         for state in self._states.values():
             if isinstance(state, ttl_states.TtlState):
                 state.sweep()
+        if self._opened is not None:
+            self._opened.store_classes()
         if any(descriptor.kind == "list" for descriptor in self._descriptors.values()):
             used = self.next_number()
             if used > self._promised:

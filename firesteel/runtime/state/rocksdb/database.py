@@ -9,6 +9,7 @@ from typing import Any
 from rocksdict import AccessType, Checkpoint, ColumnFamily, Rdict, ReadOptions, WriteBatch, WriteOptions
 
 from firesteel.runtime.state.chunks import is_timer_table
+from firesteel.runtime.state.rocksdb.classes import definition_of, known_classes, learn_class
 from firesteel.runtime.state.rocksdb.options import RocksDBOptions
 
 __all__ = ["SST", "Database", "Table", "View", "files_of"]
@@ -19,6 +20,7 @@ _TABLE = "table/"
 _BATCH_ROWS = 2_000
 
 _SEQUENCE = b"sequence"
+_CLASS = b"class/"
 
 
 def _without_log() -> WriteOptions:
@@ -131,6 +133,7 @@ class Database:
         )
         self._db.set_write_options(self._write_options)
         self._tables: dict[str, Table] = {}
+        self._classes: set[tuple[str, str]] = set()
         for name in families:
             self._add(name.removeprefix(_TABLE), self._db.get_column_family(name))
 
@@ -170,6 +173,20 @@ class Database:
     @sequence.setter
     def sequence(self, value: int) -> None:
         self._db.put(_SEQUENCE, value.to_bytes(8, "big"))
+
+    def store_classes(self) -> None:
+        """Keeps the definitions of all classes that values may name."""
+        for name, cls in known_classes().items():
+            if name not in self._classes:
+                self._db.put(_CLASS + "\0".join(name).encode(), definition_of(cls))
+                self._classes.add(name)
+
+    def learn_classes(self) -> None:
+        """Learns the classes that values of this database may name."""
+        for _name, definition in _scan(self._db, _CLASS, _CLASS + b"\xff"):
+            learned = learn_class(definition)
+            if learned is not None:
+                self._classes.add(learned)
 
     def clip(self, start: bytes, end: bytes) -> None:
         """Deletes all rows of tables before start and from end on."""

@@ -28,7 +28,7 @@ from firesteel.common.errors import InvalidKeyError
 from firesteel.common.types import Row
 from firesteel.common.windows import CountWindow, GlobalWindow, TimeWindow
 from firesteel.runtime.key_groups import _SEED, _digest, encode_key, key_group_of
-from firesteel.runtime.state.pickling import dumps_by_value
+from firesteel.runtime.state.rocksdb.classes import dumps_by_name
 
 __all__ = [
     "GROUP_BYTES",
@@ -144,8 +144,13 @@ def encode_object(value: Any) -> bytes:
     encoder = _ENCODERS.get(type(value))
     if encoder is not None:
         return encoder(value)
+    # within these, encode_key does not tell 7 characters from a number
     if isinstance(value, tuple):
         return b"(" + _encode_items(value)
+    if isinstance(value, Row):
+        return b"R" + _encode_items(value)
+    if isinstance(value, frozenset):
+        return b"S" + _encode_items_sorted(value)
     try:
         encoded = encode_key(value)
     except InvalidKeyError:
@@ -153,11 +158,6 @@ def encode_object(value: Any) -> bytes:
         return b"P" + _pickle(value)
     if len(encoded) == 8 and value == _unpack_long(encoded)[0]:
         return b"i" + encoded
-    # within these, encode_key does not tell 7 characters from a number
-    if isinstance(value, Row):
-        return b"R" + _encode_items(value)
-    if isinstance(value, frozenset):
-        return b"S" + _encode_items_sorted(value)
     if encoded[:1] == b"o" and dataclasses.is_dataclass(value):
         fields = [getattr(value, field.name) for field in dataclasses.fields(value) if field.compare]
         return b"O" + type(value).__qualname__.encode() + b"\0" + _encode_items(fields)
@@ -234,7 +234,7 @@ def _pickle(value: Any) -> bytes:
     try:
         pickler.dump(value)
     except Exception:  # noqa: BLE001 - user classes may raise anything
-        return dumps_by_value(value)
+        return dumps_by_name(value, fast=True)
     return buffer.getvalue()
 
 

@@ -13,7 +13,7 @@ from firesteel.runtime.checkpoint.handles import CANONICAL, FileSegment, KeyedSt
 from firesteel.runtime.key_groups import KeyGroupRange
 from firesteel.runtime.state.chunks import is_timer_table, read_canonical
 from firesteel.runtime.state.rocksdb.bulk_load import BulkLoad
-from firesteel.runtime.state.rocksdb.database import Database
+from firesteel.runtime.state.rocksdb.database import SST, Database
 from firesteel.runtime.state.rocksdb.keys import KeyEncoder
 from firesteel.runtime.state.rocksdb.options import RocksDBOptions
 from firesteel.runtime.state.rocksdb.rows import Rows, RowWriter, bounds_of, timer_row
@@ -111,6 +111,7 @@ class Restore:
         self._download(best, self._path)
         database = Database(self._path, self._options)
         self._sequence = database.sequence
+        database.learn_classes()
         if self._overlap(best) < len(best.key_groups):
             database.clip(*bounds_of(self._key_groups))
         return database
@@ -121,6 +122,7 @@ class Restore:
         source = Database(path, self._options, read_only=True)
         try:
             self._sequence = max(self._sequence, source.sequence)
+            source.learn_classes()
             for name, table in source.tables.items():
                 load = self._bulk_load(target, name)
                 load.add(table.scan(*bounds_of(self._key_groups)))
@@ -133,7 +135,8 @@ class Restore:
         directory.mkdir(parents=True)
         transfers = []
         for part in handle.parts:
-            if isinstance(part.data, FileSegment):
+            # a download may be a link to a copy that others use: only of files that are never written to
+            if isinstance(part.data, FileSegment) and part.name.endswith(SST):
                 transfers.append((part.data, directory / part.name))
             else:
                 (directory / part.name).write_bytes(self._files.read(part.data))

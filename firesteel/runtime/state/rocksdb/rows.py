@@ -9,7 +9,7 @@ from typing import Any
 
 from firesteel.runtime.checkpoint.handles import StateMeta
 from firesteel.runtime.key_groups import KeyGroupRange
-from firesteel.runtime.state.pickling import dumps_by_value
+from firesteel.runtime.state.rocksdb.classes import dumps_by_name
 from firesteel.runtime.state.rocksdb.keys import (
     GROUP_BYTES,
     KeyEncoder,
@@ -173,7 +173,7 @@ def _dump(value: Any) -> bytes:
     try:
         return pickle.dumps(value, PROTOCOL)
     except Exception:  # noqa: BLE001 - user classes may raise anything
-        return dumps_by_value(value)
+        return dumps_by_name(value)
 
 
 # ---- timers -----------------------------------------------------------------------------------------

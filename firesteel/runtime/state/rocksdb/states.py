@@ -28,7 +28,7 @@ from firesteel.runtime.state.rocksdb.keys import (
     encode_object,
     is_told_by_bytes,
 )
-from firesteel.runtime.state.rocksdb.values import PROTOCOL, dumps_any, originals_of, trailer_of
+from firesteel.runtime.state.rocksdb.values import PROTOCOL, dumps_any, originals_of, trailer_of, without_originals
 
 if TYPE_CHECKING:
     from firesteel.runtime.state.rocksdb.backend import RocksDBKeyedStateBackend
@@ -44,7 +44,6 @@ __all__ = [
     "check_not_none",
 ]
 
-_dumps = pickle.dumps
 _loads = pickle.loads
 pack_number = struct.Struct(">Q").pack
 
@@ -63,6 +62,7 @@ class RocksDBState:
         self._get = table.get
         self._put = table.put
         self._delete = table.delete
+        self._dumps: Callable[[Any, int], bytes] = pickle.dumps
         self._namespace: Any = VOID_NAMESPACE
         self._suffix = VOID_SUFFIX
         self._is_namespace_told = True
@@ -95,9 +95,18 @@ class RocksDBState:
 
     def _dump(self, value: Any) -> bytes:
         try:
-            return _dumps(value, PROTOCOL)
+            return self._dumps(value, PROTOCOL)
         except Exception:  # noqa: BLE001 - user classes may raise anything
-            return dumps_any(value, self._descriptor.get_name(), self._backend.key)
+            return self._dump_differently(value)
+
+    def _dump_differently(self, value: Any) -> bytes:
+        data = dumps_any(value, self._descriptor.get_name(), self._backend.key)
+        # more such values will follow, and each attempt to import their class would take long
+        self._dumps = self._dump_by_name
+        return data
+
+    def _dump_by_name(self, value: Any, _protocol: int) -> bytes:
+        return dumps_any(value, self._descriptor.get_name(), self._backend.key)
 
     def _rows_of(self, namespaces: Iterable[Any]) -> list[bytes]:
         """The current key's rows in other namespaces."""
@@ -140,9 +149,9 @@ class RocksDBValueState(RocksDBState, ValueState[Any]):
             self._delete(self._row)
             return
         try:
-            data = _dumps(value, PROTOCOL)
+            data = self._dumps(value, PROTOCOL)
         except Exception:  # noqa: BLE001 - user classes may raise anything
-            data = self._dump(value)
+            data = self._dump_differently(value)
         self._put(self._row, data + self._trailer)
 
 
@@ -207,7 +216,7 @@ class RocksDBListState(RocksDBState, ListState[Any]):
 
     def _moved(self, data: bytes) -> bytes:
         """A value as it stands in the current namespace."""
-        return data if not self._trailer else self._dump(_loads(data)) + self._trailer
+        return without_originals(data) + self._trailer
 
 
 class RocksDBMapState(RocksDBState, MapState[Any, Any]):

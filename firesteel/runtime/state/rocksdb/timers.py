@@ -1,4 +1,4 @@
-"""Timers live in memory; what changed among them goes into a table of the database before each snapshot."""
+"""Timers live in memory; what changed among them goes into a table of the database, at the latest for a snapshot."""
 
 from __future__ import annotations
 
@@ -14,12 +14,14 @@ from firesteel.runtime.time.timers import TimerQueue, renumbered
 __all__ = ["StoredTimerQueue"]
 
 _END = b"\xff" * 16
+_MAX_CHANGES = 5_000
+"""Changes that wait for a snapshot at most: more would make the job stand still for long."""
 
 
 class StoredTimerQueue(TimerQueue):
-    """A timer queue with a table that has its timers as of the last snapshot.
+    """A timer queue with a table that has its timers as of the last snapshot or a little later.
 
-    A timer that comes and goes between two snapshots, as most do, costs the table nothing.
+    A timer that comes and goes between two snapshots, as most do, costs the table nothing unless there are very many.
     """
 
     __slots__ = ("_encoder", "_fresh", "_gone", "_open_table")
@@ -36,6 +38,7 @@ class StoredTimerQueue(TimerQueue):
         self._encoder = encoder
         self._fresh: set[Timer] = set(stored) if merged else set()
         self._gone: set[Timer] = set()
+        self.store()
 
     def add(self, timestamp: int, key: Any, namespace: Any) -> bool:
         """Adds a timer; False if it is there already."""
@@ -46,6 +49,8 @@ class StoredTimerQueue(TimerQueue):
         self.live[timer] = self._sequence
         heapq.heappush(self._heap, (timestamp, self._sequence, key, namespace))
         self._fresh.add(timer)
+        if len(self._fresh) >= _MAX_CHANGES:
+            self.store()
         return True
 
     def remove(self, timestamp: int, key: Any, namespace: Any) -> None:
@@ -80,3 +85,5 @@ class StoredTimerQueue(TimerQueue):
             self._fresh.remove(timer)
         else:
             self._gone.add(timer)
+            if len(self._gone) >= _MAX_CHANGES:
+                self.store()

@@ -24,7 +24,7 @@ from firesteel.runtime.state.rocksdb.states import (
     check_not_none,
     pack_number,
 )
-from firesteel.runtime.state.rocksdb.values import STAMP_BYTES, originals_of, pack_stamp, stamp_of
+from firesteel.runtime.state.rocksdb.values import STAMP_BYTES, originals_of, pack_stamp, stamp_of, without_originals
 
 if TYPE_CHECKING:
     from firesteel.runtime.state.rocksdb.backend import RocksDBKeyedStateBackend
@@ -146,9 +146,7 @@ class TtlListState(TtlState, RocksDBListState, ListState[Any]):
             self.add(value)
 
     def _moved(self, data: bytes) -> bytes:
-        if not self._trailer:
-            return data
-        return self._dump(_loads(data)) + self._trailer + data[-STAMP_BYTES:]
+        return without_originals(data[:-STAMP_BYTES]) + self._trailer + data[-STAMP_BYTES:]
 
 
 class TtlMapState(TtlState, RocksDBMapState, MapState[Any, Any]):

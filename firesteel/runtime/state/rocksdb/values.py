@@ -18,9 +18,19 @@ from collections.abc import Sequence
 from typing import Any
 
 from firesteel.common.errors import CheckpointError, FiresteelError, StateIncompatibleError
-from firesteel.runtime.state.pickling import dumps_by_value
+from firesteel.runtime.state.rocksdb.classes import dumps_by_name
 
-__all__ = ["PROTOCOL", "STAMP_BYTES", "dumps_any", "loads", "originals_of", "pack_stamp", "stamp_of", "trailer_of"]
+__all__ = [
+    "PROTOCOL",
+    "STAMP_BYTES",
+    "dumps_any",
+    "loads",
+    "originals_of",
+    "pack_stamp",
+    "stamp_of",
+    "trailer_of",
+    "without_originals",
+]
 
 PROTOCOL = 5
 STAMP_BYTES = 8
@@ -38,7 +48,7 @@ _loads = pickle.loads
 def dumps_any(value: Any, state: str, key: Any) -> bytes:
     """Pickles what plain pickle could not: objects of classes that only the job's script defines."""
     try:
-        return dumps_by_value(value)
+        return dumps_by_name(value)
     except Exception as error:
         raise CheckpointError(
             f"A value of type {type(value).__qualname__} cannot be kept in state '{state}' for key "
@@ -70,7 +80,7 @@ def trailer_of(originals: Sequence[Any]) -> bytes:
     try:
         data = pickle.dumps(tuple(originals), PROTOCOL)
     except Exception:  # noqa: BLE001 - user classes may raise anything
-        data = dumps_by_value(tuple(originals))
+        data = dumps_by_name(tuple(originals))
     return data + len(data).to_bytes(_LENGTH_BYTES, "little") + _MARK
 
 
@@ -82,6 +92,14 @@ def originals_of(body: bytes) -> tuple[Any, ...] | None:
     length = int.from_bytes(body[end : end + _LENGTH_BYTES], "little")
     found: tuple[Any, ...] = loads(body[end - length : end])
     return found
+
+
+def without_originals(body: bytes) -> bytes:
+    """The pickle of a value alone; ``body`` is without time of access."""
+    if body[-1] == _STOP:
+        return body
+    end = len(body) - _LENGTH_BYTES - 1
+    return body[: end - int.from_bytes(body[end : end + _LENGTH_BYTES], "little")]
 
 
 def stamp_of(data: bytes) -> int:

@@ -1,0 +1,234 @@
+"""Unaligned checkpoints of jobs that are held back: they complete, and what was in flight arrives once and in order."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from pathlib import Path
+from typing import Any
+
+import pytest
+from running_jobs import (
+    HOUR,
+    Gate,
+    GatedSink,
+    Numbered,
+    Probe,
+    RunningJob,
+    clock_of_today,
+    environment,
+    metadata_of,
+    no_job_goes_on,  # noqa: F401 - a fixture
+    phases,
+    source,
+    start,
+)
+
+from firesteel.common import WatermarkStrategy
+from firesteel.common.time import Time
+from firesteel.datastream import ProcessWindowFunction
+from firesteel.datastream.window import TumblingEventTimeWindows
+from firesteel.testing import ABORT, WATERMARK, At, TestingSource, eventually
+
+SMALL_BUFFERS = {"taskmanager__memory__segment_size": "512 b"}
+UNALIGNED = {"execution__checkpointing__unaligned__enabled": "true", **SMALL_BUFFERS}
+WITH_TIMEOUT = {**UNALIGNED, "execution__checkpointing__aligned_checkpoint_timeout": "50 ms"}
+every_barrier = pytest.mark.parametrize("barriers", [UNALIGNED, WITH_TIMEOUT], ids=["unaligned", "timeout"])
+
+KEYS = 7
+RECORDS = 5000
+
+
+def records(split: int, first: int, stop: int) -> list[Any]:
+    return [(f"k{number % KEYS}", (split, number)) for number in range(first, stop)]
+
+
+def in_order(results: list[Any]) -> bool:
+    """Whether the records of each key and split came in their order, with numbers that are the key's own."""
+    by_key: dict[str, list[Any]] = defaultdict(list)
+    for key, value, number in results:
+        by_key[key].append((number, value))
+    for numbered in by_key.values():
+        numbered.sort()
+        assert [number for number, _ in numbered] == list(range(len(numbered))), "a number twice or not at all"
+        for split in (0, 1):
+            own = [value for _, value in numbered if value[0] == split]
+            assert own == sorted(own), f"out of order: {next((a, b) for a, b in zip(own, own[1:]) if a > b)}"
+    return True
+
+
+def splits_of(clock: Any) -> list[list[Any]]:
+    return [
+        phases(clock, records(split, 0, RECORDS), [*([ABORT()] if split == 0 else []), *records(split, RECORDS, RECORDS + 50)])
+        for split in (0, 1)
+    ]
+
+
+def everything() -> list[Any]:
+    return sorted(value for split in (0, 1) for _, value in records(split, 0, RECORDS + 50))
+
+
+@every_barrier
+@pytest.mark.parametrize("partitioning", ["keyed", "rebalanced"])
+def test_a_checkpoint_completes_while_records_wait(
+    partitioning: str, barriers: dict[str, str], tmp_path: Path
+) -> None:
+    clock = clock_of_today()
+    gate = Gate()
+    env = environment(tmp_path, 2, clock, **barriers)
+    stream = source(env, *splits_of(clock))
+    if partitioning == "keyed":
+        stream = stream.key_by(lambda pair: pair[0]).process(Numbered()).uid("slow")
+    else:
+        stream = stream.rebalance().map(lambda pair: pair).uid("slow")
+    job = start(stream, GatedSink("results", gate)).runs(clock)
+    checkpoint = job.handle.trigger_checkpoint()
+    if barriers is WITH_TIMEOUT:
+        eventually(lambda: job.statistics["counts"]["in_progress"] == 1)
+        clock.settle()
+        assert not checkpoint.done()
+        clock.advance(HOUR // 2)
+    metadata = metadata_of(checkpoint.result(30))
+    assert metadata.channels, "records are in flight"
+    assert {channel.at_producer for channel in metadata.channels} == {False, True}
+    persisted = sum(channel.data.length for channel in metadata.channels)
+    assert job.statistics["latest"]["completed"]["persisted_data"] == persisted > 1000
+    assert job.results == []
+    gate.open()
+    clock.advance(HOUR)
+    results = job.wait()
+    assert job.attempt == 1
+    assert job.statistics["counts"]["restored"] == 1
+    if partitioning == "keyed":
+        assert sorted(value for _, value, _ in results) == everything()
+        assert in_order(results)
+    else:
+        assert sorted(value for _, value in results) == everything()
+
+
+def test_an_aligned_one_does_not_complete(tmp_path: Path) -> None:
+    """The same job without unaligned barriers: what the others are measured against."""
+    clock = clock_of_today()
+    gate = Gate()
+    env = environment(tmp_path, 2, clock, **SMALL_BUFFERS)
+    stream = source(env, *splits_of(clock)).key_by(lambda pair: pair[0]).process(Numbered()).uid("slow")
+    job = start(stream, GatedSink("results", gate)).runs(clock)
+    checkpoint = job.handle.trigger_checkpoint()
+    eventually(lambda: job.statistics["counts"]["in_progress"] == 1)
+    clock.settle()
+    assert not checkpoint.done()
+    gate.open()
+    assert metadata_of(checkpoint.result(30)).channels == ()
+    clock.advance(HOUR)
+    assert in_order(job.wait())
+
+
+@pytest.mark.parametrize("parallelism", [1, 3])
+@pytest.mark.parametrize("partitioning", ["keyed", "rebalanced"])
+def test_what_was_in_flight_is_restored_at_another_parallelism(
+    partitioning: str, parallelism: int, tmp_path: Path
+) -> None:
+    clock = clock_of_today()
+    gate = Gate()
+    splits = splits_of(clock)
+
+    def build(width: int, **overrides: str) -> RunningJob:
+        env = environment(
+            tmp_path,
+            width,
+            clock,
+            execution__checkpointing__externalized_checkpoint_retention="RETAIN_ON_CANCELLATION",
+            **UNALIGNED,
+            **overrides,
+        )
+        stream = source(env, *splits)
+        if partitioning == "keyed":
+            stream = stream.key_by(lambda pair: pair[0]).process(Numbered()).uid("slow")
+        else:
+            stream = stream.rebalance().map(lambda pair: pair).uid("slow")
+        return start(stream, GatedSink("results", gate))
+
+    first = build(2).runs(clock)
+    path = first.handle.trigger_checkpoint().result(30)
+    assert metadata_of(path).channels
+    first.cancel()
+    assert first.results == []
+    gate.open()
+    second = build(parallelism, execution__state_recovery__path=path)
+    clock.advance(HOUR)
+    results = second.wait()
+    if partitioning == "keyed":
+        assert sorted(value for _, value, _ in results) == everything()
+        assert in_order(results)
+    else:
+        assert sorted(value for _, value in results) == everything()
+
+
+def test_several_unaligned_checkpoints_of_the_same_records(tmp_path: Path) -> None:
+    """What is in flight for long is in every checkpoint, and what was restored is in flight again."""
+    clock = clock_of_today()
+    gate = Gate()
+    env = environment(tmp_path, 2, clock, **UNALIGNED)
+    splits = splits_of(clock)
+    splits[0] = [*splits[0][: RECORDS + 1], ABORT(), *splits[0][RECORDS + 1 :]]
+    probe = Probe()
+    stream = source(env, *splits).key_by(lambda pair: pair[0]).process(Numbered()).uid("slow").map(probe.pass_on)
+    job = start(stream, GatedSink("results", gate)).runs(clock)
+    sizes = [metadata_of(job.handle.trigger_checkpoint().result(30)).size for _ in range(3)]
+    assert sizes[0] == sizes[1] == sizes[2] > 1000
+    gate.open()
+    probe.awaits(100)
+    gate.close()
+    job.handle.trigger_checkpoint().result(30)
+    gate.open()
+    clock.advance(HOUR)
+    assert sorted(value for _, value, _ in job.wait()) == everything()
+    assert in_order(job.results)
+
+
+class Values(ProcessWindowFunction[Any, Any, Any, Any]):
+    def process(self, key: Any, context: Any, elements: Any) -> Any:
+        yield key, context.window().start, sorted(value for _, value in elements)
+
+
+@pytest.mark.parametrize("parallelism", [2, 3])
+def test_watermarks_in_flight(parallelism: int, tmp_path: Path) -> None:
+    """Windows have the same content whether their records and watermarks were read or in flight at the checkpoint."""
+    clock = clock_of_today()
+    gate = Gate()
+
+    def timed(first: int, stop: int) -> list[Any]:
+        items: list[Any] = []
+        for number in range(first, stop):
+            items.append(At((f"k{number % KEYS}", number), number))
+            if number % 100 == 99:
+                items.append(WATERMARK(number))
+        return items
+
+    items = phases(clock, timed(0, RECORDS), timed(RECORDS, RECORDS + 500))
+
+    def build(width: int, **overrides: str) -> RunningJob:
+        env = environment(
+            tmp_path,
+            width,
+            clock,
+            execution__checkpointing__externalized_checkpoint_retention="RETAIN_ON_CANCELLATION",
+            **UNALIGNED,
+            **overrides,
+        )
+        keyed = source(env, items).key_by(lambda pair: pair[0])
+        windowed = keyed.window(TumblingEventTimeWindows.of(Time.milliseconds(50))).process(Values()).uid("windows")
+        return start(windowed, GatedSink("results", gate))
+
+    first = build(2).runs(clock)
+    path = first.handle.trigger_checkpoint().result(30)
+    assert metadata_of(path).channels
+    first.cancel()
+    gate.open()
+    second = build(parallelism, execution__state_recovery__path=path)
+    clock.advance(HOUR)
+    expected = [
+        (f"k{key}", begin, [n for n in range(begin, begin + 50) if n % KEYS == key])
+        for key in range(KEYS)
+        for begin in range(0, RECORDS + 500, 50)
+    ]
+    assert sorted(second.wait()) == sorted(entry for entry in expected if entry[2])
