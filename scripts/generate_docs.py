@@ -32,9 +32,6 @@ READERS = ("graph", "runtime", "jobmaster", "spark")
 READ_ELSEWHERE = {"PIPELINE_NAME", "SPARK_MASTER"}
 """Read by the environment, and by Spark itself."""
 
-NOT_YET = ("execution.checkpointing.", "execution.state-recovery.", "state.backend.")
-"""Options of checkpoints and other state backends, which are still to come."""
-
 CONFIGURATION = """\
 # Configuration
 
@@ -78,7 +75,7 @@ def configuration_page() -> str:
     in_effect, without_effect = [], []
     for option in options.all_options():
         name = named[id(option)]
-        effective = (name in read or name in READ_ELSEWHERE) and not option.key.startswith(NOT_YET)
+        effective = name in read or name in READ_ELSEWHERE
         (in_effect if effective else without_effect).append(option)
     return CONFIGURATION.format(in_effect=_option_table(in_effect), without_effect=_option_table(without_effect))
 

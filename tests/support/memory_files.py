@@ -6,7 +6,8 @@ import io
 import itertools
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Any
+
+from typing_extensions import Self
 
 from firesteel.common.errors import CorruptStateError
 from firesteel.runtime.checkpoint.handles import FileSegment, InlineBytes, KeyedStateHandle, StateBytes
@@ -95,10 +96,10 @@ class _Stream:
     def finish(self) -> StateBytes:
         return self._files.write(self._buffer.getvalue(), shared=self._shared)
 
-    def __enter__(self) -> _Stream:
+    def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, *exc: Any) -> None:
+    def __exit__(self, *exc: object) -> None:
         pass
 
 

@@ -124,7 +124,8 @@ class BarrierHandler:
         if barrier.checkpoint_id <= self._last:
             return
         if barrier.options.unaligned:
-            self._go_unaligned(barrier)
+            # it was read before process_urgent was called, so it is in no queue any more
+            self._go_unaligned(barrier, channel)
             return
         alignment = self._begin(barrier)
         if alignment is None:
@@ -207,10 +208,12 @@ class BarrierHandler:
         if barrier.checkpoint_id > self._last:
             self._go_unaligned(replace(barrier, options=replace(barrier.options, unaligned=True)))
 
-    def _go_unaligned(self, barrier: CheckpointBarrier) -> None:
+    def _go_unaligned(self, barrier: CheckpointBarrier, read: int | None = None) -> None:
         alignment = self._begin(barrier)
         if alignment is None:
             return
+        if read is not None:
+            alignment.read.add(read)
         alignment.barrier = barrier
         in_flight = alignment.in_flight = InFlightInput()
         for channel in self._gate.channels:

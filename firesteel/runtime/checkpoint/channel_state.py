@@ -31,8 +31,9 @@ def restore_channels(
 ) -> None:
     """Queues the items of each channel in their order: first what was at the consumer, then at the producer.
 
-    After rescaling a record may belong to another subtask: each takes those of its own key groups. Watermarks are left
-    out then, as a channel's producer no longer reads what it read before; new ones will come.
+    After rescaling a record may belong to another subtask: each takes those of its own key groups. They are read before
+    anything that arrives, as a channel's producer may no longer read what it read before. Watermarks are left out for
+    the same reason; new ones will come.
     """
     channels = iter(gate.channels)
     by_edge = {entry.edge: (entry, [next(channels) for _ in entry.channels]) for entry in inputs}
@@ -45,8 +46,8 @@ def restore_channels(
             selector = None
             if isinstance(entry.partitioner, KeyGroupPartitioner):
                 selector = key_selectors[entry.input_index]
-            items = _own_records(items, selector, key_groups, max_parallelism)
-            own[handle.producer % len(own)].restore(items)
+            records = _own_records(items, selector, key_groups, max_parallelism)
+            gate.restore_first(own[handle.producer % len(own)].index, records)
         else:
             index = next(i for i, channel in enumerate(entry.channels) if channel.producer == handle.producer)
             # a producer that has finished says so again
@@ -58,8 +59,8 @@ def _own_records(
     key_selector: Callable[[Any], Any] | None,
     key_groups: KeyGroupRange,
     max_parallelism: int,
-) -> list[InFlightItem]:
-    own: list[InFlightItem] = []
+) -> list[bytes]:
+    own: list[bytes] = []
     for item in items:
         if isinstance(item, ControlEvent):
             continue

@@ -89,7 +89,7 @@ class InputChannel:
 
     def in_flight(self, checkpoint_id: int) -> tuple[list[InFlightItem], bool]:
         """What is queued before the barrier of a checkpoint, and whether that barrier is there."""
-        items: list[InFlightItem] = []
+        items = [to_in_flight(buffer) for index, buffer in self.gate.restored or () if index == self.index]
         for item in self.queue:
             if isinstance(item, CheckpointBarrier):
                 if item.checkpoint_id >= checkpoint_id:
@@ -104,7 +104,7 @@ class InputChannel:
 class InputGate:
     """Reads its channels in turn, one buffer or event at a time; order is kept within a channel only."""
 
-    __slots__ = ("channels", "floating_buffers", "num_buffers_in", "num_bytes_in", "on_mark", "round")
+    __slots__ = ("channels", "floating_buffers", "num_buffers_in", "num_bytes_in", "on_mark", "restored", "round")
 
     def __init__(self, num_channels: int, *, config: NetworkConfig = DEFAULT_NETWORK_CONFIG):
         self.floating_buffers = FloatingBufferPool(config.floating_buffers_per_gate)
@@ -114,6 +114,8 @@ class InputGate:
         ]
         self.round: deque[InputChannel] = deque()
         """Channels that have something to read and are not blocked, next first."""
+        self.restored: deque[tuple[int, bytes | Batch]] | None = None
+        """After rescaling: channels and what was in flight there, to be read before anything that arrives."""
         self.num_buffers_in = 0
         self.num_bytes_in = 0
         self.on_mark: Callable[[int, ControlEvent], None] = _nobody_looks
@@ -122,15 +124,26 @@ class InputGate:
     @property
     def has_input(self) -> bool:
         """Whether poll would return something."""
-        return bool(self.round)
+        return bool(self.round or self.restored)
 
     @property
     def queued(self) -> int:
         """Buffers and events waiting to be read, blocked ones included."""
-        return sum(len(channel.queue) for channel in self.channels)
+        return sum(len(channel.queue) for channel in self.channels) + len(self.restored or ())
+
+    def restore_first(self, channel_index: int, buffers: Iterable[bytes]) -> None:
+        """Puts what was in flight at a checkpoint before everything that will arrive, in whatever channel.
+
+        After rescaling the records of a split may come from another producer than before, and must not overtake it.
+        """
+        if self.restored is None:
+            self.restored = deque()
+        self.restored.extend((channel_index, buffer) for buffer in buffers)
 
     def poll(self) -> tuple[int, Batch | ControlEvent] | None:
         """The next batch or event with its channel's index; None if all channels are empty or blocked."""
+        if self.restored is not None:
+            return self._poll_restored()
         waiting = self.round
         if not waiting:
             return None
@@ -150,8 +163,18 @@ class InputGate:
         channel.receiver.on_consumed()
         return channel.index, batch
 
+    def _poll_restored(self) -> tuple[int, Batch | ControlEvent] | None:
+        if not self.restored:
+            self.restored = None  # not before: a part of the last one might have been put back
+            return self.poll()
+        channel_index, buffer = self.restored.popleft()
+        return channel_index, buffer if type(buffer) is Batch else deserialize_batch(buffer)  # type: ignore[arg-type]
+
     def push_back(self, channel_index: int, rest: Batch) -> None:
         """Puts the unread rest of a batch back, to be read next from its channel."""
+        if self.restored is not None:
+            self.restored.appendleft((channel_index, rest))
+            return
         channel = self.channels[channel_index]
         channel.queue.appendleft(_Uncounted(rest))
         if not channel.scheduled and not channel.blocked:

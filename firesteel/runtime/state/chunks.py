@@ -7,9 +7,9 @@ A file is a sequence of frames: four bytes with the length (little endian), then
 - ``values`` is None: the keys were removed;
 - ``keys`` is None: the namespaces in ``values`` were removed, with all their entries.
 
-The last two occur in deltas only, where removed namespaces come first. A table is a state, by its name; or the timers of a queue, by ``timer_table(name)``,
-with ``(timestamp, key, namespace)`` as keys, the numbers they were registered in order of as values, and the
-namespace None. A chunk is small, so that no call into pickle keeps other threads waiting.
+The last two occur in deltas only, where removed namespaces come first. A table is a state, by its name; or the timers
+of a queue, by ``timer_table(name)``, with ``(timestamp, key, namespace)`` as keys, the numbers of their registration as
+values, and the namespace None. A chunk is small, so that no call into pickle keeps other threads waiting.
 
 A *canonical* part has its chunks in ascending order of key group, none spans two, and ``KeyedPart.key_groups`` tells
 where each group is.
@@ -26,7 +26,7 @@ from typing import IO, TYPE_CHECKING, Any, NamedTuple
 from firesteel.common.errors import CorruptStateError, StateIncompatibleError
 from firesteel.runtime.checkpoint.handles import KeyedPart
 from firesteel.runtime.key_groups import key_group_of
-from firesteel.runtime.state.pickling import dumps_by_value, not_picklable
+from firesteel.runtime.state.pickling import dumps_by_value, loads_by_name, not_picklable
 
 if TYPE_CHECKING:
     from firesteel.runtime.checkpoint.files import SnapshotFiles, StateFileReader
@@ -105,7 +105,7 @@ def encode_chunk(table: str, namespace: Any, keys: Sequence[Any] | None, values:
         try:
             data = dumps_by_value((table, namespace, keys, values))
         except Exception as error:
-            raise not_picklable(table, namespace, keys, values, error) from error
+            raise not_picklable(table, keys, values, error) from error
     return _length.pack(len(data)) + data
 
 
@@ -142,12 +142,22 @@ def _read_chunks(stream: IO[bytes], length: int) -> Iterator[Chunk]:
 def _decode(data: bytes) -> Chunk:
     try:
         return Chunk(*_loads(data))
+    except (AttributeError, ImportError):
+        pass
     except Exception as error:
-        raise StateIncompatibleError(
-            f"State could not be read: {type(error).__name__}: {error}",
-            hint="The classes of keys and values must be importable where the job runs, under the names they had "
-            "when the state was written.",
-        ) from error
+        raise _unreadable(error) from error
+    try:
+        return Chunk(*loads_by_name(data))
+    except Exception as error:
+        raise _unreadable(error) from error
+
+
+def _unreadable(error: Exception) -> StateIncompatibleError:
+    return StateIncompatibleError(
+        f"State could not be read: {type(error).__name__}: {error}",
+        hint="The classes of keys and values must be importable where the job runs, under the names they had "
+        "when the state was written.",
+    )
 
 
 # ---- parts ------------------------------------------------------------------------------------------

@@ -3,7 +3,8 @@
 Such classes reach a process by value, with the functions of the job, and plain pickle cannot name them. Written by
 value into state they would come back, in a later run of the same script, as classes of their own: not equal to the
 new run's, so that a key would not be found again. So each is written with its name beside its definition, and read
-as the class of that name that the process has already, if it has one.
+as the class of that name that the process has already, if it has one. That also holds for what was pickled by name
+where the script itself ran, and is read where its classes came by value.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from typing import Any
 
 from firesteel.common.errors import CheckpointError
 
-__all__ = ["dumps_by_value", "load_class", "not_picklable"]
+__all__ = ["dumps_by_value", "load_class", "loads_by_name", "not_picklable"]
 
 _PROTOCOL = 5
 
@@ -28,7 +29,7 @@ def dumps_by_value(value: Any) -> bytes:
 
     class _Pickler(cloudpickle.Pickler):  # type: ignore[misc]
         def reducer_override(self, obj: Any) -> Any:
-            if isinstance(obj, type) and obj.__module__ != "builtins" and _find_importable(obj) is not obj:
+            if isinstance(obj, type) and _loaded(obj.__module__, obj.__qualname__) is not obj:
                 definition = cloudpickle.dumps(obj, _PROTOCOL)
                 return load_class, (obj.__module__, obj.__qualname__, definition)
             return super().reducer_override(obj)
@@ -38,14 +39,32 @@ def dumps_by_value(value: Any) -> bytes:
     return buffer.getvalue()
 
 
+def loads_by_name(data: bytes) -> Any:
+    """Like pickle.loads, for values whose classes may only be found among those the job brought with it."""
+    return _Unpickler(io.BytesIO(data)).load()
+
+
+class _Unpickler(pickle.Unpickler):
+    def find_class(self, module: str, name: str) -> Any:
+        try:
+            return super().find_class(module, name)
+        except (AttributeError, ImportError):
+            known = _brought_by_value().get((module, name))
+            if known is None:
+                raise
+            return known
+
+
 def load_class(module: str, qualified_name: str, definition: bytes) -> Any:
-    """The class of that name which the job's functions brought into this process, or else the definition's."""
-    known = _known_classes().get((module, qualified_name))
-    return pickle.loads(definition) if known is None else known
+    """The class of that name which this process has, of its own or from the job; else the definition's."""
+    found = _loaded(module, qualified_name)
+    if not isinstance(found, type):
+        found = _brought_by_value().get((module, qualified_name))
+    return pickle.loads(definition) if found is None else found
 
 
 def not_picklable(
-    table: str, namespace: Any, keys: Sequence[Any] | None, values: Sequence[Any] | None, error: Exception
+    table: str, keys: Sequence[Any] | None, values: Sequence[Any] | None, error: Exception
 ) -> CheckpointError:
     """The error that names the first key, or the key of the first value, that cannot be pickled."""
     where = ""
@@ -66,14 +85,14 @@ def not_picklable(
     )
 
 
-def _find_importable(cls: type) -> Any:
-    found: Any = sys.modules.get(cls.__module__)
-    for name in cls.__qualname__.split("."):
+def _loaded(module: str, qualified_name: str) -> Any:
+    found: Any = sys.modules.get(module)
+    for name in qualified_name.split("."):
         found = getattr(found, name, None)
     return found
 
 
-def _known_classes() -> dict[tuple[str, str], type]:
+def _brought_by_value() -> dict[tuple[str, str], type]:
     from cloudpickle import cloudpickle
 
     tracked = list(cloudpickle._DYNAMIC_CLASS_TRACKER_BY_ID.values())

@@ -165,6 +165,17 @@ class TestAligned:
 
 
 class TestUnaligned:
+    def test_a_barrier_may_be_read_before_it_is_dealt_with(self) -> None:
+        task = FakeTask(2)
+        task.send(0, barrier(1, unaligned=True), "after")
+        task.send(1, "before")
+        task.urgent = False  # there was no opportunity yet
+        assert task.run(1) == ["snapshot 1 unaligned"]
+        assert task.in_flight is not None
+        task.send(1, barrier(1, unaligned=True))
+        assert task.in_flight.is_complete, "only channel 1 was waited for"
+        assert task.recorded() == {1: ["before"]}
+
     def test_overtakes_what_is_queued(self) -> None:
         task = FakeTask(1)
         task.send(0, "a", Watermark(5), "b", barrier(1, unaligned=True), "c")

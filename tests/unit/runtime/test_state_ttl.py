@@ -451,7 +451,7 @@ def test_ttl_cannot_be_switched_on_or_off(was: bool) -> None:
     bench = Bench("value", ttl() if was else None)
     bench.write(1)
     handle = snapshot_of(bench, SnapshotKind.SAVEPOINT)
-    with pytest.raises(StateIncompatibleError, match="State 's' .* time-to-live") as raised:
+    with pytest.raises(StateIncompatibleError, match=r"State 's' .* time-to-live") as raised:
         Bench("value", None if was else ttl(), handle=handle, of=bench)
     assert raised.value.state == "s"
 

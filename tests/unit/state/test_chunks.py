@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import sys
 import threading
+import types
 
 import pytest
 from memory_files import MemorySnapshotFiles, MemoryStateFileReader, MemoryStore
@@ -38,7 +40,8 @@ def test_chunks_are_small() -> None:
     assert [key for chunk in chunks for key in chunk.keys or ()] == keys
     assert max(len(chunk.keys or ()) for chunk in chunks) == CHUNK_ENTRIES
     large = list(encode_chunks("s", None, list(range(2000)), [bytes([n % 251]) * 10_000 for n in range(2000)]))
-    assert max(map(len, large)) < 4_000_000 and len(large) > 50
+    assert max(map(len, large)) < 4_000_000
+    assert len(large) > 50
 
 
 @pytest.mark.parametrize("cut", [1, 3, 10, -1])
@@ -78,13 +81,39 @@ def test_classes_of_a_script_keep_their_identity() -> None:
     of_first_run = cloudpickle.loads(cloudpickle.dumps(script()))
     data = encode_chunk("s", None, [of_first_run("a")], [1])
     (chunk,) = decode_chunks(data)
-    assert chunk.keys is not None and type(chunk.keys[0]) is of_first_run
+    assert chunk.keys is not None
+    assert type(chunk.keys[0]) is of_first_run
+
+
+def test_classes_pickled_by_name_are_found_among_those_that_came_by_value() -> None:
+    import cloudpickle
+
+    module = types.ModuleType("script_of_another_process")
+    exec("class Key(tuple): pass", module.__dict__)  # noqa: S102 - stands for a user's script
+    sys.modules[module.__name__] = module
+    try:
+        cloudpickle.register_pickle_by_value(module)
+        by_value = cloudpickle.dumps(module.Key)
+        cloudpickle.unregister_pickle_by_value(module)
+        data = encode_chunk("s", None, [module.Key("a")], [1])
+    finally:
+        del sys.modules[module.__name__]
+    with pytest.raises(StateIncompatibleError, match="script_of_another_process"):
+        list(decode_chunks(data))
+    brought = cloudpickle.loads(by_value)
+    (chunk,) = decode_chunks(data)
+    assert chunk.keys is not None
+    assert type(chunk.keys[0]) is brought
 
 
 def test_a_timer_belongs_to_the_group_of_its_key() -> None:
     table = timer_table("user-timers/event")
-    assert is_timer_table(table) and not is_timer_table("timers")
-    assert key_groups_of(table, [(5, "a", None), (9, "b", None)], 128) == [key_group_of("a", 128), key_group_of("b", 128)]
+    assert is_timer_table(table)
+    assert not is_timer_table("timers")
+    assert key_groups_of(table, [(5, "a", None), (9, "b", None)], 128) == [
+        key_group_of("a", 128),
+        key_group_of("b", 128),
+    ]
     assert key_groups_of("s", [1, "a", (1, 2)], 16) == [key_group_of(key, 16) for key in (1, "a", (1, 2))]
 
 
@@ -98,7 +127,8 @@ def test_canonical_parts_are_read_by_key_group(entries: int) -> None:
             if number % 2:
                 writer.add(group, "t", 5, (group, number), [number])
     part = writer.finish()
-    assert part is not None and part.key_groups is not None
+    assert part is not None
+    assert part.key_groups is not None
     assert isinstance(part.data, InlineBytes if entries == 3 else FileSegment)
     assert [entry[0] for entry in part.key_groups] == [1, 4, 7]
     found = list(read_canonical(part, MemoryStateFileReader(store), [4, 5]))

@@ -251,10 +251,8 @@ class LifecycleOfSnapshots(RuleBasedStateMachine):
         self.under_way.clear()
         self.incremental = incremental
         reusable = reusable and snapshot is self.completed
-        if data.draw(st.booleans(), label="rescale"):
-            handle = self.rescaled(snapshot, split)
-        else:
-            handle = (snapshot.handle,)
+        rescale = data.draw(st.booleans(), label="rescale")
+        handle = self.rescaled(snapshot, split) if rescale else (snapshot.handle,)
         self.backend = self.new_backend(ALL)
         self.backend.restore(handle, MemoryStateFileReader(self.store), reusable=reusable)  # type: ignore[arg-type]
         self.ask()

@@ -262,4 +262,5 @@ def test_a_checkpoint_writes_the_panes_that_changed(operator: Any) -> None:
     assert bench.bytes_written < everything / 100
     restored = FakeOperatorContext(None, backend=bench.restore([handle]))
     panes = restored.stored("window-contents")[TimeWindow(0, 1_000_000)]
-    assert len(panes) == 10_000 and panes[3] == [(3, 1), (3, 1)]
+    assert len(panes) == 10_000
+    assert panes[3] == [(3, 1), (3, 1)]

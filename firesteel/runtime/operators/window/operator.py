@@ -30,6 +30,7 @@ from firesteel.runtime.operators.window.state import (
 
 __all__ = ["WindowOperator"]
 
+
 class WindowOperator(StreamOperator):
     """Assigns records to windows, keeps their contents in state, and evaluates them when the trigger fires.
 

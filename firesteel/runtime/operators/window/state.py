@@ -1,8 +1,8 @@
 """How window operators keep their windows in keyed state, so that each can take up what the other left.
 
-Both keep the panes in the state ``window-contents``, one namespace per window. The general operator also has timers per
-key and window (``window-timers``): one at the window's last timestamp, until it fires, and one when the pane is deleted.
-The aligned operator has one agenda for all keys instead. So:
+Both keep the panes in the state ``window-contents``, one namespace per window. The general operator also has timers
+per key and window (``window-timers``): one at the window's last timestamp, until it fires, and one for when the pane is
+deleted. The aligned operator has one agenda for all keys instead. So:
 
 1. The aligned operator keeps, in the state ``window-fired``, the keys for which a window has fired and stays because of
    allowed lateness; a pane without such a mark is yet to fire. That there is such a state at all tells who wrote it.
@@ -97,9 +97,7 @@ def panes_yet_to_fire(backend: HashMapKeyedStateBackend) -> dict[Any, set[Any]]:
     return waiting
 
 
-def register_timers_of_aligned_windows(
-    backend: KeyedStateBackend, timers: InternalTimerService, lateness: int
-) -> None:
+def register_timers_of_aligned_windows(backend: KeyedStateBackend, timers: InternalTimerService, lateness: int) -> None:
     """Step 5: gives the general operator its timers, if the aligned one wrote the state it was restored with."""
     if not isinstance(backend, HashMapKeyedStateBackend) or FIRED_STATE not in backend.restored_states():
         return

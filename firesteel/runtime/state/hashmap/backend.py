@@ -18,7 +18,7 @@ from firesteel.runtime.state.backend import VOID_NAMESPACE, Clock, KeyedStateBac
 from firesteel.runtime.state.chunks import is_timer_table, timer_table
 from firesteel.runtime.state.compatibility import check_compatible, meta_of
 from firesteel.runtime.state.hashmap import states, tracked_states, ttl_states
-from firesteel.runtime.state.hashmap.restoring import read_tables
+from firesteel.runtime.state.hashmap.restore import read_tables
 from firesteel.runtime.state.hashmap.snapshots import BASE, DELTA, DerivedTimers, HashMapSnapshot, Held, Snapshots
 from firesteel.runtime.state.hashmap.tables import Cleanup, StateTable
 from firesteel.runtime.state.hashmap.timers import TrackedTimerQueue
@@ -206,9 +206,8 @@ class HashMapKeyedStateBackend(KeyedStateBackend):
             self._restored.setdefault(name, meta)
         for table in read_tables(handles, files, self.key_groups, self.max_parallelism, self._incremental):
             self._tables[table.name] = table
-        if reusable and len(handles) == 1 and handles[0].format == self.name:
-            if handles[0].key_groups == self.key_groups:
-                self._snapshots.start_from(handles[0].parts)
+        if reusable and [(handle.format, handle.key_groups) for handle in handles] == [(self.name, self.key_groups)]:
+            self._snapshots.start_from(handles[0].parts)
 
     def _pickle_all(self, cleanups: Mapping[str, Cleanup], now: int, *, tracking: bool) -> tuple[bytes, ...]:
         return tuple(

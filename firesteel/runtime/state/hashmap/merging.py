@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from time import sleep
 from typing import Any
 
 from firesteel.runtime.state.backend import VOID_NAMESPACE
@@ -42,6 +43,8 @@ def merge(
         mentioned: list[tuple[tuple[str, Any], list[Any]]] = []
         dropped_here: list[tuple[str, Any]] = []
         for chunk in sources[number]():
+            # whoever runs the job should not have to ask for the interpreter: hand it over after every chunk
+            sleep(0)
             if chunk.keys is None:
                 dropped_here += [(chunk.table, namespace) for namespace in chunk.values or ()]
                 continue

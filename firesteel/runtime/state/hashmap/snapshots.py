@@ -14,8 +14,8 @@ that does not use them. So:
    snapshot relies on no more of the chain than that, and the bytes of the rest stay held.
 5. Without a chain (the first checkpoint) everything is pickled and held as a base; so it is when far more is held than
    the state amounts to, because no checkpoint completes, and when steps 4 and 6 leave nothing to build on.
-6. When there are many deltas, a checkpoint merges them into one as it writes; when they outweigh the base, it merges all
-   into a new base. Both happen in the thread that writes, and not while a savepoint reads what would be deleted.
+6. When there are many deltas, a checkpoint merges them into one as it writes; when they outweigh the base, it merges
+   all into a new base. Both happen in the thread that writes, and not while a savepoint reads what would be deleted.
 7. A savepoint reads the chain back, and merges it with what is held. Its own files are the user's and never shared.
 """
 
@@ -156,7 +156,8 @@ class HashMapSnapshot:
             for table, namespace, keys, values in merge(
                 self._sources(reader, self.chain), cleanups=self.cleanups, now=self.now
             ):
-                assert keys is not None and values is not None
+                assert keys is not None
+                assert values is not None
                 if derived is not None and table in derived.omitted:
                     continue
                 groups.add(table, namespace, keys, values)
@@ -264,10 +265,11 @@ class Snapshots:
     def abort(self, checkpoint_id: int) -> None:
         """A checkpoint was given up."""
         snapshot = self._under_way.pop(checkpoint_id, None)
-        if snapshot is not None and snapshot.found_corrupt and self._chain is not None:
-            if snapshot.chain == self._chain[: len(snapshot.chain)]:
-                # no checkpoint after this one could rely on it either
-                self._chain, self._tail = None, ()
+        if snapshot is None or not snapshot.found_corrupt or self._chain is None:
+            return
+        if snapshot.chain == self._chain[: len(snapshot.chain)]:
+            # no checkpoint after this one could rely on it either
+            self._chain, self._tail = None, ()
 
     def _ground(self) -> tuple[tuple[KeyedPart, ...], tuple[Held, ...]] | None:
         """Step 4: the files and the held bytes that the state consists of, if they can be relied on."""

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from itertools import islice
+from itertools import islice, repeat
+from operator import is_
 from typing import Any
 
 from firesteel.runtime.state.backend import VOID_NAMESPACE
@@ -15,6 +16,7 @@ Cleanup = Callable[[Any, int], Any]
 """Takes a stored value and the time: what is left of the value, None if nothing."""
 
 _COUNTED_NAMESPACES = 1_000
+_ABSENT: Any = object()
 
 
 class StateTable:
@@ -116,13 +118,14 @@ class StateTable:
             if not keys or namespace in self._new:
                 continue
             self._known.add(namespace)
-            table = self.namespaces.get(namespace, {})
-            present = list(filter(table.__contains__, keys))
-            if present:
-                yield from encode_chunks(self.name, namespace, present, list(map(table.__getitem__, present)))
-            if len(present) < len(keys):
-                removed = [key for key in keys if key not in table]
-                yield from encode_chunks(self.name, namespace, removed, None)
+            changed, table = list(keys), self.namespaces.get(namespace, {})
+            values = list(map(table.get, changed, repeat(_ABSENT)))
+            # compared by identity, and without a Python loop: this is what the job waits for
+            if any(map(is_, values, repeat(_ABSENT))):
+                yield from encode_chunks(self.name, namespace, [key for key in changed if key not in table], None)
+                changed = [key for key in changed if key in table]
+                values = [value for value in values if value is not _ABSENT]
+            yield from encode_chunks(self.name, namespace, changed, values)
         self._forget_changes()
 
     def count(self) -> int:
