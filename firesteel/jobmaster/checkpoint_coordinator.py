@@ -421,8 +421,8 @@ class CheckpointCoordinator:
         union = pending.inherit_unions(None if latest is None else latest.metadata)
         if union is not None:
             text = (
-                f"Operator '{union.name}'{f' (uid {union.uid})' if union.uid else ''} has union list state, and that of "
-                "subtasks which have finished is not known."
+                f"Operator '{union.name}'{f' (uid {union.uid})' if union.uid else ''} has union list state, and that "
+                "of subtasks which have finished is not known."
             )
             self._abort(pending, _Reason.CHECKPOINT_DECLINED_TASK_CLOSING, text, now)
             self._trigger_waiting(now)

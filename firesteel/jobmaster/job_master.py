@@ -33,28 +33,25 @@ from firesteel.jobmaster.instructions import (
     Instruction,
     JobDone,
     KillAttempt,
-    NotifyStatus,
     RequestFailed,
     SendToSlot,
     SetTimer,
     StartAttempt,
 )
 from firesteel.jobmaster.job_checkpoints import (
-    CheckpointInstruction,
     CheckpointMessage,
     JobCheckpoints,
     without_checkpoints,
 )
 from firesteel.jobmaster.job_preparation import RestoredJob
+from firesteel.jobmaster.job_record import JobRecord
 from firesteel.jobmaster.job_slots import JobSlots
-from firesteel.jobmaster.life_cycle import may_follow
 from firesteel.jobmaster.metrics import JobMetrics, merge_accumulators
 from firesteel.jobmaster.restart_strategy import RestartStrategy
 from firesteel.jobmaster.settings import JobMasterSettings
 from firesteel.jobmaster.slot_pool import Slot, SlotPool, SlotState
 from firesteel.jobmaster.source_coordinator import ReaderMessage, SourceCoordinators
-from firesteel.jobmaster.story import InvalidStatusTransitionError, Story
-from firesteel.jobmaster.timers import Timer, Timers
+from firesteel.jobmaster.timers import Timer
 from firesteel.jobmaster.watermark_alignment import WatermarkAlignment
 from firesteel.runtime.messages import (
     CancelSlot,
@@ -62,7 +59,6 @@ from firesteel.runtime.messages import (
     ClientPayload,
     Deploy,
     Heartbeat,
-    JobMasterMessage,
     MetricReport,
     ReaderStarted,
     RegisterSlot,
@@ -81,7 +77,7 @@ _WINDING_DOWN = frozenset({JobStatus.FAILING, JobStatus.CANCELLING, JobStatus.RE
 _FREQUENT = (Heartbeat, MetricReport, ReportWatermark, ClientPayload)
 
 
-class JobMaster:
+class JobMaster(JobRecord):
     """Decides what happens to one job. Has no thread, socket or clock: `handle` is all there is.
 
     An attempt goes through these steps:
@@ -114,6 +110,7 @@ class JobMaster:
         coordinator: CheckpointCoordinator | None = None,
         restored: RestoredJob | None = None,
     ):
+        super().__init__()
         self.execution_graph = execution_graph
         self.settings = settings or JobMasterSettings()
         if coordinator is None:
@@ -122,18 +119,11 @@ class JobMaster:
             self, coordinator, restored, allow_non_restored=self.settings.allow_non_restored_state
         )
         self.slots = JobSlots(self, execution_graph.job_graph, self.settings.adaptive)
-        self.status = JobStatus.INITIALIZING
-        self.status_timestamps: dict[JobStatus, int] = {}
-        self.attempt = -1
         self.accumulators: dict[str, Any] = {}
         self.metrics = JobMetrics()
         self.exception_history = ExceptionHistory(self.settings.exception_history_size)
-        self.story = Story()
         self._job_graph = execution_graph.job_graph
         self._restart_strategy = restart_strategy
-        self._timers = Timers()
-        self._pool: SlotPool | None = None
-        self._sources: SourceCoordinators | None = None
         self._client = ClientChannels()
         self._alignment = WatermarkAlignment()
         self._root_cause = RootCause(self.exception_history)
@@ -141,8 +131,6 @@ class JobMaster:
         self._killed = False
         self._restarts_by_plan = False
         self._wind_down_reason = ""
-        self._out: list[Instruction] = []
-        self._now = 0
 
     def handle(self, event: Event, now: int) -> list[Instruction]:
         """Takes an event at a time (epoch milliseconds) and tells what to do about it, in order."""
@@ -168,10 +156,6 @@ class JobMaster:
     def failure(self) -> TaskFailure | None:
         """Why the job failed or was restarted last."""
         return self._root_cause.failure
-
-    def timers(self) -> dict[str, int]:
-        """The timers that are set, by name, and when they are due."""
-        return self._timers.due()
 
     # Events
 
@@ -410,25 +394,6 @@ class JobMaster:
 
     # Checkpoints
 
-    @property
-    def sources(self) -> SourceCoordinators | None:
-        """The enumerators of the attempt."""
-        return self._sources
-
-    def send_to_slot(self, slot_index: int, message: JobMasterMessage) -> None:
-        """Sends to one slot."""
-        self._send(slot_index, message)
-
-    def send_to_all(self, message: JobMasterMessage) -> None:
-        """Sends to every slot that is there."""
-        if self._pool is not None and not self._pool.ended:
-            for slot in self._pool.live():
-                self._send(slot.index, message)
-
-    def instruct(self, instruction: CheckpointInstruction) -> None:
-        """Passes an instruction of the checkpoints to the shell."""
-        self._out.append(instruction)
-
     def checkpoint_completed(self, checkpoint_id: int) -> None:
         """The client gets what was collected before the checkpoint."""
         self.slots.checkpoint_ended(completed=True)
@@ -613,46 +578,6 @@ class JobMaster:
         self._transition(status)
         failure = self.failure if status is JobStatus.FAILED else None
         self._out.append(JobDone(status, failure, dict(self.accumulators)))
-
-    # What all steps use
-
-    def _transition(self, new: JobStatus) -> None:
-        old = self.status
-        if not may_follow(old, new):
-            raise InvalidStatusTransitionError(f"job from {old.name} to {new.name}", self.story)
-        self.status = new
-        self.status_timestamps[new] = self._now
-        self.story.add(self._now, f"{old.name} -> {new.name}")
-        self._out.append(NotifyStatus(old, new, self._now))
-
-    def _send(self, slot_index: int, message: JobMasterMessage) -> None:
-        pool = self._expect_pool()
-        if not pool.ended and pool[slot_index].state is SlotState.REGISTERED:
-            self._out.append(SendToSlot(self.attempt, slot_index, message))
-
-    def _close_sources(self) -> None:
-        if self._sources is not None:
-            for failure in self._sources.close():
-                self.story.add(self._now, f"closing {failure.operator} failed: {failure.message}")
-            self._sources = None
-
-    def _set_timer(self, timer: Timer, delay: int) -> None:
-        self._out.append(self._timers.set(timer, self._now + delay))
-
-    def _keep_timer(self, timer: Timer, due: int | None) -> None:
-        """Sets a timer whose time others decide, and may change with every event."""
-        if due is None or self.status.is_terminal_state():
-            self._cancel_timers(timer)
-        elif self._timers.due().get(timer.value) != due:
-            self._out.append(self._timers.set(timer, max(due, self._now)))
-
-    def _cancel_timers(self, *timers: Timer) -> None:
-        self._out += self._timers.cancel(*timers)
-
-    def _expect_pool(self) -> SlotPool:
-        if self._pool is None:
-            raise InvalidStatusTransitionError(f"job in {self.status.name} needs its slots", self.story)
-        return self._pool
 
 
 def _brief(event: Event) -> str:

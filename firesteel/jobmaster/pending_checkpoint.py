@@ -173,6 +173,6 @@ class PendingCheckpoint:
 
 
 def _unions(state: OperatorSubtaskState | None) -> tuple[OperatorStateHandle, ...]:
-    """The user's union lists; the runtime's own, whose names begin with ``_``, can do without subtasks that are gone."""
+    """The user's union lists; the runtime's own, whose names begin with ``_``, can do without what is gone."""
     lists = () if state is None else state.operator
     return tuple(handle for handle in lists if handle.mode == UNION and not handle.name.startswith("_"))
