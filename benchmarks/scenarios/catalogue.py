@@ -208,7 +208,7 @@ def _unaligned() -> Scenario:
         "patience_s": 400.0,
         "checkpoints": 3,
     }
-    small = {"delay_ms": 0.001, "window_s": 0.1, "checkpoints": 1, "patience_s": 30.0}
+    small = {"hops": 0, "delay_ms": 0.001, "window_s": 0.1, "checkpoints": 1, "patience_s": 30.0}
     unaligned = {"execution.checkpointing.unaligned.enabled": "true"}
     timeout = {**unaligned, "execution.checkpointing.aligned-checkpoint-timeout": "1 s"}
     return Scenario(

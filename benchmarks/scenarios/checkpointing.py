@@ -32,13 +32,16 @@ def run(run: Run) -> dict[str, Any]:
         job.watch(params["warmup_s"])
         if interval is not None:
             _await_checkpoint(job)
+        if interval is None:
+            return {"records_per_s": job.rate(params["seconds"])}
         since_ms = time.time_ns() // 1_000_000
-        figures: dict[str, Any] = {"records_per_s": job.rate(params["seconds"])}
-        if interval is not None:
-            taken = [each for each in job.log.read() if each.triggered_ms >= since_ms]
-            figures |= _checkpoint_figures(taken, params["hot"])
-            figures["failed"] = len(job.log.failures())
-        return figures
+
+        def taken() -> list[Checkpoint]:
+            return [each for each in job.log.read() if each.triggered_ms >= since_ms]
+
+        rate = job.rate(params["seconds"], enough=taken)
+        figures = _checkpoint_figures(taken(), params["hot"])
+        return {"records_per_s": rate, **figures, "failed": len(job.log.failures())}
     finally:
         job.cancel()
 
@@ -51,8 +54,6 @@ def _await_checkpoint(job: ScenarioJob) -> None:
 
 def _checkpoint_figures(taken: list[Checkpoint], hot: int) -> dict[str, Any]:
     """Pauses of all tasks; bytes in relation to those of the entries that changed, plainly pickled."""
-    if not taken:
-        raise RuntimeError("no checkpoint completed while the throughput was measured")
     pauses = [pause for each in taken for pause in each.sync_ms]
     written = mean(each.bytes_written for each in taken)
     changed = len(pickle.dumps((list(range(hot)), [_LARGE + key for key in range(hot)]), 5))

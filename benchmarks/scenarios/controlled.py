@@ -36,23 +36,33 @@ class InjectedFault(Exception):
     """What a source fails with when it is told to."""
 
 
-def _slots(path: Path, count: int, *, create: bool) -> memoryview:
+class _Numbers:
     """Numbers that processes of this host share through a small file."""
-    with path.open("wb+" if create else "rb+") as file:
-        if create:
-            os.ftruncate(file.fileno(), 8 * count)
-        return memoryview(mmap.mmap(file.fileno(), 8 * count)).cast("q")
+
+    def __init__(self, path: Path, count: int, *, create: bool) -> None:
+        with path.open("wb+" if create else "rb+") as file:
+            if create:
+                os.ftruncate(file.fileno(), 8 * count)
+            self._mapped = mmap.mmap(file.fileno(), 8 * count)
+        self.slots = memoryview(self._mapped).cast("q")
+
+    def close(self) -> None:
+        """Lets go of the file."""
+        self.slots.release()
+        self._mapped.close()
 
 
 class Control:
     """How far readers may go, and how far they are; the scenario and all readers see the same numbers."""
 
     def __init__(self, path: Path, *, create: bool = False) -> None:
-        self._path = path
-        self._slots = _slots(path, 2 + _READERS, create=create)
+        self.path = path
+        self._numbers = _Numbers(path, 2 + _READERS, create=create)
+        self._slots = self._numbers.slots
 
-    def __reduce__(self) -> tuple[Any, ...]:
-        return Control, (self._path,)
+    def close(self) -> None:
+        """Lets go of the file."""
+        self._numbers.close()
 
     @property
     def limit(self) -> int:
@@ -134,7 +144,7 @@ class ControlledSource(Source[ControlledSplit]):
 
     name: ClassVar[str] = "Controlled Source"
 
-    def __init__(self, traffic: KeyTraffic, control: Control) -> None:
+    def __init__(self, traffic: KeyTraffic, control: Path) -> None:
         self._traffic = traffic
         self._control = control
 
@@ -155,7 +165,7 @@ class ControlledSource(Source[ControlledSplit]):
 
     def create_reader(self, context: ReaderContext) -> ControlledReader:
         """A reader of one split."""
-        return ControlledReader(context, self._traffic, self._control)
+        return ControlledReader(context, self._traffic, Control(self._control))
 
 
 class ControlledReader(SourceReader[ControlledSplit]):
@@ -205,6 +215,10 @@ class ControlledReader(SourceReader[ControlledSplit]):
         """Soon: the limit may have been raised."""
         return None if self._split is None else time.monotonic() + _PAUSE_S
 
+    def close(self) -> None:
+        """Lets go of the control."""
+        self._control.close()
+
 
 _RECORDS, _FIRST_NS, _PID, _ATTEMPT, _OUTPUT_SLOTS = range(5)
 
@@ -213,7 +227,8 @@ class NotingWriter(SinkWriter[Any]):
     """Counts records, notes when the first came, and takes its time if it is to be slow."""
 
     def __init__(self, directory: Path, attempt: int, delay_s: float) -> None:
-        self._slots = _slots(directory / uuid.uuid4().hex, _OUTPUT_SLOTS, create=True)
+        self._numbers = _Numbers(directory / uuid.uuid4().hex, _OUTPUT_SLOTS, create=True)
+        self._slots = self._numbers.slots
         self._slots[_PID] = os.getpid()
         self._slots[_ATTEMPT] = attempt
         self._delay_s = delay_s
@@ -229,6 +244,10 @@ class NotingWriter(SinkWriter[Any]):
                 slots[_RECORDS] += 1
         else:
             slots[_RECORDS] += len(values)
+
+    def close(self) -> None:
+        """Lets go of the file."""
+        self._numbers.close()
 
 
 class NotingSink(Sink):

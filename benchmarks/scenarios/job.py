@@ -183,10 +183,11 @@ class ScenarioJob:
                 seen, since = records, time.monotonic()
             time.sleep(POLL_S)
 
-    def rate(self, seconds: float) -> float:
-        """Records a second that reach the sinks."""
+    def rate(self, seconds: float, enough: Callable[[], Any] = lambda: True) -> float:
+        """Records a second that reach the sinks, measured that long or until there is enough, whichever is later."""
         begin, records = time.monotonic(), self.outputs.records()
         self.watch(seconds)
+        self.wait(enough, "what was to be measured")
         return (self.outputs.records() - records) / (time.monotonic() - begin)
 
     def checkpoint(self, patience_s: float = PATIENCE_S) -> tuple[float, str, Checkpoint]:
@@ -208,6 +209,7 @@ class ScenarioJob:
         """Ends the job and waits until nothing of it runs."""
         if not self._result.done():
             self._client.cancel().result()
+        self.control.close()
 
 
 class Scene:
@@ -238,7 +240,7 @@ class Scene:
         else:
             control.limit = limit
         env = self._environment(options)
-        source = ControlledSource(self.traffic, control)
+        source = ControlledSource(self.traffic, control.path)
         stream = env.from_source(source, WatermarkStrategy.no_watermarks(), "controlled", Types.LONG())
         build(stream.uid("source"), NotingSink(directory, delay_s))
         return ScenarioJob(env, control, Outputs(directory))

@@ -84,14 +84,15 @@ def json_line(row: ScenarioRow) -> str:
 
 def table(scenario: Scenario, rows: Sequence[ScenarioRow]) -> str:
     """The rows of one scenario with its own columns."""
-    head = [scenario.name, "system", *(column.title for column in scenario.columns), scenario.ratio_title, ""]
-    lines = [head]
+    ratio = [scenario.ratio_title] if scenario.ratio_title else []
+    lines = [[scenario.name, "system", *(column.title for column in scenario.columns), *ratio, ""]]
     for row in rows:
         cells = [row.variant, row.system]
         for column in scenario.columns:
             value = row.figures.get(column.name)
             cells.append("" if value is None else format(value, column.pattern))
-        cells.append("" if row.ratio is None else format(row.ratio, ",.3g"))
+        if ratio:
+            cells.append("" if row.ratio is None else format(row.ratio, ",.3g"))
         notes = {"skipped": row.skipped, "failed": row.failed}
         cells.append("; ".join(f"{name}: {why}" for name, why in notes.items() if why is not None))
         lines.append(cells)

@@ -181,7 +181,7 @@ class CheckpointCoordinator:
             return []
         self._finished.add(task)
         for pending in [each for each in self._pending.values() if task in each.waiting]:
-            text = f"Task {task[0]} ({task[1]}) ended before it could take part."
+            text = f"Task {pending.plan.name_of(task)} ended before it could take part."
             self._abort(pending, _Reason.CHECKPOINT_DECLINED_TASK_CLOSING, text, now, by_task=True)
         self._trigger_waiting(now)
         return self._take()
@@ -387,7 +387,7 @@ class CheckpointCoordinator:
         deleted = None if pending.kind.is_savepoint else self._disposal.was_deleted(paths)
         if deleted is not None:
             # Never seen, but it would be state lost for good: so it is looked at.
-            text = f"Task {vertex_id} ({subtask}) refers to a file that has been deleted: {deleted}"
+            text = f"Task {pending.plan.name_of(task)} refers to a file that has been deleted: {deleted}"
             self._abort(pending, _Reason.FINALIZE_CHECKPOINT_FAILURE, text, now)
             self._out += self._disposal.discard_files(paths)
             self._trigger_waiting(now)
@@ -409,7 +409,7 @@ class CheckpointCoordinator:
         """A task cannot take part; ``failure`` tells whether that counts among the failures in a row."""
         pending = self._pending.get(checkpoint_id)
         if pending is not None:
-            text = f"Task {vertex_id} ({subtask}) declined: {reason}"
+            text = f"Task {pending.plan.name_of((vertex_id, subtask))} declined: {reason}"
             self._abort(pending, failure, text, now, by_task=True)
             self._trigger_waiting(now)
         return self._take()
@@ -593,5 +593,5 @@ def _missing(pending: PendingCheckpoint) -> str:
     if not pending.waiting:
         return "the state of its sources' enumerators was missing"
     tasks = sorted(pending.waiting)
-    names = ", ".join(f"{vertex} ({subtask})" for vertex, subtask in tasks[:3])
+    names = ", ".join(pending.plan.name_of(task) for task in tasks[:3])
     return f"{len(tasks)} tasks had not acknowledged it: {names}{' …' if len(tasks) > 3 else ''}"

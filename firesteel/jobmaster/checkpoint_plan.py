@@ -38,6 +38,8 @@ class PlannedTask:
     subtask: int
     operators: tuple[PlannedOperator, ...]
     producers: frozenset[TaskKey] = frozenset()
+    name: str = ""
+    """As users know it: of the vertex, with the subtask."""
 
     @property
     def key(self) -> TaskKey:
@@ -73,7 +75,13 @@ class CheckpointPlan:
                 for chained in vertex.operators
             )
             tasks += (
-                PlannedTask(vertex.id, subtask, operators, frozenset(producers[vertex.id, subtask]))
+                PlannedTask(
+                    vertex.id,
+                    subtask,
+                    operators,
+                    frozenset(producers[vertex.id, subtask]),
+                    f"'{vertex.name}' ({subtask + 1}/{vertex.parallelism})",
+                )
                 for subtask in range(vertex.parallelism)
             )
         return cls(tuple(tasks))
@@ -82,6 +90,11 @@ class CheckpointPlan:
     def keys(self) -> frozenset[TaskKey]:
         """All tasks."""
         return frozenset(task.key for task in self.tasks)
+
+    def name_of(self, task: TaskKey) -> str:
+        """A task's name."""
+        names = (each.name for each in self.tasks if each.key == task)
+        return next(names, "") or f"{task[0]} ({task[1]})"
 
     @cached_property
     def operators(self) -> tuple[PlannedOperator, ...]:

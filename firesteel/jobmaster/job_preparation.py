@@ -8,13 +8,14 @@ from dataclasses import dataclass, replace
 
 from firesteel.common import options
 from firesteel.common.configuration import Configuration
-from firesteel.common.errors import CheckpointError, InvalidProgramError
+from firesteel.common.errors import CheckpointError, InvalidProgramError, StateIncompatibleError
 from firesteel.graph.job_graph import JobGraph
 from firesteel.jobmaster.checkpoint_settings import CheckpointSettings
 from firesteel.jobmaster.job_serialization import serialize_job
 from firesteel.jobmaster.state_assignment import adopt_max_parallelism, check_compatibility
 from firesteel.runtime.checkpoint import storage as checkpoint_storage
 from firesteel.runtime.checkpoint.filesystem import configure_filesystems
+from firesteel.runtime.checkpoint.handles import CANONICAL
 from firesteel.runtime.checkpoint.metadata import CheckpointMetadata
 from firesteel.runtime.checkpoint.options import CheckpointLocation
 from firesteel.runtime.checkpoint.storage import CheckpointStorage
@@ -80,6 +81,7 @@ def prepare_job(job_graph: JobGraph, *, single_host: bool) -> PreparedJob:
         job_graph = adopt_max_parallelism(job_graph, restored.metadata)
         allow = configuration.get(options.IGNORE_UNCLAIMED_STATE)
         check_compatibility(restored.metadata, job_graph, allow)
+        _check_formats(restored.metadata, job_graph)
         checkpoint_storage.check_files(restored.metadata)
     temporary = None
     if settings.interval is not None and settings.directory is None:
@@ -104,6 +106,23 @@ def prepare_job(job_graph: JobGraph, *, single_host: bool) -> PreparedJob:
             shutil.rmtree(temporary, ignore_errors=True)
         raise
     return PreparedJob(job_graph, serialized, settings, storage, token, temporary, restored)
+
+
+def _check_formats(metadata: CheckpointMetadata, job_graph: JobGraph) -> None:
+    """StateIncompatibleError if keyed state is in a format of its own that the configured backend does not read."""
+    backend = job_graph.configuration.get(options.STATE_BACKEND)
+    wanted = {node.operator_id for node in job_graph.nodes()}
+    for state in metadata.operators:
+        handles = (subtask.keyed for subtask in state.subtasks.values() if subtask.keyed is not None)
+        for handle in handles:
+            if state.operator_id in wanted and handle.parts and handle.format not in (CANONICAL, backend):
+                uid = f" (uid '{state.uid}')" if state.uid else ""
+                raise StateIncompatibleError(
+                    f"The state of operator '{state.name}'{uid} was written by the {handle.format} backend in a "
+                    f"format of its own, which the {backend} backend does not read.",
+                    operator=state.name,
+                    hint=f"Set state.backend.type to {handle.format}, or take a savepoint in the canonical format first.",
+                )
 
 
 def _load(configuration: Configuration) -> RestoredJob | None:

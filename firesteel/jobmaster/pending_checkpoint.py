@@ -64,7 +64,7 @@ class PendingCheckpoint:
         self.waiting = set(plan.keys - self.finished)
         """Tasks that have not acknowledged it."""
         self.coordinators = frozenset(plan.coordinators(self.finished))
-        self._plan = plan
+        self.plan = plan
         self._acknowledged: dict[TaskKey, TaskStateSnapshot] = {}
         self._coordinator_states: dict[str, bytes] | None = None
         self._inherited: dict[str, dict[int, OperatorSubtaskState]] = {}
@@ -164,12 +164,12 @@ class PendingCheckpoint:
 
     def _by_operator(self) -> list[tuple[PlannedOperator, list[TaskStateSnapshot | None]]]:
         tasks: dict[str, list[TaskStateSnapshot | None]] = {
-            operator.operator_id: [None] * operator.parallelism for operator in self._plan.operators
+            operator.operator_id: [None] * operator.parallelism for operator in self.plan.operators
         }
-        for task in self._plan.tasks:
+        for task in self.plan.tasks:
             for operator in task.operators:
                 tasks[operator.operator_id][task.subtask] = self._acknowledged.get(task.key)
-        return [(operator, tasks[operator.operator_id]) for operator in self._plan.operators]
+        return [(operator, tasks[operator.operator_id]) for operator in self.plan.operators]
 
 
 def _unions(state: OperatorSubtaskState | None) -> tuple[OperatorStateHandle, ...]:

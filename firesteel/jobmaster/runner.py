@@ -11,6 +11,7 @@ import time
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
@@ -142,6 +143,8 @@ class JobMasterRunner:
         request_id = self._next_request
         self._requests[str(request_id)] = future
         self._events.put(events.TriggerSavepoint(request_id, kind, directory, stop))
+        if self._result.done():
+            self._end_requests()
         return future
 
     def result_future(self) -> Future[JobExecutionResult]:
@@ -334,12 +337,17 @@ class JobMasterRunner:
         else:
             assert result is not None
             self._result.set_result(result)
-        for request in self._requests.values():
-            if not request.done():
-                request.set_exception(CheckpointError(f"Job '{self.job_graph.job_name}' ended before."))
+        self._end_requests()
         for incoming in self._collected.values():
             incoming.put(_END)
         self._collected = _Ended(self._collected)
+
+    def _end_requests(self) -> None:
+        """Whoever still waits for a savepoint, or asks for one now, waits in vain."""
+        with suppress(KeyError):  # the job's thread and that of the client may both be here
+            while True:
+                _, request = self._requests.popitem()
+                request.set_exception(CheckpointError(f"Job '{self.job_graph.job_name}' ended before."))
 
 
 class _Ended(dict[str, Any]):

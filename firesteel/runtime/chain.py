@@ -181,8 +181,12 @@ class ChainedOperator:
         finally:
             while self._open_choosers:
                 self._open_choosers.pop().close()
-            if self.backend is not None:
-                self.backend.close()
+            self.release()
+
+    def release(self) -> None:
+        """Lets go of the state; also where the operator never came to be opened. May be called again."""
+        if self.backend is not None:
+            self.backend.close()
 
     def _choosers(self) -> Iterator[Any]:
         """KeySelector and Partitioner objects, which have a life as other functions do."""

@@ -228,6 +228,8 @@ class Task:
                 self.at_work.close()
             except BaseException as error:  # noqa: BLE001 - every operator gets its chance to close
                 errors.append(error)
+        for chained in self.chain:
+            chained.release()
         return errors
 
     # -- what the mailbox asks ----------------------------------------------------------------------

@@ -80,6 +80,10 @@ class Surroundings(Protocol):
         """Lets time pass while the run goes on."""
         ...
 
+    def struck(self) -> None:
+        """The fault that is being injected has just struck."""
+        ...
+
     def restart_driver(self, wait_for_orphans: bool, parallelism: int | None = None) -> None:
         """Kills the driver and starts the next, perhaps at another parallelism from now on."""
         ...
@@ -151,6 +155,7 @@ class Injector:
             if done.exists():
                 how = done.read_text()
                 if how != "0 connections":
+                    self._run.struck()
                     return f"{how}, process {slot.pid}"
         raise AssertionError(f"'{what} {text}' could not be brought about in {ORDERS} slots")
 
@@ -163,6 +168,7 @@ class Injector:
     def _kill_worker(self, fault: Fault) -> str:
         pid = self._worker(fault).pid
         kill(pid)
+        self._run.struck()
         return f"process {pid}"
 
     def _kill_driver(self, fault: Fault) -> str:
@@ -173,6 +179,7 @@ class Injector:
     def _stop_worker(self, fault: Fault) -> str:
         pid = self._worker(fault).pid
         kill(pid, signal.SIGSTOP)
+        self._run.struck()
         last = signal.SIGCONT if fault.detail["then"] == "continued" else signal.SIGKILL
         # the JobMaster has just noticed, and the next attempt is starting
         seconds = HEARTBEAT_TIMEOUT_S + 0.2 + fault.choice
@@ -190,6 +197,7 @@ class Injector:
         else:
             what = "slow:0.4" if fault.kind == "storage is slow" else "full write"
         self._run.storage.set(what)
+        self._run.struck()
         try:
             self._run.wait(seconds)
         finally:
@@ -203,6 +211,7 @@ class Injector:
             self._run.restart_driver(wait_for_orphans=False)
         else:
             kill(worker.pid)
+            self._run.struck()
         return f"to {fault.detail['to']}"
 
     def _disk_full(self, fault: Fault) -> str:
@@ -216,6 +225,7 @@ class Injector:
         pids = self._run.wait_for(executors, "an executor to kill", 90)
         pid = pids[int(fault.choice * len(pids))]
         kill(pid)
+        self._run.struck()
         return f"process {pid}"
 
     def _at_point(self, point: str, action: str, fault: Fault) -> str:
@@ -226,6 +236,7 @@ class Injector:
             kill(self._worker(fault).pid)  # somebody has to restore something
         try:
             self._run.wait_for(lambda: not path.exists(), f"the fault point {point} to be reached", REACHED_S)
+            self._run.struck()
         finally:
             path.unlink(missing_ok=True)
         return f"reached after {time.monotonic() - began:.1f} s"

@@ -17,14 +17,18 @@ class FaultReport:
     number: int
     kind: str
     planned: str
-    at: float
+    overlapped: bool
+    """Whether the job had not recovered from the one before."""
+    at: float = 0.0
+    """When it struck."""
     done: str = ""
     events_before: int = 0
+    """How many records had come in by then."""
+    attempts_before: int = 0
     recovered_after: float | None = None
     """Until the first result of a record that came in after the fault was visible."""
     attempts: int = 0
     """Attempts, of all drivers, that began between the fault and the recovery."""
-    overlapped: bool = False
 
 
 @dataclass

@@ -96,15 +96,18 @@ class ChaosRun:
         self._end()
 
     def _inject(self, number: int, fault: Fault) -> None:
-        events = self._clock.count
-        report = FaultReport(number, fault.kind, str(fault), self._now(), events_before=events)
-        report.overlapped = bool(self._unrecovered)
+        report = FaultReport(number, fault.kind, str(fault), overlapped=bool(self._unrecovered))
         self.report.faults.append(report)
         self._unrecovered.append(report)
         self.say(f"fault {number}/{len(self.plan.faults)}: {fault}{' (overlapping)' if report.overlapped else ''}")
         report.done = self._injector.inject(fault)
-        # what came in while the fault was being prepared may have got through before it struck
-        report.events_before = max(events, self._clock.count if fault.kind.startswith(("crash", "error")) else 0)
+
+    def struck(self) -> None:
+        """The fault that is being injected has just struck: recovery is what happens to records from now on."""
+        report = self.report.faults[-1]
+        report.at = self._now()
+        report.events_before = self._clock.count
+        report.attempts_before = len(self._attempts)
 
     def _wait_for_recovery(self) -> None:
         if self._unrecovered:
@@ -187,6 +190,7 @@ class ChaosRun:
         driver = self.driver
         self._parallelism = parallelism or self._parallelism
         driver.kill()
+        self.struck()
         if wait_for_orphans:
             self.wait_for_orphans(driver)
         self._start_driver()
@@ -214,7 +218,11 @@ class ChaosRun:
         for report in [report for report in self._unrecovered if self._has_recovered(report)]:
             self._unrecovered.remove(report)
             report.recovered_after = round(self._now() - report.at, 2)
-            self.say(f"  recovered from {report.number} after {report.recovered_after} s ({report.done})")
+            report.attempts = len(self._attempts) - report.attempts_before
+            self.say(
+                f"  recovered from {report.number} after {report.recovered_after} s, in attempt {max(self._attempts)}"
+                f" ({report.done})"
+            )
         if now >= self._looked_at + 0.5:
             self._looked_at = now
             self.driver.family.look(self.driver.process.pid)

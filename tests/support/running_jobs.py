@@ -275,9 +275,19 @@ class RunningJob:
         return self
 
     def checkpoint(self) -> str:
-        """Takes a checkpoint; its path."""
+        """Takes a checkpoint and waits until the tasks that waited for it are gone; its path."""
         self.runs()
-        return self.handle.trigger_checkpoint().result(DEADLINE_S)  # type: ignore[no-any-return]
+        path: str = self.handle.trigger_checkpoint().result(DEADLINE_S)
+        ended = {(state.operator_id, subtask) for state in metadata_of(path).operators for subtask in state.finished}
+        eventually(lambda: self._are_gone(ended), timeout=DEADLINE_S)
+        return path
+
+    def _are_gone(self, tasks: set[tuple[str, int]]) -> bool:
+        return all(
+            vertex.current.state.is_terminal
+            for vertex in self.handle._master.execution_graph.vertices()
+            if (vertex.vertex_id, vertex.subtask_index) in tasks
+        )
 
     def savepoint(self, directory: Path | None = None, *, native: bool = False) -> str:
         """Takes a savepoint while the job goes on; its path."""

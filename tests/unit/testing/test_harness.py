@@ -370,7 +370,7 @@ def test_state_per_window() -> None:
     assert harness.output == [("a", (0, 10), 1), ("a", (0, 10), 2)]
     assert harness.state("fired", key="a", window=TimeWindow(0, 10)) == 2
     assert harness.state("fired", key="a", window=TimeWindow(10, 20)) is None
-    with pytest.raises(KeyError, match="known: window/fired"):
+    with pytest.raises(KeyError, match=r"known: .*window/fired"):
         harness.state("fired", key="a")
 
 

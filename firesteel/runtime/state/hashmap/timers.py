@@ -41,21 +41,26 @@ class TrackedTimerQueue(TimerQueue):
         """Removes a timer if it is there."""
         timer = (timestamp, key, namespace)
         if self.live.pop(timer, None) is not None:
-            self._forget(timer)
+            # an old timer that was removed and added again stays among the gone ones: the files still have it
+            if timer in self._fresh:
+                self._fresh.remove(timer)
+            else:
+                self._gone.add(timer)
 
     def pop_due(self, now: int) -> tuple[int, Any, Any] | None:
         """Removes and returns the first timer at or before now."""
-        timer = super().pop_due(now)
-        if timer is not None:
-            self._forget(timer)
-        return timer
-
-    def _forget(self, timer: tuple[int, Any, Any]) -> None:
-        # an old timer that was removed and added again stays among the gone ones: the files still have it
-        if timer in self._fresh:
-            self._fresh.remove(timer)
-        else:
-            self._gone.add(timer)
+        heap, live = self._heap, self.live
+        while heap and heap[0][0] <= now:
+            timestamp, sequence, key, namespace = heapq.heappop(heap)
+            timer = (timestamp, key, namespace)
+            if live.get(timer) == sequence:
+                del live[timer]
+                if timer in self._fresh:
+                    self._fresh.remove(timer)
+                else:
+                    self._gone.add(timer)
+                return timer
+        return None
 
     def _start_over(self) -> None:
         self._fresh = self._state_table.changed(VOID_NAMESPACE)
