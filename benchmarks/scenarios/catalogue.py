@@ -81,6 +81,7 @@ def _checkpointing() -> Scenario:
         "keyed_sum with a million keys in state and traffic on 1% of them, without checkpoints and with one a second",
         (
             Column("records_per_s", "records/s"),
+            Column("cpu_ns", "CPU ns"),
             Column("checkpoints", "checkpoints"),
             Column("failed", "failed", worst=True),
             Column("duration_ms", "duration ms"),

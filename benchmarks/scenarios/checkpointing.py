@@ -33,15 +33,15 @@ def run(run: Run) -> dict[str, Any]:
         if interval is not None:
             _await_checkpoint(job)
         if interval is None:
-            return {"records_per_s": job.rate(params["seconds"])}
+            return job.throughput(params["seconds"])
         since_ms = time.time_ns() // 1_000_000
 
         def taken() -> list[Checkpoint]:
             return [each for each in job.log.read() if each.triggered_ms >= since_ms]
 
-        rate = job.rate(params["seconds"], enough=taken)
+        throughput = job.throughput(params["seconds"], enough=taken)
         figures = _checkpoint_figures(taken(), params["hot"])
-        return {"records_per_s": rate, **figures, "failed": len(job.log.failures())}
+        return {**throughput, **figures, "failed": len(job.log.failures())}
     finally:
         job.cancel()
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from firesteel.common.connector import Sink, SinkWriter, WriterContext
+from firesteel.common.connector import DeliveryGuarantee, Sink, SinkWriter, WriterContext
 
 __all__ = ["CollectSink", "CollectWriter"]
 
@@ -24,6 +24,10 @@ class CollectSink(Sink):
     def create_writer(self, context: WriterContext) -> CollectWriter:
         """A writer on the sink's channel."""
         return CollectWriter(context, self.channel)
+
+    def get_delivery_guarantee(self) -> DeliveryGuarantee:
+        """Once each: with checkpoints the client gets what a checkpoint contains, when it is complete."""
+        return DeliveryGuarantee.EXACTLY_ONCE
 
 
 class CollectWriter(SinkWriter[Any]):

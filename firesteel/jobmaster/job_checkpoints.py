@@ -6,6 +6,7 @@ from collections import defaultdict
 from collections.abc import Mapping
 from typing import Protocol
 
+from firesteel.common.connector import DeliveryGuarantee
 from firesteel.common.errors import CheckpointError, FiresteelError, TaskFailure, UserCodeError
 from firesteel.common.job_status import JobStatus
 from firesteel.graph.execution_graph import ExecutionGraph, ExecutionState
@@ -113,7 +114,7 @@ class JobCheckpoints:
         """Tasks that end with the next checkpoint."""
         self._ending: dict[int, frozenset[TaskKey]] = {}
         """By checkpoint: the tasks that end with it."""
-        self._running = False
+        self._running = self._has_run = False
         self._restored_id: int | None = None
         self._corrupt_restores = 0
         self._tasks: Mapping[TaskKey, TaskRestore] = {}
@@ -164,7 +165,7 @@ class JobCheckpoints:
         """Checkpoints begin when every task runs and every reader has been given what was restored for it."""
         if self._running or not self._all_run():
             return
-        self._running = True
+        self._running = self._has_run = True
         self._corrupt_restores = 0
         self._carry_out(self.coordinator.start(CheckpointPlan.of(self._job.execution_graph.job_graph), now), now)
         for vertex in self._job.execution_graph.vertices():
@@ -186,8 +187,13 @@ class JobCheckpoints:
         """After a failure to restore: None if another attempt makes sense, else why not.
 
         A checkpoint whose files are bad more than once is given up for the next older one. Not so if the job has
-        sinks that commit: what they committed with the newer one would be written again.
+        sinks that commit: what they committed with the newer one would be written again. State that does not fit the
+        program, and storage that is no good from the start, are no better the next time.
         """
+        if failure.error_type == "StateIncompatibleError":
+            return failure
+        if failure.error_type == "CheckpointStorageError" and not self._has_run:
+            return failure
         if failure.error_type != "CorruptStateError" or self._restored_id is None:
             return None
         self._corrupt_restores += 1
@@ -211,8 +217,11 @@ class JobCheckpoints:
 
     def _commits(self) -> bool:
         """Whether the job has sinks that make output visible with checkpoints."""
-        specs = (node.spec for node in self._job.execution_graph.job_graph.nodes())
-        return any(isinstance(spec, SinkSpec) and spec.sink.create_committer() is not None for spec in specs)
+        sinks = (node.spec.sink for node in self._job.execution_graph.job_graph.nodes() if isinstance(node.spec, SinkSpec))
+        return any(
+            sink.create_committer() is not None or sink.get_delivery_guarantee() is DeliveryGuarantee.EXACTLY_ONCE
+            for sink in sinks
+        )
 
     # -- what happens -------------------------------------------------------------------------------
 

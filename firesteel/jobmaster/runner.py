@@ -280,16 +280,21 @@ class JobMasterRunner:
             _log.warning("State that is no longer needed could not be deleted: %s", error)
 
     def _remove_leftovers(self) -> None:
-        """Deletes what slots that were killed have written in vain: none of them runs now, and none of the next yet."""
+        """Deletes what slots that were killed have written in vain, and what could not be deleted when it was to be.
+
+        Only while no slot runs.
+        """
         storage, coordinator = self._job.storage, self._master.checkpoints.coordinator
         if storage is not None:
             try:
-                storage.remove_unreferenced(coordinator.needed_files())
+                retained = [checkpoint.path for checkpoint in coordinator.retained()]
+                storage.remove_unreferenced(coordinator.needed_files(), retained)
             except (OSError, FiresteelError) as error:
                 _log.warning("What an earlier attempt left could not be deleted: %s", error)
 
     def _close_storage(self) -> None:
         """Waits for what is being written and deleted."""
+        self._storage_io.submit(self._remove_leftovers)
         self._storage_io.shutdown(wait=True)
         try:
             self._job.discard()

@@ -91,6 +91,7 @@ class TaskExecutor:
         self._ending: list[Task] = []
         self._postponed: dict[Task, deque[Callable[[], None]]] = {}
         self._restore: Mapping[messages.TaskKey, TaskRestore] = {}
+        self._storage_token: str | None = None
         first = self._descriptors[0]
         self._snapshots = SlotSnapshots(first.configuration, first.job_id)
         self._sequences: dict[tuple[str, int], int] = {}
@@ -166,6 +167,8 @@ class TaskExecutor:
         for descriptor in self._descriptors:
             self._report(descriptor, "INITIALIZING")
             try:
+                if not self._tasks:
+                    self._snapshots.check_storage(self._storage_token)
                 task = self._wiring.create_task(descriptor, self)
             except Exception as error:  # noqa: BLE001 - user code may raise anything
                 self._report(descriptor, "FAILED", describe_failure(error, descriptor))
@@ -352,7 +355,7 @@ class TaskExecutor:
         while self._mails:
             message = self._mails.popleft()
             if isinstance(message, messages.Deploy):
-                self._snapshots.check_storage(message.storage_token)
+                self._storage_token = message.storage_token
                 self._wiring.connect_peers(message.peers)
                 self._restore = message.restore
                 self._deployed = True

@@ -11,6 +11,7 @@ import os
 import threading
 import time
 from dataclasses import replace
+from weakref import WeakSet
 
 import cloudpickle
 
@@ -139,8 +140,9 @@ class InProcessHost:
         return self._thread is threading.current_thread()
 
     def close(self) -> None:
-        """Waits for the thread, which has nothing left to do."""
-        if self._thread is not None:
+        """Waits for the thread, which has nothing left to do, unless the JobMaster itself has failed."""
+        if self._thread is not None and self._executor is not None:
+            self._executor.deliver(messages.CancelSlot("the job is over", job_is_over=True))
             self._thread.join(5.0)
 
 
@@ -238,18 +240,19 @@ class InProcessExecutor:
     def __init__(self, clock: Clock | None = None, slots: int = UNLIMITED_SLOTS):
         self._clock = clock
         self._slots = slots
-        self._hosts: list[InProcessHost] = []
+        # a host lives as long as its job: nothing of it is to be kept here
+        self._hosts: WeakSet[InProcessHost] = WeakSet()
 
     def set_slots(self, slots: int) -> None:
         """How many slots each job finds from now on; one that runs in more of them loses some."""
         self._slots = slots
-        for host in self._hosts:
+        for host in list(self._hosts):
             host.set_slots(slots)
 
     def execute(self, job_graph: JobGraph, configuration: Configuration) -> JobClient:
         """Starts the job."""
         host = InProcessHost(self._clock, self._slots)
-        self._hosts.append(host)
+        self._hosts.add(host)
         runner = JobMasterRunner(prepare_job(job_graph, single_host=True), host)
         runner.start()
         clock = self._clock

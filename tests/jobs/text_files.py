@@ -34,9 +34,9 @@ def build(env: StreamExecutionEnvironment) -> None:
 
 
 def results(directory: Path) -> Iterable[str]:
-    """The lines of the finished files with their bucket; anything else that lies there shows."""
+    """The lines of the finished files with their bucket; anything else that a reader sees there shows."""
     for path in directory.rglob("*"):
-        if path.is_file():
+        if path.is_file() and not any(part.startswith(".") for part in path.relative_to(directory).parts):
             named = path.name.startswith("fruit-") and path.name.endswith(".txt")
             for line in path.read_text().splitlines():
                 yield f"{path.parent.name}: {line}" if named else f"unexpected file {path.name}: {line}"

@@ -8,9 +8,11 @@ import random
 import shutil
 import sys
 import tempfile
+from collections.abc import Iterator
+from itertools import islice
 from pathlib import Path
 
-from chaos_plan import make_plan
+from chaos_plan import KILL_EXECUTOR, all_kinds, make_plan
 from chaos_report import Report, as_text, summarize
 from chaos_run import ChaosRun
 
@@ -19,6 +21,7 @@ __all__ = ["main"]
 FAULTS_PER_ROUND = 20
 CLUSTER_EVERY = 4
 """Every so many rounds one runs on a standalone cluster, where executors are killed as well."""
+EXECUTORS_PER_ROUND = 3
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -28,18 +31,18 @@ def main(arguments: list[str] | None = None) -> int:
     _say(f"seed {seed}, {options.faults} faults")
     reports: list[Report] = []
     base = Path(tempfile.mkdtemp(prefix="firesteel-chaos-", dir=options.directory))
+    kinds = endless_kinds(seed, options.kinds or all_kinds(cluster=False))
     left = options.faults
     while left > 0 and (not reports or reports[-1].passed):
         number = len(reports)
+        count = min(left, options.round)
+        cluster = options.cluster == "always" or (options.cluster == "some" and number % CLUSTER_EVERY == 3)
+        executors = min(EXECUTORS_PER_ROUND, count) if cluster and not options.kinds else 0
+        wanted = [*[KILL_EXECUTOR] * executors, *islice(kinds, count - executors)]
         plan = make_plan(
-            seed + number,
-            min(left, options.round),
-            backend=options.backend,
-            mode=options.mode,
-            cluster=options.cluster == "always" or (options.cluster == "some" and number % CLUSTER_EVERY == 3),
-            kinds=options.kinds,
+            seed + number, count, backend=options.backend, mode=options.mode, cluster=cluster, kinds=wanted
         )
-        left -= len(plan.faults)
+        left -= count
         _say(f"round {number + 1}: seed {plan.seed}, {plan.backend}, {plan.mode}{', cluster' if plan.cluster else ''}")
         run = ChaosRun(plan, base / str(number), _say)
         reports.append(run.execute())
@@ -56,6 +59,13 @@ def main(arguments: list[str] | None = None) -> int:
     else:
         sys.stdout.write(as_text(summary))
     return 0 if passed else 1
+
+
+def endless_kinds(seed: int, kinds: list[str]) -> Iterator[str]:
+    """Kinds of faults in random order, none again before every other has had its turn."""
+    drawn = random.Random(seed)
+    while True:
+        yield from drawn.sample(kinds, len(kinds))
 
 
 def _say(text: str) -> None:

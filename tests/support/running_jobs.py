@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import threading
 import time
 import uuid
@@ -340,4 +341,4 @@ def metadata_of(path: str) -> CheckpointMetadata:
 
 def files_in(directory: Path | str) -> set[str]:
     """All files beneath a directory."""
-    return {str(path) for path in Path(directory).rglob("*") if path.is_file()}
+    return {f"{path}/{name}" for path, _, names in os.walk(directory) for name in names}

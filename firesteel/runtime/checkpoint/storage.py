@@ -232,14 +232,19 @@ class CheckpointStorage:
         self._filesystem.delete(join(self.job_directory, _PROBE + token))
         self.remove_if_empty()
 
-    def remove_unreferenced(self, needed: Iterable[str]) -> list[str]:
+    def remove_unreferenced(self, needed: Iterable[str], retained: Iterable[str] | None = None) -> list[str]:
         """Deletes the files that attempts that died have left: in ``shared``, and in incomplete checkpoints.
 
         Only while no checkpoint is being written, which would be taken for one of those. ``needed`` are the files of
-        all checkpoints that are kept; completed ones stay in any case. Returns what was deleted.
+        all checkpoints that are kept. Of the completed ones those that are ``retained`` stay, by default all: another
+        should have been deleted, but could not be at the time. Returns what was deleted.
         """
         needed = frozenset(needed)
         complete = frozenset(self.completed())
+        if retained is not None:
+            complete, given_up = complete.intersection(retained), complete.difference(retained)
+            for directory in given_up:
+                delete_checkpoint(directory, whole=False)
         incomplete = [
             join(self.job_directory, name)
             for name in self._filesystem.list(self.job_directory)

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from firesteel.runtime.checkpoint.barriers import BarrierHandler, InFlightInput
 from firesteel.runtime.checkpoint.options import CheckpointLocation, CheckpointOptions, SnapshotKind
 from firesteel.runtime.elements import Batch, CheckpointBarrier, ControlEvent, EndOfPartition, Watermark
+from firesteel.runtime.network.config import NetworkConfig
 from firesteel.runtime.network.gate import InputGate
 from firesteel.runtime.network.serialization import deserialize_batch
 
@@ -27,7 +28,7 @@ class FakeTask:
     """Reads a gate as a task does, and writes down what happens."""
 
     def __init__(self, channels: int):
-        self.gate = InputGate(channels)
+        self.gate = InputGate(channels, config=NetworkConfig(buffers_per_channel=100))
         self.handler = BarrierHandler(self.gate, self)
         self.story: list[Any] = []
         self.in_flight: InFlightInput | None = None

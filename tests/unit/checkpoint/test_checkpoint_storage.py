@@ -260,6 +260,18 @@ def test_what_dead_attempts_left_is_removed(storage: CheckpointStorage, store: C
     assert storage.remove_unreferenced(kept.files()) == []
 
 
+def test_a_checkpoint_that_could_not_be_deleted_goes_with_the_next_cleaning(
+    storage: CheckpointStorage, store: CheckpointStore
+) -> None:
+    first = write(storage, 1)
+    second = write(storage, 2, own_of(first))
+    storage.remove_unreferenced(second.files(), [storage.location(2).exclusive])
+    assert storage.completed() == [storage.location(2).exclusive]
+    check_files(second)
+    storage.remove_unreferenced([], [])
+    assert store.files() == []
+
+
 def own_of(metadata: CheckpointMetadata) -> FileSegment:
     return next(segment for segment in metadata.segments() if "/shared/" not in segment.path)
 

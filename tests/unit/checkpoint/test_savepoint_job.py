@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 from collections import Counter
 from pathlib import Path
@@ -481,14 +480,3 @@ def test_uids_survive_a_changed_program(tmp_path: Path) -> None:
     changed = stream.key_by(lambda pair: pair[0]).process(Numbered()).uid("numbered").name("other").map(probe.pass_on)
     assert sorted((key, value) for key, value, _ in start(changed).wait()) == sorted(pairs(100, 200))
     assert {number for _, _, number in probe.values} == set(range(20, 40))
-
-
-@pytest.mark.skipif(os.getuid() == 0, reason="root may write everywhere")
-def test_a_directory_that_may_not_be_written(tmp_path: Path) -> None:
-    clock = clock_of_today()
-    env = environment(tmp_path, 1, clock, execution__checkpointing__tolerable_failed_checkpoints="3")
-    (tmp_path / "readonly").mkdir(mode=0o555)
-    job = start(number_pairs(env, phases(clock, pairs(0, 10), []))).runs(clock)
-    with pytest.warns(FiresteelWarning), pytest.raises(CheckpointError, match="readonly"):
-        job.savepoint(tmp_path / "readonly")
-    job.cancel()

@@ -93,11 +93,12 @@ class NativeSnapshot:
     def write(self, files: SnapshotFiles) -> KeyedStateHandle:
         """Uploads the files that no earlier checkpoint has."""
         try:
-            parts = tuple(self._part(name, files) for name in files_of(self._links))
+            names = list(files_of(self._links))
+            if not any(name.endswith(SST) for name in names):
+                names = []  # an empty database
+            parts = tuple(self._part(name, files) for name in names)
         finally:
             self.discard()
-        if not any(part.name.endswith(SST) for part in parts):
-            parts = ()
         self._written(parts)
         return KeyedStateHandle(FORMAT, self._key_groups, parts, self._states)
 
