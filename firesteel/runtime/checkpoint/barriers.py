@@ -1,7 +1,8 @@
 """When a task that reads channels takes part in a checkpoint: aligned, unaligned, or first one and then the other.
 
 *Aligned*: a channel whose barrier has been read is blocked until the barriers of all channels have been read; then
-the task's snapshot is taken. With at-least-once nothing is blocked.
+the task's snapshot is taken. With at-least-once nothing is blocked, and barriers of later checkpoints may come in
+between.
 
 *Unaligned*: the first barrier that arrives, read or not, starts the snapshot. What is queued before a channel's
 barrier, and what still arrives before it, is in flight: it becomes part of the checkpoint.
@@ -82,8 +83,12 @@ class BarrierHandler:
         self._listener = listener
         self._open = set(range(len(gate.channels)))
         self._alignment: _Alignment | None = None
+        self._tracked: dict[int, _Alignment] = {}
+        """Checkpoints that block no channel, of which several may be on their way, in order."""
         self._last = 0
-        """The highest checkpoint that was taken, declined or aborted: what comes of it and older ones is void."""
+        """The highest checkpoint that was taken or declined: what comes of it and older ones is void."""
+        self._aborted: set[int] = set()
+        """Later ones that are void."""
         self._urgent: CheckpointBarrier | None = None
         gate.on_mark = self.arrived
 
@@ -100,7 +105,7 @@ class BarrierHandler:
         if isinstance(event, CheckpointBarrier):
             if alignment is not None and alignment.missing and event.checkpoint_id >= alignment.barrier.checkpoint_id:
                 self._no_longer_missing(alignment, channel)
-            if event.checkpoint_id <= self._last:
+            if self._is_void(event):
                 return
             if event.options.unaligned:
                 if self._urgent is None:
@@ -116,23 +121,26 @@ class BarrierHandler:
     def process_urgent(self) -> None:
         """Starts the unaligned checkpoint whose barrier has arrived; called between batches."""
         barrier, self._urgent = self._urgent, None
-        if barrier is not None and barrier.checkpoint_id > self._last:
+        if barrier is not None and not self._is_void(barrier):
             self._go_unaligned(barrier)
 
     def received(self, channel: int, barrier: CheckpointBarrier) -> None:
         """A barrier was read from its channel."""
-        if barrier.checkpoint_id <= self._last:
+        if self._is_void(barrier):
             return
         if barrier.options.unaligned:
             # it was read before process_urgent was called, so it is in no queue any more
             self._go_unaligned(barrier, channel)
             return
+        if not barrier.options.exactly_once:
+            self._track(barrier).read.add(channel)
+            self._check_tracked()
+            return
         alignment = self._begin(barrier)
         if alignment is None:
             return
         alignment.read.add(channel)
-        if barrier.options.exactly_once:
-            self._gate.block(channel)
+        self._gate.block(channel)
         self._check_aligned(alignment)
 
     def ended(self, channel: int) -> None:
@@ -140,13 +148,14 @@ class BarrierHandler:
         self._open.discard(channel)
         if self._alignment is not None and self._alignment.in_flight is None:
             self._check_aligned(self._alignment)
+        self._check_tracked()
 
     def trigger(self, barrier: CheckpointBarrier) -> None:
         """The coordinator itself triggers the task: all its producers are gone.
 
         What they left may not have been read yet. It is waited for or, unaligned, is in flight.
         """
-        if barrier.checkpoint_id <= self._last:
+        if self._is_void(barrier):
             return
         if barrier.options.unaligned:
             self._go_unaligned(barrier)
@@ -154,21 +163,43 @@ class BarrierHandler:
         if barrier.options.alignment_timeout is not None:
             due = barrier.timestamp + barrier.options.alignment_timeout
             self._listener.call_at(due, lambda _now: self._on_timeout(barrier))
-        alignment = self._begin(barrier)
-        if alignment is not None:
-            self._check_aligned(alignment)
+        self._track(barrier)
+        self._check_tracked()
 
     def aborted(self, checkpoint_id: int) -> None:
         """The coordinator gave the checkpoint up."""
         alignment = self._alignment
-        if alignment is not None and alignment.barrier.checkpoint_id <= checkpoint_id:
+        if alignment is not None and alignment.barrier.checkpoint_id == checkpoint_id:
             self._release(alignment)
             self._alignment = None
-        if self._urgent is not None and self._urgent.checkpoint_id <= checkpoint_id:
+        self._tracked.pop(checkpoint_id, None)
+        if self._urgent is not None and self._urgent.checkpoint_id == checkpoint_id:
             self._urgent = None
-        self._last = max(self._last, checkpoint_id)
+        if checkpoint_id > self._last:
+            self._aborted.add(checkpoint_id)
 
     # -- how a checkpoint goes on -------------------------------------------------------------------
+
+    def _is_void(self, barrier: CheckpointBarrier) -> bool:
+        return barrier.checkpoint_id <= self._last or barrier.checkpoint_id in self._aborted
+
+    def _over(self, checkpoint_id: int) -> None:
+        """A checkpoint was taken or declined."""
+        self._last = max(self._last, checkpoint_id)
+        self._aborted = {each for each in self._aborted if each > self._last}
+        for older in [each for each in self._tracked if each <= self._last]:
+            del self._tracked[older]
+
+    def _track(self, barrier: CheckpointBarrier) -> _Alignment:
+        """The progress of a checkpoint for which no channel is blocked."""
+        return self._tracked.setdefault(barrier.checkpoint_id, _Alignment(barrier, self._listener.processing_time()))
+
+    def _check_tracked(self) -> None:
+        for checkpoint_id, alignment in sorted(self._tracked.items()):
+            if self._open <= alignment.read:
+                self._over(checkpoint_id)
+                waited = self._listener.processing_time() - alignment.started
+                self._listener.take_snapshot(alignment.barrier, None, waited)
 
     def _begin(self, barrier: CheckpointBarrier) -> _Alignment | None:
         """The alignment a barrier belongs to; a newer barrier ends an older alignment."""
@@ -180,7 +211,7 @@ class BarrierHandler:
             if barrier.checkpoint_id < current:
                 return None
             self._release(alignment)
-            self._last = current
+            self._over(current)
             self._listener.decline(current, f"the barrier of checkpoint {barrier.checkpoint_id} came first")
         elif alignment is not None:
             # its snapshot was taken long ago, only buffers in flight are still awaited: they will never be complete
@@ -199,13 +230,13 @@ class BarrierHandler:
         alignment = self._alignment
         assert alignment is not None
         self._alignment = None
-        self._last = barrier.checkpoint_id
+        self._over(barrier.checkpoint_id)
         # the snapshot first: a channel that is read again must not change the state
         self._listener.take_snapshot(barrier, None, self._listener.processing_time() - alignment.started)
         self._release(alignment)
 
     def _on_timeout(self, barrier: CheckpointBarrier) -> None:
-        if barrier.checkpoint_id > self._last:
+        if not self._is_void(barrier):
             self._go_unaligned(replace(barrier, options=replace(barrier.options, unaligned=True)))
 
     def _go_unaligned(self, barrier: CheckpointBarrier, read: int | None = None) -> None:
@@ -224,7 +255,7 @@ class BarrierHandler:
             if not has_barrier:
                 channel.recorded = items
                 alignment.missing.add(channel.index)
-        self._last = barrier.checkpoint_id
+        self._over(barrier.checkpoint_id)
         if not alignment.missing:
             self._alignment = None
             in_flight.is_complete = True

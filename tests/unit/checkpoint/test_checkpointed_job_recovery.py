@@ -130,6 +130,30 @@ def test_at_least_once_repeats_but_loses_nothing(tmp_path: Path) -> None:
     assert job.attempt == 1
 
 
+@pytest.mark.parametrize("kind", ["checkpoint", "savepoint"])
+def test_at_least_once_and_two_at_once(kind: str, tmp_path: Path) -> None:
+    """Nothing is held back: on one channel the barriers of both are read before the first one on the other."""
+    gate = Gate()
+    env = environment(
+        tmp_path,
+        2,
+        execution__checkpointing__max_concurrent_checkpoints="2",
+        taskmanager__memory__segment_size="1 kb",
+        **AT_LEAST_ONCE,
+    )
+    stream = source(env, pairs(0, 4000), [], bounded=False).key_by(lambda pair: pair[0]).process(Numbered())
+    job = start(stream, GatedSink("results", gate)).runs()
+    first = job.handle.trigger_checkpoint()
+    second = job.handle.trigger_checkpoint() if kind == "checkpoint" else job.handle.trigger_savepoint()
+    eventually(lambda: job.statistics["counts"]["in_progress"] == 2)
+    gate.open()
+    assert [Path(future.result(30)).name[:3] for future in (first, second)] == ["chk", "chk" if kind == "checkpoint" else "sav"]
+    job.checkpoint()
+    eventually(lambda: Counter(job.results) == numbered(pairs(0, 4000)))
+    assert job.attempt == 0
+    job.cancel()
+
+
 def test_two_checkpoints_at_once(tmp_path: Path) -> None:
     clock = clock_of_today()
     gate = Gate()
