@@ -26,9 +26,10 @@ def run(run: Run) -> dict[str, Any]:
     options = {"state.backend.type": backend}
     if interval is not None:
         options = checkpoint_options(scene.checkpoints, backend, interval)
-    job = scene.start(scene.keyed_sum, options, limit=None)
+    job = scene.start(scene.keyed_sum, options)
     try:
-        job.wait(lambda: job.control.positions() >= CORES * (scene.traffic.fill(CORES) + params["hot"]), "a full state")
+        job.emit(scene.traffic.fill(CORES))
+        job.control.lift_limit()
         job.watch(params["warmup_s"])
         if interval is not None:
             _await_checkpoint(job)

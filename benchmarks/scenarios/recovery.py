@@ -21,9 +21,10 @@ def run(run: Run) -> dict[str, Any]:
     params = run.params
     scene = Scene(run, KeyTraffic(params["keys"], params["keys"]))
     options = checkpoint_options(scene.checkpoints, params["backend"], params["interval"])
-    job = scene.start(scene.keyed_sum, options | params["options"], limit=None)
+    job = scene.start(scene.keyed_sum, options | params["options"])
     try:
-        job.wait(lambda: job.control.positions() >= CORES * scene.traffic.fill(CORES), "a full state")
+        job.emit(scene.traffic.fill(CORES))
+        job.control.lift_limit()
         outages = [_outage(job, params) for _ in range(params["kills"])]
         state_bytes = job.log.read()[-1].state_bytes
     finally:

@@ -7,6 +7,7 @@ import time
 from collections.abc import Iterable
 from typing import Any
 
+from benchmarks.cases import CORES
 from benchmarks.runner import Run
 from benchmarks.scenarios.controlled import KeyTraffic, NotingSink
 from benchmarks.scenarios.job import PAIR, Scene
@@ -56,12 +57,13 @@ def run(run: Run) -> dict[str, Any]:
         pairs.key_by(lambda pair: pair[0], Types.LONG()).process(function, PAIR).sink_to(sink)
 
     options = {"state.backend.type": params["backend"], **params.get("options", {})}
-    job = scene.start(build, options, limit=None)
+    job = scene.start(build, options, limit=scene.traffic.fill(CORES))
     try:
         job.wait(lambda: job.outputs.records() > 0, "the first record")
         begin = time.monotonic()
         job.wait(lambda: job.outputs.records() >= keys, f"{keys} keys", params["patience_s"])
         insert_rate = keys / (time.monotonic() - begin)
+        job.control.lift_limit()
         job.watch(params["warmup_s"])
         return {"keys": keys, "insert_records_per_s": insert_rate, **job.throughput(params["seconds"])}
     finally:

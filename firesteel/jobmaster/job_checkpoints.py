@@ -217,7 +217,8 @@ class JobCheckpoints:
 
     def _commits(self) -> bool:
         """Whether the job has sinks that make output visible with checkpoints."""
-        sinks = (node.spec.sink for node in self._job.execution_graph.job_graph.nodes() if isinstance(node.spec, SinkSpec))
+        specs = (node.spec for node in self._job.execution_graph.job_graph.nodes())
+        sinks = (spec.sink for spec in specs if isinstance(spec, SinkSpec))
         return any(
             sink.create_committer() is not None or sink.get_delivery_guarantee() is DeliveryGuarantee.EXACTLY_ONCE
             for sink in sinks

@@ -465,8 +465,12 @@ class JobMaster(JobRecord):
                 self._fail(FailureKind.ATTEMPT_ENDED, event.failure)
             self._wind_down_further()
             return
-        text = f"Attempt {self.attempt} ended although its slots had not stopped."
-        self._fail(FailureKind.ATTEMPT_ENDED, event.failure or TaskFailure(text, error_type="AttemptEnded"))
+        if event.failure is not None:
+            self._fail(FailureKind.ATTEMPT_ENDED, event.failure)
+        else:
+            # says nothing: whatever a slot said first, even of a lost connection, says more
+            text = f"Attempt {self.attempt} ended although its slots had not stopped."
+            self._fail(FailureKind.PEER_LOST, TaskFailure(text, error_type="AttemptEnded"))
 
     def _fail(self, kind: FailureKind, failure: TaskFailure) -> None:
         if self.status is JobStatus.CANCELLING:

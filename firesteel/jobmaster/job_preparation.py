@@ -121,7 +121,7 @@ def _check_formats(metadata: CheckpointMetadata, job_graph: JobGraph) -> None:
                     f"The state of operator '{state.name}'{uid} was written by the {handle.format} backend in a "
                     f"format of its own, which the {backend} backend does not read.",
                     operator=state.name,
-                    hint=f"Set state.backend.type to {handle.format}, or take a savepoint in the canonical format first.",
+                    hint=f"Set state.backend.type to {handle.format}, or take a canonical savepoint first.",
                 )
 
 

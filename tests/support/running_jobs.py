@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import os
+import re
 import threading
 import time
 import uuid
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +17,7 @@ import pytest
 
 from firesteel.common import Configuration, JobStatus, Types, WatermarkStrategy
 from firesteel.common.connector import Sink, SinkWriter, WriterContext
+from firesteel.common.errors import FiresteelWarning
 from firesteel.connectors.collect_sink import CollectSink, CollectWriter
 from firesteel.datastream import DataStream, KeyedProcessFunction, StreamExecutionEnvironment
 from firesteel.datastream.state import ValueStateDescriptor
@@ -41,6 +44,7 @@ __all__ = [
     "settings",
     "source",
     "start",
+    "warning",
 ]
 
 DEADLINE_S = 30.0
@@ -240,7 +244,7 @@ class RunningJob:
         try:
             for value in self.handle.collect_iterator(channel):
                 self.results.append(value)
-        except BaseException as error:  # noqa: BLE001 - raised where the test waits
+        except BaseException as error:
             self._error = error
 
     @property
@@ -332,6 +336,14 @@ def start(stream: DataStream, sink: Any = None, name: str = "job") -> RunningJob
     if isinstance(sink, CollectSink):
         channel = sink.channel
     return RunningJob(stream.get_execution_environment().execute_async(name), channel)
+
+
+@contextmanager
+def warning(match: str) -> Iterator[None]:
+    """Waits for a warning of the job's own thread."""
+    with pytest.warns(FiresteelWarning, match=match) as warned:  # noqa: PT031 - while it is being recorded
+        yield
+        eventually(lambda: any(re.search(match, str(each.message)) for each in warned))
 
 
 def metadata_of(path: str) -> CheckpointMetadata:

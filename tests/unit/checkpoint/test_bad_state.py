@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections import Counter
 from dataclasses import replace
 from pathlib import Path
@@ -185,7 +184,7 @@ def change(file: Path) -> None:
 @pytest.mark.parametrize("damage", [change, Path.unlink], ids=["changed", "missing"])
 def test_the_older_checkpoint_is_used_and_said(damage: Any, tmp_path: Path) -> None:
     clock = clock_of_today()
-    with pytest.warns(FiresteelWarning) as warned:
+    with pytest.warns(FiresteelWarning) as warned:  # noqa: PT031 - what the job's own thread says
         job = damaged_on_restart(tmp_path, clock, damage, DiscardingSink())
         eventually(lambda: job.attempt == 4)
         job.runs(clock)
@@ -416,7 +415,7 @@ class _Elsewhere(InProcessHost):
 
     def start(self, attempt: Any, post: Any) -> None:
         self._link.unlink()
-        os.symlink(self._elsewhere, self._link)
+        self._link.symlink_to(self._elsewhere)
         super().start(attempt, post)
 
 
@@ -433,7 +432,7 @@ class _ElsewhereExecutor:
 def test_a_checkpoint_directory_that_is_not_shared(tmp_path: Path) -> None:
     (tmp_path / "here").mkdir()
     (tmp_path / "there").mkdir()
-    os.symlink(tmp_path / "here", tmp_path / "checkpoints")
+    (tmp_path / "checkpoints").symlink_to(tmp_path / "here")
     executor = _ElsewhereExecutor(tmp_path / "checkpoints", tmp_path / "there")
     job = start(number_pairs(environment(tmp_path, 2, executor=executor), pairs(0, 10)))
     failure = job.fails().failure

@@ -41,7 +41,9 @@ ALIGNED: dict[str, str] = {}
 UNALIGNED = {"execution__checkpointing__unaligned__enabled": "true"}
 WITH_TIMEOUT = {**UNALIGNED, "execution__checkpointing__aligned_checkpoint_timeout": "1 ms"}
 AT_LEAST_ONCE = {"execution__checkpointing__mode": "AT_LEAST_ONCE"}
-every_barrier = pytest.mark.parametrize("barriers", [ALIGNED, UNALIGNED, WITH_TIMEOUT], ids=["aligned", "un", "timeout"])
+every_barrier = pytest.mark.parametrize(
+    "barriers", [ALIGNED, UNALIGNED, WITH_TIMEOUT], ids=["aligned", "un", "timeout"]
+)
 every_backend = pytest.mark.parametrize("backend", ["hashmap", "rocksdb"])
 
 
@@ -147,7 +149,10 @@ def test_at_least_once_and_two_at_once(kind: str, tmp_path: Path) -> None:
     second = job.handle.trigger_checkpoint() if kind == "checkpoint" else job.handle.trigger_savepoint()
     eventually(lambda: job.statistics["counts"]["in_progress"] == 2)
     gate.open()
-    assert [Path(future.result(30)).name[:3] for future in (first, second)] == ["chk", "chk" if kind == "checkpoint" else "sav"]
+    assert [Path(future.result(30)).name[:3] for future in (first, second)] == [
+        "chk",
+        "chk" if kind == "checkpoint" else "sav",
+    ]
     job.checkpoint()
     eventually(lambda: Counter(job.results) == numbered(pairs(0, 4000)))
     assert job.attempt == 0
@@ -345,7 +350,7 @@ def test_operator_list_state(union: bool, tmp_path: Path) -> None:
     clock = clock_of_today()
     env = environment(tmp_path, 2, clock)
     probe = Probe()
-    splits = [phases(clock, range(0, 50), [ABORT(), *range(50, 100)]), phases(clock, range(100, 150), range(150, 200))]
+    splits = [phases(clock, range(50), [ABORT(), *range(50, 100)]), phases(clock, range(100, 150), range(150, 200))]
     job = start(source(env, *splits).map(Remembering(probe, union=union)).uid("remembering"))
     job.runs(clock).checkpoint()
     clock.advance(HOUR)

@@ -1,4 +1,4 @@
-"""What is left of a job's checkpoints: exactly the files that are needed, while it runs, after failures and at the end."""
+"""What is left of a job's checkpoints, while it runs, after failures and at its end: exactly what is needed."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ from running_jobs import (
     phases,
     source,
     start,
+    warning,
 )
 
 from firesteel.common import Encoder, JobStatus, Types
-from firesteel.common.errors import FiresteelWarning
 from firesteel.datastream.connectors.file_system import FileSink, RollingPolicy
 from firesteel.runtime import fault_points
 from firesteel.runtime.checkpoint import storage
@@ -257,7 +257,9 @@ def test_an_error_at_every_step(point: str, backend: str, armed: Any, tmp_path: 
         assert failed.exception() is not None
     job.runs(clock).checkpoint()
     clock.advance(HOUR)
-    eventually(lambda: job.status is JobStatus.RUNNING and job.attempt >= 1 and job.handle._master.checkpoints.is_running)
+    eventually(
+        lambda: job.status is JobStatus.RUNNING and job.attempt >= 1 and job.handle._master.checkpoints.is_running
+    )
     clock.advance(HOUR)
     job.runs(clock).stop(drain=True)
     lines = [line for path in sorted(files_in(tmp_path / "out")) for line in Path(path).read_text().splitlines()]
@@ -283,7 +285,7 @@ def test_what_a_failed_checkpoint_wrote_is_gone(point: str, backend: str, armed:
     job.checkpoint()
     clock.advance(HOUR)
     armed(point)
-    with pytest.warns(FiresteelWarning, match="Checkpoint 2 was given up"):
+    with warning("Checkpoint 2 was given up"):
         error = job.handle.trigger_checkpoint().exception(30)
     assert "fault injected" in str(error)
     eventually(lambda: nothing_but_what_is_needed(tmp_path / "checkpoints"))

@@ -227,7 +227,9 @@ def test_a_pipeline_that_ends_drains_before_it_stops(barriers: dict[str, str], t
 
 @pytest.mark.parametrize("parallelism", [1, 2])
 @every_barrier
-def test_the_last_checkpoint_commits_the_last_output(barriers: dict[str, str], parallelism: int, tmp_path: Path) -> None:
+def test_the_last_checkpoint_commits_the_last_output(
+    barriers: dict[str, str], parallelism: int, tmp_path: Path
+) -> None:
     env = environment(tmp_path, parallelism, **barriers)
     stream = source(env, range(100)).rebalance().map(lambda number: f"{number:03}")
     job = start(stream, file_sink(tmp_path / "out"))

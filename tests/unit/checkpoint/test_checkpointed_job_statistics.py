@@ -54,9 +54,7 @@ def test_sizes_durations_and_subtasks(tmp_path: Path) -> None:
     details = job.tracker.details(1)
     assert set(details["tasks"]) == set(job.tracker._history[1].vertices)
     subtasks = [
-        subtask
-        for vertex in details["tasks"]
-        for subtask in job.tracker.subtask_details(1, vertex)["subtasks"]
+        subtask for vertex in details["tasks"] for subtask in job.tracker.subtask_details(1, vertex)["subtasks"]
     ]
     assert [subtask["status"] for subtask in subtasks] == ["completed"] * 4
     assert sum(subtask["state_size"] for subtask in subtasks) == latest["state_size"]

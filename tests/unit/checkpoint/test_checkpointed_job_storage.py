@@ -22,10 +22,11 @@ from running_jobs import (
     phases,
     source,
     start,
+    warning,
 )
 
 from firesteel.common import Configuration, JobStatus
-from firesteel.common.errors import CheckpointError, FiresteelWarning
+from firesteel.common.errors import CheckpointError
 from firesteel.runtime.checkpoint import storage
 from firesteel.testing import ABORT, eventually
 from firesteel.testing.faulty_storage import StorageFaults
@@ -142,7 +143,7 @@ def test_a_checkpoint_that_takes_too_long_is_given_up(place: str, tmp_path: Path
     eventually(lambda: faulty.job.handle.trigger_checkpoint().exception(30) is None)
     faulty.clock.advance(HOUR)
     faulty.faults.set(f"slow:0.3 write in {place}")
-    with pytest.warns(FiresteelWarning, match=r"given up.*execution\.checkpointing\.timeout"):
+    with warning(r"given up.*execution\.checkpointing\.timeout"):
         message = faulty.checkpoint_fails()
     if place != "_metadata":
         assert "Numberer" in message or "source" in message, "who had not acknowledged it"
@@ -188,7 +189,7 @@ def test_files_that_lose_their_ends(backend: str, tmp_path: Path) -> None:
     faulty.faults.set("truncate write in shared")
     faulty.job.checkpoint()
     faulty.faults.clear()
-    with pytest.warns(FiresteelWarning, match=r"Checkpoint 2 cannot be restored.*checkpoint 1"):
+    with warning(r"Checkpoint 2 cannot be restored.*checkpoint 1"):
         faulty.clock.advance(HOUR)
         eventually(lambda: faulty.job.attempt == 4)
         faulty.job.runs(faulty.clock)

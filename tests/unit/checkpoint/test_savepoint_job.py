@@ -25,13 +25,13 @@ from running_jobs import (
     phases,
     source,
     start,
+    warning,
 )
 
 from firesteel.common import Encoder, JobStatus, Types
 from firesteel.common.errors import (
     CheckpointError,
     CheckpointStorageError,
-    FiresteelWarning,
     StateIncompatibleError,
 )
 from firesteel.common.time import Time
@@ -81,9 +81,7 @@ def test_the_job_goes_on_after_a_savepoint(backend: str, interval: str, native: 
     assert metadata_of(path) == metadata, "it outlives its job"
 
     resumed = environment(tmp_path, 3, clock, **settings, execution__state_recovery__path=path)
-    assert Counter(start(number_pairs(resumed, items)).wait()) == (
-        numbered(pairs(0, 200)) - numbered(pairs(0, 100))
-    )
+    assert Counter(start(number_pairs(resumed, items)).wait()) == (numbered(pairs(0, 200)) - numbered(pairs(0, 100)))
 
 
 def test_two_savepoints_at_once(tmp_path: Path) -> None:
@@ -119,7 +117,7 @@ def test_a_savepoint_of_a_job_that_has_ended(tmp_path: Path) -> None:
         job.client.trigger_savepoint(str(tmp_path / "s")),
         job.client.stop_with_savepoint(False, str(tmp_path / "s")),
     ):
-        with pytest.raises(CheckpointError, match="'job'.*(ended|FINISHED)"):
+        with pytest.raises(CheckpointError, match=r"'job'.*(ended|FINISHED)"):
             request.result(10)
     assert not (tmp_path / "s").exists()
 
@@ -148,7 +146,7 @@ def test_a_savepoint_that_cannot_be_written(stop: bool, tmp_path: Path) -> None:
     job = start(number_pairs(env, phases(clock, pairs(0, 100), pairs(100, 200)))).runs(clock)
     job.checkpoint()
     target = str(tmp_path / "file" / "beneath")
-    with pytest.warns(FiresteelWarning, match="Savepoint 2 was given up"):
+    with warning("Savepoint 2 was given up"):
         request = job.handle.stop_with_savepoint(False, target) if stop else job.handle.trigger_savepoint(target)
         with pytest.raises(CheckpointError, match=r"'job'.*file"):
             request.result(30)
@@ -159,6 +157,28 @@ def test_a_savepoint_that_cannot_be_written(stop: bool, tmp_path: Path) -> None:
     clock.advance(HOUR)
     assert Counter(job.wait()) == numbered(pairs(0, 200))
     assert (tmp_path / "file").read_text() == "in the way"
+
+
+def test_a_checkpoint_goes_on_when_a_later_savepoint_fails(tmp_path: Path) -> None:
+    gate = Gate()
+    env = environment(
+        tmp_path,
+        2,
+        execution__checkpointing__tolerable_failed_checkpoints="3",
+        execution__checkpointing__data_inline_threshold="0 b",
+    )
+    (tmp_path / "file").write_text("in the way")
+    stream = source(env, pairs(0, 3000), [], bounded=False).key_by(lambda pair: pair[0]).process(Numbered())
+    job = start(stream, GatedSink("results", gate)).runs()
+    checkpoint = job.handle.trigger_checkpoint()
+    eventually(lambda: job.statistics["counts"]["in_progress"] == 1)
+    with warning("Savepoint 2 was given up"):
+        savepoint = job.handle.trigger_savepoint(str(tmp_path / "file"))
+        assert isinstance(savepoint.exception(30), CheckpointError)
+    assert not checkpoint.done()
+    gate.open()
+    assert Path(checkpoint.result(30)).name == "chk-1"
+    job.cancel()
 
 
 # -- stop ---------------------------------------------------------------------------------------------
@@ -288,9 +308,7 @@ def test_from_one_parallelism_to_another(backend: str, native: bool, tmp_path: P
     results: list[Any] = []
     path = ""
     for width in (1, 3, 2):
-        env = environment(
-            tmp_path, width, clock, state__backend__type=backend, execution__state_recovery__path=path
-        )
+        env = environment(tmp_path, width, clock, state__backend__type=backend, execution__state_recovery__path=path)
         job = start(number_pairs(env, items)).runs(clock)
         if width == 2:
             job.wait()

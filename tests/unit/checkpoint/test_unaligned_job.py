@@ -24,11 +24,10 @@ from running_jobs import (
     start,
 )
 
-from firesteel.common import WatermarkStrategy
 from firesteel.common.time import Time
 from firesteel.datastream import ProcessWindowFunction
 from firesteel.datastream.window import TumblingEventTimeWindows
-from firesteel.testing import ABORT, WATERMARK, At, TestingSource, eventually
+from firesteel.testing import ABORT, WATERMARK, At, eventually
 
 SMALL_BUFFERS = {"taskmanager__memory__segment_size": "2 kb"}
 UNALIGNED = {"execution__checkpointing__unaligned__enabled": "true", **SMALL_BUFFERS}
@@ -70,9 +69,7 @@ def everything(count: int = 2) -> list[Any]:
 
 @every_barrier
 @pytest.mark.parametrize("partitioning", ["keyed", "rebalanced"])
-def test_a_checkpoint_completes_while_records_wait(
-    partitioning: str, barriers: dict[str, str], tmp_path: Path
-) -> None:
+def test_a_checkpoint_completes_while_records_wait(partitioning: str, barriers: dict[str, str], tmp_path: Path) -> None:
     clock = clock_of_today()
     gate = Gate()
     env = environment(tmp_path, 2, clock, **barriers)

@@ -310,3 +310,13 @@ def test_a_reader_of_an_unknown_source_fails_the_job(harness):
     harness.say(0, ReaderStarted(0, "source", "op-other", 0))
     assert harness.status is JobStatus.FAILING
     assert "op-other" in harness.jm.failure.message
+
+
+def test_a_lost_connection_says_more_than_an_attempt_that_just_ended(harness):
+    harness.run()
+    harness.task("map", 0, "FAILED", PEER_LOST)
+    harness.attempt_ended()
+    harness.lost(0)
+    harness.lost(1)
+    assert harness.jm.failure is not None
+    assert harness.jm.failure.error_type != "AttemptEnded"
