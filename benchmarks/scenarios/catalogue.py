@@ -203,7 +203,7 @@ def _recovery() -> Scenario:
 
 def _unaligned() -> Scenario:
     params: dict[str, Any] = {
-        "hops": 2,
+        "hops": 1,
         "delay_ms": 1.0,
         "window_s": 3.0,
         "patience_s": 400.0,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from statistics import median
 from typing import Any
 
+from benchmarks.cases import CORES
 from benchmarks.runner import Run
 from benchmarks.scenarios.controlled import KeyTraffic, NotingSink
 from benchmarks.scenarios.job import ScenarioJob, Scene, checkpoint_options
@@ -25,9 +26,13 @@ def run(run: Run) -> dict[str, Any]:
     def build(stream: DataStream, sink: NotingSink) -> None:
         for _ in range(params["hops"]):
             stream = stream.rebalance().map(lambda x: x + 1, Types.LONG())
-        stream.rebalance().sink_to(sink)
+        # in slots of its own: sharing one with its producers, it would leave them no time to fill the buffers
+        stream.rebalance().sink_to(sink).slot_sharing_group("slow")
 
-    options = checkpoint_options(scene.checkpoints, "hashmap") | {"execution.checkpointing.timeout": "1 h"}
+    options = checkpoint_options(scene.checkpoints, "hashmap") | {
+        "execution.checkpointing.timeout": "1 h",
+        "spark.master": f"local[{2 * CORES}]",
+    }
     job = scene.start(build, options | params["options"], limit=None, delay_s=params["delay_ms"] / 1000)
     try:
         _await_standstill(job, params["window_s"])

@@ -115,9 +115,7 @@ class CorruptStateError(CheckpointStorageError):
 class StateIncompatibleError(FiresteelError):
     """State that does not fit the program; ``operator`` and ``state`` say which, by name."""
 
-    def __init__(
-        self, message: str, *, operator: str | None = None, state: str | None = None, hint: str | None = None
-    ):
+    def __init__(self, message: str, *, operator: str | None = None, state: str | None = None, hint: str | None = None):
         super().__init__(message, hint=hint)
         self.operator = operator
         self.state = state

@@ -72,7 +72,8 @@ def test_slots_that_do_not_stop_fail_the_job(harness):
     harness.stopped(0)
     harness.fire("shutdown-timeout")
     assert harness.status is JobStatus.FAILING
-    assert harness.sent(CancelSlot) == [(1, CancelSlot(f"the job failed: {harness.jm.failure.message}", job_is_over=True))]
+    reason = f"the job failed: {harness.jm.failure.message}"
+    assert harness.sent(CancelSlot) == [(1, CancelSlot(reason, job_is_over=True))]
     harness.fire("cancellation-timeout")
     harness.attempt_ended()
     assert harness.status is JobStatus.FAILED
