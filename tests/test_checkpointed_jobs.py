@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 from checkpointed_jobs import checkpointed, run_in_two_parts, run_with_checkpoints
-from golden_jobs import JOB_NAMES, read_golden
+from golden_jobs import JOB_NAMES, load_job, read_golden
 
 from firesteel.datastream import StreamExecutionEnvironment
 
@@ -53,4 +53,7 @@ def test_restored_at_another_parallelism_on_the_other_backend_in_process(
 
     first = checkpointed(in_process_env(2), tmp_path, state__backend__type=backend)
     lines, _stopped = run_in_two_parts(name, first, restored, tmp_path)
-    assert lines == read_golden(name)
+    comparable = getattr(load_job(name), "after_restore", str)
+    assert sorted(map(comparable, lines)) == sorted(map(comparable, read_golden(name)))
+    if comparable is str:
+        assert lines == read_golden(name)

@@ -204,7 +204,7 @@ def _recovery() -> Scenario:
 def _unaligned() -> Scenario:
     params: dict[str, Any] = {
         "hops": 1,
-        "delay_ms": 1.0,
+        "delay_ms": 0.3,
         "window_s": 3.0,
         "patience_s": 400.0,
         "checkpoints": 3,
@@ -214,7 +214,7 @@ def _unaligned() -> Scenario:
     timeout = {**unaligned, "execution.checkpointing.aligned-checkpoint-timeout": "1 s"}
     return Scenario(
         "unaligned",
-        "checkpoints while a sink that takes 1 ms a record holds back the whole job",
+        "checkpoints while a sink that takes 0.3 ms a record holds back the whole job",
         (
             Column("checkpoints", "checkpoints"),
             Column("duration_median_s", "duration s", ",.2f"),

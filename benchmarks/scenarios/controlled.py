@@ -220,7 +220,7 @@ class ControlledReader(SourceReader[ControlledSplit]):
         self._control.close()
 
 
-_RECORDS, _FIRST_NS, _PID, _ATTEMPT, _OUTPUT_SLOTS = range(5)
+_RECORDS, _FIRST_NS, _FIRST_TOTAL, _PID, _ATTEMPT, _OUTPUT_SLOTS = range(6)
 
 
 class NotingWriter(SinkWriter[Any]):
@@ -238,6 +238,7 @@ class NotingWriter(SinkWriter[Any]):
         slots = self._slots
         if not slots[_RECORDS]:
             slots[_FIRST_NS] = time.time_ns()
+            slots[_FIRST_TOTAL] = values[0][1] if isinstance(values[0], tuple) else 0
         if self._delay_s:
             for _ in values:
                 time.sleep(self._delay_s)
@@ -268,6 +269,7 @@ class NotingSink(Sink):
 class _Output:
     records: int
     first_s: float
+    first_total: int
     pid: int
     attempt: int
 
@@ -284,7 +286,8 @@ class Outputs:
             data = path.read_bytes()
             if len(data) == 8 * _OUTPUT_SLOTS:
                 slots = memoryview(data).cast("q")
-                noted.append(_Output(slots[_RECORDS], slots[_FIRST_NS] / 1e9, slots[_PID], slots[_ATTEMPT]))
+                first_s, total = slots[_FIRST_NS] / 1e9, slots[_FIRST_TOTAL]
+                noted.append(_Output(slots[_RECORDS], first_s, total, slots[_PID], slots[_ATTEMPT]))
         return noted
 
     def records(self) -> int:
@@ -304,3 +307,7 @@ class Outputs:
         """When the first record of this or a later attempt was written, as time.time()."""
         times = [output.first_s for output in self._read() if output.attempt >= attempt and output.records]
         return min(times, default=None)
+
+    def least_first_total(self) -> int:
+        """Of the totals that the writers' first records had, the least."""
+        return min(output.first_total for output in self._read() if output.records)

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import psutil
 
@@ -143,7 +143,7 @@ class ScenarioJob:
         self.submitted_at = time.monotonic()
         self.submitted_time = time.time()
         self._client = env.execute_async("bench")
-        self._handle: Any = self._client._handle
+        self._handle = cast("Any", self._client._handle)
         self._result = self._client.get_job_execution_result()
         self.log = CheckpointLog(self._handle._master.checkpoints.coordinator.stats)
 

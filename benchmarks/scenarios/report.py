@@ -92,7 +92,7 @@ def table(scenario: Scenario, rows: Sequence[ScenarioRow]) -> str:
             value = row.figures.get(column.name)
             cells.append("" if value is None else format(value, column.pattern))
         if ratio:
-            cells.append("" if row.ratio is None else format(row.ratio, ",.3g"))
+            cells.append("" if row.ratio is None else format(row.ratio, ",.3g" if row.ratio < 1000 else ",.0f"))
         notes = {"skipped": row.skipped, "failed": row.failed}
         cells.append("; ".join(f"{name}: {why}" for name, why in notes.items() if why is not None))
         lines.append(cells)

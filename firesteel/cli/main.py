@@ -22,10 +22,12 @@ _VERBS = (savepoint,)
 def main(arguments: Sequence[str] | None = None) -> int:
     """Runs one command; 0: all is well, 1: a problem was found, 2: the command cannot do what it was asked to."""
     parser = _parser()
-    options = parser.parse_args(arguments)
     try:
-        code: int = options.run(options)
-        sys.stdout.flush()
+        try:
+            options = parser.parse_args(arguments)
+            code: int = options.run(options)
+        finally:
+            sys.stdout.flush()  # also after --help, which exits
     except CommandError as error:
         _complain(error)
         return USAGE

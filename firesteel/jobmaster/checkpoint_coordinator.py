@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 from collections.abc import Callable, Iterable, Mapping
 
-from firesteel.common.errors import CheckpointError
+from firesteel.common.errors import CheckpointError, FiresteelError
 from firesteel.common.job_status import JobStatus
 from firesteel.jobmaster.checkpoint_decisions import (
     CheckpointDecision,
@@ -307,14 +307,18 @@ class CheckpointCoordinator:
             self._refuse(request, _Reason.NOT_ALL_REQUIRED_TASKS_RUNNING, text, now)
             return
         checkpoint_id = self.next_id
-        self.next_id += 1
         kind = request.kind
         if self._force_full and kind is SnapshotKind.CHECKPOINT:
             kind = SnapshotKind.FULL_CHECKPOINT
-        if kind.is_savepoint:
-            location = self._savepoint_location_of(request.target_directory or "")
-        else:
-            location = self._location_of(checkpoint_id)
+        try:
+            if kind.is_savepoint:
+                location = self._savepoint_location_of(request.target_directory or "")
+            else:
+                location = self._location_of(checkpoint_id)
+        except FiresteelError as error:  # a job without a checkpoint directory, a target that is no path
+            self._refuse(request, _Reason.TRIGGER_CHECKPOINT_FAILURE, error.message, now)
+            return
+        self.next_id += 1
         pending = PendingCheckpoint(checkpoint_id, now, kind, location, request, plan, self._finished)
         self._pending[checkpoint_id] = pending
         self.stats.triggered(checkpoint_id, kind, request.stop, now, plan.tasks, pending.finished)

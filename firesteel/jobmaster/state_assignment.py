@@ -18,7 +18,12 @@ from firesteel.runtime.checkpoint.assignment import RestoredOperator, TaskRestor
 from firesteel.runtime.checkpoint.handles import ChannelStateHandle, KeyedStateHandle
 from firesteel.runtime.checkpoint.metadata import CheckpointMetadata, OperatorState
 from firesteel.runtime.key_groups import KeyGroupRange
-from firesteel.runtime.partitioner import BroadcastPartitioner, GlobalPartitioner, KeyGroupPartitioner
+from firesteel.runtime.partitioner import (
+    BroadcastPartitioner,
+    CustomPartitioner,
+    GlobalPartitioner,
+    KeyGroupPartitioner,
+)
 
 __all__ = ["adopt_max_parallelism", "assign_state", "check_compatibility", "edge_name"]
 
@@ -98,9 +103,9 @@ def _assign_channels(
 ) -> dict[TaskKey, list[ChannelStateHandle]]:
     """Records in flight go to the subtask they were on their way to, or where that does not exist any more, to others.
 
-    Where the key decides, to all subtasks that own some of the old one's key groups, each of which takes its own
-    records. Where it does not, to one; a broadcast to all, each getting what one of the old ones had before it, just
-    as it gets that one's copy of the broadcast state.
+    Where the key decides, to all subtasks that own some of the old one's key groups, or to all if the user's own
+    partitioner chooses; each takes its own records. Where it does not, to one; a broadcast to all, each getting what
+    one of the old ones had before it, just as it gets that one's copy of the broadcast state.
     """
     assigned: dict[TaskKey, list[ChannelStateHandle]] = defaultdict(list)
     edges = {edge_name(job_graph, edge): edge for edge in job_graph.edges}
@@ -127,4 +132,6 @@ def _takers(old_subtask: int, edge: JobEdge, old_parallelism: int, vertex: JobVe
         return [each for each in range(parallelism) if each % old_parallelism == old_subtask]
     if isinstance(edge.partitioner, GlobalPartitioner):
         return [0]
+    if isinstance(edge.partitioner, CustomPartitioner):
+        return list(range(parallelism))
     return [old_subtask % parallelism]

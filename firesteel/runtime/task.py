@@ -27,7 +27,6 @@ from firesteel.runtime.elements import (
     Watermark,
     WatermarkStatus,
 )
-from firesteel.runtime.key_groups import KeyGroupRange
 from firesteel.runtime.network.gate import InputGate
 from firesteel.runtime.network.partition import ResultPartition
 from firesteel.runtime.operators.base import StreamOperator
@@ -204,14 +203,12 @@ class Task:
         if restore is None:
             return
         if restore.channels and self.gate is not None:
-            task = self.descriptor
             restore_channels(
                 restore.channels,
                 self.gate,
-                task.inputs,
+                self.descriptor.inputs,
                 self.head.key_selectors,
-                KeyGroupRange.of(task.subtask, task.max_parallelism, task.parallelism),
-                task.max_parallelism,
+                self.descriptor,
                 files,
                 rescaled=restore.rescaled,
             )

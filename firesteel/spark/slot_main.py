@@ -18,6 +18,7 @@ from firesteel.common import options
 from firesteel.graph.rescaling import limit_parallelism
 from firesteel.jobmaster.deployment import create_deployment
 from firesteel.runtime import messages
+from firesteel.runtime.checkpoint.filesystem import close_filesystems
 from firesteel.runtime.control import ControlConnection, dial_control
 from firesteel.runtime.failure import describe_failure
 from firesteel.runtime.mailbox import SystemClock
@@ -101,6 +102,7 @@ class SlotMain:
                     self._execute(executor, gateway, slot)
             finally:
                 network.close()
+                close_filesystems()
         finally:
             control.close()
 

@@ -8,12 +8,13 @@ from typing import Any
 
 from firesteel.runtime.checkpoint.files import StateFileReader
 from firesteel.runtime.checkpoint.handles import ChannelStateHandle
-from firesteel.runtime.deployment import InputDescriptor
+from firesteel.runtime.deployment import InputDescriptor, TaskDeploymentDescriptor
 from firesteel.runtime.elements import Batch, ControlEvent, EndOfData
 from firesteel.runtime.key_groups import KeyGroupRange, key_group_of
 from firesteel.runtime.network.gate import InFlightItem, InputGate
 from firesteel.runtime.network.serialization import deserialize_batch, serialize_records
-from firesteel.runtime.partitioner import KeyGroupPartitioner
+from firesteel.runtime.operators.inline import method_of
+from firesteel.runtime.partitioner import CustomPartitioner, KeyGroupPartitioner
 
 __all__ = ["restore_channels"]
 
@@ -23,17 +24,16 @@ def restore_channels(
     gate: InputGate,
     inputs: Sequence[InputDescriptor],
     key_selectors: Sequence[Callable[[Any], Any]],
-    key_groups: KeyGroupRange,
-    max_parallelism: int,
+    task: TaskDeploymentDescriptor,
     files: StateFileReader,
     *,
     rescaled: bool,
 ) -> None:
     """Queues the items of each channel in their order: first what was at the consumer, then at the producer.
 
-    After rescaling a record may belong to another subtask: each takes those of its own key groups. They are read before
-    anything that arrives, as a channel's producer may no longer read what it read before. Watermarks are left out for
-    the same reason; new ones will come.
+    After rescaling a record may belong to another subtask: where its key decides that, each takes its own. They are
+    read before anything that arrives, as a channel's producer may no longer read what it read before. Watermarks are
+    left out for the same reason; new ones will come.
     """
     channels = iter(gate.channels)
     by_edge = {entry.edge: (entry, [next(channels) for _ in entry.channels]) for entry in inputs}
@@ -43,10 +43,7 @@ def restore_channels(
         entry, own = by_edge[handle.edge]
         items: list[InFlightItem] = pickle.loads(files.read(handle.data))
         if rescaled:
-            selector = None
-            if isinstance(entry.partitioner, KeyGroupPartitioner):
-                selector = key_selectors[entry.input_index]
-            records = _own_records(items, selector, key_groups, max_parallelism)
+            records = _own_records(items, _choice(entry, key_selectors, task))
             gate.restore_first(own[handle.producer % len(own)].index, records)
         else:
             index = next(i for i, channel in enumerate(entry.channels) if channel.producer == handle.producer)
@@ -54,18 +51,29 @@ def restore_channels(
             own[index].restore(item for item in items if not isinstance(item, EndOfData))
 
 
-def _own_records(
-    items: Iterable[InFlightItem],
-    key_selector: Callable[[Any], Any] | None,
-    key_groups: KeyGroupRange,
-    max_parallelism: int,
-) -> list[bytes]:
+def _choice(
+    entry: InputDescriptor, key_selectors: Sequence[Callable[[Any], Any]], task: TaskDeploymentDescriptor
+) -> Callable[[Any], bool] | None:
+    """Whether a record belongs to this subtask; None where any subtask may have it."""
+    partitioner = entry.partitioner
+    if isinstance(partitioner, KeyGroupPartitioner):
+        selector, most = key_selectors[entry.input_index], task.max_parallelism
+        own = KeyGroupRange.of(task.subtask, most, task.parallelism)
+        return lambda value: key_group_of(selector(value), most) in own
+    if isinstance(partitioner, CustomPartitioner):
+        choose = method_of(partitioner.partitioner, "partition")
+        key_of = method_of(partitioner.key_selector, "get_key")
+        return lambda value: choose(key_of(value), task.parallelism) == task.subtask
+    return None
+
+
+def _own_records(items: Iterable[InFlightItem], is_own: Callable[[Any], bool] | None) -> list[bytes]:
     own: list[bytes] = []
     for item in items:
         if isinstance(item, ControlEvent):
             continue
-        if key_selector is not None:
-            batch = _filter(deserialize_batch(item), key_selector, key_groups, max_parallelism)
+        if is_own is not None:
+            batch = _filter(deserialize_batch(item), is_own)
             if not len(batch):
                 continue
             item = serialize_records(batch.values, batch.timestamps)
@@ -73,12 +81,8 @@ def _own_records(
     return own
 
 
-def _filter(batch: Batch, key_selector: Callable[[Any], Any], key_groups: KeyGroupRange, max_parallelism: int) -> Batch:
-    kept = [
-        index
-        for index, value in enumerate(batch.values)
-        if key_group_of(key_selector(value), max_parallelism) in key_groups
-    ]
+def _filter(batch: Batch, is_own: Callable[[Any], bool]) -> Batch:
+    kept = [index for index, value in enumerate(batch.values) if is_own(value)]
     timestamps = batch.timestamps
     return Batch(
         [batch.values[index] for index in kept],

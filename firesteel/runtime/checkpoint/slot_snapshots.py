@@ -9,7 +9,7 @@ from collections.abc import Callable
 from firesteel.common import options
 from firesteel.common.configuration import Configuration
 from firesteel.runtime.checkpoint.files import SnapshotFiles, StateFileReader
-from firesteel.runtime.checkpoint.filesystem import close_filesystems, configure_filesystems
+from firesteel.runtime.checkpoint.filesystem import configure_filesystems
 from firesteel.runtime.checkpoint.local_state import LocalStateStore
 from firesteel.runtime.checkpoint.storage import CheckpointStorage
 from firesteel.runtime.elements import CheckpointBarrier
@@ -75,7 +75,6 @@ class SlotSnapshots:
                 self._local_state.delete()
             else:
                 self._local_state.close()
-        close_filesystems()
 
     def _run(self) -> None:
         while (work := self._work.get()) is not None:

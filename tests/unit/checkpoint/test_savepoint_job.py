@@ -131,6 +131,44 @@ def test_a_savepoint_without_a_directory(tmp_path: Path) -> None:
     job.cancel()
 
 
+def test_a_checkpoint_of_a_job_that_takes_none(tmp_path: Path) -> None:
+    clock = clock_of_today()
+    env = environment(tmp_path, 2, clock, **WITHOUT_CHECKPOINTS)
+    job = start(number_pairs(env, phases(clock, pairs(0, 10), pairs(10, 20)))).runs(clock)
+    with pytest.raises(CheckpointError, match="takes no checkpoints"):
+        job.checkpoint()
+    clock.advance(HOUR)
+    assert Counter(job.wait()) == numbered(pairs(0, 20)), "it is none the worse for it"
+
+
+@pytest.mark.parametrize("end", ["cancelled", "failed"])
+def test_a_savepoint_under_way_when_the_job_ends(end: str, tmp_path: Path) -> None:
+    clock = clock_of_today()
+    gate = Gate()
+    env = environment(tmp_path, 2, clock, restart_strategy__type="none")
+    items = phases(clock, pairs(0, 3000), [ABORT()])
+    job = start(number_pairs(env, items), GatedSink("results", gate)).runs()
+    savepoint = job.handle.trigger_savepoint(str(tmp_path / "s"))
+    eventually(lambda: job.statistics["counts"]["in_progress"] == 1)
+    if end == "cancelled":
+        job.cancel()
+    else:
+        clock.advance(HOUR)
+        job.fails()
+    assert isinstance(savepoint.exception(30), CheckpointError)
+    assert files_in(tmp_path / "s") == set()
+
+
+def test_a_job_goes_on_from_a_savepoint_it_was_drained_with(tmp_path: Path) -> None:
+    """Its windows have fired; time begins anew for what comes later."""
+    clock = clock_of_today()
+    items = phases(clock, [*timed(0, 150), WATERMARK(149)], [*timed(300, 450), WATERMARK(449)])
+    path = start(in_windows(environment(tmp_path, 2, clock), items)).runs(clock).stop(drain=True)
+    clock.advance(HOUR)
+    resumed = start(in_windows(environment(tmp_path, 2, clock, execution__state_recovery__path=path), items))
+    assert sorted(resumed.wait()) == [("k", 300, list(range(300, 400))), ("k", 400, list(range(400, 450)))]
+
+
 @pytest.mark.parametrize("stop", [False, True], ids=["trigger", "stop"])
 def test_a_savepoint_that_cannot_be_written(stop: bool, tmp_path: Path) -> None:
     """The user hears of it; the job goes on, or starts again from its last checkpoint."""

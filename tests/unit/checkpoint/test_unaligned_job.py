@@ -25,7 +25,7 @@ from running_jobs import (
 )
 
 from firesteel.common.time import Time
-from firesteel.datastream import ProcessWindowFunction
+from firesteel.datastream import MapFunction, ProcessWindowFunction
 from firesteel.datastream.window import TumblingEventTimeWindows
 from firesteel.testing import ABORT, WATERMARK, At, eventually
 
@@ -160,6 +160,43 @@ def test_what_was_in_flight_is_restored_at_another_parallelism(
         assert in_order(results)
     else:
         assert sorted(value for _, value in results) == everything(3)
+
+
+class BySubtask(MapFunction):
+    """Says where a record came."""
+
+    def open(self, runtime_context: Any) -> None:
+        self.subtask = runtime_context.get_index_of_this_subtask()
+
+    def map(self, value: Any) -> Any:
+        return value, self.subtask
+
+
+def test_a_partitioner_of_the_users_own_chooses_again(tmp_path: Path) -> None:
+    clock = clock_of_today()
+    gate = Gate()
+    items = phases(clock, range(RECORDS), [])
+
+    def build(width: int, **overrides: str) -> RunningJob:
+        env = environment(
+            tmp_path,
+            width,
+            clock,
+            execution__checkpointing__externalized_checkpoint_retention="RETAIN_ON_CANCELLATION",
+            **UNALIGNED,
+            **overrides,
+        )
+        parted = source(env, items).partition_custom(lambda key, count: key % count, lambda number: number // 7)
+        return start(parted.map(BySubtask()).uid("slow"), GatedSink("results", gate))
+
+    first = build(2).runs(clock)
+    path = first.handle.trigger_checkpoint().result(30)
+    assert metadata_of(path).channels
+    first.cancel()
+    gate.open()
+    second = build(3, execution__state_recovery__path=path)
+    clock.advance(HOUR)
+    assert sorted(second.wait()) == [(number, number // 7 % 3) for number in range(RECORDS)]
 
 
 def test_several_unaligned_checkpoints_of_the_same_records(tmp_path: Path) -> None:
