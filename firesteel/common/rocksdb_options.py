@@ -135,8 +135,8 @@ ROCKSDB_COMPRESSION_PER_LEVEL = (
 ROCKSDB_USE_BLOOM_FILTER = (
     _key("state.backend.rocksdb.use-bloom-filter")
     .boolean_type()
-    .default_value(False)
-    .with_description("Whether each file gets a filter that tells which keys it cannot contain.")
+    .default_value(True)
+    .with_description("Whether each file gets a filter that tells which keys it cannot contain. In Flink: false.")
 )
 ROCKSDB_BLOOM_FILTER_BITS = (
     _key("state.backend.rocksdb.bloom-filter.bits-per-key")

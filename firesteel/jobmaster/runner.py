@@ -126,7 +126,12 @@ class JobMasterRunner:
 
     def checkpoint_statistics(self) -> Mapping[str, Any]:
         """Counts, summaries and history of the job's checkpoints, as Flink's REST API gives them."""
-        return self._master.checkpoints.coordinator.stats.snapshot()
+        while True:
+            try:
+                return self._master.checkpoints.coordinator.stats.snapshot()
+            except RuntimeError:
+                # the JobMaster's thread wrote while it was read: a moment later it does not
+                time.sleep(0)
 
     def _request(self, kind: SnapshotKind, directory: str | None, stop: StopMode | None) -> Future[str]:
         directory = directory or self._job.settings.savepoint_directory

@@ -88,6 +88,8 @@ class TaskExecutor:
         self._deployed = False
         self._timers = ProcessingTimers()
         self._tasks: list[Task] = []
+        self._order: list[Task] = []
+        """In which order tasks are asked for work: the most downstream first, then the sources."""
         self._ending: list[Task] = []
         self._postponed: dict[Task, deque[Callable[[], None]]] = {}
         self._restore: Mapping[messages.TaskKey, TaskRestore] = {}
@@ -152,7 +154,7 @@ class TaskExecutor:
             self._await_cancel()
         while not self._shutdown:
             try:
-                if not self._step(time.monotonic()):
+                if not self._step(time.monotonic()) and not self._shutdown:
                     self._wait()
             except UserCodeError:
                 self._await_cancel()
@@ -174,6 +176,9 @@ class TaskExecutor:
                 self._report(descriptor, "FAILED", describe_failure(error, descriptor))
                 return False
             self._tasks.append(task)
+        downstream_first = self._tasks[::-1]
+        self._order = [task for task in downstream_first if task.source is None]
+        self._order += (task for task in downstream_first if task.source is not None)
         self._wiring.connect()
         files = self._snapshots.create_reader()
         try:
@@ -217,8 +222,12 @@ class TaskExecutor:
         self._check_cancelled()
         acted = bool(self._postponed) and self._run_postponed()
         progressed = self._run_timers() or acted
-        for task in reversed(self._tasks):
+        for task in self._order:
             if not task.finished and not task.running and task.has_work(now) and task.has_room():
+                if task.source is not None and self._order[-1] is not task:
+                    # sources take turns: one that always has data must not keep the others from theirs
+                    self._order.remove(task)
+                    self._order.append(task)
                 self._run_task(task)
                 progressed = True
                 break
