@@ -260,7 +260,10 @@ class JobMasterRunner:
             error = CheckpointError(f"Job '{self.job_graph.job_name}': {instruction.reason}")
             self._requests.pop(instruction.request_id).set_exception(error)
         elif isinstance(instruction, instructions.Say):
-            warnings.warn(instruction.text, FiresteelWarning, stacklevel=2)
+            try:
+                warnings.warn(instruction.text, FiresteelWarning, stacklevel=2)
+            except FiresteelWarning:
+                _log.warning(instruction.text)  # where warnings are errors, this thread is no place to raise one
 
     def _store(self, instruction: instructions.StoreMetadata) -> None:
         """Makes the checkpoint exist; in a thread of its own, as storage may be slow."""
