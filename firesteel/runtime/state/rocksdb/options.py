@@ -57,7 +57,7 @@ class RocksDBOptions:
     target_file_size: int | None = None
     max_level_base_size: int | None = None
     compression: tuple[str, ...] = ("SNAPPY_COMPRESSION",)
-    bloom_filter_bits: int | None = None
+    bloom_filter_bits: int | None = 10
     background_threads: int | None = None
     max_open_files: int | None = None
     restore_overlap_threshold: float = 0.0
