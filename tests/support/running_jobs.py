@@ -273,8 +273,12 @@ class RunningJob:
         return self.handle._master.checkpoints.coordinator.stats
 
     def runs(self, clock: FakeClock | None = None) -> RunningJob:
-        """Waits until all tasks run and, if it goes by a fake clock, have done all they can for now."""
-        eventually(lambda: self.handle._master.checkpoints.is_running, timeout=DEADLINE_S)
+        """Waits until all tasks run and, if it goes by a fake clock, have done all they can for now.
+
+        A job that has little left to do may be over before anybody has seen it run.
+        """
+        master = self.handle._master
+        eventually(lambda: master.checkpoints.is_running or master.status.is_terminal_state(), timeout=DEADLINE_S)
         if clock is not None:
             clock.settle()
         return self

@@ -91,7 +91,12 @@ class Job:
         raise AssertionError(f"the job ended: {ended(self.client)}")
 
     def stop(self, directory: Path) -> None:
-        """Ends the job with all that its sources had read."""
+        """Ends the job with all that its sources had read, once every key has come up."""
+        missing = set(range(KEYS)) - {record[0] for record in self.collected}
+        while missing:
+            record = next(self.results)
+            self.collected.append(record)
+            missing.discard(record[0])
         self.client.stop_with_savepoint(True, str(directory)).result(30)
         self.collected += self.results
         assert ended(self.client) is None
