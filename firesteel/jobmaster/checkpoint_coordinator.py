@@ -10,7 +10,6 @@ from firesteel.common.job_status import JobStatus
 from firesteel.jobmaster.checkpoint_decisions import (
     CheckpointDecision,
     DeleteCheckpoint,
-    DeleteFiles,
     FailJob,
     NotifyAborted,
     NotifyComplete,
@@ -22,9 +21,9 @@ from firesteel.jobmaster.checkpoint_decisions import (
 )
 from firesteel.jobmaster.checkpoint_disposal import CheckpointDisposal
 from firesteel.jobmaster.checkpoint_failures import CheckpointFailureManager, CheckpointFailureReason
-from firesteel.jobmaster.checkpoint_plan import CheckpointPlan, PlannedOperator, PlannedTask, TaskKey
+from firesteel.jobmaster.checkpoint_plan import CheckpointPlan, TaskKey
 from firesteel.jobmaster.checkpoint_requests import CheckpointRequest, CheckpointRequestDecider
-from firesteel.jobmaster.checkpoint_settings import CheckpointRetention, CheckpointSettings
+from firesteel.jobmaster.checkpoint_settings import CheckpointSettings
 from firesteel.jobmaster.checkpoint_stats import CheckpointStatsTracker
 from firesteel.jobmaster.completed_checkpoints import CompletedCheckpoint, CompletedCheckpointStore
 from firesteel.jobmaster.pending_checkpoint import AckResult, PendingCheckpoint, PendingStatus
@@ -34,27 +33,7 @@ from firesteel.runtime.checkpoint.metadata import CheckpointMetadata
 from firesteel.runtime.checkpoint.metrics import CheckpointMetrics
 from firesteel.runtime.checkpoint.options import CheckpointLocation, CheckpointOptions, SnapshotKind, StopMode
 
-__all__ = [
-    "CheckpointCoordinator",
-    "CheckpointDecision",
-    "CheckpointFailureReason",
-    "CheckpointPlan",
-    "CheckpointRetention",
-    "CheckpointSettings",
-    "CompletedCheckpoint",
-    "DeleteCheckpoint",
-    "DeleteFiles",
-    "FailJob",
-    "NotifyAborted",
-    "NotifyComplete",
-    "PlannedOperator",
-    "PlannedTask",
-    "RequestDone",
-    "RequestFailed",
-    "Say",
-    "StoreMetadata",
-    "TriggerTasks",
-]
+__all__ = ["CheckpointCoordinator"]
 
 Decisions = list[CheckpointDecision]
 

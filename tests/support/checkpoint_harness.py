@@ -6,18 +6,16 @@ from collections.abc import Iterable
 from itertools import count
 from typing import Any
 
-from firesteel.jobmaster.checkpoint_coordinator import (
-    CheckpointCoordinator,
+from firesteel.jobmaster.checkpoint_coordinator import CheckpointCoordinator
+from firesteel.jobmaster.checkpoint_decisions import (
     CheckpointDecision,
-    CheckpointPlan,
-    CheckpointSettings,
     DeleteCheckpoint,
     DeleteFiles,
-    PlannedOperator,
-    PlannedTask,
     StoreMetadata,
     TriggerTasks,
 )
+from firesteel.jobmaster.checkpoint_plan import CheckpointPlan, PlannedOperator, PlannedTask
+from firesteel.jobmaster.checkpoint_settings import CheckpointSettings
 from firesteel.runtime.checkpoint.handles import (
     FileSegment,
     KeyedPart,

@@ -147,7 +147,7 @@ class TaskStateSnapshot:
     """What one task acknowledges."""
 
     operators: Mapping[str, OperatorSubtaskState] = field(default_factory=dict)
-    """By operator id; operators without state are absent."""
+    """By operator id."""
     channels: tuple[ChannelStateHandle, ...] = ()
     finished: bool = False
     """All its input had ended and its operators had finished before the barrier."""

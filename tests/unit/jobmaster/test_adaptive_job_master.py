@@ -14,7 +14,9 @@ from test_job_master_random_events import machine
 
 from firesteel.common.errors import JobExecutionError, NotEnoughSlotsError, TaskFailure
 from firesteel.common.job_status import JobStatus
-from firesteel.jobmaster.checkpoint_coordinator import CheckpointCoordinator, CheckpointSettings, StoreMetadata
+from firesteel.jobmaster.checkpoint_coordinator import CheckpointCoordinator
+from firesteel.jobmaster.checkpoint_decisions import StoreMetadata
+from firesteel.jobmaster.checkpoint_settings import CheckpointSettings
 from firesteel.jobmaster.events import MetadataStored, SlotsAvailable, TriggerSavepoint
 from firesteel.jobmaster.instructions import KillAttempt, Say, StartAttempt
 from firesteel.jobmaster.job_master import JobMaster

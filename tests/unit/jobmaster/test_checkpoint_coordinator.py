@@ -7,9 +7,7 @@ from checkpoint_harness import JOB, TASKS, CoordinatorHarness, list_state, plan,
 
 from firesteel.common.errors import CheckpointError
 from firesteel.common.job_status import JobStatus
-from firesteel.jobmaster.checkpoint_coordinator import (
-    CheckpointFailureReason,
-    CheckpointRetention,
+from firesteel.jobmaster.checkpoint_decisions import (
     DeleteCheckpoint,
     DeleteFiles,
     FailJob,
@@ -21,6 +19,8 @@ from firesteel.jobmaster.checkpoint_coordinator import (
     StoreMetadata,
     TriggerTasks,
 )
+from firesteel.jobmaster.checkpoint_failures import CheckpointFailureReason
+from firesteel.jobmaster.checkpoint_settings import CheckpointRetention
 from firesteel.runtime.checkpoint.handles import SPLIT, UNION, InlineBytes
 from firesteel.runtime.checkpoint.options import SnapshotKind, StopMode
 

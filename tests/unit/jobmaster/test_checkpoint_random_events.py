@@ -15,8 +15,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, rule, run_state_machine_as_test
 
 from firesteel.common.job_status import JobStatus
-from firesteel.jobmaster.checkpoint_coordinator import (
-    CheckpointRetention,
+from firesteel.jobmaster.checkpoint_decisions import (
     FailJob,
     NotifyAborted,
     NotifyComplete,
@@ -24,7 +23,7 @@ from firesteel.jobmaster.checkpoint_coordinator import (
     RequestFailed,
     TriggerTasks,
 )
-from firesteel.jobmaster.checkpoint_settings import UNLIMITED
+from firesteel.jobmaster.checkpoint_settings import UNLIMITED, CheckpointRetention
 from firesteel.runtime.checkpoint.metrics import CheckpointMetrics
 from firesteel.runtime.checkpoint.options import SnapshotKind, StopMode
 
