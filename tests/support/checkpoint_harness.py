@@ -180,3 +180,8 @@ class CoordinatorHarness:
     def latest_id(self) -> int | None:
         latest = self.coordinator.latest()
         return None if latest is None else latest.checkpoint_id
+
+
+def kinds(decisions: list[CheckpointDecision]) -> list[str]:
+    """The names of what was decided."""
+    return [type(decision).__name__ for decision in decisions]

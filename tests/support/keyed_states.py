@@ -1,0 +1,50 @@
+"""A state of each kind, for tests that every backend passes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from firesteel.common.state import (
+    AggregatingStateDescriptor,
+    ListStateDescriptor,
+    MapStateDescriptor,
+    ReducingStateDescriptor,
+    ValueStateDescriptor,
+)
+from firesteel.runtime.checkpoint.options import SnapshotKind
+
+MAX = 16
+CHECKPOINT, SAVEPOINT = SnapshotKind.CHECKPOINT, SnapshotKind.SAVEPOINT
+EVERY_KIND = list(SnapshotKind)
+
+
+class Average:
+    def create_accumulator(self) -> tuple[int, int]:
+        return 0, 0
+
+    def add(self, value: int, accumulator: tuple[int, int]) -> tuple[int, int]:
+        return accumulator[0] + value, accumulator[1] + 1
+
+    def get_result(self, accumulator: tuple[int, int]) -> float:
+        return accumulator[0] / accumulator[1]
+
+    def merge(self, a: tuple[int, int], b: tuple[int, int]) -> tuple[int, int]:
+        return a[0] + b[0], a[1] + b[1]
+
+
+VALUE = ValueStateDescriptor("value")
+LIST = ListStateDescriptor("list")
+MAP = MapStateDescriptor("map")
+SUM = ReducingStateDescriptor("sum", lambda a, b: a + b)
+AVERAGE = AggregatingStateDescriptor("average", Average())
+DESCRIPTORS = (VALUE, LIST, MAP, SUM, AVERAGE)
+
+
+def put(state: Any, descriptor: Any, value: int) -> None:
+    """Puts a value into a state of any kind."""
+    if descriptor is VALUE:
+        state.update(value)
+    elif descriptor is MAP:
+        state.put(value, str(value))
+    else:
+        state.add(value)
