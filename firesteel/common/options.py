@@ -5,6 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 from firesteel.common.config_options import ConfigOption, ConfigOptions
+from firesteel.common.exchange_options import (  # noqa: F401 - found here like all others
+    EPOCH_IDLE_INTERVAL,
+    EPOCH_INTERVAL,
+    EPOCH_MAX_RECORDS,
+    EPOCH_TARGET_DURATION,
+    EPOCH_TRIGGER,
+    EXCHANGE,
+)
 from firesteel.common.memory_size import MemorySize
 from firesteel.common.rocksdb_options import (  # noqa: F401 - found here like all others
     ROCKSDB_BLOCK_CACHE_SIZE,

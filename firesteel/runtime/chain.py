@@ -98,6 +98,7 @@ class ChainedOperator:
             options.CHECKPOINTS_AFTER_TASKS_FINISH
         )
         """Whether a checkpoint follows the end of the input: sinks then commit with it, not at the end itself."""
+        self.mode = task.mode
         self.runtime_context = StreamingRuntimeContext(task, descriptor, self.backend, self.metrics)
         self.type_check = _type_check(descriptor)
         self._services = services

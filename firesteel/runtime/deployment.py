@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from enum import Enum
 from typing import Any
 
 from firesteel.common.configuration import Configuration
@@ -16,7 +17,19 @@ __all__ = [
     "OperatorDescriptor",
     "OutputDescriptor",
     "TaskDeploymentDescriptor",
+    "TaskMode",
 ]
+
+
+class TaskMode(Enum):
+    """What runs a task: it decides when its input ends, and who commits what its sinks prepare."""
+
+    PIPELINED = "pipelined"
+    """A slot, for as long as the job lives."""
+    EPOCHS = "epochs"
+    """One Spark task after the other, each up to a checkpoint; what sinks prepare is committed by the JobMaster."""
+    BATCH = "batch"
+    """One Spark task: keys come one at a time, time ends with each; the JobMaster commits at the end."""
 
 
 @dataclass(frozen=True)
@@ -91,6 +104,7 @@ class TaskDeploymentDescriptor:
     outputs: tuple[OutputDescriptor, ...] = ()
     configuration: Configuration = field(default_factory=Configuration)
     job_id: str = ""
+    mode: TaskMode = TaskMode.PIPELINED
 
     @property
     def name_with_subtask(self) -> str:

@@ -12,7 +12,7 @@ from firesteel.graph.job_graph import JobGraph
 from firesteel.graph.stream_graph import StreamNode
 from firesteel.runtime.checkpoint.handles import StateMeta
 from firesteel.runtime.context import StreamingRuntimeContext
-from firesteel.runtime.deployment import OperatorDescriptor, TaskDeploymentDescriptor
+from firesteel.runtime.deployment import OperatorDescriptor, TaskDeploymentDescriptor, TaskMode
 from firesteel.runtime.elements import MIN_TIMESTAMP
 from firesteel.runtime.key_groups import KeyGroupRange
 from firesteel.runtime.metrics import Counter, Gauge, MetricRegistry
@@ -109,6 +109,7 @@ class _OpeningContext:
             self.backend = HashMapKeyedStateBackend(key_groups, node.max_parallelism, _now)
         self.operator_state = OperatorStateBackend()
         self.checkpointing = True
+        self.mode = TaskMode.PIPELINED
         self._metrics = MetricRegistry()
         descriptor = OperatorDescriptor(node.id, node.operator_id, node.name, node.spec, uid=node.uid)
         subtask = TaskDeploymentDescriptor(

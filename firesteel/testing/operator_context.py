@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from firesteel.common.output_tag import OutputTag
+from firesteel.runtime.deployment import TaskMode
 from firesteel.runtime.elements import MIN_TIMESTAMP
 from firesteel.runtime.key_groups import KeyGroupRange
 from firesteel.runtime.metrics import Counter, Gauge, MetricRegistry
@@ -74,6 +75,7 @@ class FakeOperatorContext:
         self.backend: KeyedStateBackend | None = self._keyed_state
         self.operator_state = OperatorStateBackend()
         self.checkpointing = False
+        self.mode = TaskMode.PIPELINED
         self.runtime_context: Any = FakeRuntimeContext(self._keyed_state, self.metrics)
         self.output: list[tuple[Any, int]] = []
         self.side_output: dict[OutputTag, list[tuple[Any, int]]] = {}

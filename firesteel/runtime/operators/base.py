@@ -16,6 +16,7 @@ from firesteel.runtime.operators.checkpointed import (
 from firesteel.runtime.state.operator_state import OperatorStateBackend
 
 if TYPE_CHECKING:
+    from firesteel.runtime.deployment import TaskMode
     from firesteel.runtime.metrics import Counter, Gauge
     from firesteel.runtime.state.backend import KeyedStateBackend
     from firesteel.runtime.time.timers import InternalTimerService, Triggerable
@@ -37,6 +38,9 @@ class OperatorContext(Protocol):
 
     checkpointing: bool
     """Whether checkpoints are taken: sinks then commit with them, not at the end of their input."""
+
+    mode: TaskMode
+    """What runs the task."""
 
     runtime_context: Any
     """The RuntimeContext that user functions are opened with."""
