@@ -27,8 +27,9 @@ types: $(STAMP) ## Check types
 unit: $(STAMP) ## Run the tests that need no Java (seconds)
 	@$(BIN)/python -m pytest -q tests/unit
 
-chaos: check-java $(STAMP) ## Kill, stop, cut and fill what a job runs on; FAULTS=200 SEED=7, more in ARGS
-	@$(BIN)/python -m tests.chaos --faults $(or $(FAULTS),20) $(if $(SEED),--seed $(SEED)) $(ARGS)
+chaos: check-java $(STAMP) ## Kill, stop, cut and fill what a job runs on; FAULTS=200 SEED=7 EXECUTION=epochs, more in ARGS
+	@$(BIN)/python -m tests.chaos --faults $(or $(FAULTS),20) $(if $(SEED),--seed $(SEED)) \
+	  $(if $(EXECUTION),--execution $(EXECUTION)) $(ARGS)
 
 bench: check-java $(STAMP) ## Measure Firesteel and its peers; options in ARGS="--cases keyed_sum --json"
 	@$(BIN)/python -m benchmarks $(ARGS)

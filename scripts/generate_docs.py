@@ -50,6 +50,8 @@ env = StreamExecutionEnvironment.get_execution_environment(config)
 assert env.get_parallelism() == 2
 ```
 
+`firesteel run -D KEY=VALUE` sets defaults for a program; what the program sets itself wins.
+
 Keys that begin with `spark.` go to Spark as they are, when Firesteel starts it: `spark.master`, `spark.executor.memory`
 and so on. If there is an active `SparkContext` already, Firesteel uses that one and its settings.
 
@@ -110,7 +112,6 @@ MODULES: dict[str, dict[str, dict[str, list[str]]]] = json.loads(
 
 LATER = "still to come"
 NO_JAVA = "there is no Java behind the API"
-BROADCAST = "can be imported, not run: broadcast state is still to come"
 STORED = "stored, without effect: checkpoints are still to come"
 
 NOTES = {
@@ -125,8 +126,6 @@ NOTES = {
     "connectors.file_system.FileSink.BulkFormatBuilder": LATER,
     "connectors.file_system.FileSink.get_transformer": LATER,
     "connectors.file_system.StreamingFileSink": "deprecated in Flink: use FileSink",
-    "data_stream.BroadcastConnectedStream": BROADCAST,
-    "data_stream.BroadcastStream": BROADCAST,
     "data_stream.CachedDataStream": LATER,
     "data_stream.DataStream.cache": LATER,
     "data_stream.KeyedStream.cache": LATER,
@@ -135,14 +134,8 @@ NOTES = {
     "functions.AsyncFunctionDescriptor": LATER,
     "functions.AsyncRetryPredicate": LATER,
     "functions.AsyncRetryStrategy": LATER,
-    "functions.BaseBroadcastProcessFunction": BROADCAST,
-    "functions.BroadcastProcessFunction": BROADCAST,
-    "functions.KeyedBroadcastProcessFunction": BROADCAST,
     "functions.JavaFunctionWrapper": NO_JAVA,
     "functions.SourceFunction": "can be imported, not run: implement Source",
-    "state.BroadcastState": BROADCAST,
-    "state.OperatorStateStore": "can be imported; operator state is still to come",
-    "state.ReadOnlyBroadcastState": BROADCAST,
     "state_backend.CustomStateBackend": NO_JAVA,
     "state_backend.EmbeddedRocksDBStateBackend": "stored, without effect: state is in memory so far",
     "stream_execution_environment.StreamExecutionEnvironment.add_source": "takes a Source only",
@@ -150,7 +143,6 @@ NOTES = {
     "stream_execution_environment.StreamExecutionEnvironment.get_default_local_parallelism": "see `spark.master`",
     "stream_execution_environment.StreamExecutionEnvironment.set_default_local_parallelism": "see `spark.master`",
     "stream_execution_environment.StreamExecutionEnvironment.set_default_savepoint_directory": STORED,
-    "stream_execution_environment.StreamExecutionEnvironment.set_runtime_mode": "BATCH runs as STREAMING so far",
 }
 
 INTERNAL = re.compile(
@@ -173,8 +165,9 @@ Constructors are left out where PyFlink's take a Java object.
 
 {summary}
 
-Beyond PyFlink, from Flink's Java API: `WatermarkStrategy.for_generator`, and `DataGeneratorSource`
-(`firesteel.datastream.connectors.datagen`) with a rate. Firesteel's own: `JobClient.get_metrics`.
+Beyond PyFlink, from Flink's Java API: `WatermarkStrategy.for_generator`, `apply_to_keyed_state` of a
+`KeyedBroadcastProcessFunction`, and `DataGeneratorSource` (`firesteel.datastream.connectors.datagen`) with a rate.
+Firesteel's own: `JobClient.get_metrics`, `StreamExecutionEnvironment.explain`.
 
 {modules}
 """

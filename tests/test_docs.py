@@ -131,7 +131,8 @@ def check_command(command: str) -> None:
         run_command([sys.executable, *words[1:], "--check"])
     elif program == "firesteel":
         # tests/unit/cli runs these commands; here it is enough that they exist
-        run_command([sys.executable, "-m", "firesteel", *words[1:3], "--help"])
+        verb = words[1:3] if words[1] == "savepoint" else words[1:2]
+        run_command([sys.executable, "-m", "firesteel", *verb, "--help"])
     elif program == "pip":
         assert words[1] == "install", f"unknown command: {command}"
     else:

@@ -128,7 +128,7 @@ def sorted_lines(text: str) -> list[str]:
 
 def test_every_example_is_tested() -> None:
     programs = {path.stem for path in (ROOT / "examples").glob("*.py")}
-    assert programs == {*EXPECTED, "demo", "state_processor", "__init__"}  # the last one by tests/spark
+    assert programs == {*EXPECTED, "demo", "kappa", "state_processor", "__init__"}  # state_processor by tests/spark
 
 
 @pytest.mark.parametrize("name", EXPECTED)
@@ -140,7 +140,7 @@ def test_example(name: str, run_example: Callable[..., str]) -> None:
         assert printed == EXPECTED[name]
 
 
-@pytest.mark.parametrize("name", [*EXPECTED, "demo"])
+@pytest.mark.parametrize("name", [*EXPECTED, "demo", "kappa"])
 def test_example_has_help(name: str, run_example: Callable[..., str], capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as exited:
         run_example(name, "--help")
@@ -212,6 +212,27 @@ def test_demos_payments_are_late_as_promised() -> None:
     assert sum(1 for delay in behind if delay == 600_000) == 9  # the first of ten would be from before the start
     assert sum(1 for delay in behind if 60_000 <= delay < 120_000) == 40
     assert sum(1 for delay in behind if delay >= 5_000) == 50
+
+
+def kappa_prints(history: int, live: int) -> list[str]:
+    """What must be printed however long it takes, for so many payments."""
+    return [
+        f"Backfill: {history:,} payments, on Spark's shuffle, parallelism 2",
+        f"  {history:,} results; it has stopped by itself, and holds no slots",
+        "Live: from its last checkpoint, pipelined, parallelism 3",
+        f"  {history + live:,} results; stopped with a savepoint",
+        f"{history + live:,} payments: 0 lost, 0 twice, 7 of 7 totals are right",
+    ]
+
+
+def test_kappa(run_example: Callable[..., str]) -> None:
+    printed = run_example("kappa", "--history", "5", "--live", "2")
+    assert printed.splitlines() == kappa_prints(5_000, 2_000)
+
+
+@pytest.mark.spark
+def test_kappa_on_spark() -> None:
+    assert run_on_spark("kappa").splitlines() == kappa_prints(40_000, 8_000)
 
 
 @pytest.mark.spark

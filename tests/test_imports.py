@@ -22,7 +22,7 @@ LAYERS: dict[str, set[str]] = {
     "datastream": {"graph", "runtime", "connectors", "metrics", "common"},
     "jobmaster": {"graph", "runtime", "common"},
     "savepoint": {"jobmaster", "graph", "runtime", "common"},
-    "spark": {"savepoint", "jobmaster", "graph", "runtime", "common"},
+    "spark": {"savepoint", "jobmaster", "graph", "runtime", "connectors", "common"},
     "cli": {"savepoint", "datastream", "jobmaster", "graph", "runtime", "common"},
     "testing": {"datastream", "jobmaster", "graph", "runtime", "connectors", "metrics", "common"},
 }
@@ -33,6 +33,7 @@ MODULE_NAME = re.compile(r"firesteel(\.\w+)+")
 BY_NAME = {
     ("__main__.py", "cli"),
     ("datastream/executor.py", "spark"),  # loaded when a program is executed, not before
+    ("datastream/dataframes.py", "spark"),  # loaded when a program has to do with a DataFrame
     ("runtime/failure_place.py", "connectors"),  # looked for in tracebacks, never imported
 }
 """Modules known by name only, across the layers."""

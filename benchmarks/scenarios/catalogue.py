@@ -234,7 +234,113 @@ def _unaligned() -> Scenario:
     )
 
 
+def _batch() -> Scenario:
+    params = {"records": 100_000_000, "warm": 100_000}
+    small = {"records": 20_000, "warm": 1_000}
+    over = "firesteel batch"
+    return Scenario(
+        "batch",
+        "keyed_sum over 100 million rows of Parquet, one result for each row",
+        (
+            Column("records", "records"),
+            Column("seconds", "seconds", ",.1f"),
+            Column("records_per_s", "records/s"),
+            Column("worker_rss_mb", "RSS MB of a worker", worst=True),
+            Column("rss_mb", "of all", worst=True),
+        ),
+        (
+            ScenarioVariant(over, {**params, "mode": "BATCH"}, small),
+            ScenarioVariant(
+                "firesteel pipelined", {**params, "mode": "STREAMING"}, small, ratio=(over, "firesteel pipelined")
+            ),
+            *(
+                ScenarioVariant(
+                    name,
+                    {**params, "way": way},
+                    small,
+                    ratio=(over, name),
+                    system="pyspark-tws",
+                    module="batch_pyspark",
+                )
+                for name, way in (
+                    ("applyInPandas", "pandas"),
+                    ("Spark SQL window", "window"),
+                    ("Spark SQL groupBy", "aggregate"),
+                )
+            ),
+            *(
+                ScenarioVariant(
+                    f"pyflink {mode} BATCH",
+                    {"records": 1_000_000, "few": 50_000},
+                    {"records": 3_000, "few": 1_000},
+                    ratio=(over, f"pyflink {mode} BATCH"),
+                    system=f"pyflink-{mode}",
+                    module="batch_pyflink",
+                )
+                for mode in ("thread", "process")
+            ),
+        ),
+        figure="records_per_s",
+        ratio_title="batch over it",
+        most_repeats=2,
+    )
+
+
+def _epochs() -> Scenario:
+    empty = {"scene": "empty", "keys": 10_000, "stages": 2, "epochs": 40, "skip": 20}
+    load = {"scene": "load", "keys": 10_000, "warmup_s": 15.0}
+    touch = {"scene": "touch", "epochs": 8, "hot": 10_000}
+    spark = {"rows": 0, "stages": 2, "epochs": 20, "skip": 6, "patience_s": 240.0}
+    tiny = {"epochs": 2, "skip": 1}
+    return Scenario(
+        "epochs",
+        "epochs on Spark's shuffle and Structured Streaming's micro-batches: without data over two shuffles, "
+        "keyed_sum at full speed, and 10,000 keys touched of more and more",
+        (
+            Column("epochs", "epochs"),
+            Column("epoch_ms", "epoch ms"),
+            Column("epoch_max_ms", "max ms", worst=True),
+            Column("records_per_s", "records/s"),
+            Column("written_kb", "written kB"),
+            Column("state_mb", "state MB", ",.1f"),
+        ),
+        (
+            ScenarioVariant("empty", empty, {**tiny, "keys": 100}),
+            ScenarioVariant("empty tws", spark, tiny, system="pyspark-tws", module="epochs_pyspark"),
+            ScenarioVariant("keyed_sum", load, {"keys": 100, "warmup_s": 1.0, "seconds": 1.0}),
+            ScenarioVariant(
+                "keyed_sum tws",
+                {**spark, "rows": 500_000, "stages": 1, "skip": 2, "epochs": 6},
+                {**tiny, "rows": 1_000},
+                ratio=("keyed_sum", "keyed_sum tws"),
+                system="pyspark-tws",
+                module="epochs_pyspark",
+            ),
+            *(
+                ScenarioVariant(
+                    f"{backend} {name}",
+                    {**touch, "backend": backend, "keys": keys},
+                    {"epochs": 1, "keys": 400, "hot": 40},
+                )
+                for backend in BACKENDS
+                for name, keys in (("10k", 10_000), ("100k", 100_000), ("1M", 1_000_000))
+            ),
+        ),
+        figure="records_per_s",
+        ratio_title="firesteel over it",
+        most_repeats=2,
+    )
+
+
 SCENARIOS: dict[str, Scenario] = {
     scenario.name: scenario
-    for scenario in (_checkpointing(), _state_size(), _rocksdb_large(), _recovery(), _unaligned())
+    for scenario in (
+        _checkpointing(),
+        _state_size(),
+        _rocksdb_large(),
+        _recovery(),
+        _unaligned(),
+        _batch(),
+        _epochs(),
+    )
 }

@@ -8,7 +8,7 @@ import sys
 from collections.abc import Sequence
 
 from firesteel import __version__
-from firesteel.cli import savepoint
+from firesteel.cli import info, run, savepoint
 from firesteel.cli.errors import CommandError
 from firesteel.common.errors import FiresteelError
 
@@ -16,11 +16,11 @@ __all__ = ["main"]
 
 OK, PROBLEM, USAGE, INTERRUPTED = 0, 1, 2, 130
 
-_VERBS = (savepoint,)
+_VERBS = (run, info, savepoint)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Runs one command; 0: all is well, 1: a problem was found, 2: the command cannot do what it was asked to."""
+    """Runs one command; 0: all is well, 1: a problem, such as a failed job, 2: it cannot do what it was asked to."""
     parser = _parser()
     try:
         try:
@@ -48,7 +48,7 @@ def _complain(error: FiresteelError) -> None:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="firesteel", description="Streaming jobs on Spark, and what they leave.")
+    parser = argparse.ArgumentParser(prog="firesteel", description="Runs jobs on Spark, and looks at what they leave.")
     parser.add_argument("--version", action="version", version=f"firesteel {__version__}")
     verbs = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
     for verb in _VERBS:

@@ -1,4 +1,4 @@
-"""Runs a user's script up to its first execute(), which hands over the job instead of running it."""
+"""Runs a user's script: to its end, or up to its first execute(), which then hands over the job."""
 
 from __future__ import annotations
 
@@ -11,17 +11,15 @@ import types
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from firesteel.cli.errors import CommandError
 from firesteel.common.configuration import Configuration
-from firesteel.common.errors import InvalidProgramError
+from firesteel.common.errors import FiresteelError, InvalidProgramError
 from firesteel.common.job_client import JobClient
-from firesteel.datastream import stream_execution_environment
-from firesteel.datastream.stream_execution_environment import StreamExecutionEnvironment
+from firesteel.datastream.executor import PipelineExecutor, execution_context
 from firesteel.graph.job_graph import JobGraph
 
-__all__ = ["Program", "load_program"]
+__all__ = ["Program", "ProgramError", "load_program", "run_program"]
 
 _EXECUTE = ("execute", "execute_async", "execute_and_collect")
 
@@ -34,6 +32,10 @@ class Program:
     job_graph: JobGraph
     execute_calls: int = 1
     """How many calls of execute() the script's text has; the job is that of the first one reached."""
+
+
+class ProgramError(FiresteelError):
+    """A script that ended with an error of its own, which is in the message with its traceback."""
 
 
 class _Built(BaseException):
@@ -59,20 +61,53 @@ def load_program(
     first executes a job: what comes after that does not run. While the context lasts, what the script imported and
     defined is there. What it prints goes to standard error.
     """
-    if not Path(path).is_file():
-        raise CommandError(f"There is no program {path}.")
-    main_module = types.ModuleType("__main__")
-    main_module.__file__ = path
-    with _as_script(path, arguments, main_module), _captured(settings or {}):
-        job_graph = _run(path, main_module)
-        yield Program(path, job_graph, _execute_calls(path))
+    configuration = Configuration.from_dict(settings or {})
+    with _as_script(path, arguments) as main_module, execution_context(configuration, _CapturingExecutor()):
+        yield Program(path, _capture(path, main_module), _execute_calls(path))
 
 
-def _run(path: str, main_module: types.ModuleType) -> JobGraph:
+def run_program(
+    path: str,
+    arguments: Sequence[str] = (),
+    settings: Mapping[str, str] | None = None,
+    executor: PipelineExecutor | None = None,
+) -> int:
+    """Runs a script as ``python script.py`` would, with the settings as the defaults of its environments.
+
+    Returns the exit code it asks for. Firesteel's own errors come out as they are: their message says it all. Others
+    come out as a ProgramError, with the frames of the script and of what it called.
+    """
+    with (
+        _as_script(path, arguments) as main_module,
+        execution_context(Configuration.from_dict(settings or {}), executor),
+    ):
+        try:
+            _exec(path, main_module)
+        except SystemExit as exited:
+            return _exit_code(exited)
+        except (FiresteelError, BrokenPipeError):
+            raise
+        except Exception as error:  # noqa: BLE001 - a program may raise anything
+            raise ProgramError(f"{path} failed:\n{_user_traceback(error)}") from None
+    return 0
+
+
+def _exit_code(exited: SystemExit) -> int:
+    """What the interpreter makes of the argument of sys.exit()."""
+    if exited.code is None or isinstance(exited.code, int):
+        return exited.code or 0
+    print(exited.code, file=sys.stderr)  # noqa: T201
+    return 1
+
+
+def _exec(path: str, main_module: types.ModuleType) -> None:
+    exec(compile(Path(path).read_bytes(), path, "exec"), main_module.__dict__)  # noqa: S102 - that is the point
+
+
+def _capture(path: str, main_module: types.ModuleType) -> JobGraph:
     try:
-        code = compile(Path(path).read_bytes(), path, "exec")
         with contextlib.redirect_stdout(sys.stderr):
-            exec(code, main_module.__dict__)  # noqa: S102 - running the user's program is the point
+            _exec(path, main_module)
     except _Built as built:
         return built.job_graph
     except SystemExit as exited:
@@ -104,7 +139,12 @@ def _user_traceback(error: Exception) -> str:
 
 
 @contextlib.contextmanager
-def _as_script(path: str, arguments: Sequence[str], main_module: types.ModuleType) -> Iterator[None]:
+def _as_script(path: str, arguments: Sequence[str]) -> Iterator[types.ModuleType]:
+    """While it lasts, the process looks as if the script had been started; gives its module."""
+    if not Path(path).is_file():
+        raise CommandError(f"There is no program {path}.")
+    main_module = types.ModuleType("__main__")
+    main_module.__file__ = path
     saved_argv, saved_path, saved_main = sys.argv, list(sys.path), sys.modules.get("__main__")
     sys.argv = [path, *arguments]
     sys.path.insert(0, str(Path(path).resolve().parent))
@@ -112,32 +152,8 @@ def _as_script(path: str, arguments: Sequence[str], main_module: types.ModuleTyp
         sys.path.append(os.getcwd())  # noqa: PTH109
     sys.modules["__main__"] = main_module
     try:
-        yield
+        yield main_module
     finally:
         sys.argv, sys.path[:] = saved_argv, saved_path
         if saved_main is not None:
             sys.modules["__main__"] = saved_main
-
-
-@contextlib.contextmanager
-def _captured(settings: Mapping[str, str]) -> Iterator[None]:
-    """Until the end of the context, environments start from the settings and hand over their jobs."""
-    names = vars(stream_execution_environment)
-    resolve, initialize = names["resolve_executor"], StreamExecutionEnvironment.__init__
-
-    def initialize_with_settings(self: StreamExecutionEnvironment, configuration: Configuration | None = None) -> None:
-        merged = Configuration.from_dict(settings)
-        if configuration is not None:
-            merged.add_all(configuration)
-        initialize(self, merged)
-
-    def capture(_: Configuration) -> Any:
-        return _CapturingExecutor()
-
-    names["resolve_executor"] = capture
-    StreamExecutionEnvironment.__init__ = initialize_with_settings  # type: ignore[method-assign]
-    try:
-        yield
-    finally:
-        names["resolve_executor"] = resolve
-        StreamExecutionEnvironment.__init__ = initialize  # type: ignore[method-assign]

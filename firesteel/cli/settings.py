@@ -1,14 +1,19 @@
-"""Settings on the command line: ``-D key=value``, as for Flink's commands."""
+"""Settings on the command line: ``-D key=value`` and its short forms, as for Flink's commands."""
 
 from __future__ import annotations
 
 import argparse
 
 from firesteel.cli.errors import CommandError
+from firesteel.common import exchange_options
+from firesteel.common import options as config_options
+from firesteel.common.config_options import InvalidConfigurationError
 from firesteel.common.configuration import Configuration
 from firesteel.runtime.checkpoint.filesystem import configure_filesystems
 
-__all__ = ["add_settings_option", "configure_stores", "settings_of"]
+__all__ = ["add_program_options", "add_settings_option", "configure_stores", "program_settings", "settings_of"]
+
+_MODES = ("batch", "streaming", "automatic")
 
 
 def add_settings_option(parser: argparse.ArgumentParser) -> None:
@@ -37,3 +42,72 @@ def settings_of(options: argparse.Namespace) -> dict[str, str]:
 def configure_stores(options: argparse.Namespace) -> None:
     """Lets the settings say how object stores are reached."""
     configure_filesystems(Configuration.from_dict(settings_of(options)))
+
+
+def add_program_options(parser: argparse.ArgumentParser) -> None:
+    """Adds the program, its arguments and the options that are settings for it."""
+    parser.add_argument("program", metavar="PROGRAM.py", help="the script; it runs as python PROGRAM.py would")
+    parser.add_argument("arguments", metavar="ARG", nargs=argparse.REMAINDER, help="arguments of the program")
+    parser.add_argument(
+        "-p", "--parallelism", metavar="N", type=_parallelism, help="how many subtasks an operator has by default"
+    )
+    parser.add_argument(
+        "-s",
+        "--fromSavepoint",
+        "--from-savepoint",
+        dest="savepoint",
+        metavar="PATH",
+        help="start from this savepoint or checkpoint, or from the newest checkpoint in this directory of a job",
+    )
+    parser.add_argument(
+        "-n",
+        "--allowNonRestoredState",
+        "--allow-non-restored-state",
+        dest="allow_non_restored_state",
+        action="store_true",
+        help="with -s: drop state that no operator of the program asks for",
+    )
+    parser.add_argument(
+        "--mode", choices=_MODES, help="run as a batch, as a stream, or as a batch if all sources are bounded"
+    )
+    parser.add_argument(
+        "--available-now",
+        action="store_true",
+        help="read all there is now in epochs, commit, stop; the next such run goes on from there, if "
+        "execution.checkpointing.dir is set",
+    )
+    add_settings_option(parser)
+
+
+def program_settings(options: argparse.Namespace) -> dict[str, str]:
+    """What the options of :func:`add_program_options` say; those with a name of their own win over ``-D``."""
+    settings = settings_of(options)
+    if options.parallelism is not None:
+        settings[config_options.DEFAULT_PARALLELISM.key] = str(options.parallelism)
+    if options.savepoint is not None:
+        settings[config_options.SAVEPOINT_PATH.key] = options.savepoint
+    if options.allow_non_restored_state:
+        settings[config_options.IGNORE_UNCLAIMED_STATE.key] = "true"
+    if options.mode is not None:
+        settings[config_options.RUNTIME_MODE.key] = options.mode.upper()
+    if options.available_now:
+        settings[exchange_options.EXCHANGE.key] = "spark"
+        settings[exchange_options.EPOCH_TRIGGER.key] = "available-now"
+    _check(settings)
+    return settings
+
+
+def _parallelism(text: str) -> int:
+    if not text.isdecimal() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number of at least 1")
+    return int(text)
+
+
+def _check(settings: dict[str, str]) -> None:
+    """Says at once what else would be said when the value is needed."""
+    configuration = Configuration.from_dict(settings)
+    for option in config_options.all_options():
+        try:
+            configuration.get_optional(option)
+        except InvalidConfigurationError as error:
+            raise CommandError(str(error)) from None

@@ -184,6 +184,14 @@ class SourceReader(ABC, Generic[SplitT]):
         """After NOTHING_AVAILABLE: the time.monotonic() at which to poll again, None if only a split helps."""
         return None
 
+    def pending_records(self) -> int | None:
+        """How many records of its splits are there and have not been read, as far as is known; None if it is not.
+
+        Asked at the end of an epoch: the backlog is shown to users, and a reader with one has not read all there is
+        even where a poll has just found nothing.
+        """
+        return None
+
     def close(self) -> None:
         """Releases what the reader holds; called exactly once, also after a failure."""
 

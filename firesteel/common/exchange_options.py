@@ -6,9 +6,11 @@ from firesteel.common.config_options import ConfigOptions
 from firesteel.common.time import Duration
 
 __all__ = [
+    "BATCH_KEY_BUCKETS",
     "EPOCH_IDLE_INTERVAL",
     "EPOCH_INTERVAL",
     "EPOCH_MAX_RECORDS",
+    "EPOCH_RESUME",
     "EPOCH_TARGET_DURATION",
     "EPOCH_TRIGGER",
     "EXCHANGE",
@@ -64,5 +66,25 @@ EPOCH_IDLE_INTERVAL = (
     .with_description(
         "With the continuous trigger: how long to wait, after an epoch in which there was nothing to read, before the "
         "sources are asked again. Doubles with each such epoch, up to ten times."
+    )
+)
+EPOCH_RESUME = (
+    _key("execution.epoch.resume")
+    .boolean_type()
+    .no_default_value()
+    .with_description(
+        "Whether the job goes on from the last checkpoint that a job of the same name has left beneath "
+        "execution.checkpointing.dir, if there is one, and keeps its own last checkpoint when it finishes. Two runs at "
+        "the same time must not share a name and a directory. If not set: only with the trigger available-now. Without "
+        "execution.checkpointing.dir there is nothing to go on from. execution.state-recovery.path takes precedence."
+    )
+)
+BATCH_KEY_BUCKETS = (
+    _key("execution.batch.key-buckets")
+    .int_type()
+    .default_value(1024)
+    .with_description(
+        "Into how many buckets a batch divides the keys of an exchange, over all subtasks that read it. A task reads one "
+        "bucket at a time; one that is too large for memory is divided again, on disk."
     )
 )

@@ -6,9 +6,11 @@ from typing import Any
 
 from firesteel.common.config_options import ConfigOption, ConfigOptions
 from firesteel.common.exchange_options import (  # noqa: F401 - found here like all others
+    BATCH_KEY_BUCKETS,
     EPOCH_IDLE_INTERVAL,
     EPOCH_INTERVAL,
     EPOCH_MAX_RECORDS,
+    EPOCH_RESUME,
     EPOCH_TARGET_DURATION,
     EPOCH_TRIGGER,
     EXCHANGE,

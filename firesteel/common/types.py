@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from enum import Enum
 from typing import Any, NoReturn
 
-__all__ = ["Row", "RowKind"]
+__all__ = ["Row", "RowKind", "named_rows"]
 
 
 class RowKind(Enum):
@@ -221,6 +221,25 @@ class Row:
 
 
 _allocate = Row.__new__
+
+
+def named_rows(names: tuple[str, ...], rows: Iterable[Iterable[Any]]) -> list[Row]:
+    """Rows that all have these names, from the values of each: for sources, which make many.
+
+    >>> named_rows(("name", "age"), [("Alice", 11), ("Bob", 12)])
+    [Row(name='Alice', age=11), Row(name='Bob', age=12)]
+    """
+    names, allocate, insert = _share(names), _allocate, _INSERT
+    made: list[Row] = []
+    add = made.append
+    for values in rows:
+        row = allocate(Row)
+        row._fields = names
+        row._values = list(values)
+        row._row_kind = insert
+        add(row)
+    return made
+
 
 # The pickler finds this before it looks for __reduce__ on each row: a sixth of the time.
 copyreg.pickle(Row, _reduce_row)

@@ -3,10 +3,17 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from typing import Any, Generic, TypeVar
 
 from firesteel.datastream.function_base import Function
-from firesteel.datastream.state import BroadcastState, MapStateDescriptor, ReadOnlyBroadcastState
+from firesteel.datastream.state import (
+    BroadcastState,
+    MapStateDescriptor,
+    ReadOnlyBroadcastState,
+    State,
+    StateDescriptor,
+)
 from firesteel.datastream.time_domain import TimeDomain
 from firesteel.datastream.timerservice import TimerService
 
@@ -19,7 +26,12 @@ KEY = TypeVar("KEY")
 
 
 class BaseBroadcastProcessFunction(Function):
-    """What both kinds of broadcast functions share."""
+    """What both kinds of broadcast functions share.
+
+    A record of the broadcast side is processed in every subtask. What it does to the broadcast state must depend on
+    nothing but the record and that state, so that all subtasks have the same. Which side comes first is open, except
+    in a batch: there the broadcast side does.
+    """
 
     class BaseContext(ABC):
         """What is known while a record of either side is processed."""
@@ -52,7 +64,10 @@ class BaseBroadcastProcessFunction(Function):
 
 
 class BroadcastProcessFunction(BaseBroadcastProcessFunction, Generic[IN1, IN2, OUT]):
-    """Processes a stream together with a broadcast stream."""
+    """Processes a stream together with a broadcast stream.
+
+    Yield ``(tag, value)`` for a side output, on either side.
+    """
 
     class Context(BaseBroadcastProcessFunction.Context, ABC):
         """The broadcast side's context."""
@@ -70,10 +85,23 @@ class BroadcastProcessFunction(BaseBroadcastProcessFunction, Generic[IN1, IN2, O
 
 
 class KeyedBroadcastProcessFunction(BaseBroadcastProcessFunction, Generic[KEY, IN1, IN2, OUT]):
-    """Processes a keyed stream together with a broadcast stream, with keyed state and timers."""
+    """Processes a keyed stream together with a broadcast stream, with keyed state and timers.
+
+    Yield ``(tag, value)`` for a side output, on either side and in ``on_timer``.
+    """
 
     class Context(BaseBroadcastProcessFunction.Context, ABC):
-        """The broadcast side's context; it has no key."""
+        """The broadcast side's context; it has no key, and so there is no keyed state except for all keys."""
+
+        @abstractmethod
+        def apply_to_keyed_state(
+            self, state_descriptor: StateDescriptor, function: Callable[[Any, State], Any]
+        ) -> None:
+            """Calls ``function(key, state)`` for every key that has a value in a state, which it may change or clear.
+
+            Flink's Java API has this, PyFlink has not. An object with a method ``process(key, state)`` will do, too. In
+            a batch no key has a value yet when the broadcast side is processed, and nothing is called.
+            """
 
     class ReadOnlyContext(BaseBroadcastProcessFunction.ReadOnlyContext, ABC):
         """The keyed side's context."""

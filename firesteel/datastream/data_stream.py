@@ -19,6 +19,7 @@ from firesteel.datastream.call_site import user_call_site
 from firesteel.datastream.closeable_iterator import CloseableIterator
 from firesteel.datastream.connectors.base import SupportsPreprocessing
 from firesteel.datastream.data_stream_sink import DataStreamSink
+from firesteel.datastream.dataframes import create_dataframe, dataframe_sink
 from firesteel.datastream.functions import (
     FilterFunction,
     FlatMapFunction,
@@ -218,6 +219,7 @@ class DataStream(OperatorSettings):
         from firesteel.datastream.connected_streams import ConnectedStreams
 
         if isinstance(ds, BroadcastStream):
+            self._check_same_environment(ds.input_stream, "connect")
             return BroadcastConnectedStream(self, ds, ds.broadcast_state_descriptors)
         if not isinstance(ds, DataStream):
             raise TypeError(f"connect needs a DataStream, got {type(ds).__name__}.")
@@ -349,6 +351,20 @@ class DataStream(OperatorSettings):
         with results:
             # zip asks the range first, so no result beyond the limit is waited for
             return [record for _, record in zip(range(limit), results)]  # noqa: B905
+
+    def to_dataframe(self, schema: Any = None) -> Any:
+        """A Spark DataFrame of this stream's records, for programs whose sources are bounded; needs PyArrow.
+
+        Nothing runs before an action on the DataFrame does, and each runs the program that leads to this stream again,
+        as a batch: ``cache()`` keeps what came of it. Sinks of the program are no part of that, and ``execute`` is not
+        needed. The columns are those of the stream's type (``f0``, ``f1``, … for a tuple; ``f0`` for anything but rows
+        and tuples) or of a schema, a StructType or a DDL string such as ``"name STRING, total BIGINT"``.
+        """
+        sink = dataframe_sink(schema, self._transformation.output_type)
+        transformation = SinkTransformation(
+            self._transformation, specs.SinkSpec(sink), name="DataFrame", defined_at=user_call_site()
+        )
+        return create_dataframe(self._environment._create_batch_graph(transformation), sink)
 
     def _transform(self, name: str, spec: specs.OperatorSpec, output_type: Any) -> DataStream:
         transformation = OneInputTransformation(

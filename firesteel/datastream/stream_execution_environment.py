@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from typing import Any, Final
 
@@ -15,21 +15,25 @@ from firesteel.common.execution_config import ExecutionConfig
 from firesteel.common.job_client import JobClient
 from firesteel.common.job_execution_result import JobExecutionResult
 from firesteel.common.time import Duration
-from firesteel.common.typeinfo import Types
+from firesteel.common.typeinfo import TupleTypeInfo, TypeInformation, Types
 from firesteel.common.watermark_strategy import WatermarkStrategy
 from firesteel.connectors.collection import CollectionSource
 from firesteel.connectors.number_sequence import NumberSequenceSource
+from firesteel.connectors.parquet import ParquetSource
 from firesteel.connectors.text_file import FileSource
 from firesteel.connectors.text_line_format import StreamFormat
 from firesteel.datastream.call_site import user_call_site
 from firesteel.datastream.checkpoint_config import CheckpointConfig
 from firesteel.datastream.checkpointing_mode import CheckpointingMode
 from firesteel.datastream.data_stream import DataStream
+from firesteel.datastream.dataframes import dataframe_source, spark_reader_source
 from firesteel.datastream.execution_mode import RuntimeExecutionMode
-from firesteel.datastream.executor import PipelineExecutor, resolve_executor
+from firesteel.datastream.executor import PipelineExecutor, default_configuration, resolve_executor
 from firesteel.datastream.operator_settings import check_max_parallelism
 from firesteel.datastream.output_types import conform, to_type_info
 from firesteel.datastream.slot_sharing_group import SlotSharingGroup
+from firesteel.graph.explain import explain
+from firesteel.graph.job_graph import JobGraph
 from firesteel.graph.job_graph_generator import create_job_graph
 from firesteel.graph.plan import execution_plan
 from firesteel.graph.stream_graph import StreamGraph
@@ -42,9 +46,10 @@ from firesteel.graph.transformation import (
 )
 from firesteel.runtime.operators.specs import SourceSpec
 
-__all__ = ["StreamExecutionEnvironment"]
+__all__ = ["DEFAULT_JOB_NAME", "StreamExecutionEnvironment"]
 
-_DEFAULT_JOB_NAME: Final = "Flink Streaming Job"
+DEFAULT_JOB_NAME: Final = "Flink Streaming Job"
+"""What a job is called that has no name, as in Flink."""
 
 _CHAINING_OF_DIFFERENT_MAX_PARALLELISM: Final = (
     ConfigOptions.key("pipeline.operator-chaining.chain-operators-with-different-max-parallelism")
@@ -61,7 +66,9 @@ class StreamExecutionEnvironment:
     """
 
     def __init__(self, configuration: Configuration | None = None):
-        self._configuration = Configuration() if configuration is None else Configuration(configuration)
+        self._configuration = default_configuration()
+        if configuration is not None:
+            self._configuration.add_all(configuration)
         self._transformations: list[Transformation] = []
         self._slot_sharing_groups: dict[str, SlotSharingGroup] = {}
         self._executor: PipelineExecutor | None = None
@@ -234,6 +241,60 @@ class StreamExecutionEnvironment:
         source = FileSource.for_record_stream_format(StreamFormat.text_line_format(charset), path).build()
         return self.from_source(source, WatermarkStrategy.no_watermarks(), "File Source", Types.STRING())
 
+    def read_parquet(
+        self,
+        path: str,
+        columns: Sequence[str] | None = None,
+        *,
+        watermark_strategy: WatermarkStrategy | None = None,
+        as_tuples: bool = False,
+    ) -> DataStream:
+        """A stream of the rows of a Parquet file, or of all files in a directory; needs PyArrow.
+
+        Each is a Row with the columns' names or, which is faster, a tuple.
+        """
+        source = ParquetSource(path, columns=columns, as_tuples=as_tuples)
+        return self._add_source(
+            source, watermark_strategy or WatermarkStrategy.no_watermarks(), source.name, source.get_type()
+        )
+
+    def from_dataframe(
+        self,
+        dataframe: Any,
+        watermark_strategy: WatermarkStrategy | None = None,
+        type_info: Any = None,
+        *,
+        as_tuples: bool = False,
+    ) -> DataStream:
+        """A bounded stream of the rows of a Spark DataFrame, in no order; needs PyArrow.
+
+        Each is a Row with the columns' names or, with ``as_tuples``, which is faster, a tuple. Spark runs the
+        DataFrame's plan when the job runs. Flink has the like for tables: ``StreamTableEnvironment.to_data_stream``.
+        """
+        known = to_type_info(type_info)
+        source = dataframe_source(dataframe, as_tuples or isinstance(known, TupleTypeInfo))
+        return self._add_spark_source(source, watermark_strategy, known)
+
+    def from_spark(
+        self,
+        format: str,
+        path: str | list[str] | None = None,
+        schema: Any = None,
+        *,
+        watermark_strategy: WatermarkStrategy | None = None,
+        type_info: Any = None,
+        as_tuples: bool = False,
+        **options: Any,
+    ) -> DataStream:
+        """A bounded stream of what one of Spark's readers reads: ``parquet``, ``csv``, ``json``, ``orc``, ``jdbc``, …
+
+        Format, path, schema (a StructType or a DDL string) and options are those of ``spark.read``, which is called
+        when the job runs. Rows become records as in ``from_dataframe``.
+        """
+        known = to_type_info(type_info)
+        source = spark_reader_source(format, path, schema, options, as_tuples or isinstance(known, TupleTypeInfo))
+        return self._add_spark_source(source, watermark_strategy, known)
+
     def add_source(
         self,
         source_func: Any,
@@ -267,7 +328,7 @@ class StreamExecutionEnvironment:
             raise error.with_traceback(None) from error.__cause__
         return result
 
-    def execute_async(self, job_name: str = _DEFAULT_JOB_NAME) -> JobClient:
+    def execute_async(self, job_name: str = DEFAULT_JOB_NAME) -> JobClient:
         """Starts the program and returns at once."""
         job_graph = create_job_graph(self._generate_stream_graph(self._job_name(job_name), clear=True))
         executor = self._executor or resolve_executor(self._configuration)
@@ -277,6 +338,14 @@ class StreamExecutionEnvironment:
     def get_execution_plan(self) -> str:
         """The program's operators as JSON, as Flink shows them; the program stays as it is."""
         return execution_plan(self._generate_stream_graph(self._job_name(None), clear=False))
+
+    def explain(self, format: str = "text") -> str:
+        """What would become of the program, without running it; the program stays as it is.
+
+        Its vertices, which exchange each edge uses and why, and what that means for slots, state and checkpoints, as
+        ``text``, ``json`` or a ``mermaid`` flowchart. Flink has such a method for tables only.
+        """
+        return explain(create_job_graph(self._generate_stream_graph(self._job_name(None), clear=False)), format)
 
     def close(self) -> None:
         """Forgets the program."""
@@ -302,10 +371,26 @@ class StreamExecutionEnvironment:
         )
         return DataStream(self, transformation)
 
+    def _create_batch_graph(self, transformation: Transformation) -> JobGraph:
+        """What leads to a transformation, as a job of its own that runs as a batch; the program stays as it is."""
+        self._apply_registered_slot_sharing_groups([transformation])
+        configuration = Configuration(self._configuration).set(options.RUNTIME_MODE, "BATCH")
+        return create_job_graph(generate([transformation], configuration, self._job_name(None)))
+
+    def _add_spark_source(
+        self, source: Any, watermark_strategy: WatermarkStrategy | None, type_info: TypeInformation | None
+    ) -> DataStream:
+        return self._add_source(
+            source,
+            watermark_strategy or WatermarkStrategy.no_watermarks(),
+            source.name,
+            source.get_type() if type_info is None else type_info,
+        )
+
     def _job_name(self, job_name: str | None) -> str:
-        if job_name is not None and job_name != _DEFAULT_JOB_NAME:
+        if job_name is not None and job_name != DEFAULT_JOB_NAME:
             return job_name
-        return self._configuration.get_optional(options.PIPELINE_NAME) or _DEFAULT_JOB_NAME
+        return self._configuration.get_optional(options.PIPELINE_NAME) or DEFAULT_JOB_NAME
 
     def _generate_stream_graph(self, job_name: str, clear: bool) -> StreamGraph:
         transformations = list(self._transformations)

@@ -11,6 +11,7 @@ from firesteel.common.configuration import Configuration
 from firesteel.common.connector import Boundedness
 from firesteel.common.errors import InvalidProgramError
 from firesteel.common.output_tag import OutputTag
+from firesteel.graph.exchange import execution_of
 from firesteel.graph.operator_id import operator_ids
 from firesteel.graph.parallelism import describe, resolve_parallelism
 from firesteel.graph.stream_graph import JobType, StreamEdge, StreamGraph, StreamNode, boundedness_of
@@ -57,6 +58,7 @@ def generate(transformations: Sequence[Transformation], configuration: Configura
         chain_different_max_parallelism=configuration.get_boolean(_CHAIN_DIFFERENT_MAX_PARALLELISM, True),
         slot_resources=_slot_resources(operators),
     )
+    execution_of(graph)  # refuses settings that contradict each other
     ids = operator_ids(graph)
     _check_operator_ids(graph, ids)
     return replace(graph, nodes=tuple(replace(node, operator_id=ids[node.id]) for node in graph.nodes))
@@ -240,9 +242,12 @@ def _job_type(nodes: Iterable[StreamNode], configuration: Configuration) -> JobT
     mode = configuration.get(options.RUNTIME_MODE)
     bounded = boundedness_of(nodes) is Boundedness.BOUNDED
     if mode == "BATCH" and not bounded:
-        unbounded = [node.name for node in nodes if boundedness_of([node]) is not Boundedness.BOUNDED]
+        unbounded = [node for node in nodes if boundedness_of([node]) is not Boundedness.BOUNDED]
+        places = [f"'{node.name}' defined at {node.defined_at or 'an unknown place'}" for node in unbounded]
+        subject = "a source does" if len(places) == 1 else f"{len(places)} sources do"
         raise InvalidProgramError(
-            f"Runtime mode BATCH, but unbounded: {', '.join(unbounded)}.",
-            hint="Set 'execution.runtime-mode' to STREAMING or AUTOMATIC.",
+            f"Runtime mode BATCH needs sources that end, but {subject} not: {', '.join(places)}.",
+            hint="Bound the source, or set 'execution.runtime-mode' to STREAMING or AUTOMATIC. A stream that should "
+            "hold no slots while it is idle runs with 'execution.exchange' set to spark.",
         )
     return JobType.BATCH if mode == "BATCH" or (mode == "AUTOMATIC" and bounded) else JobType.STREAMING

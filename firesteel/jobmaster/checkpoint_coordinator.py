@@ -196,7 +196,7 @@ class CheckpointCoordinator:
         for location_id, location in self._aborted_while_storing.items():
             self._out += self._disposal.discard(location_id, location)
         self._aborted_while_storing.clear()
-        if not self.settings.retention.keeps(status):
+        if not self.settings.keeps(status):
             for checkpoint in self._completed.clear():
                 self._out += self._disposal.retire(checkpoint, self.next_id)
                 self.stats.discarded(checkpoint.checkpoint_id)

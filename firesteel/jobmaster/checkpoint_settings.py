@@ -20,7 +20,7 @@ _SHORTEST_MS = 10
 
 
 class CheckpointRetention(Enum):
-    """What becomes of a job's last checkpoints when it ends; a job that finishes never leaves any."""
+    """What becomes of a job's last checkpoints when it ends; see also ``CheckpointSettings.keeps``."""
 
     NO_EXTERNALIZED_CHECKPOINTS = "NO_EXTERNALIZED_CHECKPOINTS"
     """Kept only for as long as the job may be restarted."""
@@ -65,6 +65,10 @@ class CheckpointSettings:
     """Whether checkpoints go on while some tasks have finished."""
     directory: str | None = None
     savepoint_directory: str | None = None
+    on_demand: bool = False
+    """Checkpoints are taken when the job's host wants the next one, not by the clock: those of epochs."""
+    keeps_finished: bool = False
+    """Whether a job that finishes leaves its last checkpoints, for the next run to go on from."""
 
     def __post_init__(self) -> None:
         _at_least("timeout", self.timeout, _SHORTEST_MS)
@@ -88,8 +92,12 @@ class CheckpointSettings:
 
     @property
     def period(self) -> int | None:
-        """From one periodic checkpoint to the next: never less than the pause between them."""
-        return None if self.interval is None else max(self.interval, self.min_pause)
+        """From one periodic checkpoint to the next: never less than the pause between them. None: there are none."""
+        return None if self.interval is None or self.on_demand else max(self.interval, self.min_pause)
+
+    def keeps(self, status: JobStatus) -> bool:
+        """Whether checkpoints outlive a job that ended so."""
+        return self.retention.keeps(status) or (status is JobStatus.FINISHED and self.keeps_finished)
 
     @classmethod
     def from_configuration(cls, configuration: Configuration) -> CheckpointSettings:

@@ -12,6 +12,7 @@ from firesteel.runtime.messages import SlotMessage
 __all__ = [
     "AttemptEnded",
     "CancelJob",
+    "CheckpointWanted",
     "ClientConsumed",
     "Event",
     "MessageReceived",
@@ -110,6 +111,13 @@ class TriggerSavepoint:
 
 
 @dataclass(frozen=True, slots=True)
+class CheckpointWanted:
+    """The host is ready for the next checkpoint, and the time has come for it: the next epoch is to begin."""
+
+    attempt: int
+
+
+@dataclass(frozen=True, slots=True)
 class MetadataStored:
     """The metadata of a checkpoint is durable: the checkpoint exists."""
 
@@ -136,6 +144,7 @@ Event: TypeAlias = (
     | TimerFired
     | ClientConsumed
     | TriggerSavepoint
+    | CheckpointWanted
     | MetadataStored
     | MetadataFailed
 )

@@ -15,6 +15,7 @@ from firesteel.jobmaster.client_channels import ClientChannels
 from firesteel.jobmaster.events import (
     AttemptEnded,
     CancelJob,
+    CheckpointWanted,
     ClientConsumed,
     Event,
     MessageReceived,
@@ -180,6 +181,9 @@ class JobMaster(JobRecord):
                 self.checkpoints.on_request(event, self._now)
             else:
                 self._refuse(event)
+        elif isinstance(event, CheckpointWanted):
+            if self.status is JobStatus.RUNNING and event.attempt == self.attempt:
+                self.take_checkpoint()
         elif isinstance(event, StartJob) and self.status is JobStatus.INITIALIZING:
             self._start_attempt()
 

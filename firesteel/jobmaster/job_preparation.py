@@ -9,8 +9,10 @@ from dataclasses import dataclass, replace
 from firesteel.common import options
 from firesteel.common.configuration import Configuration
 from firesteel.common.errors import CheckpointError, InvalidProgramError, StateIncompatibleError
+from firesteel.graph.exchange import JobExecution, execution_of
 from firesteel.graph.job_graph import JobGraph
 from firesteel.jobmaster.checkpoint_settings import CheckpointSettings
+from firesteel.jobmaster.epoch_settings import as_epochs, epoch_checkpoint_settings
 from firesteel.jobmaster.job_serialization import serialize_job
 from firesteel.jobmaster.state_assignment import adopt_max_parallelism, check_compatibility
 from firesteel.runtime.checkpoint import storage as checkpoint_storage
@@ -72,11 +74,18 @@ def prepare_job(job_graph: JobGraph, *, single_host: bool) -> PreparedJob:
 
     ``single_host`` tells that all slots run on this machine: a checkpoint directory may then be made up.
     """
+    execution = execution_of(job_graph).kind
+    if execution is JobExecution.BATCH:
+        job_graph = _without_checkpoints(job_graph)
+    elif execution is JobExecution.EPOCHS:
+        job_graph = as_epochs(job_graph)
     configuration = job_graph.configuration
     settings = CheckpointSettings.from_configuration(configuration)
+    if execution is JobExecution.EPOCHS:
+        settings = epoch_checkpoint_settings(configuration)
     keeps_objects(configuration)  # knows the backend, or says which there are
     configure_filesystems(configuration)
-    restored = _load(configuration)
+    restored = _resume(job_graph, settings, _load(configuration))
     if restored is not None:
         job_graph = adopt_max_parallelism(job_graph, restored.metadata)
         allow = configuration.get(options.IGNORE_UNCLAIMED_STATE)
@@ -108,6 +117,20 @@ def prepare_job(job_graph: JobGraph, *, single_host: bool) -> PreparedJob:
     return PreparedJob(job_graph, serialized, settings, storage, token, temporary, restored)
 
 
+def _without_checkpoints(job_graph: JobGraph) -> JobGraph:
+    """A batch has none: it begins with nothing, and what had finished before a failure is kept by its stages."""
+    path = job_graph.configuration.get(options.SAVEPOINT_PATH)
+    if path is not None:
+        raise InvalidProgramError(
+            f"Job '{job_graph.job_name}' runs as a batch, which cannot start from a checkpoint or savepoint, but "
+            f"execution.state-recovery.path is {path}.",
+            hint="Leave it out, or set execution.runtime-mode to STREAMING.",
+        )
+    configuration = Configuration(job_graph.configuration)
+    configuration.remove_config(options.CHECKPOINTING_INTERVAL)
+    return replace(job_graph, configuration=configuration)
+
+
 def _check_formats(metadata: CheckpointMetadata, job_graph: JobGraph) -> None:
     """StateIncompatibleError if keyed state is in a format of its own that the configured backend does not read."""
     backend = job_graph.configuration.get(options.STATE_BACKEND)
@@ -132,3 +155,19 @@ def _load(configuration: Configuration) -> RestoredJob | None:
     directory = checkpoint_storage.resolve(path)
     metadata = checkpoint_storage.load(directory)
     return RestoredJob(metadata, directory, configuration.get(options.RESTORE_MODE) == "CLAIM")
+
+
+def _resume(job_graph: JobGraph, settings: CheckpointSettings, given: RestoredJob | None) -> RestoredJob | None:
+    """What the job starts from: what it was given, else what its last run has left, if it is one that goes on.
+
+    That one's checkpoints are in the directory of this one, which is why nothing may come to have a number that is in
+    use there.
+    """
+    if not settings.keeps_finished or settings.directory is None:
+        return given
+    storage = CheckpointStorage(settings.directory, job_graph.job_id)
+    if given is not None:
+        number = max(given.metadata.checkpoint_id, storage.highest_checkpoint_id())
+        return replace(given, metadata=replace(given.metadata, checkpoint_id=number))
+    completed = storage.completed()
+    return RestoredJob(checkpoint_storage.load(completed[-1]), completed[-1], claim=True) if completed else None

@@ -27,6 +27,7 @@ from firesteel.common.errors import (
 from firesteel.common.job_execution_result import JobExecutionResult
 from firesteel.common.job_id import JobID
 from firesteel.common.job_status import JobStatus
+from firesteel.graph.exchange import JobExecution, execution_of
 from firesteel.graph.execution_graph import ExecutionGraph
 from firesteel.jobmaster import events, instructions
 from firesteel.jobmaster.checkpoint_coordinator import CheckpointCoordinator
@@ -136,6 +137,14 @@ class JobMasterRunner:
     def _request(self, kind: SnapshotKind, directory: str | None, stop: StopMode | None) -> Future[str]:
         directory = directory or self._job.settings.savepoint_directory
         future: Future[str] = Future()
+        if execution_of(self.job_graph).kind is JobExecution.BATCH:
+            future.set_exception(
+                CheckpointError(
+                    f"Job '{self.job_graph.job_name}' runs as a batch, which takes no checkpoints or savepoints.",
+                    hint="Set execution.runtime-mode to STREAMING for a job that is to be stopped and resumed.",
+                )
+            )
+            return future
         if kind.is_savepoint and directory is None:
             future.set_exception(
                 CheckpointError(

@@ -12,7 +12,7 @@ from firesteel.common.errors import InvalidProgramError
 from firesteel.common.output_tag import OutputTag
 from firesteel.runtime.codegen import Loop, compile_loop
 from firesteel.runtime.context import StreamingRuntimeContext
-from firesteel.runtime.deployment import OperatorDescriptor, TaskDeploymentDescriptor
+from firesteel.runtime.deployment import OperatorDescriptor, TaskDeploymentDescriptor, TaskMode
 from firesteel.runtime.elements import CheckpointBarrier, Watermark, WatermarkStatus
 from firesteel.runtime.key_groups import KeyGroupRange
 from firesteel.runtime.metrics import Counter, Gauge, MetricRegistry
@@ -24,7 +24,7 @@ from firesteel.runtime.output import TaskOutput
 from firesteel.runtime.state.backend import KeyedSnapshot, KeyedStateBackend
 from firesteel.runtime.state.factory import create_keyed_backend
 from firesteel.runtime.state.operator_state import OperatorStateBackend, PendingOperatorState
-from firesteel.runtime.time.timers import InternalTimerService, Triggerable
+from firesteel.runtime.time.timers import BatchTimerService, InternalTimerService, Triggerable
 
 if TYPE_CHECKING:
     from firesteel.runtime.checkpoint.assignment import TaskRestore
@@ -91,12 +91,10 @@ class ChainedOperator:
                 operator_id=descriptor.operator_id,
                 subtask=task.subtask,
                 open_files=self._open_state_files,
+                mode=task.mode,
             )
         self.operator_state = OperatorStateBackend()
-        configuration = task.configuration
-        self.checkpointing = configuration.get(options.CHECKPOINTING_INTERVAL) is not None and configuration.get(
-            options.CHECKPOINTS_AFTER_TASKS_FINISH
-        )
+        self.checkpointing = _checkpoint_follows(task)
         """Whether a checkpoint follows the end of the input: sinks then commit with it, not at the end itself."""
         self.mode = task.mode
         self.runtime_context = StreamingRuntimeContext(task, descriptor, self.backend, self.metrics)
@@ -284,7 +282,8 @@ class ChainedOperator:
     def timer_service(self, name: str, triggerable: Triggerable) -> InternalTimerService:
         """The operator's timers."""
         assert self.backend is not None
-        timers = InternalTimerService(
+        service = BatchTimerService if self.mode is TaskMode.BATCH else InternalTimerService
+        timers = service(
             self.backend, triggerable, self._services.processing_time, self._services.schedule, name=name
         )
         self._timers.append(timers)
@@ -323,6 +322,15 @@ class SecondInput:
     def batch_function(self) -> Loop | None:
         """Never a whole batch: two-input operators are inlined."""
         return None
+
+
+def _checkpoint_follows(task: TaskDeploymentDescriptor) -> bool:
+    if task.mode is not TaskMode.PIPELINED:
+        return task.mode is TaskMode.EPOCHS
+    configuration = task.configuration
+    return configuration.get(options.CHECKPOINTING_INTERVAL) is not None and configuration.get(
+        options.CHECKPOINTS_AFTER_TASKS_FINISH
+    )
 
 
 def _type_check(descriptor: OperatorDescriptor) -> Callable[[Any], None] | None:

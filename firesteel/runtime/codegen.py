@@ -16,7 +16,7 @@ Two variants are generated on demand, for batches with and without timestamps.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -29,13 +29,24 @@ if TYPE_CHECKING:
     from firesteel.runtime.chain import ChainedOperator
     from firesteel.runtime.output import TaskOutput
 
-__all__ = ["GENERATED_PREFIX", "LOOPS", "Loop", "LoopLine", "LoopSource", "LoopWriter", "compile_loop"]
+__all__ = [
+    "GENERATED_PREFIX",
+    "LOOPS",
+    "Loop",
+    "LoopLine",
+    "LoopSource",
+    "LoopWriter",
+    "PartsLoop",
+    "compile_loop",
+    "compile_loop_over_parts",
+]
 
 GENERATED_PREFIX = "<firesteel chain "
 ROOM_CHECK_INTERVAL = 1024
 _serial = itertools.count(1)
 
 Loop = Callable[[Sequence[Any], Sequence[int] | None], None]
+PartsLoop = Callable[[Iterable[Any]], None]
 
 
 @dataclass(frozen=True)
@@ -67,9 +78,14 @@ LOOPS: WeakValueDictionary[str, LoopSource] = WeakValueDictionary()
 class LoopWriter:
     """Collects the lines of one generated function."""
 
-    def __init__(self, with_timestamps: bool, checked: bool):
+    def __init__(
+        self, with_timestamps: bool, checked: bool, keyed: ChainedOperator | None = None, in_parts: bool = False
+    ):
         self.with_timestamps = with_timestamps
         self.checked = checked
+        self.keyed = keyed
+        """The operator whose current key is set by whoever calls the loop, or gives it the next part."""
+        self._in_parts = in_parts
         self.timestamp = "t"
         self._lines: list[tuple[int, str, LoopLine]] = []
         self._prologue: list[str] = []
@@ -78,7 +94,7 @@ class LoopWriter:
         self._bound: dict[str, Any] = {}
         self._names: dict[int, str] = {}
         self._variables = itertools.count(1)
-        self._depth = 2
+        self._depth = 3 if in_parts else 2
         self._operators: list[ChainedOperator] = []
         self._user_code: tuple[str, int] | None = None
 
@@ -226,25 +242,22 @@ class LoopWriter:
     def compile(self, name: str) -> Loop:
         """The finished function."""
         file_name = f"{GENERATED_PREFIX}{name} #{next(_serial)}>"
-        header = (
-            f"    for v0, {self.timestamp} in zip(values, timestamps):"
-            if self.with_timestamps
-            else "    for v0 in values:"
-        )
+        flushes = self._write_part_end() if self._in_parts else []
         text = [
             f"def make({', '.join(self._bound)}):",
-            "  def process(values, timestamps):",
+            f"  def process({'parts' if self._in_parts else 'values'}, timestamps):",
             *(f"    {line}" for line in self._prologue),
-            header,
+            *self._headers(),
         ]
         lines: dict[int, LoopLine] = {}
-        for depth, line, owner in self._lines or [(2, "pass", LoopLine(None, None))]:
+        for depth, line, owner in self._lines or [(self._depth, "pass", LoopLine(None, None))]:
             pad = "    " * (depth + 1)
             if line == "#room":
                 text += [f"{pad}{extra}" for extra in self._room_check or ["pass"]]
             else:
                 text.append(pad + line)
                 lines[len(text)] = owner
+        text += flushes
         text += [f"    {line}" for line in self._epilogue]
         text.append("  return process")
         source = "\n".join(text) + "\n"
@@ -254,18 +267,61 @@ class LoopWriter:
         loop: Loop = scope["make"](**self._bound)
         return loop
 
+    def _headers(self) -> list[str]:
+        pad = "    "
+        headers = []
+        if self._in_parts:
+            headers = [
+                f"{pad}for values, timestamps in parts:" if self.with_timestamps else f"{pad}for values in parts:"
+            ]
+            pad *= 2
+        if self.with_timestamps:
+            return [*headers, f"{pad}for v0, {self.timestamp} in zip(values, timestamps):"]
+        return [*headers, f"{pad}for v0 in values:"]
+
+    def _write_part_end(self) -> list[str]:
+        """After each part: hands over results if there are many, or if timers are about to give more."""
+        if not self._room_check:
+            return []
+        assert self.keyed is not None
+        queues = [queue for timers in self.keyed.timer_services for queue in (timers.event, timers.processing)]
+        timers = "".join(f" or {self.bind('timers', queue.live)}" for queue in queues)
+        self.prologue("m = 0")
+        return [
+            "        m += len(values)",
+            f"        if m >= {ROOM_CHECK_INTERVAL}{timers}:",
+            "            m = 0",
+            *(f"            {line}" for line in self._room_check),
+        ]
+
 
 def compile_loop(
     name: str,
     targets: Sequence[ChainedOperator | TaskOutput],
     with_timestamps: bool,
     checked: bool = False,
+    keyed: ChainedOperator | None = None,
 ) -> Loop:
-    """The function that carries a batch through the given consumers."""
+    """The function that carries a batch through the given consumers.
+
+    ``keyed`` is an operator among them whose current key the caller sets.
+    """
     if len(targets) == 1:
         direct = targets[0].batch_function()
         if direct is not None:
             return direct
-    writer = LoopWriter(with_timestamps, checked)
+    writer = LoopWriter(with_timestamps, checked, keyed)
     writer.write_targets(targets, "v0")
     return writer.compile(name)
+
+
+def compile_loop_over_parts(keyed: ChainedOperator, with_timestamps: bool, checked: bool = False) -> PartsLoop:
+    """The function that carries records of a batch through its head, which come in parts, each of one key.
+
+    A part is a sequence of values, with timestamps a pair of sequences. Whoever gives the next part sets its key; what
+    a part gave has been handed on by then if the key has timers.
+    """
+    writer = LoopWriter(with_timestamps, checked, keyed, in_parts=True)
+    writer.write_targets([keyed], "v0")
+    loop: Any = writer.compile(keyed.descriptor.name)
+    return lambda parts: loop(parts, None)

@@ -22,6 +22,7 @@ from firesteel.runtime.operators.inline import InlineOperator, method_of
 from firesteel.runtime.operators.specs import WindowSpec
 from firesteel.runtime.output import TaskOutput
 from firesteel.runtime.partitioner import CustomPartitioner
+from firesteel.runtime.state.backend import NO_KEY
 
 if TYPE_CHECKING:
     from firesteel.runtime.chain import ChainedOperator
@@ -290,8 +291,9 @@ def _find_key(place: Place, inside: list[FrameType], frames: _Frames) -> None:
             place.key = frame.f_locals["key"]
             return
     place.key = _key_of_pane(inside)
-    if place.key is _ABSENT and place.chained.backend.key is not None:
-        place.key = place.chained.backend.key
+    current = place.chained.backend.key
+    if place.key is _ABSENT and current is not None and current is not NO_KEY:
+        place.key = current
 
 
 def _key_of_pane(inside: list[FrameType]) -> Any:

@@ -31,8 +31,10 @@ from firesteel.runtime.network.gate import InputGate
 from firesteel.runtime.network.partition import ResultPartition
 from firesteel.runtime.operators.base import StreamOperator
 from firesteel.runtime.operators.factory import create_operator
+from firesteel.runtime.operators.inline import InlineOperator
 from firesteel.runtime.operators.sink import SinkOperator
 from firesteel.runtime.operators.source import SourceOperator
+from firesteel.runtime.operators.specs import OperatorSpec
 from firesteel.runtime.output import TaskOutput
 from firesteel.runtime.state.factory import keeps_objects
 from firesteel.runtime.time.watermarks import WatermarkValve
@@ -136,11 +138,9 @@ class Task:
         self.busy_s = 0.0
         self._services = services
         self._opened: list[ChainedOperator] = []
-        self.outputs = [TaskOutput(output, partition, self.make_room) for output, partition in partitions]
-        configuration = descriptor.configuration
-        in_heap = keeps_objects(configuration)
+        self.outputs = [self.create_output(output, partition) for output, partition in partitions]
         self.chain = [
-            ChainedOperator(operator, create_operator(operator.spec, watermark_interval_ms, in_heap), descriptor, self)
+            ChainedOperator(operator, self.create_operator(operator.spec, watermark_interval_ms), descriptor, self)
             for operator in descriptor.operators
         ]
         self._connect()
@@ -159,6 +159,14 @@ class Task:
         """The first checkpoint after the end, or the savepoint to stop with: the task ends when it is complete."""
         self._most = SourceOperator.MAX_RECORDS if self.source is not None else 1 << 62
         """How many records to process at a time: fewer where they take long."""
+
+    def create_output(self, descriptor: OutputDescriptor, partition: ResultPartition) -> TaskOutput:
+        """One of the task's outputs."""
+        return TaskOutput(descriptor, partition, self.make_room)
+
+    def create_operator(self, spec: OperatorSpec, watermark_interval_ms: int) -> InlineOperator | StreamOperator:
+        """One of the operators of the chain."""
+        return create_operator(spec, watermark_interval_ms, keeps_objects(self.descriptor.configuration))
 
     def _connect(self) -> None:
         by_node = {chained.descriptor.node_id: chained for chained in self.chain}
@@ -233,9 +241,11 @@ class Task:
 
     def has_room(self) -> bool:
         """Whether every output and sink can take another batch."""
-        return all(output.partition.has_room for output in self.outputs) and all(
-            sink.has_room() for sink in self._sinks
-        )
+        return all(output.partition.has_room for output in self.outputs) and self.sinks_have_room()
+
+    def sinks_have_room(self) -> bool:
+        """Whether every sink can take another batch."""
+        return all(sink.has_room() for sink in self._sinks)
 
     def has_work(self, now: float) -> bool:
         """Whether there is input, or a source with data."""
@@ -246,8 +256,8 @@ class Task:
         assert self.gate is not None
         return self.gate.has_input
 
-    def run_once(self) -> None:
-        """Processes one batch or control event."""
+    def run_once(self, most: int = 1 << 62) -> None:
+        """Processes one batch or control event; of a source not many more than ``most`` records."""
         self.running = True
         before = self.records_in
         started = time.perf_counter()
@@ -256,7 +266,7 @@ class Task:
                 if self.source.ended:
                     self._end_of_data()
                 else:
-                    self.source.poll(self._most)
+                    self.source.poll(min(self._most, most))
                     self.records_in = self.source.records
             else:
                 self._process_input()

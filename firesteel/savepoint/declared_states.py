@@ -56,7 +56,8 @@ def declared_states(job_graph: JobGraph, *, open_functions: bool = True) -> dict
 def _declared(node: StreamNode, task: str, configuration: Configuration, open_functions: bool) -> DeclaredStates:
     function = getattr(node.spec, "function", None) or getattr(node.spec, "window_function", None)
     checkpointed = hasattr(function, "initialize_state")
-    if isinstance(node.spec, _WITHOUT_STATE) or not (node.key_selectors or checkpointed):
+    broadcast = isinstance(node.spec, specs.BroadcastProcessSpec)
+    if isinstance(node.spec, _WITHOUT_STATE) or not (node.key_selectors or checkpointed or broadcast):
         return DeclaredStates()
     if not open_functions:
         # the states of reduce and window operators do not depend on the user's functions

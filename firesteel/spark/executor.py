@@ -1,15 +1,26 @@
-"""Executes job graphs on Spark with long-lived tasks."""
+"""Executes job graphs on Spark: with long-lived tasks, in epochs, or as a batch."""
 
 from __future__ import annotations
 
 from weakref import WeakSet
 
+from pyspark import SparkContext
+from pyspark.sql import SparkSession
+
 from firesteel.common.configuration import Configuration
 from firesteel.common.job_client import JobClient
+from firesteel.graph.exchange import JobExecution, execution_of
 from firesteel.graph.job_graph import JobGraph
 from firesteel.graph.slots import assign_slots
+from firesteel.jobmaster.batch_host import BatchHost
+from firesteel.jobmaster.epoch_host import EpochHost
+from firesteel.jobmaster.host import AttemptHost
 from firesteel.jobmaster.job_preparation import prepare_job
 from firesteel.jobmaster.runner import JobMasterRunner
+from firesteel.runtime.operators.specs import SourceSpec
+from firesteel.spark.blocking.stage_runner import SparkStages
+from firesteel.spark.dataframes.row_files import RowFiles
+from firesteel.spark.dataframes.source import DataFrameSource
 from firesteel.spark.host import SparkHost
 from firesteel.spark.session import get_spark_context, is_single_host
 
@@ -20,7 +31,11 @@ _jobs: WeakSet[JobMasterRunner] = WeakSet()
 
 
 class SparkPipelineExecutor:
-    """Runs each job attempt as one barrier stage of the active or an embedded Spark."""
+    """Runs jobs on the active or an embedded Spark.
+
+    An attempt of a pipelined job is one barrier stage, which holds its slots. Epochs and batches are ordinary stages:
+    they take as many slots as there are, and give them back.
+    """
 
     def execute(self, job_graph: JobGraph, configuration: Configuration) -> JobClient:
         """Starts the job and returns its client."""
@@ -28,11 +43,33 @@ class SparkPipelineExecutor:
         job = prepare_job(job_graph, single_host=is_single_host(configuration))
         try:
             in_use = any(not other.result_future().done() for other in _jobs)
-            context = get_spark_context(configuration, assign_slots(job.job_graph).total, in_use)
-            runner = JobMasterRunner(job, SparkHost(context))
+            execution = execution_of(job.job_graph).kind
+            slots = assign_slots(job.job_graph).total if execution is JobExecution.PIPELINED else 1
+            context = get_spark_context(configuration, slots, in_use)
+            files = [] if execution is JobExecution.BATCH else _write_rows(job.job_graph, context)
+            runner = JobMasterRunner(job, _host(execution, context))
         except BaseException:
             job.discard()
             raise
+        for written in files:
+            runner.result_future().add_done_callback(lambda _, written=written: written.remove())  # type: ignore[misc]
         _jobs.add(runner)
         runner.start()
         return JobClient(runner)
+
+
+def _host(execution: JobExecution, context: SparkContext) -> AttemptHost:
+    if execution is JobExecution.BATCH:
+        return BatchHost(SparkStages(context))
+    if execution is JobExecution.EPOCHS:
+        return EpochHost(SparkStages(context))
+    return SparkHost(context)
+
+
+def _write_rows(job_graph: JobGraph, context: SparkContext) -> list[RowFiles]:
+    """Has Spark write the rows of DataFrames to files, before the job's own tasks take all its slots."""
+    specs = [node.spec for node in job_graph.nodes()]
+    sources = [spec.source for spec in specs if isinstance(spec, SourceSpec)]
+    return [
+        source.write_files(SparkSession(context)) for source in sources if isinstance(source, DataFrameSource)
+    ]

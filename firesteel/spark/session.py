@@ -36,6 +36,8 @@ appender.file.layout.pattern = %d{{HH:mm:ss.SSS}} %p %c{{1}}: %m%n%ex
 """
 
 _PREFIX = "firesteel-spark-"
+_MAX_SOCKET_DIRECTORY = 64
+"""The path of a socket may have 107 characters, of which Spark uses 43."""
 _COMPLAINT = re.compile(r"\b[\w.$]*(?:Exception|Error): (?P<message>.+)")
 _UNSPECIFIC = ("WARN", "Picked up ", "Using ", "Error occurred during ", "Error: Could not create ", "Error: A ")
 _lock = threading.Lock()
@@ -124,6 +126,10 @@ def _create(settings: dict[str, str]) -> tuple[SparkContext, Path]:
         if master.startswith("local"):
             conf.set("spark.driver.host", "127.0.0.1")
             conf.set("spark.driver.bindAddress", "127.0.0.1")
+            if len(str(directory)) <= _MAX_SOCKET_DIRECTORY:
+                # between Spark and its Python workers: half of what TCP costs
+                conf.set("spark.python.unix.domain.socket.enabled", "true")
+                conf.set("spark.python.unix.domain.socket.dir", str(directory))
             # what the program could import its functions can too: also from beside the script, and what it added itself
             conf.set("spark.executorEnv.PYTHONPATH", os.pathsep.join(_program_path()))
         for key, value in settings.items():

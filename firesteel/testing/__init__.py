@@ -12,6 +12,11 @@ See ``docs/testing.md`` for examples.
 
 from __future__ import annotations
 
+from firesteel.testing.broadcast_harness import (
+    BroadcastHarness,
+    BroadcastProcessFunctionHarness,
+    KeyedBroadcastProcessFunctionHarness,
+)
 from firesteel.testing.clock import FakeClock
 from firesteel.testing.environment import collect, test_environment
 from firesteel.testing.eventually import eventually
@@ -33,11 +38,14 @@ __all__ = [
     "PAUSE",
     "WATERMARK",
     "At",
+    "BroadcastHarness",
+    "BroadcastProcessFunctionHarness",
     "CoProcessFunctionHarness",
     "Emitted",
     "FakeClock",
     "HarnessSnapshot",
     "InjectedFailure",
+    "KeyedBroadcastProcessFunctionHarness",
     "KeyedCoProcessFunctionHarness",
     "KeyedProcessFunctionHarness",
     "OneInputHarness",

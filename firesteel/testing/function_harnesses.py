@@ -18,7 +18,8 @@ from firesteel.graph.transformation import (
     SideOutputTransformation,
     TwoInputTransformation,
 )
-from firesteel.runtime.operators.specs import CoProcessSpec, ProcessSpec
+from firesteel.runtime.operators.specs import BroadcastProcessSpec, CoProcessSpec, ProcessSpec
+from firesteel.testing.broadcast_harness import BroadcastHarness
 from firesteel.testing.clock import FakeClock
 from firesteel.testing.harness import OneInputHarness, OperatorHarness, TwoInputHarness
 
@@ -95,7 +96,8 @@ def harness_for(stream: DataStream, *, clock: FakeClock | None = None, **options
     """A harness for the operator that makes a stream, taken from a program as it is written.
 
     Any operator will do: a window, a reduce, a map. The result is a :class:`OneInputHarness`, or for connected
-    streams a :class:`TwoInputHarness`. What is before the operator in the program does not run.
+    streams a :class:`TwoInputHarness`, if one is a broadcast stream a :class:`BroadcastHarness`. What is before the
+    operator in the program does not run.
 
     >>> from firesteel.testing.environment import test_environment
     >>> words = test_environment().from_collection([])
@@ -113,8 +115,9 @@ def harness_for(stream: DataStream, *, clock: FakeClock | None = None, **options
     if not isinstance(transformation, (OneInputTransformation, TwoInputTransformation)):
         raise TypeError(f"'{transformation.name}' is not an operator with an input: there is nothing to feed.")
     selectors = transformation.state_key_selectors
-    two = isinstance(transformation, TwoInputTransformation)
-    harness: type[OperatorHarness] = TwoInputHarness if two else OneInputHarness
+    harness: type[OperatorHarness] = OneInputHarness
+    if isinstance(transformation, TwoInputTransformation):
+        harness = BroadcastHarness if isinstance(transformation.spec, BroadcastProcessSpec) else TwoInputHarness
     return harness(
         transformation.spec,
         selectors,

@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 import threading
 import time
+from collections.abc import Callable
 from dataclasses import replace
 from weakref import WeakSet
 
@@ -18,11 +19,14 @@ import cloudpickle
 from firesteel.common.configuration import Configuration
 from firesteel.common.errors import TaskFailure
 from firesteel.common.job_client import JobClient
+from firesteel.graph.exchange import JobExecution, execution_of
 from firesteel.graph.job_graph import JobGraph
 from firesteel.graph.rescaling import limit_parallelism
+from firesteel.jobmaster.batch_host import BatchHost
 from firesteel.jobmaster.deployment import create_deployment
+from firesteel.jobmaster.epoch_host import EpochHost
 from firesteel.jobmaster.events import AttemptEnded, MessageReceived, SlotLost, SlotsAvailable
-from firesteel.jobmaster.host import Attempt, Post
+from firesteel.jobmaster.host import Attempt, AttemptHost, Post
 from firesteel.jobmaster.job_preparation import prepare_job
 from firesteel.jobmaster.runner import JobMasterRunner
 from firesteel.runtime import messages
@@ -33,6 +37,7 @@ from firesteel.runtime.mailbox import Clock, IdlePoller, SystemClock
 from firesteel.runtime.task_executor import TaskExecutor
 from firesteel.runtime.wiring import Wiring
 from firesteel.testing.clock import FakeClock
+from firesteel.testing.stages import InProcessStages
 
 __all__ = ["InProcessExecutor", "InProcessHost"]
 
@@ -191,7 +196,7 @@ class _RestingPoller(IdlePoller):
 class _InProcessJob:
     """A running job as a fake clock sees it."""
 
-    def __init__(self, runner: JobMasterRunner, host: InProcessHost):
+    def __init__(self, runner: JobMasterRunner, host: InProcessHost | EpochHost):
         self._runner = runner
         self._host = host
 
@@ -235,11 +240,18 @@ class InProcessExecutor:
     """A PipelineExecutor for tests: ``env._executor = InProcessExecutor()``, or use ``testing.test_environment``.
 
     ``slots`` and `set_slots` are for jobs with the adaptive scheduler; others always find as many as they want.
+    ``create_stages`` makes what runs the stages of a batch job or of one that runs in epochs.
     """
 
-    def __init__(self, clock: Clock | None = None, slots: int = UNLIMITED_SLOTS):
+    def __init__(
+        self,
+        clock: Clock | None = None,
+        slots: int = UNLIMITED_SLOTS,
+        create_stages: Callable[[], InProcessStages] = InProcessStages,
+    ):
         self._clock = clock
         self._slots = slots
+        self._create_stages = create_stages
         # a host lives as long as its job: nothing of it is to be kept here
         self._hosts: WeakSet[InProcessHost] = WeakSet()
 
@@ -251,13 +263,26 @@ class InProcessExecutor:
 
     def execute(self, job_graph: JobGraph, configuration: Configuration) -> JobClient:
         """Starts the job."""
-        host = InProcessHost(self._clock, self._slots)
-        self._hosts.add(host)
+        host, clocked = self._create_host(job_graph)
         runner = JobMasterRunner(prepare_job(job_graph, single_host=True), host)
         runner.start()
         clock = self._clock
-        if isinstance(clock, FakeClock):
-            job = _InProcessJob(runner, host)
+        if clocked is not None and isinstance(clock, FakeClock):
+            job = _InProcessJob(runner, clocked)
             clock.follow(job)
             runner.result_future().add_done_callback(lambda _result: clock.unfollow(job))
         return JobClient(runner)
+
+    def _create_host(self, job_graph: JobGraph) -> tuple[AttemptHost, InProcessHost | EpochHost | None]:
+        """The host, and again as one that waits for a clock, if it does."""
+        kind = execution_of(job_graph).kind
+        if kind is JobExecution.PIPELINED:
+            host = InProcessHost(self._clock, self._slots)
+            self._hosts.add(host)
+            return host, host
+        stages = self._create_stages()
+        stages.clock = self._clock
+        if kind is JobExecution.BATCH:
+            return BatchHost(stages), None
+        epochs = EpochHost(stages, self._clock)
+        return epochs, epochs

@@ -1,6 +1,7 @@
 """B14: a custom punctuated generator and the built-in strategies.
 
-What a function sees as the watermark is what was emitted before its record.
+What a function sees as the watermark is what was emitted before its record. As a batch that is none:
+timestamps count, but watermarks come from the end of the input alone.
 """
 
 from __future__ import annotations

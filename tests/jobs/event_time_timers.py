@@ -2,6 +2,8 @@
 
 Every record sets a timer 10 ms later, twice, which counts once; "stop" deletes the one of the record before it. A timer
 sets one more, 100 ms after itself, the first time.
+
+As a batch the records of a key come in the order of their time, before any watermark; all timers fire at the key's end.
 """
 
 from __future__ import annotations

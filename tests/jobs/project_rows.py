@@ -1,4 +1,7 @@
-"""B1: project on tuples, and Rows by field name through key_by, sum and window."""
+"""B1: project on tuples, and Rows by field name through key_by, sum and window.
+
+As a batch the sum has its last result per group only.
+"""
 
 from __future__ import annotations
 

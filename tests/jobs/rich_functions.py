@@ -1,6 +1,7 @@
 """B2, B15: functions with open and close, job parameters and counters, which become accumulators of the job's result.
 
-open and close are called once per subtask, not once per key; with three subtasks that is three times.
+open and close are called once per subtask, not once per key; with three subtasks that is three times. As a batch a
+key has its last result only.
 """
 
 from __future__ import annotations

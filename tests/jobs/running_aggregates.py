@@ -1,7 +1,7 @@
 """B1: sum, min, max, min_by, max_by and reduce on one keyed stream.
 
 min and max change the field alone and keep the others of the first record; min_by and max_by keep a whole record, the
-first of equals.
+first of equals. As a batch each of them emits one result per key, the last.
 """
 
 from __future__ import annotations

@@ -2,6 +2,8 @@
 
 A window fires when the watermark reaches its last millisecond. Watermarks 9 and 25 fire [0, 10) and then [10, 20); the
 end of the input fires the rest.
+
+As a batch the end of a key's records fires all its windows, and those records come in the order of their time.
 """
 
 from __future__ import annotations

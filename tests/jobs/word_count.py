@@ -1,4 +1,7 @@
-"""B1: flat_map, filter, map, key_by, sum. A sum emits a running result with every record, in order within a key."""
+"""B1: flat_map, filter, map, key_by, sum. A sum emits a running result with every record, in order within a key.
+
+As a batch, where there are only final results, a sum emits one result per key.
+"""
 
 from __future__ import annotations
 

@@ -1,8 +1,9 @@
 """What goes wrong inside a slot of the chaos job: a thread in each of its processes that looks for orders.
 
-An order is a file in the directory of orders, named after the process: ``<pid>.raise`` (with the place as its
-content), ``<pid>.cut``, ``<pid>.full`` (with a number of seconds). When it has been carried out there is a file
-``<pid>.<order>.done`` that says how. The processes of an attempt tell in the directory of slots that they are there.
+An order is a file in the directory of orders, named after the process: ``<pid>.raise`` and ``<pid>.die`` (with the
+place as their content), ``<pid>.cut``, ``<pid>.full`` (with a number of seconds). When it has been carried out there is
+a file ``<pid>.<order>.done`` that says how. The processes of an attempt tell in the directory of slots that they are
+there, which places of user code they have, and whether Spark runs a task in them not for the first time.
 """
 
 from __future__ import annotations
@@ -10,13 +11,16 @@ from __future__ import annotations
 import json
 import os
 import resource
+import signal
 import socket
 import threading
 import time
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
 from chaos_sockets import established_sockets
+from pyspark import TaskContext
 
 __all__ = ["Agent", "InjectedError", "Places", "agent"]
 
@@ -42,20 +46,27 @@ class Agent:
         self._lock = threading.Lock()
         self._users = 0
         self._raise_in: str | None = None
+        self._die_in: str | None = None
+        self._of: tuple[int, int] | None = None
+        self._places: set[str] = set()
         self._orders = Path()
         self._stop = threading.Event()
         self._thread: threading.Thread | None = None
 
-    def open(self, directory: Path, attempt: int, run: int) -> None:
-        """A function of the attempt begins."""
+    def open(self, directory: Path, attempt: int, run: int, places: Iterable[str] = Places.NAMES) -> None:
+        """A function of the attempt begins, and with it these places are in the process."""
         with self._lock:
             self._users += 1
+            if self._users == 1 or self._of != (run, attempt):
+                self._of = (run, attempt)
+                self._places = set()
+            self._places |= set(places)
+            self._announce(directory, attempt, run)
             if self._users > 1:
                 return
-            self._raise_in = None
+            self._raise_in = self._die_in = None
             self._orders = directory / "orders"
             self._stop = threading.Event()
-            self._announce(directory, attempt, run)
             self._thread = threading.Thread(
                 target=self._watch, args=(self._orders, self._stop), name="chaos-agent", daemon=True
             )
@@ -74,10 +85,14 @@ class Agent:
             self._raise_in = None
             _done(self._orders, "raise", place)
             raise InjectedError(f"injected in {place}")
+        if self._die_in is not None and self._die_in == place:
+            _done(self._orders, "die", place)
+            os.kill(os.getpid(), signal.SIGKILL)
 
     def _announce(self, directory: Path, attempt: int, run: int) -> None:
         slots = directory / "slots"
-        text = json.dumps({"pid": os.getpid(), "run": run, "attempt": attempt, "at": time.time()})
+        told = {"pid": os.getpid(), "run": run, "attempt": attempt, "at": time.time(), "places": sorted(self._places)}
+        text = json.dumps({**told, "retry": _retry()})
         temporary = slots / f".{os.getpid()}.new"
         temporary.write_text(text)
         temporary.replace(slots / f"{os.getpid()}.json")
@@ -89,6 +104,9 @@ class Agent:
             place = _taken(orders, "raise")
             if place is not None:
                 self._raise_in = place
+            place = _taken(orders, "die")
+            if place is not None:
+                self._die_in = place
             if _taken(orders, "cut") is not None:
                 _done(orders, "cut", f"{cut_data_connections(orders.parent / 'slots')} connections")
             seconds = _taken(orders, "full")
@@ -102,6 +120,12 @@ class Agent:
                 limits = None
         if limits is not None:
             resource.setrlimit(resource.RLIMIT_FSIZE, limits)  # Spark uses the process again
+
+
+def _retry() -> int:
+    """How often Spark has run the task before that runs now."""
+    context = TaskContext.get()
+    return 0 if context is None else context.attemptNumber()
 
 
 def _taken(orders: Path, what: str) -> str | None:

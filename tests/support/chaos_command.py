@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from itertools import islice
 from pathlib import Path
 
-from chaos_plan import KILL_EXECUTOR, all_kinds, make_plan
+from chaos_plan import EPOCHS, KILL_EXECUTOR, PIPELINED, RETRIED, all_kinds, make_plan
 from chaos_report import Report, as_text, summarize
 from chaos_run import ChaosRun
 
@@ -22,6 +22,9 @@ FAULTS_PER_ROUND = 20
 CLUSTER_EVERY = 4
 """Every so many rounds one runs on a standalone cluster, where executors are killed as well."""
 EXECUTORS_PER_ROUND = 3
+RETRIES_EVERY = 2
+"""In every other round of epochs Spark runs tasks again that have failed; else what fails, fails the attempt."""
+RETRIED_PER_ROUND = 2
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -31,19 +34,32 @@ def main(arguments: list[str] | None = None) -> int:
     _say(f"seed {seed}, {options.faults} faults")
     reports: list[Report] = []
     base = Path(tempfile.mkdtemp(prefix="firesteel-chaos-", dir=options.directory))
-    kinds = endless_kinds(seed, options.kinds or all_kinds(cluster=False))
+    kinds = endless_kinds(seed, options.kinds or all_kinds(cluster=False, execution=options.execution))
     left = options.faults
     while left > 0 and (not reports or reports[-1].passed):
         number = len(reports)
         count = min(left, options.round)
         cluster = options.cluster == "always" or (options.cluster == "some" and number % CLUSTER_EVERY == 3)
-        executors = min(EXECUTORS_PER_ROUND, count) if cluster and not options.kinds else 0
-        wanted = [*[KILL_EXECUTOR] * executors, *islice(kinds, count - executors)]
+        retries = options.execution == EPOCHS and (RETRIED in (options.kinds or ()) or number % RETRIES_EVERY == 1)
+        special: list[str] = []
+        if not options.kinds:
+            special = [KILL_EXECUTOR] * EXECUTORS_PER_ROUND * cluster + [RETRIED] * RETRIED_PER_ROUND * retries
+        wanted = [*special[:count], *islice(kinds, max(count - len(special), 0))]
         plan = make_plan(
-            seed + number, count, backend=options.backend, mode=options.mode, cluster=cluster, kinds=wanted
+            seed + number,
+            count,
+            backend=options.backend,
+            mode=options.mode,
+            cluster=cluster,
+            kinds=wanted,
+            execution=options.execution,
+            retries=retries,
         )
         left -= count
-        _say(f"round {number + 1}: seed {plan.seed}, {plan.backend}, {plan.mode}{', cluster' if plan.cluster else ''}")
+        _say(
+            f"round {number + 1}: seed {plan.seed}, {plan.execution}{' with retries' if plan.retries else ''}, "
+            f"{plan.backend}, {plan.mode}{', cluster' if plan.cluster else ''}"
+        )
         run = ChaosRun(plan, base / str(number), _say)
         reports.append(run.execute())
         if reports[-1].passed:
@@ -80,6 +96,12 @@ def _parse(arguments: list[str] | None) -> argparse.Namespace:
     parser.add_argument("--seed", type=int, help="of the first round; the next one's is one more; random by default")
     parser.add_argument("--backend", choices=("hashmap", "rocksdb"), help="the seed's choice by default")
     parser.add_argument("--mode", choices=("aligned", "unaligned", "timeout"), help="the seed's choice by default")
+    parser.add_argument(
+        "--execution",
+        choices=(PIPELINED, EPOCHS),
+        default=PIPELINED,
+        help="as long-lived tasks or, with execution.exchange: spark, in epochs",
+    )
     parser.add_argument(
         "--cluster",
         choices=("never", "some", "always"),

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from chaos_job import Directories
-from chaos_plan import KILL_EXECUTOR, POINTS, Fault
+from chaos_plan import EPOCHS, KILL_EXECUTOR, PIPELINED, RETRIED, SWITCH, Fault, Plan, points_of
 from chaos_processes import DriverProcess, kill
 from processes import command_line, descendants, is_alive
 
@@ -26,6 +26,12 @@ ORDERS = 8
 """How many slots are asked in turn to do something: an attempt may be ending, or not connected yet."""
 REACHED_S = 40.0
 """How long a fault point may take to be reached."""
+SHORT_STOP_S = 2.0
+RELEASED_S = 85.0
+"""When a stopped worker that should long have been noticed is killed."""
+PAUSES = {"in an epoch": "epoch.processed", "between epochs": "sink.commit"}
+"""Where somebody is held up for a moment, so that it is known where the others are."""
+PAUSE_S = 0.4
 
 
 @dataclass(frozen=True)
@@ -35,6 +41,12 @@ class Slot:
     pid: int
     run: int
     attempt: int
+    places: tuple[str, ...] = ()
+    """Of user code, which run there."""
+    retry: int = 0
+    """How often Spark had run the task before that has told this."""
+    at: float = 0.0
+    """When it was told."""
 
     @property
     def number(self) -> tuple[int, int]:
@@ -53,7 +65,9 @@ class SlotBoard:
         found = []
         for path in self._directory.glob("*.json"):
             told = json.loads(path.read_text())
-            found.append(Slot(told["pid"], told["run"], told["attempt"]))
+            found.append(
+                Slot(told["pid"], told["run"], told["attempt"], tuple(told["places"]), told["retry"], told["at"])
+            )
         latest = max((slot.number for slot in found), default=None)
         return sorted(
             (slot for slot in found if slot.number == latest and is_alive(slot.pid)), key=lambda slot: slot.pid
@@ -66,6 +80,7 @@ class Surroundings(Protocol):
     directories: Directories
     storage: StorageFaults
     cluster_pids: Iterable[int]
+    plan: Plan
 
     @property
     def driver(self) -> DriverProcess:
@@ -84,8 +99,14 @@ class Surroundings(Protocol):
         """The fault that is being injected has just struck."""
         ...
 
-    def restart_driver(self, wait_for_orphans: bool, parallelism: int | None = None) -> None:
-        """Kills the driver and starts the next, perhaps at another parallelism from now on."""
+    def restart_driver(
+        self, wait_for_orphans: bool, parallelism: int | None = None, execution: str | None = None
+    ) -> None:
+        """Kills the driver and starts the next, perhaps at another parallelism or executed otherwise from now on."""
+        ...
+
+    def wait_for_output(self) -> None:
+        """Waits for output of a record that came after the fault had struck."""
         ...
 
     def later(self, seconds: float, action: Callable[[], Any]) -> None:
@@ -106,9 +127,10 @@ class Injector:
         """What the processes of a job need to have in their environment."""
         entries = [
             f"{point}={action}@{_one_shot(directories, point, action)}"
-            for point in POINTS
+            for point in points_of(EPOCHS)
             for action in ("kill", "raise")
         ]
+        entries += [f"{point}=sleep:{PAUSE_S}@{_one_shot(directories, point, 'sleep')}" for point in PAUSES.values()]
         return {fault_points.VARIABLE: ",".join(entries), **storage.environment}
 
     def inject(self, fault: Fault) -> str:
@@ -129,20 +151,26 @@ class Injector:
             "checkpoint storage is full": self._storage,
             "local disk is full": self._disk_full,
             KILL_EXECUTOR: self._kill_executor,
+            RETRIED: self._retried,
+            SWITCH: self._switch,
         }
         return methods[kind](fault)
 
-    def _worker(self, fault: Fault) -> Slot:
-        """One of the slots that run now."""
-        slots = self._run.wait_for(self.board.slots, "a slot to inject a fault into", 90)
-        chosen: Slot = slots[int(fault.choice * len(slots))]
+    def _worker(self, fault: Fault, place: str | None = None) -> Slot:
+        """One of the slots that run now, and have a place in user code."""
+
+        def slots() -> list[Slot]:
+            return [slot for slot in self.board.slots() if place is None or place in slot.places]
+
+        found = self._run.wait_for(slots, f"a slot to inject a fault into {place or ''}", 90)
+        chosen: Slot = found[int(fault.choice * len(found))]
         return chosen
 
-    def _order(self, fault: Fault, what: str, text: str = "") -> str:
+    def _order(self, fault: Fault, what: str, text: str = "", place: str | None = None) -> str:
         """Has a slot do something; says what it did. A slot that ends before is followed by another."""
         orders = self._control / "orders"
         for _ in range(ORDERS):
-            slot = self._worker(fault)
+            slot = self._worker(fault, place)
             done = orders / f"{slot.pid}.{what}.done"
             done.unlink(missing_ok=True)
             temporary = orders / ".order.new"
@@ -160,16 +188,46 @@ class Injector:
         raise AssertionError(f"'{what} {text}' could not be brought about in {ORDERS} slots")
 
     def _is_over(self, slot: Slot, done: Path) -> bool:
-        return done.exists() or slot not in self.board.slots()
+        now = {(each.pid, each.number) for each in self.board.slots()}
+        return done.exists() or (slot.pid, slot.number) not in now
 
     def _exception(self, fault: Fault) -> str:
-        return self._order(fault, "raise", fault.detail["in"])
+        return self._order(fault, "raise", fault.detail["in"], fault.detail["in"])
 
     def _kill_worker(self, fault: Fault) -> str:
+        when = fault.detail.get("when")
+        if when is not None:
+            path = _one_shot(self._run.directories, PAUSES[when], "sleep")
+            path.touch()
+            try:
+                self._run.wait_for(lambda: not path.exists(), f"somebody to wait at {PAUSES[when]}", REACHED_S)
+            finally:
+                path.unlink(missing_ok=True)
         pid = self._worker(fault).pid
         kill(pid)
         self._run.struck()
         return f"process {pid}"
+
+    def _retried(self, fault: Fault) -> str:
+        """A task fails in the middle of an epoch; the attempt goes on, with the task run a second time by Spark."""
+        assert self._run.plan.retries, "Spark runs no task again in this run"
+        before = max((slot.number for slot in self.board.slots()), default=(0, 0))
+        began = time.time()
+        order = "raise" if fault.detail["after"] == "an exception" else "die"
+        done = self._order(fault, order, fault.detail["in"], fault.detail["in"])
+
+        def again() -> list[Slot]:
+            return [slot for slot in self.board.slots() if slot.retry and slot.at >= began]
+
+        (slot, *_) = self._run.wait_for(again, "Spark to run a task again", 30)
+        assert slot.number == before, f"attempt {slot.number} instead of {before}: a new one, not a task of the old one"
+        return f"{done}; process {slot.pid} has run it again"
+
+    def _switch(self, fault: Fault) -> str:
+        self._run.restart_driver(False, fault.detail["parallelism"], PIPELINED)
+        self._run.wait_for_output()
+        self._run.restart_driver(False, fault.detail["and back at"], EPOCHS)
+        return "twice"
 
     def _kill_driver(self, fault: Fault) -> str:
         pid = self._run.driver.process.pid
@@ -183,6 +241,9 @@ class Injector:
         last = signal.SIGCONT if fault.detail["then"] == "continued" else signal.SIGKILL
         # the JobMaster has just noticed, and the next attempt is starting
         seconds = HEARTBEAT_TIMEOUT_S + 0.2 + fault.choice
+        if self._run.plan.execution == EPOCHS:
+            # nobody but the epoch's deadline notices
+            seconds = SHORT_STOP_S if fault.detail["then"] == "continued" else RELEASED_S
         self._run.later(seconds, lambda: kill(pid, last))
         return f"process {pid}"
 

@@ -36,6 +36,7 @@ from firesteel.datastream import (
     StreamExecutionEnvironment,
 )
 from firesteel.datastream.connectors.file_system import BucketAssigner, FileSink, RollingPolicy
+from firesteel.datastream.function_base import Function
 from firesteel.datastream.state import ListStateDescriptor, MapStateDescriptor, ValueStateDescriptor
 from firesteel.datastream.window import TumblingEventTimeWindows
 
@@ -190,7 +191,8 @@ class Guard(MapFunction, CheckpointedFunction):
         self.last: dict[int, int] = {}
 
     def open(self, runtime_context: RuntimeContext) -> None:
-        agent.open(self.control, runtime_context.get_attempt_number(), self.run)
+        places = ("map", "key selector", "source", "snapshot")
+        agent.open(self.control, runtime_context.get_attempt_number(), self.run, places)
 
     def close(self) -> None:
         agent.close()
@@ -215,10 +217,25 @@ class Guard(MapFunction, CheckpointedFunction):
         return value
 
 
-class Sums(KeyedProcessFunction):
+class Watched(Function):
+    """A function whose process has an agent."""
+
+    def __init__(self, control: Path, run: int):
+        self.control = control
+        self.run = run
+
+    def watch(self, runtime_context: RuntimeContext, *places: str) -> None:
+        agent.open(self.control, runtime_context.get_attempt_number(), self.run, places)
+
+    def close(self) -> None:
+        agent.close()
+
+
+class Sums(Watched, KeyedProcessFunction):
     """Running sums of each key; some records go to the side output."""
 
     def open(self, runtime_context: RuntimeContext) -> None:
+        self.watch(runtime_context, "process", "encoder")
         self.sum = runtime_context.get_state(ValueStateDescriptor("sum", None))
         self.sides = runtime_context.get_state(ValueStateDescriptor("sides", None))
 
@@ -248,18 +265,22 @@ class Total(AggregateFunction):
         return acc_a[0] + acc_b[0], acc_a[1] + acc_b[1]
 
 
-class WindowLine(ProcessWindowFunction[Any, Any, Any, Any]):
+class WindowLine(Watched, ProcessWindowFunction[Any, Any, Any, Any]):
+    def open(self, runtime_context: RuntimeContext) -> None:
+        self.watch(runtime_context, "window")
+
     def process(self, key: int, context: Any, elements: Iterable[Any]) -> Iterable[Any]:
         agent.at("window")
         (total,) = elements
         yield line("window", key, context.window().start, total)
 
 
-class Timers(KeyedProcessFunction):
+class Timers(Watched, KeyedProcessFunction):
     """An event-time timer at the end of each window tells how many records it had; every so many records an alarm in
     processing time goes off a little later."""
 
     def open(self, runtime_context: RuntimeContext) -> None:
+        self.watch(runtime_context, "timer")
         self.counts = runtime_context.get_map_state(MapStateDescriptor("counts", None, None))
         self.alarms = runtime_context.get_map_state(MapStateDescriptor("alarms", None, None))
         self.count = runtime_context.get_state(ValueStateDescriptor("count", None))
@@ -319,20 +340,18 @@ def build(env: StreamExecutionEnvironment, directories: Directories, run: int) -
     strategy = WatermarkStrategy.for_bounded_out_of_orderness(Duration.of_millis(JITTER_MS)).with_timestamp_assigner(
         lambda event, _: event.time
     )
+    watched = directories.control, run
     events: DataStream = (
-        env.from_source(LogSource(directories.limit), strategy, "log")
-        .uid("log")
-        .map(Guard(directories.control, run))
-        .uid("guard")
+        env.from_source(LogSource(directories.limit), strategy, "log").uid("log").map(Guard(*watched)).uid("guard")
     )
-    sums = events.key_by(_key).process(Sums()).uid("sums")
+    sums = events.key_by(_key).process(Sums(*watched)).uid("sums")
     windows = (
         events.key_by(_group)
         .window(TumblingEventTimeWindows.of(Time.milliseconds(WINDOW_MS)))
-        .aggregate(Total(), WindowLine())
+        .aggregate(Total(), WindowLine(*watched))
         .uid("windows")
     )
-    timers = events.key_by(_group).process(Timers()).uid("timers")
+    timers = events.key_by(_group).process(Timers(*watched)).uid("timers")
     every_checkpoint = FileSink.for_row_format(directories.output / "sums", Lines()).with_rolling_policy(
         RollingPolicy.on_checkpoint_rolling_policy()
     )

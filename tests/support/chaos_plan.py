@@ -9,7 +9,23 @@ from typing import Any
 from chaos_agent import Places
 from chaos_stream import LANES
 
-__all__ = ["KILL_EXECUTOR", "PARALLELISM", "POINTS", "Fault", "Plan", "all_kinds", "make_plan"]
+__all__ = [
+    "EPOCHS",
+    "KILL_EXECUTOR",
+    "PARALLELISM",
+    "PIPELINED",
+    "POINTS",
+    "RETRIED",
+    "SWITCH",
+    "Fault",
+    "Plan",
+    "all_kinds",
+    "make_plan",
+    "points_of",
+]
+
+PIPELINED = "pipelined"
+EPOCHS = "epochs"
 
 POINTS = (
     "checkpoint.trigger",
@@ -26,6 +42,8 @@ POINTS = (
     "storage.delete",
 )
 """The fault points of firesteel/runtime/fault_points.py; those of checkpoints in the order of the protocol."""
+EPOCH_POINTS = ("epoch.begin", "epoch.processed", "epoch.end")
+"""Those that there are only in epochs."""
 
 SIMPLE_KINDS = (
     "exception in user code",
@@ -40,6 +58,13 @@ SIMPLE_KINDS = (
     "local disk is full",
 )
 KILL_EXECUTOR = "kill an executor"
+RETRIED = "a task is retried by Spark"
+"""In epochs, where Spark is told to run a task again that has failed."""
+SWITCH = "switch to pipelined and back"
+"""The driver is killed, and killed again as soon as the job has given output as a pipelined one."""
+ONLY_PIPELINED = ("cut a data connection",)
+NOT_RETRIED = ("encoder",)
+"""Places of user code of which a task is without an agent that could say that it was run again."""
 OVERLAP = 0.2
 """How often the next fault does not wait until the job has recovered from the one before."""
 LONGEST_PAUSE_S = 1.5
@@ -73,13 +98,23 @@ class Plan:
     mode: str
     cluster: bool
     settings: dict[str, str]
+    execution: str = PIPELINED
+    retries: bool = False
+    """Whether Spark runs tasks again that have failed."""
 
 
-def all_kinds(cluster: bool) -> list[str]:
+def points_of(execution: str) -> tuple[str, ...]:
+    """The fault points that are reached."""
+    return (*POINTS, *EPOCH_POINTS) if execution == EPOCHS else POINTS
+
+
+def all_kinds(cluster: bool, execution: str = PIPELINED, retries: bool = False) -> list[str]:
     """Every kind of fault: those of the list, a crash and an error at each fault point."""
     kinds = [*SIMPLE_KINDS, *([KILL_EXECUTOR] * 3 if cluster else [])]
-    kinds += [f"crash at {point}" for point in POINTS]
-    kinds += [f"error at {point}" for point in POINTS]
+    if execution == EPOCHS:
+        kinds = [*(kind for kind in kinds if kind not in ONLY_PIPELINED), SWITCH, *([RETRIED] if retries else [])]
+    kinds += [f"crash at {point}" for point in points_of(execution)]
+    kinds += [f"error at {point}" for point in points_of(execution)]
     return kinds
 
 
@@ -91,6 +126,8 @@ def make_plan(
     mode: str | None = None,
     cluster: bool = False,
     kinds: list[str] | None = None,
+    execution: str = PIPELINED,
+    retries: bool = False,
 ) -> Plan:
     """Draws a plan. No kind comes again before every other has been there."""
     drawn = random.Random(seed)
@@ -108,17 +145,17 @@ def make_plan(
         settings["execution.checkpointing.max-concurrent-checkpoints"] = "1"  # unaligned ones cannot overlap
     wanted: list[str] = []
     while len(wanted) < count:
-        more = list(kinds or all_kinds(cluster))
+        more = list(kinds or all_kinds(cluster, execution, retries))
         drawn.shuffle(more)
         wanted += more
     faults = tuple(
-        _draw_fault(drawn, kind, not index, PARALLELISM if cluster else LANES)
+        _draw_fault(drawn, kind, not index, PARALLELISM if cluster else LANES, execution)
         for index, kind in enumerate(wanted[:count])
     )
-    return Plan(seed, faults, backend or drawn_backend, mode or drawn_mode, cluster, settings)
+    return Plan(seed, faults, backend or drawn_backend, mode or drawn_mode, cluster, settings, execution, retries)
 
 
-def _draw_fault(drawn: random.Random, kind: str, first: bool, most_slots: int) -> Fault:
+def _draw_fault(drawn: random.Random, kind: str, first: bool, most_slots: int, execution: str) -> Fault:
     pause = drawn.uniform(0, LONGEST_PAUSE_S)
     overlaps = not first and drawn.random() < OVERLAP
     detail: dict[str, Any] = {}
@@ -127,8 +164,16 @@ def _draw_fault(drawn: random.Random, kind: str, first: bool, most_slots: int) -
     elif kind == "kill the driver":
         detail["restarted"] = drawn.choice(("at once", "when all of it is gone"))
         detail["parallelism"] = drawn.choice((1, PARALLELISM, PARALLELISM, most_slots))
+    elif kind == SWITCH:
+        detail["parallelism"] = drawn.choice((1, PARALLELISM, most_slots))
+        detail["and back at"] = drawn.choice((1, PARALLELISM, most_slots))
+    elif kind == RETRIED:
+        detail["after"] = drawn.choice(("an exception", "a kill"))
+        detail["in"] = drawn.choice([name for name in Places.NAMES if name not in NOT_RETRIED])
+    elif kind == "kill a worker" and execution == EPOCHS:
+        detail["when"] = drawn.choice(("in an epoch", "between epochs"))
     elif kind == "stop a worker":
-        detail["then"] = drawn.choice(("continued", "killed"))
+        detail["then"] = drawn.choice(("continued", "killed") if execution == PIPELINED else ("continued", "noticed"))
     elif kind in ("storage fails", "storage is slow", "checkpoint storage is full", "local disk is full"):
         detail["seconds"] = round(drawn.uniform(0.5, 2.0), 2)
         if kind == "storage fails":

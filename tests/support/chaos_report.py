@@ -40,6 +40,7 @@ class Report:
     mode: str
     cluster: bool
     settings: dict[str, str]
+    execution: str = "pipelined"
     passed: bool = False
     error: str | None = None
     faults: list[FaultReport] = field(default_factory=list)

@@ -14,7 +14,7 @@ from typing import Any
 from chaos_faults import HEARTBEAT_TIMEOUT_S, Injector
 from chaos_job import Directories, write_limit
 from chaos_log import GrowingLog
-from chaos_plan import PARALLELISM, Fault, Plan
+from chaos_plan import EPOCHS, PARALLELISM, Fault, Plan
 from chaos_processes import ROOT, SUPPORT, DriverProcess
 from chaos_reader import OutputReader, Violation, WatchingReader
 from chaos_report import FaultReport, Report
@@ -28,6 +28,8 @@ __all__ = ["ChaosRun"]
 START_DEADLINE_S = 120.0
 RECOVERY_DEADLINE_S = 90.0
 POLL_S = 0.03
+TASK_FAILURES = 4
+"""How often Spark runs a task where it is told to do so again."""
 Say = Callable[[str], None]
 
 
@@ -39,7 +41,7 @@ class ChaosRun:
         self.directories = Directories(root).create()
         self.storage = StorageFaults(self.directories.control / "storage")
         self.cluster_pids: Iterable[int] = ()
-        self.report = Report(plan.seed, plan.backend, plan.mode, plan.cluster, plan.settings)
+        self.report = Report(plan.seed, plan.backend, plan.mode, plan.cluster, plan.settings, plan.execution)
         self._say_to = say
         self._began = time.monotonic()
         self._reader = WatchingReader(OutputReader(self.directories.output, self.directories.limit))
@@ -53,6 +55,7 @@ class ChaosRun:
         self._attempts: set[tuple[int, int]] = set()
         self._storage_was_bad_at = float("-inf")
         self._parallelism = PARALLELISM
+        self._execution = plan.execution
 
     @property
     def driver(self) -> DriverProcess:
@@ -185,15 +188,26 @@ class ChaosRun:
         """Does something in a while."""
         self._later.append((time.monotonic() + seconds, action))
 
-    def restart_driver(self, wait_for_orphans: bool, parallelism: int | None = None) -> None:
-        """Kills the driver and starts the next, perhaps at another parallelism from now on."""
+    def restart_driver(
+        self, wait_for_orphans: bool, parallelism: int | None = None, execution: str | None = None
+    ) -> None:
+        """Kills the driver and starts the next, perhaps at another parallelism or executed otherwise from now on."""
         driver = self.driver
         self._parallelism = parallelism or self._parallelism
+        self._execution = execution or self._execution
         driver.kill()
         self.struck()
         if wait_for_orphans:
             self.wait_for_orphans(driver)
         self._start_driver()
+
+    def wait_for_output(self) -> None:
+        """Waits for output of a record that came after the fault had struck."""
+        report = self.report.faults[-1]
+        reader = self._reader.reader
+        self.wait_for(
+            lambda: reader.highest_index >= report.events_before, f"output amid {report.planned}", RECOVERY_DEADLINE_S
+        )
 
     def wait_for_orphans(self, driver: DriverProcess) -> None:
         """Waits until nothing that a dead driver had started runs any more."""
@@ -302,6 +316,18 @@ class ChaosRun:
             "task.cancellation.timeout": "10 s",
             **self.plan.settings,
         }
+        if self._execution == EPOCHS:
+            configuration |= {
+                "execution.exchange": "spark",
+                "execution.epoch.target-duration": "200 ms",
+                "execution.epoch.idle-interval": "50 ms",
+            }
+            if self.plan.retries:
+                configuration |= {
+                    "spark.master": f"local[{self._parallelism}, {TASK_FAILURES}]",
+                    "spark.task.maxFailures": str(TASK_FAILURES),
+                    "spark.stage.maxConsecutiveAttempts": str(TASK_FAILURES),
+                }
         if self.plan.mode != "aligned":
             configuration["execution.checkpointing.unaligned.enabled"] = "true"
             if self.plan.mode == "timeout":

@@ -7,6 +7,7 @@ from typing import Any
 
 from firesteel.runtime.checkpoint.assignment import TaskRestore
 from firesteel.runtime.deployment import TaskDeploymentDescriptor
+from firesteel.runtime.inlining import InlineTable
 from firesteel.runtime.messages import JobMasterMessage
 
 __all__ = ["BatchOrder", "BatchReport", "EpochOrder", "EpochReport", "StageTaskDescriptor"]
@@ -23,6 +24,8 @@ class StageTaskDescriptor:
     """The job edge of each of the task's outputs."""
     output_offsets: tuple[int, ...] = ()
     """For each output the partition of its consumer's subtask 0."""
+    inline_expressions: InlineTable = field(default_factory=dict)
+    """To be registered in the task's process before its chain is built (``register_inline_expressions``)."""
 
 
 @dataclass(frozen=True)
@@ -76,6 +79,11 @@ class EpochReport:
     pending_records: int | None = None
     """A source's backlog, where its reader knows it."""
     ended: bool = False
+    run: str = ""
+    """Names this run of the task: another one if the task is run again."""
+    read_runs: dict[tuple[int, int], str] = field(default_factory=dict)
+    """The runs whose output the task has read, by edge and subtask of the producer (see ``mixed_runs``)."""
+    output_edges: tuple[int, ...] = ()
     gauges: dict[str, Any] = field(default_factory=dict)
 
 

@@ -29,7 +29,7 @@ class TwoInputOperator(InlineOperator):
     def write_input(self, writer: LoopWriter, value: str, index: int) -> None:
         """Writes the lines for a record of either input."""
         selectors = self.context.key_selectors
-        if selectors:
+        if selectors and writer.keyed is not self.context:
             key = writer.new_variable("k")
             backend = writer.bind("backend", self.context.backend)
             writer.line(f"{backend}.key = {key} = {writer.call(selectors[index], value)}", element=value, what="key_by")

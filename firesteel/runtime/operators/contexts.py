@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from firesteel.common.output_tag import OutputTag
+from firesteel.runtime.deployment import TaskMode
 from firesteel.runtime.elements import MIN_TIMESTAMP
 from firesteel.runtime.time.domain import TimeDomain
 
@@ -19,41 +20,50 @@ _FLUSH_AT = 1024
 class Collector:
     """Gathers results outside the generated loop (timers) and hands them on in batches."""
 
-    __slots__ = ("_context", "_sides", "_timestamp", "_values")
+    __slots__ = ("_context", "_sides", "_times", "_values")
 
     def __init__(self, context: OperatorContext):
         self._context = context
         self._values: list[Any] = []
-        self._sides: dict[OutputTag, list[Any]] = {}
-        self._timestamp: int | None = None
+        self._times: list[int] | None = None
+        """Of the values gathered; None if they have none. A batch is of one sort only."""
+        self._sides: dict[OutputTag, tuple[list[Any], list[int] | None]] = {}
 
     def collect(self, results: Any, timestamp: int | None) -> None:
         """Takes what a function returned: None, or an iterable of values and ``(tag, value)``."""
         if results is None:
             return
-        if timestamp != self._timestamp:
+        if (timestamp is None) is not (self._times is None):
             self.flush()
-            self._timestamp = timestamp
-        values = self._values
+            self._times = None if timestamp is None else []
+        values, times = self._values, self._times
         for result in results:
             if result.__class__ is tuple and len(result) == 2 and result[0].__class__ is OutputTag:
-                self._sides.setdefault(result[0], []).append(result[1])
-            else:
-                values.append(result)
-                if len(values) >= _FLUSH_AT:
-                    self.flush()
-                    values = self._values
+                self._collect_side(result[0], result[1], timestamp)
+                continue
+            values.append(result)
+            if times is not None:
+                times.append(timestamp)  # type: ignore[arg-type]
+            if len(values) >= _FLUSH_AT:
+                self.flush()
+                values, times = self._values, self._times
+
+    def _collect_side(self, tag: OutputTag, value: Any, timestamp: int | None) -> None:
+        values, times = self._sides.setdefault(tag, ([], None if timestamp is None else []))
+        values.append(value)
+        if times is not None:
+            times.append(timestamp)  # type: ignore[arg-type]
 
     def flush(self) -> None:
         """Hands on what was gathered."""
-        timestamp = self._timestamp
         if self._values:
-            values, self._values = self._values, []
-            self._context.emit(values, None if timestamp is None else [timestamp] * len(values))
+            values, times = self._values, self._times
+            self._values, self._times = [], None if times is None else []
+            self._context.emit(values, times)
         if self._sides:
             sides, self._sides = self._sides, {}
-            for tag, values in sides.items():
-                self._context.emit_side(tag, values, None if timestamp is None else [timestamp] * len(values))
+            for tag, (side, side_times) in sides.items():
+                self._context.emit_side(tag, side, side_times)
 
 
 class TimerService:
@@ -107,13 +117,15 @@ class _NoTimers:
 class ProcessContext:
     """The ctx argument of process_element and on_timer, one per operator."""
 
-    __slots__ = ("_backend", "_collector", "_domain", "_function", "_timer_service", "_timers", "time")
+    __slots__ = ("_backend", "_collector", "_domain", "_flushes", "_function", "_timer_service", "_timers", "time")
 
     def __init__(self, context: OperatorContext, function: Any):
         self.time: int | None = None
         self._function = function
         self._domain: TimeDomain | None = None
         self._backend = context.backend
+        # in a batch timers of the wall clock fire with all others, and results are handed on together
+        self._flushes = context.mode is not TaskMode.BATCH
         self._collector = Collector(context)
         if context.backend is None:
             self._timers: Any = _NoTimers()
@@ -145,6 +157,10 @@ class ProcessContext:
             self._timers.advance_watermark(timestamp)
             self._collector.flush()
 
+    def end_groups(self) -> None:
+        """Hands on what timers of a batch gave."""
+        self._collector.flush()
+
     def on_event_time(self, timestamp: int, key: Any, namespace: Any) -> None:
         """An event-time timer of the current key is due."""
         self._fire(timestamp, timestamp, TimeDomain.EVENT_TIME)
@@ -152,7 +168,8 @@ class ProcessContext:
     def on_processing_time(self, timestamp: int, key: Any, namespace: Any) -> None:
         """A processing-time timer of the current key is due; its results carry no timestamp, as in Flink."""
         self._fire(timestamp, None, TimeDomain.PROCESSING_TIME)
-        self._collector.flush()
+        if self._flushes:
+            self._collector.flush()
 
     def _fire(self, timestamp: int, result_timestamp: int | None, domain: TimeDomain) -> None:
         self.time = timestamp

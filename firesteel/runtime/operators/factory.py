@@ -6,6 +6,7 @@ from typing import Any
 
 from firesteel.runtime.operators import specs
 from firesteel.runtime.operators.base import StreamOperator
+from firesteel.runtime.operators.broadcast import BroadcastOperator, KeyedBroadcastOperator
 from firesteel.runtime.operators.co import CoFlatMapOperator, CoMapOperator, CoProcessOperator
 from firesteel.runtime.operators.inline import (
     FilterOperator,
@@ -42,6 +43,10 @@ def create_operator(
     if operator_class is not None:
         function: Any = spec.function  # type: ignore[attr-defined]
         return operator_class(function)
+    if isinstance(spec, specs.KeyedBroadcastProcessSpec):
+        return KeyedBroadcastOperator(spec.function, spec.broadcast_states)
+    if isinstance(spec, specs.BroadcastProcessSpec):
+        return BroadcastOperator(spec.function, spec.broadcast_states)
     if isinstance(spec, specs.SourceSpec):
         return SourceOperator(spec.source, spec.watermark_strategy, watermark_interval_ms)
     if isinstance(spec, specs.SinkSpec):

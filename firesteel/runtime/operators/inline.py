@@ -68,7 +68,7 @@ class InlineOperator(CheckpointedOperator, ABC):
     def write_key(self, writer: LoopWriter, value: str) -> None:
         """Sets the current key, where the operator is keyed and could look at it."""
         selectors = self.context.key_selectors
-        if selectors and self.is_rich:
+        if selectors and self.is_rich and writer.keyed is not self.context:
             key = writer.new_variable("k")
             backend = writer.bind("backend", self.context.backend)
             writer.line(f"{backend}.key = {key} = {writer.call(selectors[0], value)}", element=value, what="key_by")

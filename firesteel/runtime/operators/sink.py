@@ -10,6 +10,7 @@ from typing import Any
 from firesteel.common.connector import Committer, Sink, SinkWriter
 from firesteel.runtime import fault_points
 from firesteel.runtime.checkpoint.handles import SPLIT
+from firesteel.runtime.deployment import TaskMode
 from firesteel.runtime.network.serialization import serialize_records
 from firesteel.runtime.operators.base import OperatorContext, StateInitializationContext, StreamOperator
 from firesteel.runtime.state.operator_state import OperatorStateBackend
@@ -43,6 +44,11 @@ class SinkOperator(StreamOperator):
     After the end of the input there is one more checkpoint, for which the task waits, so that 1 to 4 happen to the last
     records too. Without checkpoints the end of the input is the only point at which output is known to be whole:
     ``finish`` commits it. What cannot be committed fails the task.
+
+    In an epoch a task is gone, perhaps with its process, when the checkpoint is complete. 3 is then done for all sinks
+    where the JobMaster is, with the committables that the checkpoint has stored; this operator does only 4, when it is
+    told of it in the next epoch, and 5. In a batch there are no checkpoints: ``finish`` hands over what it prepared
+    (``prepared``), and it is committed where the JobMaster is once the tasks of all sinks have ended.
     """
 
     def __init__(self, sink: Sink):
@@ -54,6 +60,8 @@ class SinkOperator(StreamOperator):
         self._prepared: dict[int, list[Any]] = {}
         self._restored: tuple[list[tuple[int, Any]], list[Any]] | None = None
         self._ended = False
+        self.prepared: list[Any] = []
+        """After the end of a batch: what is to be committed."""
         self._send: Callable[[str, Any], None] = lambda _channel, _payload: None
         self._client_has_room: Callable[[str], bool] = lambda _channel: True
         self._channel: str | None = None
@@ -137,25 +145,29 @@ class SinkOperator(StreamOperator):
         operator_state.put(WRITER_STATE, SPLIT, writer_state)
 
     def notify_checkpoint_complete(self, checkpoint_id: int) -> None:
-        """Steps 3 and 4."""
+        """Steps 3 and 4; in an epoch 4 alone."""
         super().notify_checkpoint_complete(checkpoint_id)
         due = sorted(number for number in self._prepared if number <= checkpoint_id)
-        if due:
+        if due and self.context.mode is not TaskMode.EPOCHS:
             assert self._committer is not None
             fault_points.reach("sink.commit")
             self._committer.commit([item for number in due for item in self._prepared[number]])
             fault_points.reach("sink.committed")
-            for number in due:
-                del self._prepared[number]
+        for number in due:
+            del self._prepared[number]
         if self._writer is not None:
             self._writer.notify_checkpoint_complete(checkpoint_id)
 
     def finish(self) -> None:
-        """Writes out what is left and, without checkpoints, commits it."""
+        """Writes out what is left and, without checkpoints, commits it or, in a batch, hands it over."""
         assert self._writer is not None
         self._ended = True
         self._writer.flush(end_of_input=True)
-        if not self.context.checkpointing:
+        if self.context.mode is TaskMode.BATCH:
+            committables = self._writer.prepare_commit()
+            if self._committer is not None:
+                self.prepared = committables
+        elif not self.context.checkpointing:
             # with what was prepared for a savepoint, the only snapshot there can have been
             committables = [item for items in self._prepared.values() for item in items]
             committables += self._writer.prepare_commit()

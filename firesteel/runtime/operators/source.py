@@ -7,6 +7,7 @@ from typing import Any
 
 from firesteel.common.connector import InputStatus, Source, SourceReader
 from firesteel.runtime.checkpoint.handles import SPLIT, UNION
+from firesteel.runtime.deployment import TaskMode
 from firesteel.runtime.elements import MAX_WATERMARK
 from firesteel.runtime.operators.base import OperatorContext, StateInitializationContext, StreamOperator
 from firesteel.runtime.state.operator_state import OperatorStateBackend
@@ -25,6 +26,10 @@ class SourceOperator(StreamOperator):
     A checkpoint keeps the reader's splits, and how far event time had come in each and in the subtask. (Flink forgets
     the latter: after a failure records that were late are no longer late.) In a restored job a split may be read by
     another subtask than before. Splits that no reader had are the enumerator's state.
+
+    In a slot the operator emits watermarks by a timer of its own. In an epoch its task calls ``emit_periodic``, the
+    last time when all has been read, so that windows fire in the epoch that closes them. In a batch event time stands
+    still until the end.
     """
 
     MAX_RECORDS = 2048
@@ -69,13 +74,16 @@ class SourceOperator(StreamOperator):
     def open(self, context: OperatorContext) -> None:
         """Creates and starts the reader."""
         super().open(context)
-        self._assigner = WatermarkAssigner(self._strategy, context.processing_time, self._emit, context.emit_watermark)
+        emit_watermark = _stands_still if context.mode is TaskMode.BATCH else context.emit_watermark
+        self._assigner = WatermarkAssigner(self._strategy, context.processing_time, self._emit, emit_watermark)
         self._reader = self._source.create_reader(self)
         if self._restored_splits:
             # before start(), so that a reader that asks for splits when it has none does not ask
             self.add_splits(self._restored_splits)
             self._restored_splits = []
         self._reader.start()
+        if context.mode is not TaskMode.PIPELINED:
+            return
         if self._interval > 0:
             context.schedule(context.processing_time() + self._interval, self._on_interval)
         if self._strategy.alignment is not None:
@@ -85,15 +93,15 @@ class SourceOperator(StreamOperator):
 
     def has_data(self, now: float) -> bool:
         """Whether a poll may give something now."""
-        return self._ready_at is not None and self._ready_at <= now and not self.ended and not self._is_ahead
+        return self._ready_at is not None and self._ready_at <= now and not self.ended and not self.is_ahead
 
     @property
     def ready_at(self) -> float | None:
         """When to poll again, None if only a new split helps."""
-        return None if self.ended or self._is_ahead else self._ready_at
+        return None if self.ended or self.is_ahead else self._ready_at
 
     @property
-    def _is_ahead(self) -> bool:
+    def is_ahead(self) -> bool:
         """Whether the source waits for the slowest of its alignment group."""
         return self.watermark > self._max_allowed
 
@@ -102,6 +110,43 @@ class SourceOperator(StreamOperator):
         """The last watermark sent."""
         return self._assigner.watermark
 
+    def resume_event_time(self) -> None:
+        """Sends the restored watermark: ahead of all records, but not before all tasks and their channels are there."""
+        if self._restored_watermarks is not None:
+            watermarks, self._restored_watermarks = self._restored_watermarks, None
+            watermarks.apply(self._assigner, self.subtask_index, self.parallelism)
+
+    def emit_periodic(self, *, judge_idleness: bool = True) -> None:
+        """Sends the watermark if it has advanced; which splits are idle shows only when all there was has been read."""
+        if self.ended or self._interval <= 0:
+            return
+        self.resume_event_time()
+        if self._assigner.periodic() if judge_idleness else self._assigner.advance():
+            self.context.emit_idle(self._assigner.idle)
+
+    def restart_idle_timeouts(self) -> None:
+        """Reading stopped while there were records: nobody can say which splits have none."""
+        self._assigner.restart_idle_timeouts()
+
+    @property
+    def idle_at(self) -> int | None:
+        """When the next split is idle if nothing comes, on the wall clock."""
+        return None if self.ended or self._interval <= 0 else self._assigner.idle_at
+
+    def report_alignment(self) -> None:
+        """Tells the alignment group, if there is one, how far the subtask has come."""
+        if self._strategy.alignment is not None and not self.ended:
+            self._report_watermark(MAX_WATERMARK if self._assigner.idle else self.watermark)
+
+    @property
+    def alignment_interval(self) -> int | None:
+        """How often that should be done, in milliseconds; None without a group."""
+        return None if self._strategy.alignment is None else self._strategy.alignment.update_interval
+
+    def pending_records(self) -> int | None:
+        """The reader's backlog, where it knows it."""
+        return None if self._reader is None or self.ended else self._reader.pending_records()
+
     def align(self, max_allowed: int) -> None:
         """The coordinator's answer: how far this subtask may go."""
         self._max_allowed = max_allowed
@@ -109,8 +154,7 @@ class SourceOperator(StreamOperator):
     def poll(self, max_records: int = MAX_RECORDS) -> None:
         """Emits what the reader has."""
         assert self._reader is not None
-        if self._restored_watermarks is not None:
-            self._resume_event_time()
+        self.resume_event_time()
         status = self._reader.poll_next(self, max_records)
         if status is InputStatus.MORE_AVAILABLE:
             self._ready_at = 0.0
@@ -200,26 +244,20 @@ class SourceOperator(StreamOperator):
     def _emit(self, values: Sequence[Any], timestamps: Sequence[int] | None) -> None:
         self.context.emit(values, timestamps)  # type: ignore[arg-type]
 
-    def _resume_event_time(self) -> None:
-        """Sends the restored watermark: ahead of all records, but not before all tasks and their channels are there."""
-        assert self._restored_watermarks is not None
-        watermarks, self._restored_watermarks = self._restored_watermarks, None
-        watermarks.apply(self._assigner, self.subtask_index, self.parallelism)
-
     def _on_poll_time(self, _now: int) -> None:
         self._ready_at = 0.0
 
     def _align(self, now: int) -> None:
         """Reports the watermark to the alignment group, and again after its interval."""
         if not self.ended:
-            self._report_watermark(MAX_WATERMARK if self._assigner.idle else self.watermark)
+            self.report_alignment()
             self.context.schedule(now + self._strategy.alignment.update_interval, self._align)
 
     def _on_interval(self, now: int) -> None:
-        if self.ended:
-            return
-        if self._restored_watermarks is not None:
-            self._resume_event_time()
-        if self._assigner.periodic():
-            self.context.emit_idle(self._assigner.idle)
-        self.context.schedule(now + self._interval, self._on_interval)
+        if not self.ended:
+            self.emit_periodic()
+            self.context.schedule(now + self._interval, self._on_interval)
+
+
+def _stands_still(_watermark: int) -> None:
+    """What a batch does with watermarks before the last one."""

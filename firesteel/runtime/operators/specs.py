@@ -7,13 +7,16 @@ from typing import Any
 
 from firesteel.common.connector import Sink, Source
 from firesteel.common.output_tag import OutputTag
+from firesteel.common.state import MapStateDescriptor
 
 __all__ = [
+    "BroadcastProcessSpec",
     "CoFlatMapSpec",
     "CoMapSpec",
     "CoProcessSpec",
     "FilterSpec",
     "FlatMapSpec",
+    "KeyedBroadcastProcessSpec",
     "MapSpec",
     "OperatorSpec",
     "ProcessSpec",
@@ -92,6 +95,19 @@ class CoProcessSpec(OperatorSpec):
     """A CoProcessFunction or, keyed, a KeyedCoProcessFunction."""
 
     function: Any
+
+
+@dataclass(frozen=True)
+class BroadcastProcessSpec(OperatorSpec):
+    """A BroadcastProcessFunction; its second input, index 1, is the broadcast side."""
+
+    function: Any
+    broadcast_states: tuple[MapStateDescriptor, ...]
+
+
+@dataclass(frozen=True)
+class KeyedBroadcastProcessSpec(BroadcastProcessSpec):
+    """A KeyedBroadcastProcessFunction; only its first input is keyed."""
 
 
 @dataclass(frozen=True)

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from firesteel.runtime.checkpoint.handles import UNION
+from firesteel.runtime.deployment import TaskMode
 from firesteel.runtime.elements import MAX_WATERMARK
 from firesteel.runtime.operators.base import OperatorContext, StateInitializationContext, StreamOperator
 from firesteel.runtime.state.operator_state import OperatorStateBackend
@@ -18,7 +19,8 @@ __all__ = ["TimestampsAndWatermarksOperator"]
 class TimestampsAndWatermarksOperator(StreamOperator):
     """Replaces the timestamps and watermarks that come from upstream, except the end of event time.
 
-    A checkpoint keeps how far event time had come, as that of a source does.
+    A checkpoint keeps how far event time had come, as that of a source does. Who calls ``emit_periodic`` is as with a
+    source too.
     """
 
     def __init__(self, watermark_strategy: Any, interval_ms: int):
@@ -36,11 +38,12 @@ class TimestampsAndWatermarksOperator(StreamOperator):
     def open(self, context: OperatorContext) -> None:
         """Starts the periodic emission."""
         super().open(context)
-        self._assigner = WatermarkAssigner(self._strategy, context.processing_time, self._emit, context.emit_watermark)
+        emit_watermark = _stands_still if context.mode is TaskMode.BATCH else context.emit_watermark
+        self._assigner = WatermarkAssigner(self._strategy, context.processing_time, self._emit, emit_watermark)
         self._assigner.add_split("")
         self._subtask = context.runtime_context.get_index_of_this_subtask()
         self._parallelism = context.runtime_context.get_number_of_parallel_subtasks()
-        if self._interval > 0:
+        if self._interval > 0 and context.mode is TaskMode.PIPELINED:
             context.schedule(context.processing_time() + self._interval, self._on_interval)
 
     def _emit(self, values: Sequence[Any], timestamps: Sequence[int] | None) -> None:
@@ -48,8 +51,7 @@ class TimestampsAndWatermarksOperator(StreamOperator):
 
     def process_batch(self, values: Sequence[Any], timestamps: Sequence[int] | None) -> None:
         """Assigns timestamps and hands the records on."""
-        if self._restored is not None:
-            self._restore()
+        self.resume_event_time()
         self._assigner.process("", values, timestamps)
 
     def snapshot_state(
@@ -63,17 +65,27 @@ class TimestampsAndWatermarksOperator(StreamOperator):
             items = self._restored.items_for(self._subtask, self._parallelism)
         operator_state.put(WATERMARKS, UNION, items)
 
-    def _restore(self) -> None:
+    def resume_event_time(self) -> None:
         """Sends the restored watermark: with the first record or the first interval, once all outputs are there."""
-        assert self._restored is not None
-        self._restored.apply(self._assigner, self._subtask, self._parallelism)
-        self._restored = None
+        if self._restored is not None:
+            restored, self._restored = self._restored, None
+            restored.apply(self._assigner, self._subtask, self._parallelism)
+
+    def emit_periodic(self, *, judge_idleness: bool = True) -> None:
+        """Sends the watermark if it has advanced; idleness shows only when all records of an epoch have come."""
+        if self._interval <= 0:
+            return
+        self.resume_event_time()
+        if self._assigner.periodic() if judge_idleness else self._assigner.advance():
+            self.context.emit_idle(self._assigner.idle)
+
+    @property
+    def idle_at(self) -> int | None:
+        """When the stream is idle if nothing comes, on the wall clock."""
+        return None if self._interval <= 0 else self._assigner.idle_at
 
     def _on_interval(self, now: int) -> None:
-        if self._restored is not None:
-            self._restore()
-        if self._assigner.periodic():
-            self.context.emit_idle(self._assigner.idle)
+        self.emit_periodic()
         self.context.schedule(now + self._interval, self._on_interval)
 
     def process_watermark(self, timestamp: int) -> None:
@@ -83,3 +95,7 @@ class TimestampsAndWatermarksOperator(StreamOperator):
 
     def process_idle(self, idle: bool) -> None:
         """Idleness is judged by this operator's own strategy."""
+
+
+def _stands_still(_watermark: int) -> None:
+    """What a batch does with watermarks before the last one."""

@@ -6,6 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
+from firesteel.common.errors import InvalidProgramError
 from firesteel.common.state import StateDescriptor
 from firesteel.runtime.checkpoint.handles import KeyedStateHandle
 from firesteel.runtime.checkpoint.options import SnapshotKind
@@ -15,10 +16,26 @@ if TYPE_CHECKING:
     from firesteel.runtime.checkpoint.files import SnapshotFiles, StateFileReader
     from firesteel.runtime.time.timers import TimerQueue
 
-__all__ = ["VOID_NAMESPACE", "KeyedSnapshot", "KeyedStateBackend"]
+__all__ = ["NO_KEY", "VOID_NAMESPACE", "KeyedSnapshot", "KeyedStateBackend"]
 
 VOID_NAMESPACE = None
 """The namespace of state that does not belong to a window."""
+
+
+class _NoKey:
+    """Is the current key where there is none: whoever uses it, as every state does, is told so."""
+
+    __slots__ = ()
+
+    def __hash__(self) -> int:
+        raise InvalidProgramError(
+            "A record of the broadcast side has no key, so there is no keyed state and no timer for it.",
+            hint="ctx.apply_to_keyed_state(descriptor, function) goes over the state of all keys.",
+        )
+
+
+NO_KEY = _NoKey()
+"""Never equal to a key, and never stored as one."""
 
 
 class KeyedSnapshot(Protocol):
@@ -73,7 +90,17 @@ class KeyedStateBackend(ABC):
 
     @abstractmethod
     def keys(self, state_name: str, namespace: Any = VOID_NAMESPACE) -> Iterator[Any]:
-        """The keys that have a value in a state."""
+        """The keys that have a value in a state when the first one is asked for; it may change in between."""
+
+    def apply_to_all_keys(self, descriptor: StateDescriptor, function: Callable[[Any, Any], Any]) -> None:
+        """Calls ``function(key, state)`` for every key that has a value in a state, which it may change or clear."""
+        state = self.get_state(descriptor)
+        before = self.key
+        for key in self.keys(descriptor.get_name()):
+            self.key = key
+            function(key, state)
+        # not so after an error, which is to name the key it was about
+        self.key = before
 
     @abstractmethod
     def entries(self, state_name: str) -> Iterator[tuple[Any, Any, Any]]:

@@ -9,9 +9,11 @@ from typing import TYPE_CHECKING
 from firesteel.common import options
 from firesteel.common.configuration import Configuration
 from firesteel.common.errors import InvalidProgramError
+from firesteel.runtime.deployment import TaskMode
 from firesteel.runtime.key_groups import KeyGroupRange
 from firesteel.runtime.state.backend import Clock, KeyedStateBackend
 from firesteel.runtime.state.hashmap import HashMapKeyedStateBackend
+from firesteel.runtime.state.single_key import SingleKeyStateBackend
 
 if TYPE_CHECKING:
     from firesteel.runtime.checkpoint.files import StateFileReader
@@ -32,12 +34,15 @@ def create_keyed_backend(
     subtask: int,
     working_directory: Path | None = None,
     open_files: Callable[[], StateFileReader] | None = None,
+    mode: TaskMode = TaskMode.PIPELINED,
 ) -> KeyedStateBackend:
-    """The keyed state of one operator in one subtask.
+    """The keyed state of one operator in one subtask; in a batch always that of one key at a time.
 
     ``open_files`` gives a reader of state files for snapshots that rewrite what earlier ones wrote; without it they
     are read from the checkpoint storage. ``working_directory`` is for a backend that keeps state on local disk.
     """
+    if mode is TaskMode.BATCH:
+        return SingleKeyStateBackend(key_groups, max_parallelism)
     incremental = (
         configuration.get(options.CHECKPOINTING_INTERVAL) is not None
         and configuration.get(options.INCREMENTAL_CHECKPOINTS) is True

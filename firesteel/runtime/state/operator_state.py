@@ -9,7 +9,7 @@ from __future__ import annotations
 import pickle
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from firesteel.common.errors import InvalidProgramError, RecordSerializationError, StateIncompatibleError
 from firesteel.common.state import (
@@ -18,6 +18,7 @@ from firesteel.common.state import (
     ListStateDescriptor,
     MapStateDescriptor,
     OperatorStateStore,
+    ReadOnlyBroadcastState,
     StateDescriptor,
 )
 from firesteel.runtime.checkpoint.handles import BROADCAST, SPLIT, UNION, InlineBytes, OperatorStateHandle
@@ -28,7 +29,13 @@ if TYPE_CHECKING:
     from firesteel.runtime.checkpoint.assignment import AssignedOperatorState
     from firesteel.runtime.checkpoint.files import SnapshotFiles, StateFileReader
 
-__all__ = ["HeapBroadcastState", "OperatorStateBackend", "PartitionableListState", "PendingOperatorState"]
+__all__ = [
+    "HeapBroadcastState",
+    "OperatorStateBackend",
+    "PartitionableListState",
+    "PendingOperatorState",
+    "ReadOnlyHeapBroadcastState",
+]
 
 _MODE_NAMES = {SPLIT: "list state", UNION: "union list state", BROADCAST: "broadcast state"}
 
@@ -67,11 +74,11 @@ class PartitionableListState(ListState[Any]):
         return self._items
 
 
-class HeapBroadcastState(BroadcastState[Any, Any]):
-    """A map that every subtask fills alike."""
+class _BroadcastEntries(ReadOnlyBroadcastState[Any, Any]):
+    """Reads the entries of a broadcast state."""
 
-    def __init__(self, items: Iterable[tuple[Any, Any]] = ()):
-        self._entries = dict(items)
+    def __init__(self, entries: dict[Any, Any]):
+        self._entries = entries
 
     def get(self, key: Any) -> Any:
         """The value of a map key, or None."""
@@ -96,6 +103,37 @@ class HeapBroadcastState(BroadcastState[Any, Any]):
     def is_empty(self) -> bool:
         """Whether there is no entry."""
         return not self._entries
+
+
+class ReadOnlyHeapBroadcastState(_BroadcastEntries):
+    """A broadcast state as the side that may not change it sees it: always up to date, and refusing every change."""
+
+    def __init__(self, name: str, entries: dict[Any, Any]):
+        super().__init__(entries)
+        self._name = name
+
+    def clear(self) -> None:
+        """Refuses."""
+        self._refuse()
+
+    def _refuse(self, *_: Any) -> NoReturn:
+        raise InvalidProgramError(
+            f"The broadcast state '{self._name}' is read-only here: only the broadcast side may change it.",
+            hint="Change it in process_broadcast_element, which sees the same records in every subtask.",
+        )
+
+    put = put_all = remove = __setitem__ = __delitem__ = _refuse
+
+
+class HeapBroadcastState(_BroadcastEntries, BroadcastState[Any, Any]):
+    """A map that every subtask fills alike."""
+
+    def __init__(self, items: Iterable[tuple[Any, Any]] = ()):
+        super().__init__(dict(items))
+
+    def read_only(self, name: str) -> ReadOnlyHeapBroadcastState:
+        """A view of this state for the side that may not change it."""
+        return ReadOnlyHeapBroadcastState(name, self._entries)
 
     def put(self, key: Any, value: Any) -> None:
         """Sets one entry."""
@@ -158,9 +196,9 @@ class OperatorStateBackend(OperatorStateStore):
         state: ListState[Any] = self._user_state(state_descriptor, UNION)
         return state
 
-    def get_broadcast_state(self, state_descriptor: MapStateDescriptor) -> BroadcastState[Any, Any]:
+    def get_broadcast_state(self, state_descriptor: MapStateDescriptor) -> HeapBroadcastState:
         """A map that every subtask is to fill alike."""
-        state: BroadcastState[Any, Any] = self._user_state(state_descriptor, BROADCAST)
+        state: HeapBroadcastState = self._user_state(state_descriptor, BROADCAST)
         return state
 
     # -- what operators call ------------------------------------------------------------------------

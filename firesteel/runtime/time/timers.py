@@ -6,10 +6,10 @@ import heapq
 from collections.abc import Callable
 from typing import Any, Protocol
 
-from firesteel.runtime.elements import MIN_TIMESTAMP
+from firesteel.runtime.elements import MAX_WATERMARK, MIN_TIMESTAMP
 from firesteel.runtime.state.backend import KeyedStateBackend
 
-__all__ = ["InternalTimerService", "TimerQueue", "Triggerable", "renumbered"]
+__all__ = ["BatchTimerService", "InternalTimerService", "TimerQueue", "Triggerable", "renumbered"]
 
 
 class Triggerable(Protocol):
@@ -65,6 +65,14 @@ class TimerQueue:
             # a timer deleted and registered again has a later sequence: its old heap entry is void
             if self.live.get(timer) == sequence:
                 del self.live[timer]
+                return timer
+        return None
+
+    def pop_first(self) -> tuple[int, Any, Any] | None:
+        """Removes and returns the first timer, whatever its time."""
+        while self._heap:
+            timer = self.pop_due(self._heap[0][0])
+            if timer is not None:
                 return timer
         return None
 
@@ -179,3 +187,44 @@ class InternalTimerService:
             backend.key = timer[1]
             fire(*timer)
         self._arm()
+
+
+class BatchTimerService(InternalTimerService):
+    """The timers of one operator in a batch, where records come key by key and time stands still until a key ends.
+
+    Then all its timers fire: first those of event time, then those of processing time. A timer that is registered while
+    they fire is ignored, or a function that always registers the next one would never end.
+    """
+
+    __slots__ = ()
+
+    def register_event_time_timer(self, namespace: Any, timestamp: int) -> None:
+        """Fires when the key ends."""
+        if self.current_watermark != MAX_WATERMARK:
+            self.event.add(timestamp, self._backend.key, namespace)
+
+    def register_processing_time_timer(self, namespace: Any, timestamp: int) -> None:
+        """Fires when the key ends."""
+        if self.current_watermark != MAX_WATERMARK:
+            self.processing.add(timestamp, self._backend.key, namespace)
+
+    def advance_watermark(self, timestamp: int) -> None:
+        """The last key has ended before the input did: there is nothing left to fire."""
+
+    @property
+    def has_timers(self) -> bool:
+        """Whether the current key has timers, if only deleted ones."""
+        return bool(self.event._heap or self.processing._heap)
+
+    def end_key(self) -> None:
+        """Fires all timers of the current key, with event time at its end."""
+        self.current_watermark = MAX_WATERMARK
+        try:
+            for queue, fire in (
+                (self.event, self._triggerable.on_event_time),
+                (self.processing, self._triggerable.on_processing_time),
+            ):
+                while (timer := queue.pop_first()) is not None:
+                    fire(*timer)
+        finally:
+            self.current_watermark = MIN_TIMESTAMP

@@ -56,6 +56,20 @@ class SplitWatermarks:
             return
         self.generator.on_periodic_emit(self)
 
+    def advance(self) -> None:
+        """Asks the generator for its watermark, at a time when a lack of records says nothing."""
+        if not self.idle:
+            self.generator.on_periodic_emit(self)
+
+    def restart_idle_timeout(self, now: int) -> None:
+        """The split may have had records that nobody came to read."""
+        self._last_event = now
+
+    @property
+    def idle_at(self) -> int | None:
+        """When the split is idle if nothing comes."""
+        return None if self.idle or self._idle_timeout is None else self._last_event + self._idle_timeout
+
 
 class WatermarkAssigner:
     """Assigns timestamps to batches and keeps the combined watermark of all splits.
@@ -152,10 +166,30 @@ class WatermarkAssigner:
         now = self._clock()
         for split in self._splits.values():
             split.periodic(now)
+        return self._combine()
+
+    def _combine(self) -> bool:
         was_idle = self.idle
         self.idle = bool(self._splits) and all(split.idle for split in self._splits.values())
         self._send_if_advanced()
         return was_idle != self.idle
+
+    def advance(self) -> bool:
+        """As ``periodic``, but in the middle of reading: which splits become idle is to be seen."""
+        for split in self._splits.values():
+            split.advance()
+        return self._combine()
+
+    def restart_idle_timeouts(self) -> None:
+        """Reading stopped while there were records: nobody can say which splits have none."""
+        now = self._clock()
+        for split in self._splits.values():
+            split.restart_idle_timeout(now)
+
+    @property
+    def idle_at(self) -> int | None:
+        """When the next split is idle if nothing comes, on the wall clock."""
+        return min((split.idle_at for split in self._splits.values() if split.idle_at is not None), default=None)
 
     def _send_if_advanced(self) -> None:
         lowest: int | None = None

@@ -12,7 +12,7 @@ from firesteel.cli.errors import CommandError
 from firesteel.cli.program import load_program
 from firesteel.common.errors import InvalidProgramError
 from firesteel.datastream import StreamExecutionEnvironment
-from firesteel.datastream.executor import resolve_executor
+from firesteel.datastream.executor import context_executor
 
 HEAD = """\
 import sys
@@ -80,11 +80,9 @@ def test_settings_are_defaults_that_the_program_may_override(script: Write) -> N
 
 
 def test_the_executor_is_itself_again_afterwards(script: Write) -> None:
-    from firesteel.datastream import stream_execution_environment
-
     with pytest.raises(CommandError), load_program(script("raise OSError\n")):
         pass
-    assert vars(stream_execution_environment)["resolve_executor"] is resolve_executor
+    assert context_executor() is None
 
 
 def test_what_the_script_prints_does_not_mix_with_the_output(script: Write, capsys: pytest.CaptureFixture[str]) -> None:

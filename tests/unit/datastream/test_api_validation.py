@@ -6,7 +6,9 @@ from firesteel.common.errors import InvalidProgramError
 from firesteel.common.time import Time
 from firesteel.common.typeinfo import Types
 from firesteel.datastream import (
+    BroadcastProcessFunction,
     FilterFunction,
+    KeyedBroadcastProcessFunction,
     KeyedProcessFunction,
     MapFunction,
     MemorySize,
@@ -186,10 +188,36 @@ def test_an_element_that_does_not_fit_is_named(env):
         env.from_collection([1, "x"], Types.INT())
 
 
-def test_broadcast_state_is_still_to_come(stream):
-    connected = stream.connect(stream.broadcast(MapStateDescriptor("rules")))
-    with pytest.raises(InvalidProgramError, match="not supported yet"):
-        connected.process(NotKeyed())
+class Ruled(BroadcastProcessFunction):
+    def process_element(self, value, ctx):
+        yield value
+
+    def process_broadcast_element(self, value, ctx):
+        yield value
+
+
+class KeyedRuled(KeyedBroadcastProcessFunction):
+    def process_element(self, value, ctx):
+        yield value
+
+    def process_broadcast_element(self, value, ctx):
+        yield value
+
+
+def test_a_broadcast_stream_needs_a_function_for_it(stream):
+    rules = stream.broadcast(MapStateDescriptor("rules"))
+    with pytest.raises(TypeError, match="BroadcastProcessFunction"):
+        stream.connect(rules).process(NotKeyed())
+    with pytest.raises(TypeError, match="needs a keyed stream"):
+        stream.connect(rules).process(KeyedRuled())
+    with pytest.raises(TypeError, match="not keyed"):
+        stream.key_by(str).connect(rules).process(Ruled())
+
+
+def test_a_broadcast_stream_of_another_environment(stream):
+    other = StreamExecutionEnvironment.get_execution_environment().from_collection([1])
+    with pytest.raises(InvalidProgramError, match="same StreamExecutionEnvironment"):
+        stream.connect(other.broadcast(MapStateDescriptor("rules")))
 
 
 def test_slot_sharing_groups_and_memory_sizes():

@@ -17,9 +17,11 @@ from firesteel.connectors.print_sink import PrintSink
 from firesteel.datastream import (
     AggregateFunction,
     AllWindowFunction,
+    BroadcastProcessFunction,
     CoFlatMapFunction,
     CoMapFunction,
     CoProcessFunction,
+    KeyedBroadcastProcessFunction,
     KeyedCoProcessFunction,
     KeyedProcessFunction,
     KeySelector,
@@ -31,6 +33,7 @@ from firesteel.datastream import (
     StreamExecutionEnvironment,
     WindowFunction,
 )
+from firesteel.datastream.state import MapStateDescriptor
 from firesteel.datastream.window import (
     CountTrigger,
     EventTimeSessionWindows,
@@ -99,6 +102,22 @@ class CoProcess(CoProcessFunction):
         yield value
 
     def process_element2(self, value, ctx):
+        yield value
+
+
+class Broadcast(BroadcastProcessFunction):
+    def process_element(self, value, ctx):
+        yield value
+
+    def process_broadcast_element(self, value, ctx):
+        yield value
+
+
+class KeyedBroadcast(KeyedBroadcastProcessFunction):
+    def process_element(self, value, ctx):
+        yield value
+
+    def process_broadcast_element(self, value, ctx):
         yield value
 
 
@@ -323,6 +342,24 @@ def test_connected_keyed_streams(pairs):
     assert half.key_selectors == (None, None)
     with pytest.raises(InvalidProgramError, match="not both keyed"):
         pairs.key_by(len).connect(pairs).process(KeyedCoProcess())
+
+
+def test_broadcast_connected_streams(env, pairs):
+    rules, limits = MapStateDescriptor("rules"), MapStateDescriptor("limits")
+    other = env.from_collection([1])
+    built = transformation(pairs.connect(other.broadcast(rules, limits)).process(function := Broadcast(), Types.INT()))
+    assert (built.name, built.spec) == ("Co-Process-Broadcast", specs.BroadcastProcessSpec(function, (rules, limits)))
+    assert (built.state_key_selectors, built.output_type) == ((), Types.INT())
+    assert built.input1 is transformation(pairs)
+    assert (built.input2.input, built.input2.partitioner) == (
+        transformation(other),
+        partitioners.BroadcastPartitioner(),
+    )
+    keyed = pairs.key_by(len).connect(other.broadcast(rules)).process(function := KeyedBroadcast())
+    built = transformation(keyed.uid("priced"))
+    assert (built.name, built.uid) == ("Keyed-Co-Process-Broadcast", "priced")
+    assert built.spec == specs.KeyedBroadcastProcessSpec(function, (rules,))
+    assert built.state_key_selectors == (len, None)
 
 
 def test_windows(pairs):

@@ -28,7 +28,9 @@ def test_execution_plan_has_flinks_shape(program) -> None:
                 "pact": "Operator",
                 "contents": "to upper",
                 "parallelism": 2,
-                "predecessors": [{"id": source.id, "ship_strategy": "FORWARD", "side": "second"}],
+                "predecessors": [
+                    {"id": source.id, "ship_strategy": "FORWARD", "side": "second", "exchange": "chained"}
+                ],
             },
             {
                 "id": window.id,
@@ -36,7 +38,9 @@ def test_execution_plan_has_flinks_shape(program) -> None:
                 "pact": "Operator",
                 "contents": "Window",
                 "parallelism": 2,
-                "predecessors": [{"id": source.id, "ship_strategy": "HASH", "side": "second"}],
+                "predecessors": [
+                    {"id": source.id, "ship_strategy": "HASH", "side": "second", "exchange": "pipelined_bounded"}
+                ],
             },
             {
                 "id": sink.id,
@@ -44,10 +48,24 @@ def test_execution_plan_has_flinks_shape(program) -> None:
                 "pact": "Data Sink",
                 "contents": "Sink: out",
                 "parallelism": 1,
-                "predecessors": [{"id": middle, "ship_strategy": "REBALANCE", "side": "second"}],
+                "predecessors": [
+                    {"id": middle, "ship_strategy": "REBALANCE", "side": "second", "exchange": "pipelined_bounded"}
+                ],
             },
-        ]
+        ],
+        "execution": {"kind": "pipelined", "reason": "it is the default"},
     }
+
+
+def test_execution_plan_of_a_batch(program) -> None:
+    program.sink(program.keyed(program.source("in")))
+    plan = json.loads(execution_plan(program.stream_graph(**{"execution.runtime-mode": "BATCH"})))
+    assert plan["execution"]["kind"] == "batch"
+    assert [[p["exchange"] for p in node.get("predecessors", [])] for node in plan["nodes"]] == [
+        [],
+        ["blocking"],
+        ["chained"],
+    ]
 
 
 def test_job_plan_has_the_rest_apis_shape(program) -> None:
@@ -77,11 +95,30 @@ def test_job_plan_has_the_rest_apis_shape(program) -> None:
                 "operator_strategy": "",
                 "description": "Window",
                 "optimizer_properties": {},
-                "inputs": [{"id": first.id, "num": 0, "exchange": "pipelined_bounded", "ship_strategy": "HASH"}],
+                "inputs": [
+                    {
+                        "id": first.id,
+                        "num": 0,
+                        "exchange": "pipelined_bounded",
+                        "ship_strategy": "HASH",
+                        "exchange_reason": "both tasks run at the same time, and records are handed on as they come",
+                    }
+                ],
             },
         ],
+        "execution": {"kind": "pipelined", "reason": "it is the default"},
     }
     json.dumps(plan)
+
+
+def test_job_plan_of_a_batch_says_what_is_grouped(program) -> None:
+    program.sink(program.keyed(program.source("in")), parallelism=2)
+    plan = job_plan(program.job_graph(**{"execution.runtime-mode": "BATCH"}))
+    (keyed,), (sink,) = (node["inputs"] for node in plan["nodes"][1:])
+    assert (keyed["exchange"], keyed["local_strategy"]) == ("blocking", "group by key")
+    assert sink["exchange"] == "blocking"
+    assert "local_strategy" not in sink
+    assert plan["execution"] == {"kind": "batch", "reason": "execution.runtime-mode is BATCH"}
 
 
 def test_description_draws_branches(program) -> None:
@@ -110,11 +147,12 @@ def test_text(program) -> None:
     assert to_text(diamond(program)) == textwrap.dedent(
         """\
         Job 'job': 4 vertices, 7 subtasks, 2 slots
+        Execution: pipelined, because it is the default
         1: Source: in -> Map (parallelism 2)
-        :- HASH -> 2: Left (parallelism 2)
-        :  +- REBALANCE -> 4: Sink: out (parallelism 1)
-        +- HASH [late] -> 3: Late (parallelism 2)
-           +- REBALANCE -> see 4
+        :- HASH, pipelined -> 2: Left (parallelism 2)
+        :  +- REBALANCE, pipelined -> 4: Sink: out (parallelism 1)
+        +- HASH [late], pipelined -> 3: Late (parallelism 2)
+           +- REBALANCE, pipelined -> see 4
         """
     )
 
@@ -123,14 +161,15 @@ def test_mermaid(program) -> None:
     assert to_mermaid(diamond(program)) == textwrap.dedent(
         """\
         flowchart LR
+          %% pipelined: it is the default
           v1["Source: in -#gt; Map<br/>parallelism 2"]
           v2["Left<br/>parallelism 2"]
           v3["Late<br/>parallelism 2"]
           v4["Sink: out<br/>parallelism 1"]
-          v1 -->|"HASH"| v2
-          v1 -->|"HASH [late]"| v3
-          v2 -->|"REBALANCE"| v4
-          v3 -->|"REBALANCE"| v4
+          v1 -->|"HASH, pipelined"| v2
+          v1 -->|"HASH [late], pipelined"| v3
+          v2 -->|"REBALANCE, pipelined"| v4
+          v3 -->|"REBALANCE, pipelined"| v4
         """
     )
 

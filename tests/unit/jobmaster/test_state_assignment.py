@@ -248,6 +248,18 @@ def test_buffers_after_rescaling(partitioner, old, new, expected):
     assert all(assigned["v-sum", i].rescaled for i in range(new))
 
 
+def test_buffers_of_a_broadcast_go_where_the_broadcast_state_of_their_consumer_goes():
+    """Subtask 0 had finished: the copies are of 1 and 2, and each belongs with what that one had not processed yet."""
+    graph = job(4, partitioner=BroadcastPartitioner())
+    copies = {i: OperatorStateHandle("b", BROADCAST, 1, InlineBytes(bytes([i]))) for i in (1, 2)}
+    left = {i: OperatorSubtaskState(operator=(copy,)) for i, copy in copies.items()}
+    state = OperatorState("op-sum", "sum-uid", "sum", 3, 128, left, finished=frozenset({0}))
+    assigned = assign(metadata(state, channels=in_flight(graph, 3)), graph)
+    assert consumers(assigned, 4) == [[1], [2], [1], [2]]
+    restored = [assigned["v-sum", i].operators["op-sum"].operator[0].handle for i in range(4)]
+    assert restored == [copies[1], copies[2], copies[1], copies[2]]
+
+
 def test_buffers_of_an_edge_that_is_gone_are_not_dropped_silently():
     channel = ChannelStateHandle("op-source->op-sum#1", 0, 0, False, InlineBytes(b""))
     with pytest.raises(StateIncompatibleError) as error:

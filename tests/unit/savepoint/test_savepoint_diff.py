@@ -11,9 +11,16 @@ import pytest
 from savepoints import Keyed, Operator, Timers, write_savepoint
 
 from firesteel.common import Time, Types
-from firesteel.datastream import KeyedProcessFunction, MapFunction, RuntimeContext, StreamExecutionEnvironment
+from firesteel.datastream import (
+    BroadcastProcessFunction,
+    KeyedProcessFunction,
+    MapFunction,
+    RuntimeContext,
+    StreamExecutionEnvironment,
+)
 from firesteel.datastream.state import (
     ListStateDescriptor,
+    MapStateDescriptor,
     StateTtlConfig,
     ValueStateDescriptor,
 )
@@ -280,3 +287,31 @@ def test_a_source_that_is_not_in_the_savepoint_starts_over(tmp_path: Path) -> No
     source = operator(found, "Source: Collection Source")
     assert source.verdict is Verdict.NEW
     assert "beginning" in source.hints[0]
+
+
+class Priced(BroadcastProcessFunction[Any, Any, Any]):
+    def process_element(self, value: Any, ctx: Any) -> Iterable[Any]:
+        yield value
+
+    def process_broadcast_element(self, value: Any, ctx: Any) -> Iterable[Any]:
+        yield value
+
+
+@pytest.mark.parametrize(
+    ("mode", "verdict", "states"),
+    [
+        ("broadcast", Verdict.RESTORED, {"prices": "restored", "limits": "new"}),
+        ("split", Verdict.INCOMPATIBLE, {"prices": "incompatible", "limits": "new"}),
+    ],
+)
+def test_broadcast_state(
+    savepoint: Callable[..., CheckpointMetadata], mode: str, verdict: Verdict, states: dict[str, str]
+) -> None:
+    def build(env: StreamExecutionEnvironment) -> None:
+        numbers = env.from_collection([1]).uid("source")
+        prices = numbers.broadcast(MapStateDescriptor("prices"), MapStateDescriptor("limits"))
+        numbers.connect(prices).process(Priced()).uid("sum").name("Sum").print().uid("sink")
+
+    metadata = savepoint(lists={"prices": (mode, [[("pen", 1)], [("pen", 1)]])}, parallelism=2)
+    found = operator(diff(metadata, job_graph(build)), "Sum")
+    assert (found.verdict, verdicts(found)) == (verdict, states)

@@ -268,6 +268,45 @@ def is_empty(state: Any, descriptor: Any) -> bool:
 # ---- keys -------------------------------------------------------------------------------------------
 
 
+@pytest.mark.parametrize("descriptor", DESCRIPTORS, ids=lambda descriptor: descriptor.kind)
+def test_all_keys_are_visited_once_whatever_becomes_of_them(backend: Any, descriptor: Any) -> None:
+    state = backend.get_state(descriptor, namespace_aware=True)
+    for key in range(100):
+        backend.key = key
+        for value in (1, 2):
+            put(state, descriptor, value)
+    state.set_current_namespace("of a window")
+    put(state, descriptor, 3)
+    state.set_current_namespace(None)
+    backend.key = "before"
+    visited: list[Any] = []
+
+    def visit(key: Any, found: Any) -> None:
+        assert (backend.key, found) == (key, state)
+        visited.append(key)
+        if key % 2:
+            found.clear()
+        else:
+            put(found, descriptor, 3)
+
+    backend.apply_to_all_keys(descriptor, visit)
+    assert sorted(visited) == list(range(100))
+    assert backend.key == "before"
+    assert sorted(backend.keys(descriptor.name)) == list(range(0, 100, 2))
+
+
+def test_an_error_in_a_visit_leaves_the_key_it_was_about(backend: Any) -> None:
+    put(backend.get_state(VALUE), VALUE, 1)
+    backend.key = "before"
+
+    def fail(key: Any, state: Any) -> None:
+        raise ValueError(key)
+
+    with pytest.raises(ValueError, match="a"):
+        backend.apply_to_all_keys(VALUE, fail)
+    assert backend.key == "a"
+
+
 @pytest.mark.parametrize(
     "keys", [[key for key in KEYS if key is not True and key is not Level.LOW], [True], [Level.LOW]]
 )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from firesteel.common.errors import InvalidProgramError
@@ -31,6 +31,10 @@ class WindowContents(ABC):
     @abstractmethod
     def add_to_each(self, windows: Iterable[Panes], key: Any, value: Any) -> None:
         """Adds one value to its key's pane in each of several windows."""
+
+    @abstractmethod
+    def collect(self, key: Any, values: Sequence[Any]) -> Any:
+        """What is stored for a key whose values all come at once; there is at least one."""
 
     @abstractmethod
     def result(self, stored: Any) -> Any:
@@ -75,6 +79,14 @@ class ReducedContents(WindowContents):
             current = panes.get(key)
             panes[key] = value if current is None else self._reduce(current, value)
 
+    def collect(self, key: Any, values: Sequence[Any]) -> Any:
+        """Reduces all values into the first."""
+        reduce = self._reduce
+        stored = values[0]
+        for value in values[1:]:
+            stored = value if stored is None else reduce(stored, value)
+        return stored
+
     def result(self, stored: Any) -> Any:
         """The value itself."""
         if stored is None:
@@ -106,6 +118,14 @@ class AggregatedContents(WindowContents):
         for panes in windows:
             panes[key] = add(value, panes[key])
 
+    def collect(self, key: Any, values: Sequence[Any]) -> Any:
+        """Adds all values to a new accumulator."""
+        add = self._add
+        stored = self._create()
+        for value in values:
+            stored = add(value, stored)
+        return stored
+
     def result(self, stored: Any) -> Any:
         """The accumulator's result."""
         return self._get_result(stored)
@@ -127,6 +147,10 @@ class ListContents(WindowContents):
         """Appends the value to the key's list in each window."""
         for panes in windows:
             panes[key].append(value)
+
+    def collect(self, key: Any, values: Sequence[Any]) -> Any:
+        """A list of the values."""
+        return list(values)
 
     def result(self, stored: Any) -> Any:
         """A copy, for the function may keep it while the window goes on."""

@@ -8,6 +8,7 @@ from typing import Any
 
 from firesteel.common.errors import FiresteelError
 from firesteel.common.state import ValueStateDescriptor
+from firesteel.runtime.deployment import TaskMode
 from firesteel.runtime.elements import MAX_WATERMARK, MIN_TIMESTAMP
 from firesteel.runtime.operators.base import OperatorContext, StreamOperator
 from firesteel.runtime.operators.specs import WindowSpec
@@ -84,6 +85,18 @@ class WindowOperator(StreamOperator):
                 self._check_late(value, timestamp)
         self._output.flush()
 
+    def process_group(self, values: Sequence[Any], timestamps: Sequence[int] | None) -> None:
+        """Adds records of the current key to its windows."""
+        key = self._backend.key
+        process = self._process_merging if self._merging else self._process
+        times: Iterable[int] = repeat(MIN_TIMESTAMP) if timestamps is None else timestamps
+        for value, timestamp in zip(values, times, strict=False):
+            process(key, value, timestamp, self._assign(value, timestamp))
+
+    def end_groups(self) -> None:
+        """Hands on what was collected."""
+        self._output.flush()
+
     def process_watermark(self, timestamp: int) -> None:
         """Fires what is due, then sends the watermark on."""
         if timestamp > self._timers.current_watermark:
@@ -103,7 +116,8 @@ class WindowOperator(StreamOperator):
     def on_processing_time(self, timestamp: int, key: Any, namespace: Any) -> None:
         """A processing-time timer of a pane is due."""
         self._on_timer(self._trigger.on_processing_time, timestamp, key, namespace, not self._event_time)
-        self._output.flush()
+        if self.context.mode is not TaskMode.BATCH:
+            self._output.flush()
 
     def cleanup_time(self, window: Any) -> int:
         """When a window's panes are deleted; the end of time means never."""

@@ -1,0 +1,45 @@
+"""``firesteel info``: what would become of a program, without running it."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from typing import Any
+
+from firesteel.cli.program import load_program
+from firesteel.cli.settings import add_program_options, program_settings
+from firesteel.graph.explain import explain
+
+__all__ = ["register", "run", "show"]
+
+
+def register(commands: Any) -> None:
+    """Adds the verb."""
+    parser = commands.add_parser(
+        "info",
+        help="show a program's plan without running it",
+        description="Runs the program up to its first execute() and shows the plan of that job: its vertices, which "
+        "exchange each edge uses and why, slots, state and checkpoints. Nothing is started. Exit codes: 0, 1 if the "
+        "program is invalid, 2 if it executes no job.",
+    )
+    parser.add_argument("--format", choices=("text", "json", "mermaid"), default="text", help="default: text")
+    add_program_options(parser)
+    parser.set_defaults(run=run)
+
+
+def run(options: argparse.Namespace) -> int:
+    """Prints the plan."""
+    return show(options, options.format)
+
+
+def show(options: argparse.Namespace, format: str) -> int:
+    """Prints the plan of a program's first job."""
+    with load_program(options.program, options.arguments, program_settings(options)) as program:
+        text = explain(program.job_graph, format)
+    if program.execute_calls > 1:
+        note = (
+            f"{options.program} has {program.execute_calls} calls of execute(): this is the job of the first reached."
+        )
+        print(f"firesteel: {note}", file=sys.stderr)  # noqa: T201
+    print(text.rstrip())  # noqa: T201
+    return 0

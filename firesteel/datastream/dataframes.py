@@ -1,0 +1,38 @@
+"""The seam between programs and Spark's DataFrames, which are loaded only where a program has to do with them."""
+
+from __future__ import annotations
+
+import importlib
+from typing import Any
+
+from firesteel.common.connector import Sink, Source
+from firesteel.graph.job_graph import JobGraph
+
+__all__ = ["create_dataframe", "dataframe_sink", "dataframe_source", "spark_reader_source"]
+
+_SOURCES = "firesteel.spark.dataframes.source"
+_RESULTS = "firesteel.spark.dataframes.results"
+
+
+def dataframe_source(dataframe: Any, as_tuples: bool) -> Source[Any]:
+    """A source of the rows of a DataFrame."""
+    source: Source[Any] = importlib.import_module(_SOURCES).DataFrameSource(dataframe, as_tuples)
+    return source
+
+
+def spark_reader_source(format: str, path: Any, schema: Any, options: dict[str, Any], as_tuples: bool) -> Source[Any]:
+    """A source of what one of Spark's readers reads."""
+    reader = importlib.import_module(_SOURCES).SparkReaderSource
+    source: Source[Any] = reader(format, path, schema, options, as_tuples)
+    return source
+
+
+def dataframe_sink(schema: Any, type_info: Any) -> Sink:
+    """The sink in which the program behind a DataFrame ends."""
+    sink: Sink = importlib.import_module(_RESULTS).DataFrameSink.of(schema, type_info)
+    return sink
+
+
+def create_dataframe(job_graph: JobGraph, sink: Sink) -> Any:
+    """The DataFrame of what reaches the sink."""
+    return importlib.import_module(_RESULTS).create_dataframe(job_graph, sink)

@@ -1,0 +1,117 @@
+"""Makes visible what the sinks of a job prepared in an epoch, once its checkpoint is complete."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from firesteel.common.connector import Committer, Sink
+from firesteel.common.errors import TaskFailure
+from firesteel.graph.job_graph import JobGraph
+from firesteel.graph.stream_graph import StreamNode
+from firesteel.jobmaster.failure import failure_of
+from firesteel.runtime import fault_points
+from firesteel.runtime.checkpoint.assignment import AssignedOperatorState
+from firesteel.runtime.checkpoint.files import StateFileReader
+from firesteel.runtime.checkpoint.handles import TaskStateSnapshot
+from firesteel.runtime.messages import TaskKey
+from firesteel.runtime.operators.sink import COMMITTABLES
+from firesteel.runtime.operators.specs import SinkSpec
+from firesteel.runtime.state.operator_state import OperatorStateBackend
+
+__all__ = ["CommitFailed", "EpochCommits"]
+
+
+class CommitFailed(Exception):
+    """A sink could not commit. The checkpoint has what it prepared: the next attempt commits it again."""
+
+    def __init__(self, task: TaskKey, failure: TaskFailure):
+        super().__init__(failure.message)
+        self.task = task
+        self.failure = failure
+
+
+class EpochCommits:
+    """The committers of one attempt; all of it happens in this process, and in one thread.
+
+    The steps are those of SinkOperator, of which this does the third: once checkpoint n is complete, what any writer
+    prepared for checkpoints up to n is committed, as it is in the state that the tasks have acknowledged for n. The
+    tasks learn of it with the next epoch, and forget what they had prepared. Should this process or the attempt end
+    before the third step has, the next attempt starts from n, and its tasks commit again what they restore.
+    """
+
+    def __init__(self, job_graph: JobGraph):
+        self._sinks: list[tuple[str, StreamNode, Sink]] = [
+            (vertex.id, operator.node, operator.node.spec.sink)
+            for vertex in job_graph.vertices
+            for operator in vertex.operators
+            if isinstance(operator.node.spec, SinkSpec)
+        ]
+        self._configuration = job_graph.configuration
+        self._committers: dict[str, Committer[Any]] = {}
+        self._committed = 0
+
+    def commit(self, checkpoint_id: int, states: Mapping[TaskKey, TaskStateSnapshot]) -> int:
+        """Commits what is due with a checkpoint; returns how many committables that were. Raises CommitFailed."""
+        number = 0
+        with StateFileReader.configured(self._configuration) as files:
+            for vertex_id, node, sink in self._sinks:
+                try:
+                    due = self._due(checkpoint_id, vertex_id, node.operator_id, states, files)
+                    if due:
+                        fault_points.reach("sink.commit")
+                        self._committer(node.operator_id, sink).commit(due)
+                        fault_points.reach("sink.committed")
+                except Exception as error:
+                    raise CommitFailed((vertex_id, 0), _failure(error, node)) from error
+                number += len(due)
+        self._committed = checkpoint_id
+        return number
+
+    def _due(
+        self,
+        checkpoint_id: int,
+        vertex_id: str,
+        operator_id: str,
+        states: Mapping[TaskKey, TaskStateSnapshot],
+        files: StateFileReader,
+    ) -> list[Any]:
+        """In the order of checkpoints, then of subtasks.
+
+        A task that was not told yet of the last checkpoint that completed still names what was committed with it.
+        """
+        backend = OperatorStateBackend()
+        own = {subtask: state for (vertex, subtask), state in states.items() if vertex == vertex_id}
+        for _, snapshot in sorted(own.items(), key=lambda entry: entry[0]):
+            operator = snapshot.operators.get(operator_id)
+            lists = () if operator is None else operator.operator
+            whole = [AssignedOperatorState(each, 0, each.items) for each in lists if each.name == COMMITTABLES]
+            backend.restore(whole, files)
+        prepared = [pair for pair in backend.restored(COMMITTABLES) if self._committed < pair[0] <= checkpoint_id]
+        return [item for _, item in sorted(prepared, key=lambda pair: pair[0])]
+
+    def _committer(self, operator_id: str, sink: Sink) -> Committer[Any]:
+        committer = self._committers.get(operator_id)
+        if committer is None:
+            committer = sink.create_committer()
+            assert committer is not None, f"{sink!r} prepares commits that nobody makes"
+            self._committers[operator_id] = committer
+        return committer
+
+    def close(self) -> None:
+        """Closes the committers; raises the first error of those there were."""
+        errors: list[Exception] = []
+        committers, self._committers = self._committers, {}
+        for committer in committers.values():
+            try:
+                committer.close()
+            except Exception as error:  # noqa: BLE001 - every committer gets its chance to close
+                errors.append(error)
+        if errors:
+            raise errors[0]
+
+
+def _failure(error: Exception, node: StreamNode) -> TaskFailure:
+    failure = failure_of(error, operator=node.name, uid=node.uid, defined_at=node.defined_at)
+    return replace(failure, during="commit()")

@@ -1,0 +1,220 @@
+"""The producer's side of a keyed exchange in a batch: records are divided into buckets of keys.
+
+A record costs what it costs in a stream: its key is looked up in a table of bound ``append`` methods. A bucket with a
+few dozen records is pickled while these are still in the processor's cache; what stays is bytes, a frame per pickle.
+Frames become a row when a bucket has enough of them, or when all together have too many.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+from firesteel.runtime.blocking.row_order import bucket_order, grouped_sequence
+from firesteel.runtime.blocking.rows import GROUPS, pack_number, pack_row
+from firesteel.runtime.deployment import OutputDescriptor
+from firesteel.runtime.elements import ControlEvent
+from firesteel.runtime.key_groups import RoutingTable, subtask_of
+from firesteel.runtime.network.serialization import serialize_records
+from firesteel.runtime.output import TaskOutput
+
+if TYPE_CHECKING:
+    from firesteel.runtime.codegen import Loop, LoopWriter
+
+__all__ = ["FRAME", "BucketedPartition", "GroupingOutput", "KeyBucketTable"]
+
+FRAME = struct.Struct("<II")
+"""Ahead of each pickle of a row: its length and how many records it has."""
+
+_FRAME_RECORDS = 64
+_FRAME_BYTES = 64 << 10
+_ROW_BYTES = 256 << 10
+_HELD_BYTES = 32 << 20
+_QUEUED_BYTES = 64 << 20
+
+
+class KeyBucketTable(RoutingTable):
+    """From key to the handler of its bucket. ``handlers`` are those of all buckets of subtask 0, then of 1, …
+
+    The remainder of a key's hash by ``max_parallelism * buckets`` says both: divided by ``max_parallelism`` it leaves
+    the key's group and so its subtask, as in a stream; the quotient is the bucket.
+    """
+
+    __slots__ = ()
+
+    def __init__(self, handlers: Sequence[Any], parallelism: int, max_parallelism: int, records: Callable[[], int]):
+        super().__init__([None] * parallelism, max_parallelism, records)
+        buckets = len(handlers) // parallelism
+        first = [subtask_of(group, max_parallelism, parallelism) * buckets for group in range(max_parallelism)]
+        self._by_group = [handlers[subtask + bucket] for bucket in range(buckets) for subtask in first]
+        self._max_parallelism = max_parallelism * buckets
+
+
+class _Bucket:
+    """Records of some keys of one consumer, and what has been pickled of them."""
+
+    __slots__ = ("bytes", "frames", "number", "order", "sequence", "timestamps", "values")
+
+    def __init__(self, partition: int, order: int):
+        self.values: list[Any] = []
+        self.timestamps: list[int] = []
+        self.frames: list[bytes] = []
+        self.bytes = 0
+        self.order = order
+        self.number = pack_number(partition, bucket_order(order))
+        self.sequence = 0
+
+
+class BucketedPartition:
+    """What a GroupingOutput writes to, in the place of a ResultPartition.
+
+    ``take`` gives the rows that are ready.
+    """
+
+    def __init__(self, edge: int, producer: int, partitions: Sequence[int], buckets: int):
+        self._edge = edge
+        self._producer = producer
+        self.buckets = [_Bucket(partition, bucket) for partition in partitions for bucket in range(buckets)]
+        self.subpartitions: list[Any] = []
+        self.num_records_out = self.num_bytes_out = self.num_buffers_out = 0
+        self._frame_records = 1
+        self._with_timestamps = False
+        self._held = 0
+        self._queued = 0
+        self._rows: list[bytes] = []
+        # looking at every bucket after every batch would cost more than it frees
+        self._interval = max(1, len(self.buckets) // 256)
+        self._calls = 0
+
+    has_room = True
+
+    @property
+    def is_overfull(self) -> bool:
+        """Whether so many rows wait to be taken that they should be put aside."""
+        return self._queued > _QUEUED_BYTES
+
+    @property
+    def held_records(self) -> int:
+        """Records that have not been pickled."""
+        return sum(len(bucket.values) for bucket in self.buckets)
+
+    def begin(self, with_timestamps: bool) -> None:
+        """Says whether the records to come carry timestamps; a frame holds one sort only."""
+        if with_timestamps is not self._with_timestamps:
+            self._pickle_all()
+            self._with_timestamps = with_timestamps
+
+    def after_batch(self) -> None:
+        """Pickles what buckets with enough records hold."""
+        self._calls += 1
+        if self._frame_records == _FRAME_RECORDS and self._calls < self._interval:
+            return
+        self._calls = 0
+        most = self._frame_records
+        for bucket in self.buckets:
+            if len(bucket.values) >= most:
+                self._pickle(bucket)
+        if self._held > _HELD_BYTES:
+            self._finish_all()
+
+    def flush(self) -> None:
+        """Makes rows of all there is."""
+        self._pickle_all()
+        self._finish_all()
+
+    def broadcast_event(self, event: ControlEvent) -> None:
+        """Events do not travel: in a batch a consumer knows by itself when its input ends."""
+
+    def take(self) -> Iterator[bytes]:
+        """The rows that are ready: number, row, number, row, …"""
+        rows, self._rows = self._rows, []
+        self._queued = 0
+        return iter(rows)
+
+    def _pickle_all(self) -> None:
+        for bucket in self.buckets:
+            if bucket.values:
+                self._pickle(bucket)
+
+    def _finish_all(self) -> None:
+        for bucket in self.buckets:
+            if bucket.frames:
+                self._finish_row(bucket)
+
+    def _pickle(self, bucket: _Bucket) -> None:
+        values, timestamps = bucket.values, bucket.timestamps
+        # in parts: where one key has most records its bucket is longer than others, and records may be large
+        most = self._frame_records * 4
+        for start in range(0, len(values), most):
+            part = values if len(values) <= most else values[start : start + most]
+            times = (timestamps if part is values else timestamps[start : start + most]) or None
+            payload = serialize_records(part, times)
+            count, size = len(part), len(payload)
+            self._frame_records = max(1, min(_FRAME_RECORDS, _FRAME_BYTES * count // size))
+            bucket.frames += (FRAME.pack(size, count), payload)
+            bucket.bytes += size
+            self._held += size
+            self.num_records_out += count
+            if bucket.bytes >= _ROW_BYTES:
+                self._finish_row(bucket)
+        values.clear()
+        timestamps.clear()
+
+    def _finish_row(self, bucket: _Bucket) -> None:
+        row = pack_row(
+            GROUPS,
+            self._edge,
+            self._producer,
+            grouped_sequence(bucket.order, bucket.sequence),
+            b"".join(bucket.frames),
+        )
+        self._rows += (bucket.number, row)
+        self._held -= bucket.bytes
+        self._queued += len(row)
+        self.num_buffers_out += 1
+        self.num_bytes_out += len(row)
+        bucket.frames = []
+        bucket.bytes = 0
+        bucket.sequence += 1
+
+
+class GroupingOutput(TaskOutput):
+    """A keyed job edge as its producer sees it in a batch."""
+
+    __slots__ = ()
+
+    partition: BucketedPartition  # type: ignore[assignment]
+
+    def __init__(self, descriptor: OutputDescriptor, partition: BucketedPartition, wait_for_room: Callable[[], None]):
+        super().__init__(descriptor, partition, wait_for_room)  # type: ignore[arg-type]
+
+    def write(self, writer: LoopWriter, value: str) -> None:
+        """Writes the lines that put one record into its bucket."""
+        partition = writer.bind("partition", self.partition)
+        writer.prologue(f"{partition}.begin({writer.with_timestamps})")
+        assert self._key_selector is not None
+        key = writer.call(self._key_selector, value)
+        buckets = self.partition.buckets
+        if writer.with_timestamps:
+            table = writer.bind("route", self._table([(b.values.append, b.timestamps.append) for b in buckets]))
+            add, add_time = writer.new_variable("a"), writer.new_variable("b")
+            writer.line(f"{add}, {add_time} = {table}[{key}]", element=value, what="key_by", output=self)
+            writer.line(f"{add}({value}); {add_time}({writer.timestamp})")
+        else:
+            table = writer.bind("route", self._table([b.values.append for b in buckets]))
+            writer.line(f"{table}[{key}]({value})", element=value, what="key_by", output=self)
+        writer.at_room_check(f"{writer.bind('room', self.make_room)}()")
+
+    def batch_function(self) -> Loop | None:
+        """None: a record's bucket depends on its key."""
+        return None
+
+    def _table(self, handlers: list[Any]) -> KeyBucketTable:
+        descriptor, partition = self.descriptor, self.partition
+        return KeyBucketTable(
+            handlers,
+            len(descriptor.channels),
+            descriptor.consumer_max_parallelism,
+            lambda: partition.num_records_out,
+        )

@@ -1,0 +1,73 @@
+"""Operators of a stream and a broadcast stream, inlined into the loop of whichever input a batch comes from.
+
+Input 0 is the stream itself, which is keyed or not; input 1 is the broadcast side. Its records reach every subtask,
+which is to keep in its broadcast state what it needs of them: the subtasks' copies are alike as long as the function
+makes the same changes in all of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from firesteel.common.state import MapStateDescriptor
+from firesteel.runtime.operators.broadcast_contexts import (
+    BroadcastContext,
+    KeyedBroadcastContext,
+    ReadOnlyBroadcastContext,
+)
+from firesteel.runtime.operators.co import TwoInputOperator
+from firesteel.runtime.operators.inline import write_process_call
+from firesteel.runtime.state.backend import NO_KEY
+
+if TYPE_CHECKING:
+    from firesteel.runtime.codegen import LoopWriter
+    from firesteel.runtime.operators.base import OperatorContext
+
+__all__ = ["BroadcastOperator", "KeyedBroadcastOperator"]
+
+_BROADCAST_SIDE = 1
+
+
+class BroadcastOperator(TwoInputOperator):
+    """A BroadcastProcessFunction."""
+
+    method = "process_element"
+    fan_out = True
+    context_class: type[BroadcastContext] = BroadcastContext
+
+    def __init__(self, function: Any, descriptors: Sequence[MapStateDescriptor]):
+        super().__init__(function)
+        self.calls = (function.process_element, function.process_broadcast_element)
+        self.descriptors = tuple(descriptors)
+
+    def open(self, context: OperatorContext) -> None:
+        """Opens the function with its contexts; every broadcast state is there from now on, if only an empty one."""
+        keyed = context.backend is not None
+        self.process_context = ReadOnlyBroadcastContext(context, self.function if keyed else None, self.descriptors)
+        self.broadcast_context = self.context_class(context, self.process_context, self.descriptors)
+        super().open(context)
+
+    def process_watermark(self, timestamp: int) -> None:
+        """Fires timers, then passes the watermark on."""
+        self.process_context.advance_watermark(timestamp)
+        self.context.emit_watermark(timestamp)
+
+    def write_call(self, writer: LoopWriter, value: str, index: int) -> None:
+        """``for v1 in process_element(v0, ctx):`` and on."""
+        context: Any = self.broadcast_context if index == _BROADCAST_SIDE else self.process_context
+        write_process_call(writer, self.calls[index], context, value)
+
+
+class KeyedBroadcastOperator(BroadcastOperator):
+    """A KeyedBroadcastProcessFunction with its timers."""
+
+    context_class = KeyedBroadcastContext
+
+    def write_input(self, writer: LoopWriter, value: str, index: int) -> None:
+        """Sets the key of a record, or that there is none: else the last one's would still be there."""
+        if index != _BROADCAST_SIDE:
+            super().write_input(writer, value, index)
+            return
+        writer.prologue(f"{writer.bind('backend', self.context.backend)}.key = {writer.bind('no_key', NO_KEY)}")
+        self.write_call(writer, value, index)

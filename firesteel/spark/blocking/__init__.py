@@ -1,0 +1,1 @@
+"""Runs batch jobs and epochs as ordinary Spark stages, with Spark's shuffle between them."""

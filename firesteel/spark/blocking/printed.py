@@ -1,0 +1,71 @@
+"""Keeps what user functions print in a Python worker until the task is done, so that it reaches the client."""
+
+from __future__ import annotations
+
+import io
+import sys
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
+
+__all__ = ["MAX_CHARACTERS", "Printed"]
+
+MAX_CHARACTERS = 1 << 20
+"""How much is kept of what a task prints before somebody takes it."""
+
+
+class _Stream(io.TextIOBase):
+    def __init__(self, name: str, printed: Printed):
+        self._name = name
+        self._printed = printed
+
+    def writable(self) -> bool:
+        return True
+
+    def write(self, text: str, /) -> int:
+        self._printed.add(self._name, text)
+        return len(text)
+
+
+class Printed:
+    """While entered, ``sys.stdout`` and ``sys.stderr`` are kept. Is the ``PrintedLines`` of tasks.
+
+    >>> with Printed() as printed:
+    ...     print("a", 1)
+    ...     print("b")
+    >>> printed.take()
+    [('stdout', ['a 1', 'b'])]
+    """
+
+    def __init__(self) -> None:
+        self._parts: list[tuple[str, list[str]]] = []
+        self._length = 0
+        self._saved: dict[str, Any] = {}
+
+    def __enter__(self) -> Self:
+        for name in ("stdout", "stderr"):
+            self._saved[name] = getattr(sys, name)
+            setattr(sys, name, _Stream(name, self))
+        return self
+
+    def __exit__(self, *_exception: object) -> None:
+        for name, saved in self._saved.items():
+            setattr(sys, name, saved)
+
+    def add(self, name: str, text: str) -> None:
+        """Keeps a text; the first one that is too much is replaced by a remark."""
+        if self._length > MAX_CHARACTERS:
+            return
+        self._length += len(text)
+        if self._length > MAX_CHARACTERS:
+            text = f"\n(more than {MAX_CHARACTERS} characters were printed; the rest is left out)\n"
+        if self._parts and self._parts[-1][0] == name:
+            self._parts[-1][1].append(text)
+        else:
+            self._parts.append((name, [text]))
+
+    def take(self) -> list[tuple[str, list[str]]]:
+        """What was printed since the last call: the stream and lines."""
+        parts, self._parts, self._length = self._parts, [], 0
+        return [(name, "".join(texts).removesuffix("\n").split("\n")) for name, texts in parts]

@@ -1,0 +1,187 @@
+"""Spark's RDDs as the stages need them. Classes and constants of the JVM are looked up once: each call is a round trip.
+
+What is passed around are handles of Scala's ``RDD`` itself, not of the Java API's wrappers around it.
+"""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any
+from weakref import WeakKeyDictionary
+
+from pyspark import SparkContext
+from pyspark.serializers import NoOpSerializer
+from pyspark.util import _load_from_socket
+
+__all__ = ["JavaRDD", "PythonStage", "Rdds"]
+
+JavaRDD = Any
+"""A handle of an ``org.apache.spark.rdd.RDD``."""
+
+PythonStage = Callable[[int, Iterator[bytes]], Iterable[bytes]]
+"""What a Python worker does with one partition: its index and its rows."""
+
+_RAW = NoOpSerializer()
+_rdds: WeakKeyDictionary[SparkContext, Rdds] = WeakKeyDictionary()
+
+
+class Rdds:
+    """Makes RDDs of one SparkContext."""
+
+    def __init__(self, context: SparkContext):
+        jvm, self._context = context._jvm, context
+        assert jvm is not None
+        self._jvm = jvm
+        self._scala = context._jsc.sc()
+        self._function = jvm.SimplePythonFunction
+        self._python_rdd = jvm.PythonRDD
+        self._pairs = jvm.PairwiseRDD
+        self._partitioner = jvm.PythonPartitioner
+        self._to_seq = jvm.PythonUtils.toSeq
+        self._list = jvm.java.util.ArrayList
+        rdds = jvm.org.apache.spark.rdd
+        self._union, self._shuffled, self._coalesced = rdds.UnionRDD, rdds.ShuffledRDD, rdds.CoalescedRDD
+        self._cartesian = rdds.CartesianRDD
+        self._prune = rdds.PartitionPruningRDD.create
+        self._to_pairs = jvm.org.apache.spark.api.java.JavaPairRDD.fromRDD
+        self._none = jvm.scala.Option.empty()
+        self._by_number = getattr(getattr(jvm, "scala.math.Ordering$Long$"), "MODULE$")
+        # Java's own serialisation, Spark's default, costs several times as much for pairs of a number and bytes
+        self._serializer = jvm.org.apache.spark.serializer.KryoSerializer(context._conf._jconf)
+        self._empty: dict[int, JavaRDD] = {}
+        self._selections: dict[tuple[int, int, int], Any] = {}
+        self._environments: dict[tuple[tuple[str, str], ...], Any] = {}
+        self._broadcasts = self._list()
+        self._tag = self.empty(1).elementClassTag()
+
+    @classmethod
+    def of(cls, context: SparkContext) -> Rdds:
+        """Those of a context, the same ones each time."""
+        if context not in _rdds:
+            _rdds[context] = cls(context)
+        return _rdds[context]
+
+    # -- inputs -------------------------------------------------------------------------------------
+
+    def empty(self, partitions: int) -> JavaRDD:
+        """So many partitions without rows."""
+        if partitions not in self._empty:
+            self._empty[partitions] = self._context._jsc.parallelize(self._list(), partitions).rdd()
+        return self._empty[partitions]
+
+    def located(self, location: str) -> JavaRDD:
+        """One partition with one row, at its best at that place: see ``at``."""
+        pair = self._jvm.scala.Tuple2(bytearray(), self._to_seq([location]))
+        return self._scala.makeRDD(self._to_seq([pair]), self._tag)
+
+    def partitions(self, rdd: JavaRDD) -> int:
+        """How many partitions an RDD has."""
+        return int(rdd.getNumPartitions())
+
+    # -- Python -------------------------------------------------------------------------------------
+
+    def environment(self, variables: Mapping[str, str] | None = None) -> Any:
+        """The environment of Python workers, those with the same one being interchangeable."""
+        merged = {**self._context.environment, **(variables or {})}
+        key = tuple(sorted(merged.items()))
+        if key not in self._environments:
+            environment = self._jvm.java.util.HashMap()
+            for name, value in merged.items():
+                environment.put(name, value)
+            self._environments[key] = environment
+        return self._environments[key]
+
+    def broadcasts(self, *broadcasts: Any) -> Any:
+        """The broadcasts that a stage uses, for ``python``."""
+        handles = self._list()
+        for broadcast in broadcasts:
+            handles.add(broadcast._jbroadcast)
+        return handles
+
+    def python(self, parent: JavaRDD, stage: PythonStage, environment: Any = None, broadcasts: Any = None) -> JavaRDD:
+        """Has Python workers work on the partitions of an RDD of bytes; it is one of bytes itself.
+
+        The stage must be an instance of an importable class. Broadcasts it holds must be among ``broadcasts``.
+        """
+        context = self._context
+        command = pickle.dumps((stage, None, _RAW, _RAW), pickle.HIGHEST_PROTOCOL)
+        context._pickled_broadcast_vars.clear()
+        function = self._function(
+            bytearray(command),
+            self.environment() if environment is None else environment,
+            context._python_includes,
+            context.pythonExec,
+            context.pythonVer,
+            self._broadcasts if broadcasts is None else broadcasts,
+            context._javaAccumulator,
+        )
+        return self._python_rdd(parent, function, False, False)
+
+    # -- exchanges ----------------------------------------------------------------------------------
+
+    def union(self, parts: Sequence[JavaRDD]) -> JavaRDD:
+        """All partitions of all parts, in order."""
+        if len(parts) == 1:
+            return parts[0]
+        handles = self._list()
+        for part in parts:
+            handles.add(part)
+        return self._union(self._scala, self._to_seq(handles), self._tag)
+
+    def pairs(self, rows: JavaRDD) -> JavaRDD:
+        """Numbers and rows, of alternating numbers and rows."""
+        return self._pairs(rows)
+
+    def shuffle(self, pairs: JavaRDD, partitions: int, *, is_sorted: bool) -> JavaRDD:
+        """Pairs by the partition in their number, sorted by the number if wanted; Spark's sort spills."""
+        shuffled = self._shuffled(pairs, self._partitioner(partitions, 0), self._tag, self._tag, self._tag)
+        shuffled.setSerializer(self._serializer)
+        if is_sorted:
+            shuffled.setKeyOrdering(self._by_number)
+        return shuffled
+
+    def rows(self, pairs: JavaRDD) -> JavaRDD:
+        """The rows without their numbers."""
+        return self._to_pairs(pairs, self._tag, self._tag).values().rdd()
+
+    def select(self, rdd: JavaRDD, first: int, count: int, total: int) -> JavaRDD:
+        """Some of the partitions, which follow one another; nothing is moved or computed for that."""
+        if count == total:
+            return rdd
+        key = (first, count, total)
+        if key not in self._selections:
+            # in Scala a Seq[Boolean] is a function of the index
+            self._selections[key] = self._to_seq([first <= index < first + count for index in range(total)])
+        return self._prune(rdd, self._selections[key])
+
+    def concatenate(self, parts: Sequence[JavaRDD]) -> JavaRDD:
+        """All partitions of all parts, one after the other, as one partition; no shuffle."""
+        if len(parts) == 1:
+            return parts[0]
+        return self._coalesced(self.union(parts), 1, self._none, self._tag)
+
+    def at(self, place: JavaRDD, rows: JavaRDD) -> JavaRDD:
+        """The rows of a single partition, to be computed at the place if it can be."""
+        # a Cartesian product is the one RDD that has the preferred locations of both its parents
+        return self.rows(self._cartesian(self._scala, place, rows, self._tag, self._tag))
+
+    # -- running and cleaning -----------------------------------------------------------------------
+
+    def collect(self, rdd: JavaRDD) -> list[bytes]:
+        """Runs a job."""
+        served = self._python_rdd.collectAndServe(rdd)
+        with _load_from_socket(served, _RAW) as rows:
+            return [bytes(row) for row in rows]
+
+    def shuffle_id(self, shuffled: JavaRDD) -> int:
+        """Names a shuffle, for ``forget``."""
+        return int(shuffled.dependencies().head().shuffleId())
+
+    def forget(self, shuffles: Iterable[int]) -> None:
+        """Removes the files of shuffles; without that Spark would wait for Java's garbage collection."""
+        cleaner = self._scala.cleaner()
+        if cleaner.isDefined():
+            cleaner = cleaner.get()
+            for shuffle in shuffles:
+                cleaner.doCleanupShuffle(shuffle, False)

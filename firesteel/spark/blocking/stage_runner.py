@@ -1,0 +1,158 @@
+"""Runs the stages of batch jobs and of epochs on Spark."""
+
+from __future__ import annotations
+
+import itertools
+import pickle
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from typing import Any
+
+import cloudpickle
+from pyspark import InheritableThread, SparkContext
+
+from firesteel.graph.job_graph import JobGraph
+from firesteel.jobmaster.stage_orders import in_stage_order
+from firesteel.jobmaster.stage_runner import EpochRun, StageError, StageMessage
+from firesteel.runtime.blocking.orders import BatchOrder, EpochReport
+from firesteel.runtime.blocking.rows import unpack_row
+from firesteel.runtime.messages import TaskKey
+from firesteel.spark.blocking.batch import BatchStages
+from firesteel.spark.blocking.epochs import EpochStages
+from firesteel.spark.blocking.failures import of_attempt, stage_error
+from firesteel.spark.blocking.rdds import Rdds
+
+__all__ = ["SparkStages"]
+
+CLOSE_TIMEOUT_S = 10.0
+_jobs = itertools.count()
+
+
+class SparkStages:
+    """The StageRunner of Spark: a batch is one Spark job, an epoch is one Spark job.
+
+    ``batch_task`` and ``epoch_task`` are what workers run, by default ``run_batch_task`` and ``run_epoch_task``.
+    """
+
+    def __init__(
+        self,
+        context: SparkContext,
+        *,
+        batch_task: Callable[..., Iterator[bytes]] | None = None,
+        epoch_task: Callable[..., Iterator[bytes]] | None = None,
+    ):
+        self._context = context
+        self._batch_task = None if batch_task is None else cloudpickle.dumps(batch_task)
+        self._epoch_task = None if epoch_task is None else cloudpickle.dumps(epoch_task)
+        self._lock = threading.Lock()
+        self._group: str | None = None
+        self._cancelled: str | None = None
+        self._batch: BatchStages | None = None
+        self._epochs: EpochStages | None = None
+        self._last_runs: dict[TaskKey, str] = {}
+
+    # -- StageRunner --------------------------------------------------------------------------------
+
+    def run_batch(self, job_graph: JobGraph, orders: Mapping[TaskKey, BatchOrder]) -> Sequence[StageMessage]:
+        """Runs a batch job; after a run that failed, only the stages that had not finished, with its orders."""
+        with self._job(job_graph.job_name, _attempt_of(orders)) as attempt:
+            if self._batch is None or self._batch.tasks != orders.keys():
+                self._batch = BatchStages(self._context, job_graph, orders, self._batch_task)
+            rows = Rdds.of(self._context).collect(self._batch.results)
+            self._forget_batch()
+        return of_attempt(in_stage_order(job_graph, [_told(row) for row in rows]), attempt)
+
+    def run_epoch(self, job_graph: JobGraph, epoch: EpochRun) -> Sequence[StageMessage]:
+        """Runs one epoch."""
+        with self._job(f"{job_graph.job_name}: epoch {epoch.epoch}", _attempt_of(epoch.orders)):
+            stages = self._stages_of(job_graph)
+            try:
+                rows = Rdds.of(self._context).collect(stages.results(epoch, self._last_runs))
+            finally:
+                stages.forget_epoch()
+        messages = in_stage_order(job_graph, [_told(row) for row in rows])
+        self._last_runs = {
+            (message.vertex_id, message.subtask): message.run
+            for message in messages
+            if isinstance(message, EpochReport)
+        }
+        return messages
+
+    def cancel(self, reason: str) -> None:
+        """Has Spark cancel the job of the run; Python workers that do not end by themselves are killed."""
+        with self._lock:
+            group = self._group
+            if group is not None and self._cancelled is None:
+                self._cancelled = reason
+        if group is not None:
+            with suppress(Exception):  # the context may be stopped already, and with it the run
+                self._context._jsc.sc().cancelJobGroupAndFutureJobs(group)
+
+    def close(self, on_closed: Callable[[], Any] | None = None) -> None:
+        """Has the workers close the tasks they keep, as far as they can be reached in a few seconds."""
+        epochs, self._epochs = self._epochs, None
+        with suppress(Exception):
+            self._forget_batch()
+        if epochs is not None:
+            thread = InheritableThread(target=self._close_tasks, args=(epochs,), name="firesteel-close-tasks")
+            thread.daemon = True
+            thread.start()
+            thread.join(CLOSE_TIMEOUT_S)
+            if thread.is_alive():
+                self.cancel("the tasks could not be closed in time")
+        if on_closed is not None:
+            on_closed()
+
+    # -- runs ---------------------------------------------------------------------------------------
+
+    @contextmanager
+    def _job(self, description: str, attempt: int) -> Iterator[int]:
+        """What is collected inside is one cancellable Spark job; whatever goes wrong is a StageError."""
+        group = f"firesteel-stages-{next(_jobs)}"
+        with self._lock:
+            self._group, self._cancelled = group, None
+        try:
+            self._context.setJobGroup(group, description, interruptOnCancel=True)
+            yield attempt
+        except Exception as error:
+            if self._cancelled is not None:
+                raise StageError(f"The run was cancelled: {self._cancelled}") from error
+            if isinstance(error, StageError):
+                raise
+            raise stage_error(error, attempt) from error
+        finally:
+            with self._lock:
+                self._group = None
+            with suppress(Exception):
+                self._context._jsc.sc().clearJobGroup()
+
+    def _stages_of(self, job_graph: JobGraph) -> EpochStages:
+        if self._epochs is not None and not self._epochs.fits(job_graph):
+            rows = self._epochs.closing(job_is_over=False)
+            Rdds.of(self._context).collect(rows)
+            self._epochs.close()
+            self._epochs = None
+        if self._epochs is None:
+            self._epochs = EpochStages(self._context, job_graph, self._epoch_task)
+        return self._epochs
+
+    def _close_tasks(self, epochs: EpochStages) -> None:
+        with suppress(Exception), self._job("close tasks", 0):
+            Rdds.of(self._context).collect(epochs.closing(job_is_over=True))
+        with suppress(Exception):
+            epochs.close()
+
+    def _forget_batch(self) -> None:
+        batch, self._batch = self._batch, None
+        if batch is not None:
+            batch.forget()
+
+
+def _attempt_of(orders: Mapping[TaskKey, Any]) -> int:
+    return next((int(order.descriptor.task.attempt) for order in orders.values()), 0)
+
+
+def _told(row: bytes) -> Sequence[StageMessage]:
+    told: Sequence[StageMessage] = pickle.loads(unpack_row(row).payload)
+    return told

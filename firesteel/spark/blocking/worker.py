@@ -1,0 +1,147 @@
+"""What Spark's Python workers do: run the tasks of a stage, and keep those of epochs for the next one."""
+
+from __future__ import annotations
+
+import gc
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+import cloudpickle
+
+from firesteel.runtime.blocking.orders import BatchOrder, EpochOrder, StageTaskDescriptor
+from firesteel.spark.blocking.printed import Printed
+
+if TYPE_CHECKING:
+    from pyspark.core.broadcast import Broadcast
+
+    from firesteel.runtime.blocking.task_cache import TaskCache
+
+__all__ = ["BatchStage", "CloseTasks", "EpochStage"]
+
+GC_THRESHOLDS = (50_000, 20, 20)
+_Key = tuple[str, str, int]
+
+
+@dataclass(frozen=True)
+class BatchStage:
+    """All tasks of one vertex of a batch job."""
+
+    descriptors: bytes
+    """Those of all subtasks, pickled together as they have most in common."""
+    splits: tuple[bytes, ...]
+    """Those of each subtask, pickled."""
+    tasks: int
+    """How many there are: not as many as subtasks where the rows of a DataFrame are read, whose partitions count."""
+    is_terminal: bool
+    function: bytes | None = None
+    """Another function than run_batch_task, pickled."""
+
+    def __call__(self, partition: int, rows: Iterator[bytes]) -> Iterator[bytes]:
+        """Runs one task."""
+        order = self._order(partition)
+        if self.function is None:
+            from firesteel.runtime.blocking.batch_task import run_batch_task
+
+            output = run_batch_task(order, rows, capture=Printed)
+        else:
+            output = cloudpickle.loads(self.function)(order, rows)
+        return _with_gc_thresholds(_without_numbers(output) if self.is_terminal else output, rows)
+
+    def _order(self, partition: int) -> BatchOrder:
+        descriptors: tuple[StageTaskDescriptor, ...] = cloudpickle.loads(self.descriptors)
+        descriptor = descriptors[partition % len(descriptors)]
+        if self.tasks != len(descriptors):
+            task = replace(descriptor.task, subtask=partition, parallelism=self.tasks)
+            return BatchOrder(replace(descriptor, task=task))
+        return BatchOrder(descriptor, cloudpickle.loads(self.splits[partition]))
+
+
+@dataclass(frozen=True)
+class EpochStage:
+    """One task of one epoch."""
+
+    key: _Key
+    """Job id, vertex id and subtask."""
+    descriptors: Broadcast[Mapping[str, bytes]]
+    """By vertex id those of all its subtasks, pickled. They stay the same, and so are already in a worker in use."""
+    generation: int
+    """Another one whenever the descriptors are others."""
+    order: bytes
+    """The rest of the EpochOrder, pickled."""
+    last_run: str | None
+    """The run whose state was acknowledged with the epoch before. What a worker has kept of another one is void."""
+    is_terminal: bool
+    function: bytes | None = None
+    """Another function than run_epoch_task, pickled."""
+
+    def __call__(self, _partition: int, rows: Iterator[bytes]) -> Iterator[bytes]:
+        """Runs the task, with what the worker has kept of it."""
+        if self.function is None:
+            from firesteel.runtime.blocking.epoch_task import run_epoch_task as run
+        else:
+            run = _loaded(self.function)
+        order = EpochOrder(self._descriptor(), **cloudpickle.loads(self.order))
+        output = run(order, rows, _tasks())
+        return _with_gc_thresholds(_without_numbers(output) if self.is_terminal else output, rows)
+
+    def _descriptor(self) -> StageTaskDescriptor:
+        """The descriptor that the task in the cache has, or a fresh one if the task has to be built."""
+        found = _descriptors.get(self.key)
+        if _tasks().keep_only(self.key, self.last_run) and found is not None and found[0] == self.generation:
+            return found[1]
+        # functions may keep things in themselves, so a new task must not get those of an old one
+        _, vertex_id, subtask = self.key
+        descriptor: StageTaskDescriptor = cloudpickle.loads(self.descriptors.value[vertex_id])[subtask]
+        _descriptors[self.key] = (self.generation, descriptor)
+        return descriptor
+
+
+@dataclass(frozen=True)
+class CloseTasks:
+    """Has a worker close the tasks it keeps of a job."""
+
+    job_id: str
+    job_is_over: bool
+
+    def __call__(self, _partition: int, rows: Iterator[bytes]) -> Iterator[bytes]:
+        """Closes them, if there are any."""
+        if _tasks.cache_info().currsize:
+            _tasks().close(self.job_id, job_is_over=self.job_is_over)
+        for key in [key for key in _descriptors if key[0] == self.job_id]:
+            del _descriptors[key]
+        yield from rows
+
+
+_descriptors: dict[_Key, tuple[int, StageTaskDescriptor]] = {}
+
+
+@cache
+def _tasks() -> TaskCache:
+    """The tasks this process keeps."""
+    from firesteel.runtime.blocking.task_cache import TaskCache
+
+    return TaskCache(capture=Printed)
+
+
+@cache
+def _loaded(function: bytes) -> Any:
+    return cloudpickle.loads(function)
+
+
+def _without_numbers(output: Iterator[bytes]) -> Iterator[bytes]:
+    for _number in output:
+        yield next(output)
+
+
+def _with_gc_thresholds(output: Iterator[bytes], rows: Iterator[bytes]) -> Iterator[bytes]:
+    thresholds = gc.get_threshold()
+    # a batch is thousands of tuples that live for a millisecond: looking for cycles among them is wasted
+    gc.set_threshold(*GC_THRESHOLDS)
+    try:
+        yield from output
+        for _ in rows:
+            pass  # Spark only uses a worker again that has read all its input
+    finally:
+        gc.set_threshold(*thresholds)  # Spark reuses the process

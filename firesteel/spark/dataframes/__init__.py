@@ -1,0 +1,1 @@
+"""Spark's DataFrames as sources of a program, and streams of a program as DataFrames."""

@@ -1,0 +1,51 @@
+"""What Spark says is wrong, in its own words but without its stack."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from py4j.protocol import Py4JJavaError
+from pyspark.errors import PySparkException
+
+from firesteel.common.errors import FiresteelError, TaskFailure
+from firesteel.runtime.blocking.errors import decode_messages, failure_of
+
+__all__ = ["DataFrameError", "passing_on_complaints", "task_failure_in"]
+
+_EXCEPTION = re.compile(
+    r"^(?:Caused by: )?(?:[\w$]+\.)+(?P<class>[\w$]+(?:Exception|Error)): (?P<message>.*)", re.MULTILINE
+)
+_MAX_TEXT = 600
+
+
+class DataFrameError(FiresteelError):
+    """A DataFrame that cannot be read, or made."""
+
+
+@contextmanager
+def passing_on_complaints(what: str) -> Iterator[None]:
+    """Turns what Spark raises into a DataFrameError that begins with ``what``."""
+    try:
+        yield
+    except (PySparkException, Py4JJavaError) as error:
+        raise DataFrameError(f"{what}: {_complaint(error)}") from error
+
+
+def task_failure_in(error: BaseException) -> TaskFailure | None:
+    """A task's own account of its failure, if Spark's exception carries one."""
+    messages = decode_messages(str(error))
+    return None if messages is None else failure_of(messages)
+
+
+def _complaint(error: PySparkException | Py4JJavaError) -> str:
+    text = str(error.java_exception) if isinstance(error, Py4JJavaError) else str(error)
+    if isinstance(error, Py4JJavaError):
+        cause = error.java_exception
+        while cause.getCause() is not None:
+            cause = cause.getCause()
+        text = str(cause.getMessage() or cause)
+    match = _EXCEPTION.search(text)
+    first = (match["message"] if match is not None else text).strip().split("\n\tat ", 1)[0]
+    return first if len(first) <= _MAX_TEXT else f"{first[:_MAX_TEXT]}…"

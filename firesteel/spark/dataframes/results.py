@@ -1,0 +1,154 @@
+"""A stream as a DataFrame: the program that leads to it becomes the lineage of an RDD, and runs when Spark needs it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from typing import Any, ClassVar
+
+import cloudpickle
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.pandas.types import to_arrow_schema
+from pyspark.sql.types import StructType
+
+from firesteel.common.arrow_types import require_pyarrow
+from firesteel.common.connector import Sink, SinkWriter, WriterContext
+from firesteel.common.errors import FiresteelError
+from firesteel.common.typeinfo import TypeInformation
+from firesteel.graph.job_graph import JobGraph, JobVertex
+from firesteel.jobmaster.job_serialization import serialize_job
+from firesteel.jobmaster.source_coordinator import SourceCoordinators
+from firesteel.jobmaster.split_collection import SplitCollection
+from firesteel.jobmaster.stage_orders import stage_descriptors
+from firesteel.runtime.blocking.orders import BatchOrder
+from firesteel.runtime.blocking.rows import BATCH, unpack_row
+from firesteel.runtime.deployment import TaskMode
+from firesteel.runtime.messages import AddSplits, NoMoreSplits, ReaderStarted, RequestSplit, TaskKey
+from firesteel.runtime.operators.specs import SourceSpec
+from firesteel.spark.blocking.batch import BatchStages
+from firesteel.spark.dataframes.encoding import ArrowEncoder
+from firesteel.spark.dataframes.errors import passing_on_complaints
+from firesteel.spark.dataframes.result_task import current_outbox, run_dataframe_task
+from firesteel.spark.dataframes.schemas import schema_of, to_struct
+from firesteel.spark.dataframes.source import DataFrameSource
+from firesteel.spark.session import get_spark_context
+
+__all__ = ["DataFrameSink", "create_dataframe"]
+
+_BATCH_ROWS = 10_000
+
+
+class DataFrameSink(Sink):
+    """The end of the program behind a DataFrame."""
+
+    name: ClassVar[str] = "DataFrame"
+
+    def __init__(self, struct: StructType) -> None:
+        require_pyarrow("to_dataframe")
+        self.json = struct.json()
+        self.arrow_schema = to_arrow_schema(struct, timezone="UTC")
+
+    @classmethod
+    def of(cls, schema: Any, type_info: TypeInformation | None) -> DataFrameSink:
+        """With the columns of a schema or, if that is None, of the stream's type."""
+        return cls(schema_of(type_info) if schema is None else to_struct(schema))
+
+    def create_writer(self, context: WriterContext) -> SinkWriter[Any]:
+        """A writer that leaves Arrow batches to the task it is part of."""
+        return _DataFrameWriter(ArrowEncoder(self.arrow_schema), current_outbox())
+
+
+class _DataFrameWriter(SinkWriter[Any]):
+    def __init__(self, encoder: ArrowEncoder, put: Callable[[bytes], None]) -> None:
+        self._encoder = encoder
+        self._put = put
+        self._records: list[Any] = []
+
+    def write_batch(self, values: Sequence[Any], timestamps: Sequence[int] | None) -> None:
+        self._records += values
+        if len(self._records) >= _BATCH_ROWS:
+            self.flush(end_of_input=False)
+
+    def flush(self, end_of_input: bool) -> None:
+        records, self._records = self._records, []
+        for begin in range(0, len(records), _BATCH_ROWS):
+            self._put(self._encoder.encode(records[begin : begin + _BATCH_ROWS]))
+
+
+def create_dataframe(job_graph: JobGraph, sink: DataFrameSink) -> DataFrame:
+    """A DataFrame of what reaches the sink, to which all paths of the job lead; nothing runs before Spark needs it."""
+    # the tasks get what a slot would get, not objects of this process
+    shipped: JobGraph = cloudpickle.loads(serialize_job(job_graph))
+    splits = _collect_splits(job_graph)
+    orders = {
+        key: BatchOrder(descriptor, splits.get(key, ()))
+        for key, descriptor in stage_descriptors(shipped, 0, TaskMode.BATCH).items()
+    }
+    context = get_spark_context(job_graph.configuration, job_graph.total_subtasks, in_use=True)
+    session = SparkSession.builder.getOrCreate()
+    stages = BatchStages(context, _with_lazy_rows(job_graph), orders, cloudpickle.dumps(run_dataframe_task))
+    with passing_on_complaints("The stream cannot become a DataFrame"):
+        binary = session._jvm.org.apache.spark.sql.Encoders.BINARY()
+        rows = DataFrame(session._jsparkSession.createDataset(stages.results, binary), session)
+        return rows.mapInArrow(_decoding(sink.arrow_schema), StructType.fromJson(_parsed(sink.json)))
+
+
+def _parsed(json: str) -> Any:
+    from json import loads
+
+    return loads(json)
+
+
+def _decoding(schema: Any) -> Callable[[Iterator[Any]], Iterator[Any]]:
+    """From rows of bytes to the Arrow batches in them: nothing is decoded, only copied."""
+
+    def decode(batches: Iterator[Any]) -> Iterator[Any]:
+        import pyarrow as pa
+
+        for batch in batches:
+            for value in batch.column(0):
+                row = unpack_row(value.as_py())
+                if row.kind == BATCH:
+                    yield pa.ipc.read_record_batch(pa.py_buffer(bytes(row.payload)), schema)
+
+    return decode
+
+
+def _collect_splits(job_graph: JobGraph) -> dict[TaskKey, tuple[Any, ...]]:
+    """What the source tasks are to read, from the enumerators of those that are not read by Spark."""
+    coordinators = SourceCoordinators(job_graph)
+    answers: list[Any] = []
+
+    def tell(_task: TaskKey, message: ReaderStarted | RequestSplit) -> None:
+        started = isinstance(message, ReaderStarted)
+        answer = coordinators.reader_started(message) if started else coordinators.request_split(message)  # type: ignore[arg-type]
+        answers.extend(answer)
+
+    collection = SplitCollection(job_graph, 0, tell)
+    try:
+        coordinators.start()
+        collection.begin()
+        while not collection.is_complete:
+            if not answers:
+                raise FiresteelError(f"These sources do not say which split is their last: {collection.waiting()}.")
+            received, answers[:] = list(answers), ()
+            for _, message in received:
+                if isinstance(message, (AddSplits, NoMoreSplits)):
+                    collection.accept(message)
+            collection.ask()
+    finally:
+        coordinators.close()
+    return collection.splits()
+
+
+def _with_lazy_rows(job_graph: JobGraph) -> JobGraph:
+    """The job with sources that have Spark run nothing when they are asked for their RDD."""
+    return replace(job_graph, vertices=tuple(map(_lazy, job_graph.vertices)))
+
+
+def _lazy(vertex: JobVertex) -> JobVertex:
+    spec = vertex.head.node.spec
+    if not isinstance(spec, SourceSpec) or not isinstance(spec.source, DataFrameSource):
+        return vertex
+    head = replace(vertex.head, node=replace(vertex.head.node, spec=replace(spec, source=spec.source.lazily())))
+    return replace(vertex, operators=(head, *vertex.operators[1:]))

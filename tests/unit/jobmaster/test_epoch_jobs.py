@@ -1,0 +1,319 @@
+"""Whole jobs in epochs, in this process: the same results as streaming, through failures, restarts and resumption."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from endless import collecting, ended, status
+
+from firesteel.common import Configuration, Duration, JobStatus, Types, WatermarkStrategy
+from firesteel.common.errors import JobExecutionError
+from firesteel.common.serialization import Encoder
+from firesteel.connectors.file_sink import FileSink
+from firesteel.datastream import DataStream, KeyedProcessFunction, RuntimeContext, StreamExecutionEnvironment
+from firesteel.datastream.state import ValueStateDescriptor
+from firesteel.datastream.window import TumblingEventTimeWindows
+from firesteel.jobmaster.stage_runner import EpochRun, StageMessage
+from firesteel.runtime import fault_points
+from firesteel.testing import ABORT, PAUSE, WATERMARK, At, FakeClock, TestingSource, eventually
+from firesteel.testing.in_process import InProcessExecutor
+from firesteel.testing.stages import FaultKind, InProcessStages, TaskFault
+
+DEADLINE_S = 30
+RESTARTS = {
+    "restart-strategy.type": "fixed-delay",
+    "restart-strategy.fixed-delay.delay": "1 ms",
+    "restart-strategy.fixed-delay.attempts": "20",
+}
+SMALL = {"execution.epoch.max-records": "7"}
+
+
+@pytest.fixture(autouse=True)
+def _no_faults() -> Iterator[None]:
+    yield
+    fault_points.arm("")
+
+
+class Stages(InProcessStages):
+    """Counts epochs, and loses workers as it is told."""
+
+    def __init__(self, *faults: TaskFault, lose: Callable[[int], list[int]] = lambda _epoch: []):
+        super().__init__(faults)
+        self.epochs = 0
+        self._lose = lose
+
+    def run_epoch(self, job_graph: Any, epoch: EpochRun) -> Any:
+        self.epochs += 1
+        for worker in self._lose(epoch.epoch):
+            self.forget(worker)
+        said: list[StageMessage] = list(super().run_epoch(job_graph, epoch))
+        return said
+
+
+def environment(
+    settings: dict[str, str], stages: InProcessStages | None = None, parallelism: int = 2, clock: Any = None
+) -> StreamExecutionEnvironment:
+    configuration = Configuration().set_string("execution.runtime-mode", "STREAMING")
+    for key, value in {"execution.exchange": "spark", **settings}.items():
+        configuration.set_string(key, value)
+    env = StreamExecutionEnvironment.get_execution_environment(configuration).set_parallelism(parallelism)
+    env._executor = InProcessExecutor(clock, create_stages=lambda: stages or Stages())
+    return env
+
+
+class Count(KeyedProcessFunction):
+    """Each value with the how-manieth of its key it is."""
+
+    def open(self, runtime_context: RuntimeContext) -> None:
+        self.count = runtime_context.get_state(ValueStateDescriptor("count", Types.LONG()))
+
+    def process_element(self, value: Any, ctx: Any) -> Iterator[Any]:
+        count = (self.count.value() or 0) + 1
+        self.count.update(count)
+        yield f"{value}:{count}"
+
+
+def counted(env: StreamExecutionEnvironment, source: TestingSource) -> DataStream:
+    stream = env.from_source(source, WatermarkStrategy.no_watermarks(), "numbers").uid("numbers")
+    return stream.key_by(lambda value: value % 5).process(Count()).name("count").uid("count")
+
+
+def to_files(stream: DataStream, directory: Path) -> None:
+    sink = FileSink.for_row_format(str(directory), Encoder.simple_string_encoder()).build()
+    stream.sink_to(sink).name("files").uid("files")
+
+
+def lines(directory: Path) -> list[str]:
+    """What is visible, and there is nothing twice."""
+    files = [path for path in directory.rglob("part-*") if ".inprogress" not in path.parts]
+    return sorted(line for path in files for line in path.read_text().split())
+
+
+def expected(numbers: range) -> list[str]:
+    seen: Counter[int] = Counter()
+    result = []
+    for number in numbers:
+        seen[number % 5] += 1
+        result.append(f"{number}:{seen[number % 5]}")
+    return sorted(result)
+
+
+def test_the_results_are_those_of_a_streaming_job(tmp_path: Path) -> None:
+    for exchange in ("spark", "pipelined"):
+        env = environment({"execution.exchange": exchange, "execution.checkpointing.interval": "10 ms"})
+        to_files(counted(env, TestingSource(range(100))), tmp_path / exchange)
+        env.execute("job")
+    assert lines(tmp_path / "spark") == lines(tmp_path / "pipelined") == expected(range(100))
+
+
+def test_what_is_collected_comes_once_although_the_job_fails(tmp_path: Path) -> None:
+    items = [*range(30), ABORT(), *range(30, 60), ABORT(), *range(60, 80)]
+    env = environment({**RESTARTS, **SMALL})
+    assert sorted(counted(env, TestingSource(items)).execute_and_collect()) == expected(range(80))
+
+
+@pytest.mark.parametrize("point", ["sink.commit", "sink.committed", "checkpoint.metadata", "epoch.begin", "epoch.end"])
+def test_files_have_every_record_once_wherever_it_fails(point: str, tmp_path: Path) -> None:
+    for time in ("first", "second"):
+        (tmp_path / time).touch()
+    fault_points.arm(",".join(f"{point}=raise@{tmp_path / time}" for time in ("first", "second")))
+    stages = Stages()
+    env = environment({**RESTARTS, **SMALL}, stages)
+    to_files(counted(env, TestingSource([*range(30), ABORT(), *range(30, 60)])), tmp_path / "out")
+    env.execute("job")
+    assert not (tmp_path / "second").exists()
+    assert lines(tmp_path / "out") == expected(range(60))
+
+
+def test_a_worker_that_is_lost_costs_a_reload_and_nothing_else(tmp_path: Path) -> None:
+    stages = Stages(lose=lambda epoch: [epoch % 2] if epoch % 3 == 0 else [])
+    env = environment({**SMALL, "restart-strategy.type": "none"}, stages)
+    splits = range(0, 80, 2), range(1, 80, 2)
+    to_files(counted(env, TestingSource.with_splits(*splits)), tmp_path)
+    env.execute("job")
+    assert stages.epochs > 6
+    assert Counter(line.partition(":")[0] for line in lines(tmp_path)) == Counter(map(str, range(80)))
+    assert {line.partition(":")[2] for line in lines(tmp_path)} == {str(n) for n in range(1, 17)}
+
+
+@pytest.mark.parametrize("kind", list(FaultKind))
+@pytest.mark.parametrize("after_rows", [0, 1, None])
+def test_a_task_that_breaks_off_in_the_middle_of_an_epoch(
+    kind: FaultKind, after_rows: int | None, tmp_path: Path
+) -> None:
+    faults = [
+        TaskFault(kind, vertex, epoch=epoch, after_rows=after_rows)
+        for epoch in (3, 5)
+        for vertex in ("numbers", "count")
+    ]
+    stages = Stages(*faults)
+    env = environment({**RESTARTS, **SMALL}, stages)
+    to_files(counted(env, TestingSource(range(60))), tmp_path)
+    env.execute("job")
+    assert len(stages.faults) < len(faults)
+    assert lines(tmp_path) == expected(range(60))
+
+
+def test_a_function_that_fails_is_told_as_in_streaming() -> None:
+    failures = {}
+    for exchange in ("spark", "pipelined"):
+        env = environment({"execution.exchange": exchange, "restart-strategy.type": "none"}, parallelism=1)
+        stream = env.from_source(TestingSource([2, 1, 0]), WatermarkStrategy.no_watermarks(), "numbers")
+        stream.map(lambda value: 1 // value).name("divide").print()
+        with pytest.raises(JobExecutionError) as caught:
+            env.execute("job")
+        failures[exchange] = caught.value.failure
+    told, known = failures["spark"], failures["pipelined"]
+    for field in (
+        "message",
+        "error_type",
+        "task",
+        "operator",
+        "subtask",
+        "user_line",
+        "user_source",
+        "element",
+        "hint",
+    ):
+        assert getattr(told, field) == getattr(known, field), field
+
+
+def test_event_time_windows_fire_in_the_epoch_that_closes_them() -> None:
+    clock = FakeClock()
+    items = [At(1, 100), At(2, 900), WATERMARK(999), PAUSE(1000), At(3, 1500), WATERMARK(1999)]
+    env = environment({}, clock=clock)
+    strategy = WatermarkStrategy.for_monotonous_timestamps()
+    stream = env.from_source(TestingSource(items, bounded=False), strategy, "numbers")
+    windows = stream.key_by(lambda _value: 0).window(TumblingEventTimeWindows.of(Duration.of_seconds(1)))
+    client, results = collecting(windows.reduce(lambda a, b: a + b))
+    assert next(results) == 3
+    clock.settle()
+    clock.advance(1000)
+    assert next(results) == 3
+    client.cancel().result(DEADLINE_S)
+
+
+class Remind(KeyedProcessFunction):
+    """Says when it was an hour after an element."""
+
+    def process_element(self, value: Any, ctx: Any) -> Iterator[Any]:
+        ctx.timer_service().register_processing_time_timer(ctx.timer_service().current_processing_time() + 3_600_000)
+        yield from ()
+
+    def on_timer(self, timestamp: int, ctx: Any) -> Iterator[Any]:
+        yield ctx.get_current_key(), timestamp
+
+
+def test_processing_time_timers_wake_the_loop() -> None:
+    clock = FakeClock()
+    env = environment({"execution.epoch.idle-interval": "1 d"}, clock=clock)
+    stream = env.from_source(TestingSource(["a"], bounded=False), WatermarkStrategy.no_watermarks(), "letters")
+    client, results = collecting(stream.key_by(lambda value: value).process(Remind()))
+    clock.settle()
+    clock.advance(3_599_999)
+    clock.advance(1)
+    assert next(results) == ("a", 3_600_000)
+    client.cancel().result(DEADLINE_S)
+
+
+def test_a_bounded_source_beside_an_unbounded_one_ends_although_workers_are_lost() -> None:
+    """What has ended is not read again, and consumers in new workers hear of the end."""
+    stages = Stages(lose=lambda epoch: [0, 1] if epoch % 2 else [])
+    clock = FakeClock()
+    env = environment({"restart-strategy.type": "none"}, stages, clock=clock)
+    bounded = env.from_source(TestingSource([1, 2, 3]), WatermarkStrategy.no_watermarks(), "bounded")
+    pauses = [item for number in range(10, 16) for item in (PAUSE(1000), number)]
+    open_end = env.from_source(TestingSource(pauses, bounded=False), WatermarkStrategy.no_watermarks(), "open")
+    client, results = collecting(bounded.union(open_end).key_by(lambda value: value % 2).map(lambda value: value))
+    clock.settle()
+    for _ in range(6):
+        clock.advance(1000)
+    assert sorted(next(results) for _ in range(9)) == [1, 2, 3, 10, 11, 12, 13, 14, 15]
+    assert stages.epochs > 6
+    client.cancel().result(DEADLINE_S)
+
+
+def test_stopping_and_going_on_in_the_other_way(tmp_path: Path) -> None:
+    """Epochs, then pipelined at another parallelism, then epochs again: through savepoints, exactly once."""
+    items: list[Any] = []
+    path: str | None = None
+    for stage, (exchange, parallelism) in enumerate([("spark", 2), ("pipelined", 3), ("spark", 1)]):
+        items += range(stage * 20, stage * 20 + 20)
+        settings = {"execution.exchange": exchange, "execution.checkpointing.interval": "10 ms"}
+        if path is not None:
+            settings["execution.state-recovery.path"] = path
+        env = environment(settings, parallelism=parallelism)
+        to_files(counted(env, TestingSource(items, bounded=False)), tmp_path / "out")
+        client = env.execute_async("job")
+        so_far = expected(range(len(items)))
+
+        def all_is_written(so_far: list[str] = so_far) -> None:
+            assert lines(tmp_path / "out") == so_far
+
+        # files are rolled with the savepoint, which ends the job
+        eventually(lambda client=client: status(client) is JobStatus.RUNNING)
+        eventually(lambda client=client, items=items: _read(client) >= len(items) - stage * 20)  # noqa: B023
+        path = client.stop_with_savepoint(False, str(tmp_path / "savepoints")).result(DEADLINE_S)
+        assert ended(client) is None
+        all_is_written()
+
+
+def _read(client: Any) -> int:
+    """How many records the sinks of a job have got since it started."""
+    metrics = client._handle.metrics()
+    vertices = {scope[0] for scope in metrics}
+    sums = {v: sum(m.get("numRecordsIn", 0) for s, m in metrics.items() if s[0] == v and not s[1]) for v in vertices}
+    return min(sums.values(), default=0)
+
+
+class TestAvailableNow:
+    def settings(self, tmp_path: Path) -> dict[str, str]:
+        return {
+            "execution.epoch.trigger": "available-now",
+            "execution.checkpointing.dir": str(tmp_path / "checkpoints"),
+            **SMALL,
+        }
+
+    def test_each_run_does_what_is_there_and_the_next_goes_on(self, tmp_path: Path) -> None:
+        for upto in (23, 23, 57, 60):
+            env = environment(self.settings(tmp_path))
+            to_files(counted(env, TestingSource(range(upto), bounded=False)), tmp_path / "out")
+            env.execute("nightly")
+            assert lines(tmp_path / "out") == expected(range(upto))
+        (job_directory,) = (tmp_path / "checkpoints").iterdir()
+        assert len(list(job_directory.glob("chk-*"))) == 1
+
+    def test_a_run_that_fails_half_way_is_made_up_for_by_the_next(self, tmp_path: Path) -> None:
+        env = environment({**self.settings(tmp_path), "restart-strategy.type": "none"})
+        to_files(counted(env, TestingSource([*range(30), ABORT(), *range(30, 60)], bounded=False)), tmp_path / "out")
+        with pytest.raises(JobExecutionError):
+            env.execute("nightly")
+        env = environment(self.settings(tmp_path))
+        items = [*range(30), PAUSE(0), *range(30, 60)]
+        to_files(counted(env, TestingSource(items, bounded=False)), tmp_path / "out")
+        env.execute("nightly")
+        assert lines(tmp_path / "out") == expected(range(60))
+
+    def test_windows_that_are_open_at_the_end_stay_open_for_the_next_run(self, tmp_path: Path) -> None:
+        results = []
+        for items in ([At(1, 100)], [At(1, 100), At(2, 900)], [At(1, 100), At(2, 900), At(4, 1500)]):
+            env = environment(self.settings(tmp_path))
+            strategy = WatermarkStrategy.for_monotonous_timestamps()
+            stream = env.from_source(TestingSource(items, bounded=False), strategy, "numbers").uid("numbers")
+            windows = stream.key_by(lambda _value: 0).window(TumblingEventTimeWindows.of(Duration.of_seconds(1)))
+            results.append(list(windows.reduce(lambda a, b: a + b).uid("sum").execute_and_collect("nightly")))
+        assert results == [[], [], [3]]
+
+
+def test_many_small_splits_do_not_take_an_epoch_each(tmp_path: Path) -> None:
+    for number in range(100):
+        (tmp_path / f"{number:03}").write_text(f"{number}\n")
+    stages = Stages()
+    env = environment({}, stages)
+    read = env.read_text_file(str(tmp_path)).map(int).execute_and_collect()
+    assert sorted(read) == list(range(100))
+    assert stages.epochs < 15
