@@ -46,7 +46,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_configure(config: pytest.Config) -> None:
     # a temporary directory of the tests' own: whatever appears in it was left by them
     global _temporary
-    _temporary = Path(tempfile.mkdtemp(prefix="tests-of-firesteel-"))
+    _temporary = Path(tempfile.mkdtemp(prefix="tests-"))
     tempfile.tempdir = os.environ["TMPDIR"] = str(_temporary)
 
 

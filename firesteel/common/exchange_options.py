@@ -74,7 +74,7 @@ EPOCH_RESUME = (
     .no_default_value()
     .with_description(
         "Whether the job goes on from the last checkpoint that a job of the same name has left beneath "
-        "execution.checkpointing.dir, if there is one, and keeps its own last checkpoint when it finishes. Two runs at "
+        "execution.checkpointing.dir, if there is one, and keeps its own last checkpoint however it ends. Two runs at "
         "the same time must not share a name and a directory. If not set: only with the trigger available-now. Without "
         "execution.checkpointing.dir there is nothing to go on from. execution.state-recovery.path takes precedence."
     )

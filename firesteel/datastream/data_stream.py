@@ -360,7 +360,8 @@ class DataStream(OperatorSettings):
         needed. The columns are those of the stream's type (``f0``, ``f1``, … for a tuple; ``f0`` for anything but rows
         and tuples) or of a schema, a StructType or a DDL string such as ``"name STRING, total BIGINT"``.
         """
-        sink = dataframe_sink(schema, self._transformation.output_type)
+        configuration = self._environment.get_configuration()
+        sink = dataframe_sink(schema, self._transformation.output_type, configuration)
         transformation = SinkTransformation(
             self._transformation, specs.SinkSpec(sink), name="DataFrame", defined_at=user_call_site()
         )

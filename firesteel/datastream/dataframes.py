@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 from typing import Any
 
+from firesteel.common.configuration import Configuration
 from firesteel.common.connector import Sink, Source
 from firesteel.graph.job_graph import JobGraph
 
@@ -27,9 +28,9 @@ def spark_reader_source(format: str, path: Any, schema: Any, options: dict[str, 
     return source
 
 
-def dataframe_sink(schema: Any, type_info: Any) -> Sink:
+def dataframe_sink(schema: Any, type_info: Any, configuration: Configuration) -> Sink:
     """The sink in which the program behind a DataFrame ends."""
-    sink: Sink = importlib.import_module(_RESULTS).DataFrameSink.of(schema, type_info)
+    sink: Sink = importlib.import_module(_RESULTS).DataFrameSink.of(schema, type_info, configuration)
     return sink
 
 

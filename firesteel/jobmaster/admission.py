@@ -15,7 +15,9 @@ _GROWTH = 4
 _LIGHT = 0.05
 """An epoch with less than this part of the records it might have had tells what an epoch costs without any."""
 _LEAST_ROOM = 0.25
-"""This part of the target is for records even where an epoch without any takes longer than the target."""
+"""This part of an epoch is for records even where one without any takes longer than the target."""
+_FEWER = 0.7
+"""An epoch with less than this part of another's records tells what part of the time is not due to records."""
 _MOST_SPLITS = 32
 
 
@@ -48,6 +50,8 @@ class AdmissionControl:
         self._most = max_records
         self._fixed: float | None = None
         self._cost: float | None = None
+        self._other = (0, 0.0)
+        """Records and duration of an earlier epoch that had others than those since."""
         self.credits = self._limited(_START)
 
     @property
@@ -65,10 +69,12 @@ class AdmissionControl:
         if self._fixed is not None:
             # nothing that lasts longer than a whole epoch can be a part of it
             self._fixed = min(self._fixed, duration)
+        self._compare(duration, total)
         self._learn_cost(duration, total)
         assert self._cost is not None
         sharing = sum(load.used_up for load in loads) or sum(load.records > 0 for load in loads)
-        room = max(self._target - (self._fixed or 0.0), self._target * _LEAST_ROOM)
+        fixed = self._fixed or 0.0
+        room = max(self._target - fixed, max(self._target, fixed) * _LEAST_ROOM)
         wanted = room / self._cost / sharing
         if not any(load.used_up for load in loads):
             wanted = self.credits if duration <= self._target else min(wanted, self.credits)
@@ -82,9 +88,25 @@ class AdmissionControl:
             # a machine that stops for a moment is no reason to believe in another cost
             self._fixed += 0.3 * (min(duration, 2 * self._fixed + 1) - self._fixed)
 
+    def _compare(self, duration: float, total: int) -> None:
+        """Where fewer records do not make epochs short enough, the rest of the time is no matter of records.
+
+        Taken for their cost, it would make them ever fewer, without end.
+        """
+        records, lasted = self._other
+        if _FEWER * records <= total <= records / _FEWER:
+            return
+        if total < records and duration > self._target:
+            slope = max(lasted - duration, 0.0) / (records - total)
+            fixed = max(duration - slope * total, 0.0)
+            if self._fixed is None or self._fixed < fixed:
+                self._fixed = (fixed + (self._fixed or 0.0)) / 2
+        self._other = total, duration
+
     def _learn_cost(self, duration: float, total: int) -> None:
-        measured = max(duration - (self._fixed or 0.0), 0.02 * duration) / total
-        if self._cost is None or (duration > 1.5 * self._target and measured > self._cost):
+        fixed = self._fixed or 0.0
+        measured = max(duration - fixed, 0.02 * duration) / total
+        if self._cost is None or (duration > 1.5 * max(self._target, fixed) and measured > self._cost):
             self._cost = measured
         else:
             self._cost = sqrt(self._cost * measured)

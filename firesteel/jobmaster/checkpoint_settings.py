@@ -68,7 +68,7 @@ class CheckpointSettings:
     on_demand: bool = False
     """Checkpoints are taken when the job's host wants the next one, not by the clock: those of epochs."""
     keeps_finished: bool = False
-    """Whether a job that finishes leaves its last checkpoints, for the next run to go on from."""
+    """Whether a job leaves its last checkpoints however it ends, for the next run to go on from."""
 
     def __post_init__(self) -> None:
         _at_least("timeout", self.timeout, _SHORTEST_MS)
@@ -97,7 +97,8 @@ class CheckpointSettings:
 
     def keeps(self, status: JobStatus) -> bool:
         """Whether checkpoints outlive a job that ended so."""
-        return self.retention.keeps(status) or (status is JobStatus.FINISHED and self.keeps_finished)
+        # the next run must not begin anew because this one has failed: what was committed would be there twice
+        return self.keeps_finished or self.retention.keeps(status)
 
     @classmethod
     def from_configuration(cls, configuration: Configuration) -> CheckpointSettings:

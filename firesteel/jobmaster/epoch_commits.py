@@ -52,6 +52,11 @@ class EpochCommits:
         self._committers: dict[str, Committer[Any]] = {}
         self._committed = 0
 
+    @property
+    def any_sink_commits(self) -> bool:
+        """Whether the output of any sink is visible only once it is committed."""
+        return any(sink.create_committer() is not None for _, _, sink in self._sinks)
+
     def commit(self, checkpoint_id: int, states: Mapping[TaskKey, TaskStateSnapshot]) -> int:
         """Commits what is due with a checkpoint; returns how many committables that were. Raises CommitFailed."""
         number = 0

@@ -63,6 +63,10 @@ _FAREWELL_S = 30.0
 """How long an attempt that has failed waits to be told to stop before it stops by itself."""
 _PREDECESSOR_S = 60.0
 """How long an attempt waits for the end of a run that the one before it has left."""
+_OUTCOME_S = 60.0
+"""So much longer than a checkpoint may take, an attempt waits to hear what became of it."""
+_OVERDUE = "An epoch has taken longer than execution.checkpointing.timeout."
+_OVERDUE_HINT = "Does a function of the job hang? An epoch also has to load the state where a worker is new."
 _BUDGET = 2
 """A source may read for so many times the target duration, should its credits be too many."""
 
@@ -82,7 +86,8 @@ class EpochHost:
 
     A run that fails fails the attempt, and so does a commit; the JobMaster's restart strategy decides, and the next
     attempt starts from the last checkpoint. If a checkpoint is given up but the job goes on, so do the tasks, with the
-    state they have: should a worker have lost it by then, the epoch fails.
+    state they have: should a worker have lost it by then, the epoch fails. An epoch that still runs when its checkpoint
+    is given up, which is when it takes too long, fails as well: nothing else would notice a worker that hangs.
     """
 
     def __init__(self, runner: StageRunner, clock: Clock | None = None):
@@ -165,11 +170,12 @@ class _EpochAttempt:
         self._messages = EpochMessages(self._job_graph, self.number)
         self._tasks = EpochTasks(self._job_graph, stage_descriptors(self._job_graph, self.number, TaskMode.EPOCHS))
         self._commits = EpochCommits(self._job_graph)
+        self._closes_output = self._commits.any_sink_commits
+        """Whether a job that stops by itself needs an epoch more, with which its sinks hand over all they hold."""
         self._admission = AdmissionControl(settings.target_duration, settings.max_records)
         self._split_requests = SplitRequests()
         self._trigger = create_epoch_trigger(settings, clock.now_ms(), self._tasks.sources)
         self._budget_ms = _BUDGET * settings.target_duration
-        self._outcome_timeout_s = configuration.get(options.CHECKPOINTING_TIMEOUT).to_millis() / 1000 + 60.0
         self._heartbeat_s = min(configuration.get(options.HEARTBEAT_TIMEOUT).to_millis() / 4000, 10.0)
         self._changed = threading.Condition()
         self._deployed: set[int] = set()
@@ -179,6 +185,11 @@ class _EpochAttempt:
         """When a source expects more, by the monotonic clock."""
         self._completed: set[int] = set()
         self._aborted: set[int] = set()
+        self._timeout_s = configuration.get(options.CHECKPOINTING_TIMEOUT).to_millis() / 1000
+        self._running_since: float | None = None
+        """When the runner began to run the present epoch."""
+        self._overdue = False
+        """Whether its checkpoint was given up because it took too long."""
         self._failed_slots: set[int] = set()
         self._rests = 0
         self._resting = False
@@ -232,6 +243,9 @@ class _EpochAttempt:
             self._take(slot, message)
             self._resting = False
             self._changed.notify_all()
+            overdue = self._overdue
+        if overdue:
+            self._runner.cancel(_OVERDUE)
 
     def _take(self, slot: int, message: JobMasterMessage) -> None:
         if isinstance(message, Deploy):
@@ -248,6 +262,9 @@ class _EpochAttempt:
                 self._completed.add(message.checkpoint_id)
             elif isinstance(message, NotifyCheckpointAborted):
                 self._aborted.add(message.checkpoint_id)
+                if self._running_since is not None:
+                    # a stop gives up a checkpoint, too, but at any time
+                    self._overdue |= time.monotonic() - self._running_since > 0.9 * self._timeout_s
                 self._tasks.drop(message.checkpoint_id)
                 self._asked_at = None
             task = self._tasks.tell(self._messages.tasks_in(slot), message)
@@ -307,7 +324,7 @@ class _EpochAttempt:
                 if self._ready_at is not None and self._ready_at <= moment:
                     self._ready_at = None
                     self._trigger.source_is_ready(now)
-                if self._trigger.is_over:
+                if self._trigger.is_over and not self._closes_output:
                     self._finish(set(self._tasks.descriptors))
                 elif self._asked_at is None or moment - self._asked_at > _ASK_AGAIN_S:
                     if self._trigger.due <= now:
@@ -340,11 +357,12 @@ class _EpochAttempt:
         """Steps 3 to 6."""
         began = time.monotonic()
         checkpoint = epoch.trigger.options
-        # for a savepoint somebody waits: it takes no more than what is there already
-        credits = 0 if checkpoint.kind.is_savepoint else self._admission.credits
         with self._changed:
+            is_last = self._trigger.is_over and not checkpoint.kind.is_savepoint
+            # for a savepoint somebody waits: it takes no more than what is there already
+            credits = 0 if is_last or checkpoint.kind.is_savepoint else self._admission.credits
             self._trigger.epoch_began(self._clock.now_ms())
-            orders = self._tasks.orders(epoch, credits, self._budget_ms)
+            orders = self._tasks.orders(epoch, credits, self._budget_ms, is_last=is_last)
         result = self._run_tasks(EpochRun(epoch.number, orders))
         with self._changed:
             self._tasks.ran(epoch)
@@ -353,17 +371,21 @@ class _EpochAttempt:
         if checkpoint.kind.is_savepoint and checkpoint.stop is None:
             return  # the tasks do not hear of its completion, and what it prepared goes with the next checkpoint
         if self._await_completion(epoch):
-            self._complete(epoch, result, round((time.monotonic() - began) * 1000))
+            self._complete(epoch, result, round((time.monotonic() - began) * 1000), is_last=is_last)
         else:
             with self._changed:
                 self._trigger.epoch_failed(self._clock.now_ms())
 
     def _run_tasks(self, run: EpochRun) -> EpochResult:
         """Step 3."""
+        with self._changed:
+            self._running_since = time.monotonic()
         try:
             messages = self._runner.run_epoch(self._visible_graph, run)
         except StageError as error:
             self._check_ended()
+            if self._overdue:
+                self._fail_slot(TaskFailure(_OVERDUE, "CheckpointError", hint=_OVERDUE_HINT))
             said = self._messages.failures(run.epoch, error.messages)
             if not said:
                 self._fail_slot(describe_failure(error))
@@ -373,6 +395,9 @@ class _EpochAttempt:
         except Exception as error:  # noqa: BLE001 - whatever goes wrong there, the JobMaster decides
             self._check_ended()
             self._fail_slot(describe_failure(error))
+        finally:
+            with self._changed:
+                self._running_since, self._overdue = None, False
         self._check_ended()
         result = EpochResult.of(run.epoch, messages, self._tasks.sources)
         problem = mixed_runs(result.reports.values())
@@ -397,7 +422,7 @@ class _EpochAttempt:
 
     def _await_completion(self, epoch: PlannedEpoch) -> bool:
         """Whether the checkpoint has completed; it may also have been given up."""
-        deadline = time.monotonic() + self._outcome_timeout_s
+        deadline = time.monotonic() + self._timeout_s + _OUTCOME_S
         with self._changed:
             while epoch.number not in self._completed | self._aborted:
                 self._wait(_MAX_WAIT_S)
@@ -409,7 +434,7 @@ class _EpochAttempt:
             self._aborted.clear()
         return is_complete
 
-    def _complete(self, epoch: PlannedEpoch, result: EpochResult, took_ms: int) -> None:
+    def _complete(self, epoch: PlannedEpoch, result: EpochResult, took_ms: int, *, is_last: bool) -> None:
         """Steps 5 and 6."""
         try:
             committed = self._commits.commit(epoch.number, epoch.states)
@@ -431,7 +456,7 @@ class _EpochAttempt:
         )
         with self._changed:
             self._tasks.completed(epoch)
-            stopped = epoch.trigger.options.stop is not None
+            stopped = is_last or epoch.trigger.options.stop is not None
             self._finish(set(self._tasks.descriptors) if stopped else result.ended)
             if not stopped:
                 self._trigger.epoch_ended(result.outcome(), self._clock.now_ms())
@@ -487,6 +512,11 @@ class _EpochAttempt:
         while not self._over.wait(self._heartbeat_s):
             for slot in range(self._slots):
                 self._say(slot, Heartbeat(self.number, slot, time.time_ns() // 1_000_000))
+            with self._changed:
+                reason = self._ended or (_OVERDUE if self._overdue else None)
+                cancels = reason if self._running_since is not None else None
+            if cancels is not None:
+                self._runner.cancel(cancels)  # it may have been about to begin when it was told so first
 
 
 def _in(task: TaskKey, operator_id: str) -> tuple[str, str, int]:

@@ -135,7 +135,9 @@ class EpochTasks:
 
     # -- an epoch -----------------------------------------------------------------------------------
 
-    def orders(self, epoch: PlannedEpoch, credits: int, budget_ms: int) -> dict[TaskKey, EpochOrder]:
+    def orders(
+        self, epoch: PlannedEpoch, credits: int, budget_ms: int, *, is_last: bool = False
+    ) -> dict[TaskKey, EpochOrder]:
         """What every task is to do.
 
         Those that have finished get an order too, without the trigger: they must say so to consumers that are new.
@@ -154,6 +156,7 @@ class EpochTasks:
                 tuple(messages),
                 credits,
                 budget_ms,
+                is_last,
             )
         return orders
 

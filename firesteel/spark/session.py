@@ -36,8 +36,8 @@ appender.file.layout.pattern = %d{{HH:mm:ss.SSS}} %p %c{{1}}: %m%n%ex
 """
 
 _PREFIX = "firesteel-spark-"
-_MAX_SOCKET_DIRECTORY = 64
-"""The path of a socket may have 107 characters, of which Spark uses 43."""
+_MAX_SOCKET_DIRECTORY = 60
+"""Spark refuses longer ones: the path of a socket has room for about a hundred characters."""
 _COMPLAINT = re.compile(r"\b[\w.$]*(?:Exception|Error): (?P<message>.+)")
 _UNSPECIFIC = ("WARN", "Picked up ", "Using ", "Error occurred during ", "Error: Could not create ", "Error: A ")
 _lock = threading.Lock()

@@ -1,8 +1,8 @@
 """A driver that the cluster tests start and command: a JSON line in, a JSON line out.
 
 It is a process of its own because a process can have one SparkContext only. ``run`` runs a job of tests/jobs; ``start``
-starts an endless keyed job that tells where its records were, ``count`` one that counts into files; ``wait`` waits
-for its end.
+starts an endless keyed job that tells where its records were, ``count`` one that counts into files, ``batch`` a
+batch job; ``wait`` waits for its end.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ import traceback
 from pathlib import Path
 from typing import Any
 
+from batch_faults import build
 from endless import collecting, ended, endless, status
 from golden_jobs import run_job
 
@@ -87,6 +88,13 @@ class Commands:
         sink = FileSink.for_row_format(directory, Encoder.simple_string_encoder())
         lines.sink_to(sink.with_rolling_policy(RollingPolicy.on_checkpoint_rolling_policy()).build())
         self.jobs.append((env.execute_async("count"), None))
+        return len(self.jobs) - 1
+
+    def batch(self, directory: str, parallelism: int, held: str) -> Any:
+        """Starts a batch job of three stages, one of which is held up."""
+        env = self._env(parallelism, "60 s")
+        build(env, Path(directory), held)
+        self.jobs.append((env.execute_async("batch"), None))
         return len(self.jobs) - 1
 
     def stop(self, job: int, directory: str) -> Any:

@@ -3,7 +3,8 @@
 Every record sets a timer 10 ms later, twice, which counts once; "stop" deletes the one of the record before it. A timer
 sets one more, 100 ms after itself, the first time.
 
-As a batch the records of a key come in the order of their time, before any watermark; all timers fire at the key's end.
+As a batch the records of a key come in the order of their time, before any watermark; all timers fire at the key's end,
+and one that is set while they do is ignored, as in Flink.
 """
 
 from __future__ import annotations

@@ -18,7 +18,7 @@ from chaos_run import ChaosRun
 
 __all__ = ["main"]
 
-FAULTS_PER_ROUND = 20
+FAULTS_PER_ROUND = {PIPELINED: 20, EPOCHS: 13}
 CLUSTER_EVERY = 4
 """Every so many rounds one runs on a standalone cluster, where executors are killed as well."""
 EXECUTORS_PER_ROUND = 3
@@ -38,7 +38,7 @@ def main(arguments: list[str] | None = None) -> int:
     left = options.faults
     while left > 0 and (not reports or reports[-1].passed):
         number = len(reports)
-        count = min(left, options.round)
+        count = min(left, options.round or FAULTS_PER_ROUND[options.execution])
         cluster = options.cluster == "always" or (options.cluster == "some" and number % CLUSTER_EVERY == 3)
         retries = options.execution == EPOCHS and (RETRIED in (options.kinds or ()) or number % RETRIES_EVERY == 1)
         special: list[str] = []
@@ -91,8 +91,8 @@ def _say(text: str) -> None:
 
 def _parse(arguments: list[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m tests.chaos", description=__doc__)
-    parser.add_argument("--faults", type=int, default=FAULTS_PER_ROUND, help="how many faults in total")
-    parser.add_argument("--round", type=int, default=FAULTS_PER_ROUND, help="how many faults one job is to survive")
+    parser.add_argument("--faults", type=int, default=20, help="how many faults in total")
+    parser.add_argument("--round", type=int, help="how many faults one job is to survive; 20, or 13 in epochs")
     parser.add_argument("--seed", type=int, help="of the first round; the next one's is one more; random by default")
     parser.add_argument("--backend", choices=("hashmap", "rocksdb"), help="the seed's choice by default")
     parser.add_argument("--mode", choices=("aligned", "unaligned", "timeout"), help="the seed's choice by default")

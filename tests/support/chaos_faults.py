@@ -27,8 +27,8 @@ ORDERS = 8
 REACHED_S = 40.0
 """How long a fault point may take to be reached."""
 SHORT_STOP_S = 2.0
-RELEASED_S = 85.0
-"""When a stopped worker that should long have been noticed is killed."""
+NOTICED_S = 60.0
+"""When a stopped worker has been noticed and killed: after the longest time that an epoch may take."""
 PAUSES = {"in an epoch": "epoch.processed", "between epochs": "sink.commit"}
 """Where somebody is held up for a moment, so that it is known where the others are."""
 PAUSE_S = 0.4
@@ -238,12 +238,14 @@ class Injector:
         pid = self._worker(fault).pid
         kill(pid, signal.SIGSTOP)
         self._run.struck()
+        if fault.detail["then"] == "noticed":
+            self._run.wait_for(lambda: not is_alive(pid), f"an epoch's deadline to end process {pid}", NOTICED_S)
+            return f"process {pid}"
         last = signal.SIGCONT if fault.detail["then"] == "continued" else signal.SIGKILL
         # the JobMaster has just noticed, and the next attempt is starting
         seconds = HEARTBEAT_TIMEOUT_S + 0.2 + fault.choice
         if self._run.plan.execution == EPOCHS:
-            # nobody but the epoch's deadline notices
-            seconds = SHORT_STOP_S if fault.detail["then"] == "continued" else RELEASED_S
+            seconds = SHORT_STOP_S  # the epoch goes on
         self._run.later(seconds, lambda: kill(pid, last))
         return f"process {pid}"
 

@@ -321,6 +321,7 @@ class ChaosRun:
                 "execution.exchange": "spark",
                 "execution.epoch.target-duration": "200 ms",
                 "execution.epoch.idle-interval": "50 ms",
+                "execution.checkpointing.timeout": "20 s",
             }
             if self.plan.retries:
                 configuration |= {

@@ -9,7 +9,7 @@ import selectors
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -76,6 +76,14 @@ class StandaloneCluster:
         daemons = {pid for pid in family if "pyspark.daemon" in command_line(pid)}
         return {worker for daemon in daemons for worker in descendants(daemon)}
 
+    def executor_of(self, worker: int) -> int:
+        """The executor's process that a Python worker belongs to."""
+        family = {pid for process in self._processes for pid in descendants(process.pid)}
+        (executor,) = (
+            pid for pid in family if "CoarseGrainedExecutorBackend" in command_line(pid) and worker in descendants(pid)
+        )
+        return executor
+
     def close(self) -> None:
         """Stops everything, workers first."""
         for process in reversed(self._processes):
@@ -108,7 +116,7 @@ class StandaloneCluster:
 class Driver:
     """The driver process of tests/cluster/cluster_driver.py: attributes are its commands."""
 
-    def __init__(self, cluster: StandaloneCluster):
+    def __init__(self, cluster: StandaloneCluster, settings: Mapping[str, str] | None = None):
         path = os.pathsep.join([str(TESTS.parent), str(TESTS / "support")])
         configuration = {
             "spark.master": cluster.url,
@@ -117,6 +125,7 @@ class Driver:
             "spark.executor.memory": "512m",
             "spark.executor.extraJavaOptions": SHORT_LIVED,
             "spark.executorEnv.PYTHONPATH": path,
+            **(settings or {}),
         }
         self._log = cluster.directory / "driver.log"
         with self._log.open("wb") as errors:

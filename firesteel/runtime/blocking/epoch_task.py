@@ -36,6 +36,7 @@ from firesteel.runtime.elements import (
 from firesteel.runtime.mailbox import Clock
 from firesteel.runtime.network.gate import InputChannel
 from firesteel.runtime.network.serialization import serialize_records
+from firesteel.runtime.operators.sink import SinkOperator
 from firesteel.runtime.operators.source import SourceOperator
 from firesteel.runtime.operators.timestamps import TimestampsAndWatermarksOperator
 
@@ -125,6 +126,7 @@ class EpochTask(StageTask):
         self._watermarks = [MIN_TIMESTAMP] * outputs
         self._idle = [False] * outputs
         self._said_end = [False] * outputs
+        self._early: RowFile | None = None
         self._has_all_splits = False
         self._loaded = False
         self._interval = order.descriptor.task.configuration.get(options.AUTO_WATERMARK_INTERVAL).to_millis()
@@ -143,6 +145,12 @@ class EpochTask(StageTask):
         self._ran_dry = True
         self._next_periodic = self.clock.now_ms() + self._interval
         self.restart_rows(_ANNOUNCEMENT + 1)
+
+    def close(self) -> list[BaseException]:
+        """Closes what was opened; returns what went wrong doing so."""
+        if self._early is not None:
+            self._early.close()
+        return super().close()
 
     # -- one epoch ----------------------------------------------------------------------------------
 
@@ -168,6 +176,8 @@ class EpochTask(StageTask):
         if not task.finished:
             self._end_reading()
             if trigger is not None:
+                if order.is_last:
+                    self._finish_sinks()
                 yield from self.drain()
                 fault_points.reach("epoch.processed")
                 self._take_snapshot(trigger)
@@ -287,7 +297,6 @@ class EpochTask(StageTask):
         Else records of the first one would not be late that are late in a task that was not loaded anew.
         """
         rows = iter(rows)
-        early = None
         while set(self._read_runs) != set(self.channels) and (packed := next(rows, None)) is not None:
             row = unpack_row(packed)
             if row.kind == REPORT:
@@ -296,10 +305,11 @@ class EpochTask(StageTask):
                 self._check_sequence(row)
                 self.feed(row)
             else:
-                early = RowFile() if early is None else early
-                early.write(packed)
+                if self._early is None:
+                    self._early = RowFile()
+                self._early.write(packed)
         self.run()
-        return rows if early is None else chain(early.read(), rows)
+        return rows if self._early is None else chain(self._early.read(), rows)
 
     def _process(self, rows: Iterable[bytes]) -> Iterator[bytes]:
         for packed in rows:
@@ -368,14 +378,25 @@ class EpochTask(StageTask):
     def _end_reading(self) -> None:
         """All input of the epoch has been processed: event time goes as far as it can, and timers fire."""
         source = self.task.source
-        if source is not None and not self._ran_dry:
+        # one that has records it may not read is not idle
+        has_all = source is None or (self._ran_dry and not source.is_ahead)
+        if source is not None and not has_all:
             source.restart_idle_timeouts()
         if not self.task.ended:
             for operator in self._event_time:
-                self.act(lambda operator=operator: operator.emit_periodic(judge_idleness=self._ran_dry))  # type: ignore[misc]
+                self.act(lambda operator=operator: operator.emit_periodic(judge_idleness=has_all))  # type: ignore[misc]
             if source is not None:
                 source.report_alignment()
         self.run_timers()
+
+    def _finish_sinks(self) -> None:
+        """No record follows in this run: what sinks hold must not stay invisible until the next one."""
+        if not self.task.ended:
+            for chained in self.task.chain:
+                if isinstance(chained.operator, SinkOperator):
+                    self.task.at_work = chained
+                    self.act(chained.operator.finish)
+            self.task.at_work = None
 
     def _take_snapshot(self, trigger: messages.TriggerCheckpoint) -> None:
         # nothing is in flight, so there is nothing to be aligned

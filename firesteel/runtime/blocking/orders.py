@@ -56,6 +56,8 @@ class EpochOrder:
     """How many records a source may read."""
     budget_ms: int = 60_000
     """How long a source may go on reading."""
+    is_last: bool = False
+    """The job stops with this epoch, and goes on another day: sinks write out what they hold as at the end of input."""
 
 
 @dataclass(frozen=True)

@@ -63,6 +63,7 @@ class SplitWatermarks:
 
     def restart_idle_timeout(self, now: int) -> None:
         """The split may have had records that nobody came to read."""
+        self._saw_event = False
         self._last_event = now
 
     @property

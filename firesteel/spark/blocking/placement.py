@@ -6,6 +6,7 @@ Correctness does not depend on it: a task that finds itself elsewhere loads its 
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
@@ -19,6 +20,9 @@ __all__ = ["SLOT_VARIABLE", "Executors", "WorkerSlots", "slots_of", "worker_slot
 
 SLOT_VARIABLE = "FIRESTEEL_SLOT"
 """Spark keeps apart Python workers whose environments differ: so those of one slot are only used for that slot."""
+
+LOOK_EVERY_S = 5.0
+"""How often Spark is asked for its executors. One that is gone meanwhile is no harm: Spark takes another."""
 
 
 def slots_of(stages: Sequence[Stage]) -> dict[TaskKey, int]:
@@ -87,6 +91,7 @@ class Executors:
     """Spreads slots over a cluster's executors, and leaves them there for as long as the executor lives."""
 
     context: SparkContext
+    _looked_at: float = float("-inf")
     _places: dict[str, JavaRDD] = field(default_factory=dict)
     _slots: dict[int, str] = field(default_factory=dict)
 
@@ -100,9 +105,16 @@ class Executors:
         """A place for each slot, for ``Rdds.at``; none if there is nothing to choose from."""
         if self.is_single:
             return {}
+        if time.monotonic() - self._looked_at > LOOK_EVERY_S or not self._slots.keys() >= set(slots):
+            self._looked_at = time.monotonic()
+            self._spread(slots)
+        return {slot: self._places[location] for slot, location in self._slots.items()}
+
+    def _spread(self, slots: Sequence[int]) -> None:
         locations = self._locations()
         if len(locations) < 2:
-            return {}
+            self._slots = {}
+            return
         rdds = Rdds.of(self.context)
         self._places = {location: self._places.get(location) or rdds.located(location) for location in locations}
         kept = {slot: self._slots[slot] for slot in slots if self._slots.get(slot) in self._places}
@@ -112,14 +124,15 @@ class Executors:
                 kept[slot] = min(locations, key=lambda location: load[location])
                 load[kept[slot]] += 1
         self._slots = kept
-        return {slot: self._places[location] for slot, location in kept.items()}
 
     def _locations(self) -> list[str]:
         """The executors, in the form in which Spark takes preferred locations."""
-        scala = self.context._jsc.sc()
-        managers = [status.blockManagerId() for status in scala.env().blockManager().master().getStorageStatus()]
+        executors = self.context._jsc.sc().statusStore().executorList(True)
+        summaries = [executors.apply(index) for index in range(executors.size())]
         return sorted(
-            f"executor_{manager.host()}_{manager.executorId()}" for manager in managers if not manager.isDriver()
+            f"executor_{summary.hostPort().rpartition(':')[0]}_{summary.id()}"
+            for summary in summaries
+            if summary.id() != "driver"
         )
 
 

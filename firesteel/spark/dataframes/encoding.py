@@ -35,12 +35,13 @@ class RecordMismatchError(DataFrameError):
 class ArrowEncoder:
     """Encodes records for one Arrow schema: Rows, tuples, lists, dicts and dataclasses, or values for its one column.
 
-    Fields of records that have names go by name, others by position.
+    Fields of records that have names go by name, others by position. ``columns`` says what the schema is, for errors.
     """
 
-    def __init__(self, schema: Any) -> None:
+    def __init__(self, schema: Any, columns: str | None = None) -> None:
         self._pa = require_pyarrow("to_dataframe")
         self._schema = schema
+        self._description = columns or ", ".join(f"{field.name} {field.type}" for field in schema)
         self._names = tuple(schema.names)
         self._encoders = [_column(field.type) for field in schema]
 
@@ -53,14 +54,13 @@ class ArrowEncoder:
         return encoded
 
     def _columns(self, records: Sequence[Any]) -> list[Sequence[Any]]:
-        kind = type(records[0])
-        rows: Sequence[Any] | None = None
-        if all(type(record) is kind for record in records):
-            if kind is tuple:
-                rows = records
-            elif kind is Row and all(record._fields is None or record._fields == self._names for record in records):
-                rows = [record._values for record in records]
-        if rows is None or any(len(row) != len(self._names) for row in rows):
+        kinds = set(map(type, records))
+        rows: Sequence[Any] = ()
+        if kinds == {tuple}:
+            rows = records
+        elif kinds == {Row} and {record._fields for record in records} <= {None, self._names}:
+            rows = [record._values for record in records]
+        if set(map(len, rows)) != {len(self._names)}:
             rows = [self._fields(record) for record in records]
         return list(zip(*rows, strict=True))
 
@@ -103,7 +103,7 @@ class ArrowEncoder:
             try:
                 self._pa.array(encoder.values([value]), type=field.type)
             except (ValueError, TypeError, OverflowError, ArithmeticError) as problem:
-                return self._mismatch(record, field.name, f"{_short(value)} is no {field.type}: {problem}")
+                return self._mismatch(record, field.name, f"{_short(value)}: {problem}")
         return self._mismatch(records[0], field.name, str(error))
 
     def _mismatch(self, record: Any, column: str | None, problem: str) -> RecordMismatchError:
@@ -113,7 +113,7 @@ class ArrowEncoder:
             f"The record {text} does not fit {where}: {problem.rstrip('.')}.",
             record=text,
             column=column,
-            hint=f"The columns are {', '.join(f'{field.name} {field.type}' for field in self._schema)}.",
+            hint=f"The columns are {self._description}.",
         )
 
 

@@ -1,115 +1,121 @@
-"""Runs the tasks behind a DataFrame: the last ones hand out Arrow batches while they run."""
+"""The tasks behind a DataFrame: the last ones hand out Arrow batches instead of writing to a sink."""
 
 from __future__ import annotations
 
-import threading
-from collections.abc import Callable, Iterator
-from queue import Empty, Full, Queue
+from collections.abc import Iterator, Sequence
+from typing import Any, ClassVar
 
+from pyspark.sql.pandas.types import to_arrow_schema
+from pyspark.sql.types import StructType
+
+from firesteel.common.arrow_types import require_pyarrow
+from firesteel.common.configuration import Configuration
+from firesteel.common.connector import Sink, SinkWriter, WriterContext
 from firesteel.common.errors import FiresteelError
+from firesteel.common.typeinfo import TypeInformation
+from firesteel.runtime.blocking.batch_task import BatchStageTask
 from firesteel.runtime.blocking.errors import StageTaskError, failure_of
 from firesteel.runtime.blocking.orders import BatchOrder
 from firesteel.runtime.blocking.rows import BATCH, pack_number, pack_row
-from firesteel.runtime.operators.specs import SinkSpec
+from firesteel.runtime.operators.sink import SinkOperator
+from firesteel.spark.dataframes.encoding import ArrowEncoder
+from firesteel.spark.dataframes.schemas import schema_of, to_struct
+from firesteel.spark.session import get_spark_context
 
-__all__ = ["current_outbox", "run_dataframe_task"]
+__all__ = ["DataFrameSink", "DataFrameTaskError", "run_dataframe_task"]
 
-_ROOM = 4
-_POLL_S = 0.05
-_local = threading.local()
+_BATCH_ROWS = 10_000
 
 
 class DataFrameTaskError(FiresteelError):
     """A task of the program behind a DataFrame has failed; Spark shows the text of this."""
 
 
-class _Abandoned(Exception):
-    """Nobody wants the rest of what the task would give."""
+class DataFrameSink(Sink):
+    """The end of the program behind a DataFrame."""
+
+    name: ClassVar[str] = "DataFrame"
+
+    def __init__(self, struct: StructType) -> None:
+        require_pyarrow("to_dataframe")
+        self.json = struct.json()
+        self.arrow_schema = to_arrow_schema(struct, timezone="UTC")
+        self._columns = ", ".join(f"{field.name} {field.dataType.simpleString()}" for field in struct.fields)
+
+    @classmethod
+    def of(cls, schema: Any, type_info: TypeInformation | None, configuration: Configuration) -> DataFrameSink:
+        """With the columns of a schema or, if that is None, of the stream's type."""
+        if schema is None:
+            return cls(schema_of(type_info))
+        if isinstance(schema, str):
+            get_spark_context(configuration, 1, in_use=True)
+        return cls(to_struct(schema))
+
+    def create_writer(self, context: WriterContext) -> DataFrameWriter:
+        """A writer whose batches the task takes."""
+        return DataFrameWriter(ArrowEncoder(self.arrow_schema, self._columns))
 
 
-def current_outbox() -> Callable[[bytes], None]:
-    """Where the writer of a DataFrame's sink, in the thread that runs its task, puts its batches."""
-    put: Callable[[bytes], None] | None = getattr(_local, "put", None)
-    if put is None:
-        raise FiresteelError("Only a job made by to_dataframe can end in a DataFrame.")
-    return put
+class DataFrameWriter(SinkWriter[Any]):
+    """Makes Arrow batches, and keeps them until they are taken."""
+
+    def __init__(self, encoder: ArrowEncoder) -> None:
+        self._encoder = encoder
+        self._records: list[Any] = []
+        self._batches: list[bytes] = []
+
+    def write_batch(self, values: Sequence[Any], timestamps: Sequence[int] | None) -> None:
+        """Encodes records once there are enough of them."""
+        self._records += values
+        while len(self._records) >= _BATCH_ROWS:
+            self._encode(_BATCH_ROWS)
+
+    def flush(self, end_of_input: bool) -> None:
+        """Encodes the rest."""
+        if self._records:
+            self._encode(len(self._records))
+
+    def take(self) -> list[bytes]:
+        """The batches since the last time."""
+        batches, self._batches = self._batches, []
+        return batches
+
+    def _encode(self, count: int) -> None:
+        records, self._records = self._records[:count], self._records[count:]
+        self._batches.append(self._encoder.encode(records))
+
+
+class _DataFrameTask(BatchStageTask):
+    """A task whose writer's batches are among its rows, as those of kind BATCH."""
+
+    _writer: DataFrameWriter | None = None
+
+    def open(self, *arguments: Any) -> None:
+        super().open(*arguments)
+        for chained in self.task.chain:
+            writer = chained.operator._writer if isinstance(chained.operator, SinkOperator) else None
+            if isinstance(writer, DataFrameWriter):
+                self._writer = writer
+
+    def drain(self, *, flush: bool = False) -> Iterator[bytes]:
+        yield from super().drain(flush=flush)
+        for batch in () if self._writer is None else self._writer.take():
+            yield pack_number(0)
+            yield pack_row(BATCH, 0, self.descriptor.task.subtask, 0, batch)
 
 
 def run_dataframe_task(order: BatchOrder, rows: Iterator[bytes]) -> Iterator[bytes]:
-    """As run_batch_task; a task that ends in a DataFrame's sink yields its Arrow batches as rows of kind BATCH."""
+    """As run_batch_task, for any task behind a DataFrame."""
     try:
-        if any(isinstance(operator.spec, SinkSpec) for operator in order.descriptor.task.operators):
-            yield from _ResultTask(order, rows)
-        else:
-            yield from _run(order, rows)
+        task = _DataFrameTask(order)
+        try:
+            task.open()
+            yield from task.run_batch(order, rows)
+            task.end()
+            yield from task.drain(flush=True)
+        finally:
+            task.close()
     except StageTaskError as error:
         # no JobMaster listens: what the user sees is Spark's exception, which ends with this text
         failure = failure_of(error.messages)
-        raise DataFrameTaskError(f"{error.message if failure is None else failure.describe()}") from None
-
-
-def _run(order: BatchOrder, rows: Iterator[bytes]) -> Iterator[bytes]:
-    from firesteel.runtime.blocking.batch_task import run_batch_task
-
-    return run_batch_task(order, rows)
-
-
-class _ResultTask:
-    """Runs a task in a thread of its own: it calls its sink, while Spark asks for one row after the other.
-
-    The thread waits while there is no room; if Spark wants no more, as after a LIMIT, it ends at its next row.
-    """
-
-    def __init__(self, order: BatchOrder, rows: Iterator[bytes]) -> None:
-        self._order = order
-        self._rows = rows
-        self._batches: Queue[bytes] = Queue(_ROOM)
-        self._reports: list[bytes] = []
-        self._error: BaseException | None = None
-        self._is_abandoned = False
-        self._thread = threading.Thread(target=self._work, name="firesteel-dataframe", daemon=True)
-
-    def __iter__(self) -> Iterator[bytes]:
-        self._thread.start()
-        sequence, number = 0, pack_number(0)
-        try:
-            while True:
-                is_over = not self._thread.is_alive()
-                try:
-                    batch = self._batches.get(timeout=_POLL_S)
-                except Empty:
-                    if is_over:
-                        break
-                    continue
-                yield number
-                yield pack_row(BATCH, 0, self._order.descriptor.task.subtask, sequence, batch)
-                sequence += 1
-            if self._error is not None:
-                raise self._error
-            yield from self._reports
-        finally:
-            self._is_abandoned = True
-            self._thread.join()
-
-    def _work(self) -> None:
-        _local.put = self._put
-        try:
-            self._reports += _run(self._order, self._input())
-        except BaseException as error:  # noqa: BLE001 - raised where Spark sees it
-            self._error = error
-        finally:
-            del _local.put
-
-    def _input(self) -> Iterator[bytes]:
-        for row in self._rows:
-            if self._is_abandoned:
-                raise _Abandoned
-            yield row
-
-    def _put(self, batch: bytes) -> None:
-        while not self._is_abandoned:
-            try:
-                return self._batches.put(batch, timeout=_POLL_S)
-            except Full:
-                continue
-        raise _Abandoned
+        raise DataFrameTaskError(error.message if failure is None else failure.describe()) from None

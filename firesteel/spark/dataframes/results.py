@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+import json
+from collections.abc import Callable, Iterator
 from dataclasses import replace
-from typing import Any, ClassVar
+from typing import Any
 
 import cloudpickle
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StructType
 
-from firesteel.common.arrow_types import require_pyarrow
-from firesteel.common.connector import Sink, SinkWriter, WriterContext
 from firesteel.common.errors import FiresteelError
-from firesteel.common.typeinfo import TypeInformation
 from firesteel.graph.job_graph import JobGraph, JobVertex
 from firesteel.jobmaster.job_serialization import serialize_job
 from firesteel.jobmaster.source_coordinator import SourceCoordinators
@@ -26,53 +23,12 @@ from firesteel.runtime.deployment import TaskMode
 from firesteel.runtime.messages import AddSplits, NoMoreSplits, ReaderStarted, RequestSplit, TaskKey
 from firesteel.runtime.operators.specs import SourceSpec
 from firesteel.spark.blocking.batch import BatchStages
-from firesteel.spark.dataframes.encoding import ArrowEncoder
 from firesteel.spark.dataframes.errors import passing_on_complaints
-from firesteel.spark.dataframes.result_task import current_outbox, run_dataframe_task
-from firesteel.spark.dataframes.schemas import schema_of, to_struct
+from firesteel.spark.dataframes.result_task import DataFrameSink, run_dataframe_task
 from firesteel.spark.dataframes.source import DataFrameSource
 from firesteel.spark.session import get_spark_context
 
 __all__ = ["DataFrameSink", "create_dataframe"]
-
-_BATCH_ROWS = 10_000
-
-
-class DataFrameSink(Sink):
-    """The end of the program behind a DataFrame."""
-
-    name: ClassVar[str] = "DataFrame"
-
-    def __init__(self, struct: StructType) -> None:
-        require_pyarrow("to_dataframe")
-        self.json = struct.json()
-        self.arrow_schema = to_arrow_schema(struct, timezone="UTC")
-
-    @classmethod
-    def of(cls, schema: Any, type_info: TypeInformation | None) -> DataFrameSink:
-        """With the columns of a schema or, if that is None, of the stream's type."""
-        return cls(schema_of(type_info) if schema is None else to_struct(schema))
-
-    def create_writer(self, context: WriterContext) -> SinkWriter[Any]:
-        """A writer that leaves Arrow batches to the task it is part of."""
-        return _DataFrameWriter(ArrowEncoder(self.arrow_schema), current_outbox())
-
-
-class _DataFrameWriter(SinkWriter[Any]):
-    def __init__(self, encoder: ArrowEncoder, put: Callable[[bytes], None]) -> None:
-        self._encoder = encoder
-        self._put = put
-        self._records: list[Any] = []
-
-    def write_batch(self, values: Sequence[Any], timestamps: Sequence[int] | None) -> None:
-        self._records += values
-        if len(self._records) >= _BATCH_ROWS:
-            self.flush(end_of_input=False)
-
-    def flush(self, end_of_input: bool) -> None:
-        records, self._records = self._records, []
-        for begin in range(0, len(records), _BATCH_ROWS):
-            self._put(self._encoder.encode(records[begin : begin + _BATCH_ROWS]))
 
 
 def create_dataframe(job_graph: JobGraph, sink: DataFrameSink) -> DataFrame:
@@ -90,13 +46,7 @@ def create_dataframe(job_graph: JobGraph, sink: DataFrameSink) -> DataFrame:
     with passing_on_complaints("The stream cannot become a DataFrame"):
         binary = session._jvm.org.apache.spark.sql.Encoders.BINARY()
         rows = DataFrame(session._jsparkSession.createDataset(stages.results, binary), session)
-        return rows.mapInArrow(_decoding(sink.arrow_schema), StructType.fromJson(_parsed(sink.json)))
-
-
-def _parsed(json: str) -> Any:
-    from json import loads
-
-    return loads(json)
+        return rows.mapInArrow(_decoding(sink.arrow_schema), StructType.fromJson(json.loads(sink.json)))
 
 
 def _decoding(schema: Any) -> Callable[[Iterator[Any]], Iterator[Any]]:

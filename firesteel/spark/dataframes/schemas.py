@@ -52,10 +52,9 @@ _ARRAYS = (BasicArrayTypeInfo, ListTypeInfo, ObjectArrayTypeInfo, PrimitiveArray
 
 
 def to_struct(schema: Any) -> t.StructType:
-    """A schema as the program gives it: a StructType, or a DDL string."""
+    """A schema as the program gives it: a StructType, or a DDL string, which the active SparkContext parses."""
     if isinstance(schema, str):
         try:
-            # with types of Spark's SQL only, so that no SparkSession is needed
             schema = t.DataType.fromDDL(schema)
         except Exception as error:
             first = str(error).strip().splitlines()[0]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -20,7 +21,7 @@ from firesteel.runtime.blocking.epoch_task import EpochBegan, mixed_runs
 from firesteel.runtime.checkpoint.options import StopMode
 from firesteel.runtime.elements import MAX_WATERMARK, EndOfData, Watermark, WatermarkStatus
 from firesteel.runtime.network.serialization import deserialize_batch
-from firesteel.testing import At, TestingSource
+from firesteel.testing import PAUSE, At, TestingSource
 
 
 class Running(KeyedProcessFunction):
@@ -304,6 +305,63 @@ class TestEventTime:
         # 3 is as late as it would have been
         assert collected(epochs.run(credits=1)) == []
         assert collected(epochs.run(credits=1)) == [("a", 20, [15])]
+
+    @pytest.mark.parametrize("assign", [False, True], ids=["at the source", "in the middle"])
+    @pytest.mark.parametrize("seed", range(3))
+    def test_lost_workers_change_nothing_about_what_is_late(self, driven, assign, seed):
+        chance = random.Random(seed)
+        lists = [[max(0, step * 3 - chance.choice([0, 0, 0, 1, 9, 30])) for step in range(60)] for _ in range(2)]
+        source = TestingSource.with_splits(*(at(*times) for times in lists), bounded=False)
+        graph = graph_of(lambda env: windows(env, source, self.strategy, assign=assign), 2)
+        results = []
+        for loses in (False, True):
+            epochs = driven(graph)
+            epochs.add_splits()
+            results.append([])
+            for _ in range(12):
+                results[-1].append(collected(epochs.run(credits=6)))
+                epochs.complete()
+                for worker in (0, 1):
+                    if loses and chance.random() < 0.5:
+                        epochs.lose(worker)
+        assert results[0] == results[1]
+        fired = [(end, key) for epoch in results[0] for key, end, _ in epoch]
+        assert len(fired) == len(set(fired)) > 10, "a late record has opened a window again"
+        assert sum(len(times) for epoch in results[0] for *_, times in epoch) < 110, "nothing was late"
+
+    def test_a_source_that_was_idle_counts_again_when_it_is_loaded_anew(self, driven):
+        source = TestingSource.with_splits(at(1, 35), [*at(2), PAUSE(1000), *at(45)], bounded=False)
+        strategy = self.strategy.with_idleness(Time.milliseconds(500))
+        epochs = driven(graph_of(lambda env: windows(env, source, strategy), 2))
+        epochs.add_splits()
+        epochs.run()
+        epochs.clock.advance(500)
+        idle = epochs.run()
+        assert idle.events("0", 1)[-1] == WatermarkStatus(True)
+        assert collected(idle) == [("a", 10, [1, 2])]
+        epochs.complete()
+        epochs.lose(1)
+        assert epochs.run().events("0", 1)[1:3] == [Watermark(1), WatermarkStatus(False)]
+        epochs.clock.advance(1000)
+        (report,) = epochs.run().of(messages.MetricReport, "1", 0)
+        assert report.metrics[epochs.stages[1].id, "", 0]["currentInputWatermark"] == 44
+
+    def test_a_source_that_is_held_back_is_not_idle(self, driven):
+        source = TestingSource(at(1, 15, 25), bounded=False)
+        strategy = self.strategy.with_idleness(Time.milliseconds(500))
+        strategy = strategy.with_watermark_alignment("group", Time.milliseconds(5))
+        epochs = driven(graph_of(lambda env: windows(env, source, strategy), 1))
+        epochs.add_split("0", 0, "0")
+        operator = epochs.descriptors[epochs.key("0")].task.operators[0].operator_id
+        (told,) = epochs.run(credits=2).of(messages.ReportWatermark)
+        assert (told.group, told.watermark, told.max_drift) == ("group", 14, 5)
+        epochs.tell("0", 0, messages.AlignWatermark(operator, 0, 13))
+        epochs.clock.advance(10_000)
+        held = epochs.run()
+        assert held.report("0").records == 0
+        assert WatermarkStatus(True) not in held.events("0")
+        epochs.tell("0", 0, messages.AlignWatermark(operator, 0, 14))
+        assert epochs.run().report("0").records == 1
 
     def test_an_idle_split_does_not_hold_back_the_others(self, driven):
         source = TestingSource.with_splits(at(1, 15, 25), at(2), bounded=False)

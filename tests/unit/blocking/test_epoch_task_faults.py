@@ -184,6 +184,17 @@ class TestCache:
         assert Picky.closed == before + 1
         assert len(epochs.cache(0)) == 2
 
+    def test_the_state_of_another_run_is_not_kept(self, driven):
+        epochs = driven(lambda env: picky(env, [5, 2]))
+        epochs.add_splits()
+        run = epochs.run().report("1").run
+        key = (epochs.graph.job_id, *epochs.key("1"))
+        before = Picky.closed
+        assert epochs.cache(0).keep_only(key, run)
+        assert not epochs.cache(0).keep_only(key, "another")
+        assert Picky.closed == before + 1
+        assert len(epochs.cache(0)) == 1
+
     def test_a_job_is_closed_alone(self, driven):
         first, second = driven(lambda env: picky(env, [5])), driven(lambda env: picky(env, [5]))
         second.caches = first.caches

@@ -17,6 +17,9 @@ from firesteel.common.job_id import JobID
 from firesteel.datastream.executor import execution_context
 from firesteel.graph.job_graph import JobGraph
 from firesteel.jobmaster.epoch_settings import as_epochs
+from firesteel.testing.in_process import InProcessExecutor
+
+ROOT = Path(__file__).parents[3]
 
 PROGRAM = """\
 from firesteel.datastream import StreamExecutionEnvironment
@@ -162,3 +165,41 @@ def test_a_run_that_could_not_start_does_not_block_the_next(
         patched.setattr(executor, "execute", refuse)
         assert run(*options) == 1
     assert run(*options) == 0
+
+
+ACCOUNTS = f"""\
+import sys
+from pathlib import Path
+sys.path.insert(0, {str(ROOT)!r})
+from examples import kappa
+directory, segments = Path(sys.argv[1]), int(sys.argv[2])
+kappa.write_segments(directory / "log", segments - 1, segments)
+env = kappa.build(directory, 2, **{{"restart-strategy.type": "none"}})
+if "fail" in sys.argv:
+    env.from_collection([0]).map(lambda n: 1 / n).print()
+env.execute("accounts")
+print(kappa.check(directory, segments * kappa.PARTITIONS * kappa.PER_SEGMENT))
+"""
+
+
+def test_runs_that_end_well_and_one_that_fails_give_each_result_once(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    program = tmp_path / "accounts.py"
+    program.write_text(ACCOUNTS)
+
+    def run_next(*arguments: str) -> tuple[int, str, str]:
+        code = main(["run", "--available-now", "-n", str(program), str(tmp_path), *arguments])
+        printed = capsys.readouterr()
+        return code, printed.out, printed.err
+
+    with execution_context(executor=InProcessExecutor()):
+        code, out, said = run_next("1")
+        assert (code, out) == (0, "1,000 payments: 0 lost, 0 twice, 7 of 7 totals are right\n")
+        assert "reads from the beginning" in said
+        code, _, said = run_next("2", "fail")
+        assert code == 1
+        assert "ZeroDivisionError" in said
+        code, out, said = run_next("3")
+        assert (code, out) == (0, "3,000 payments: 0 lost, 0 twice, 7 of 7 totals are right\n")
+        assert "goes on from" in said

@@ -122,6 +122,17 @@ def test_a_fixed_cost_beyond_the_target_leaves_room_for_records() -> None:
     assert control.credits > 10_000
 
 
+@pytest.mark.parametrize("known", [None, 200.0])
+@pytest.mark.parametrize("fixed", [1.1, 1.5, 3.0, 10.0])
+def test_a_job_that_always_has_a_backlog_is_not_starved_by_it(fixed: float, known: float | None) -> None:
+    """There is never an epoch without records, from which the fixed cost could be learned."""
+    control = AdmissionControl(TARGET)
+    if known is not None:
+        control.epoch_ended(known, [SourceLoad(0, False)])
+    run(control, 100, fixed=fixed * TARGET, per_record=0.01, noise=0.1)
+    assert control.credits > 1_000
+
+
 def test_only_sources_with_a_backlog_share_the_time() -> None:
     control = AdmissionControl(TARGET)
     for _ in range(30):

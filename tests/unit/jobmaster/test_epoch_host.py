@@ -199,6 +199,19 @@ class TestFailures:
         assert restored(orders[3]) == 3
         assert kinds(job.stages.said(2))[-2:] == [NotifyCheckpointAborted, TriggerCheckpoint]
 
+    @pytest.mark.parametrize("tolerable", ["0", "1000"])
+    def test_an_epoch_that_does_not_end_is_ended_with_its_checkpoint(self, tolerable: str) -> None:
+        settings = {
+            **RESTARTS,
+            "execution.checkpointing.timeout": "500 ms",
+            "execution.checkpointing.tolerable-failed-checkpoints": tolerable,
+        }
+        job = ScriptedJob(Epoch(records=1), Waits(), ENDED, settings=settings).start()
+        job.result()
+        assert [job.stages.orders(run).descriptor.task.attempt for run in range(3)] == [0, 0, 1]
+        assert restored(job.stages.orders(2)) == 1
+        assert job.stages.cancelled
+
     def test_without_its_checkpoint_the_job_restarts_where_none_may_fail(self) -> None:
         steps = Epoch(records=1), Epoch(records=1, declined="the disk is full"), ENDED
         job = ScriptedJob(*steps, settings=RESTARTS).start()
@@ -356,7 +369,8 @@ class TestTriggers:
         job = ScriptedJob(*steps, settings={"execution.epoch.trigger": "available-now"}).start()
         job.result()
         assert job.runner.status() is JobStatus.FINISHED
-        assert len(job.stages.runs) == 3
+        assert [job.stages.orders(run).is_last for run in range(len(job.stages.runs))] == [False] * 3 + [True]
+        assert job.stages.orders(3).credits == 0
 
 
 class TestResuming:
@@ -368,13 +382,13 @@ class TestResuming:
         first = ScriptedJob(Epoch(records=5), settings=self.settings(tmp_path)).start()
         first.result()
         (directory,) = tmp_path.iterdir()
-        assert [path.name for path in directory.glob("chk-*")] == ["chk-1"]
+        assert [path.name for path in directory.glob("chk-*")] == ["chk-2"]
         second = ScriptedJob(Epoch(records=5, used_up=True), Epoch(), settings=self.settings(tmp_path)).start()
         second.result()
         assert second.job.job_graph.job_id == first.job.job_graph.job_id
-        assert restored(second.stages.orders(0)) == 1
-        assert [run.epoch for run in second.stages.runs] == [2, 3]
-        assert [path.name for path in directory.glob("chk-*")] == ["chk-3"], "older ones are not kept"
+        assert restored(second.stages.orders(0)) == 2
+        assert [run.epoch for run in second.stages.runs] == [3, 4, 5]
+        assert [path.name for path in directory.glob("chk-*")] == ["chk-5"], "older ones are not kept"
 
     def test_another_job_in_the_same_directory_begins_anew(self, tmp_path: Path) -> None:
         ScriptedJob(Epoch(), settings=self.settings(tmp_path)).start().result()
@@ -394,9 +408,9 @@ class TestResuming:
         back = self.settings(directory) | {"execution.state-recovery.path": path}
         again = ScriptedJob(Epoch(), settings=back).start()
         again.result()
-        assert [run.epoch for run in again.stages.runs] == [6], "its number is not that of one that is there"
+        assert [run.epoch for run in again.stages.runs] == [7, 8], "its number is not that of one that is there"
         (job_directory,) = directory.iterdir()
-        assert [each.name for each in job_directory.glob("chk-*")] == ["chk-6"]
+        assert [each.name for each in job_directory.glob("chk-*")] == ["chk-8"]
 
     def test_it_can_be_switched_off_and_on(self, tmp_path: Path) -> None:
         off = self.settings(tmp_path) | {"execution.epoch.resume": "false"}

@@ -19,6 +19,7 @@ from firesteel.runtime.operators.window.aligned import alignment_of
 from firesteel.runtime.operators.window.contents import make_contents
 from firesteel.runtime.operators.window.contexts import ProcessWindowContext, WindowAssignerContext, WindowStateStore
 from firesteel.runtime.operators.window.functions import InternalWindowFunction, check_spec
+from firesteel.runtime.operators.window.late import LateRecords
 from firesteel.runtime.operators.window.output import WindowOutput
 
 __all__ = ["SortedWindowOperator"]
@@ -46,6 +47,7 @@ class SortedWindowOperator(StreamOperator):
         assert context.backend is not None
         self._backend = context.backend
         self._output = WindowOutput(context)
+        LateRecords(self.spec, context, self._output)  # there are none, which is what its counters are to say
         store = WindowStateStore(context.backend, merging=False)
         self._function = InternalWindowFunction(self.spec, ProcessWindowContext(self, context.runtime_context, store))
         self._function.open(context.runtime_context)
