@@ -40,7 +40,7 @@ def _execute(run: Run, path: str) -> None:
         from firesteel.testing.in_process import InProcessExecutor
 
         env._executor = InProcessExecutor()
-    stream = env.read_parquet(path)
+    stream = env.read_parquet(path, as_tuples=True)
     sums = stream.key_by(lambda row: row[0], Types.LONG()).process(KeyedSum(), PAIR)
     sums.sink_to(ReceivingSink())
     env.execute("bench")

@@ -287,6 +287,9 @@ class Committer(ABC, Generic[CommittableT]):
         """Commits what was restored: all, some or nothing of it may have been committed before the failure."""
         self.commit(committables)
 
+    def finish(self) -> None:
+        """A batch job has ended, with all committed that counts: what else its writers have left can go."""
+
     def close(self) -> None:
         """Called once at the end."""
 

@@ -13,6 +13,7 @@ from firesteel.connectors.file_sink import (
     RollingPolicy,
 )
 from firesteel.connectors.number_sequence import NumberSequenceSource
+from firesteel.connectors.parquet import ParquetSource
 from firesteel.connectors.print_sink import PrintSink
 from firesteel.connectors.rate_limiter import RateLimiterStrategy
 from firesteel.connectors.socket_source import SocketSource
@@ -40,6 +41,7 @@ __all__ = [
     "NumberSequenceSource",
     "OnCheckpointRollingPolicy",
     "OutputFileConfig",
+    "ParquetSource",
     "PrintSink",
     "RateLimiterStrategy",
     "RollingPolicy",

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from firesteel.common.connector import Committer
-from firesteel.connectors.part_file import FileWriteError, PendingFile, sync_directory
+from firesteel.connectors.part_file import FileWriteError, PendingFile, remove_staged, sync_directory
 
 __all__ = ["FileCommitter"]
 
@@ -16,6 +16,9 @@ _log = logging.getLogger(__name__)
 
 class FileCommitter(Committer[PendingFile]):
     """Gives pending files their final names; a file that has it already is left alone."""
+
+    def __init__(self) -> None:
+        self._staged: dict[Path, None] = {}
 
     def commit(self, committables: Sequence[PendingFile]) -> None:
         """Moves files to their final names and makes those durable; a file that is gone is an error."""
@@ -29,9 +32,15 @@ class FileCommitter(Committer[PendingFile]):
         """
         self._commit(committables, restored=True)
 
+    def finish(self) -> None:
+        """Deletes the hidden files of tasks that failed, and of those that were run again."""
+        for directory in self._staged:
+            remove_staged(directory)
+
     def _commit(self, committables: Sequence[PendingFile], restored: bool) -> None:
         changed: dict[Path, None] = {}
         for pending in committables:
+            self._staged[Path(pending.in_progress_path).parent] = None
             source, target = Path(pending.in_progress_path), Path(pending.final_path)
             try:
                 if source.exists():

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -12,7 +13,15 @@ from typing import Any, BinaryIO
 from firesteel.common.errors import FiresteelError
 from firesteel.common.serialization import Encoder
 
-__all__ = ["FileWriteError", "InProgressFile", "PartFile", "PendingFile", "StagingDirectory", "sync_directory"]
+__all__ = [
+    "FileWriteError",
+    "InProgressFile",
+    "PartFile",
+    "PendingFile",
+    "StagingDirectory",
+    "remove_staged",
+    "sync_directory",
+]
 
 COPY_BYTES = 1024 * 1024
 
@@ -244,6 +253,16 @@ def sync_directory(directory: str | os.PathLike[str]) -> None:
         os.fsync(descriptor)
     finally:
         os.close(descriptor)
+
+
+def remove_staged(directory: Path) -> None:
+    """Deletes a sink's hidden files, of all attempts; ``directory`` is that of one of them."""
+    root = directory.parent
+    if root.parent.name != STAGING:
+        return  # not where a StagingDirectory has its files
+    shutil.rmtree(root, ignore_errors=True)
+    with suppress(OSError):
+        root.parent.rmdir()  # not if it has files of others
 
 
 def _kept_path(path: Path) -> Path:

@@ -253,6 +253,7 @@ class _BatchAttempt:
                 try:
                     return self._runner.run_batch(job_graph, orders)
                 except StageError as error:
+                    self._check_cancelled()
                     if error.messages or retries == MAX_RETRIES:
                         raise
                     retries += 1

@@ -62,6 +62,7 @@ class BatchResults:
             else:
                 self._tried.add(operator_id)
                 committer.commit(committables)
+            committer.finish()
             fault_points.reach("sink.committed")
         finally:
             committer.close()

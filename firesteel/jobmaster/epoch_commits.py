@@ -49,13 +49,13 @@ class EpochCommits:
             if isinstance(operator.node.spec, SinkSpec)
         ]
         self._configuration = job_graph.configuration
-        self._committers: dict[str, Committer[Any]] = {}
+        self._committers: dict[str, Committer[Any] | None] = {}
         self._committed = 0
 
     @property
     def any_sink_commits(self) -> bool:
         """Whether the output of any sink is visible only once it is committed."""
-        return any(sink.create_committer() is not None for _, _, sink in self._sinks)
+        return any(self._committer(node.operator_id, sink) is not None for _, node, sink in self._sinks)
 
     def commit(self, checkpoint_id: int, states: Mapping[TaskKey, TaskStateSnapshot]) -> int:
         """Commits what is due with a checkpoint; returns how many committables that were. Raises CommitFailed."""
@@ -64,9 +64,10 @@ class EpochCommits:
             for vertex_id, node, sink in self._sinks:
                 try:
                     due = self._due(checkpoint_id, vertex_id, node.operator_id, states, files)
-                    if due:
+                    committer = self._committer(node.operator_id, sink) if due else None
+                    if committer is not None:
                         fault_points.reach("sink.commit")
-                        self._committer(node.operator_id, sink).commit(due)
+                        committer.commit(due)
                         fault_points.reach("sink.committed")
                 except Exception as error:
                     raise CommitFailed((vertex_id, 0), _failure(error, node)) from error
@@ -96,13 +97,10 @@ class EpochCommits:
         prepared = [pair for pair in backend.restored(COMMITTABLES) if self._committed < pair[0] <= checkpoint_id]
         return [item for _, item in sorted(prepared, key=lambda pair: pair[0])]
 
-    def _committer(self, operator_id: str, sink: Sink) -> Committer[Any]:
-        committer = self._committers.get(operator_id)
-        if committer is None:
-            committer = sink.create_committer()
-            assert committer is not None, f"{sink!r} prepares commits that nobody makes"
-            self._committers[operator_id] = committer
-        return committer
+    def _committer(self, operator_id: str, sink: Sink) -> Committer[Any] | None:
+        if operator_id not in self._committers:
+            self._committers[operator_id] = sink.create_committer()
+        return self._committers[operator_id]
 
     def close(self) -> None:
         """Closes the committers; raises the first error of those there were."""
@@ -110,7 +108,8 @@ class EpochCommits:
         committers, self._committers = self._committers, {}
         for committer in committers.values():
             try:
-                committer.close()
+                if committer is not None:
+                    committer.close()
             except Exception as error:  # noqa: BLE001 - every committer gets its chance to close
                 errors.append(error)
         if errors:

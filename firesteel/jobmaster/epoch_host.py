@@ -101,8 +101,9 @@ class EpochHost:
 
     def start(self, attempt: Attempt, post: Post) -> None:
         """Starts the attempt's threads."""
-        self._attempts.append(_EpochAttempt(self._runner, self._clock, attempt, post, self._current))
-        self._attempts[-1].start()
+        successor = _EpochAttempt(self._runner, self._clock, attempt, post, self._current)
+        self._attempts = [*(other for other in self._attempts if other.is_alive), successor]
+        successor.start()
 
     def watch_slots(self, post: Post) -> None:
         """There are always as many slots as the job wants."""
@@ -170,8 +171,6 @@ class _EpochAttempt:
         self._messages = EpochMessages(self._job_graph, self.number)
         self._tasks = EpochTasks(self._job_graph, stage_descriptors(self._job_graph, self.number, TaskMode.EPOCHS))
         self._commits = EpochCommits(self._job_graph)
-        self._closes_output = self._commits.any_sink_commits
-        """Whether a job that stops by itself needs an epoch more, with which its sinks hand over all they hold."""
         self._admission = AdmissionControl(settings.target_duration, settings.max_records)
         self._split_requests = SplitRequests()
         self._trigger = create_epoch_trigger(settings, clock.now_ms(), self._tasks.sources)
@@ -210,6 +209,11 @@ class _EpochAttempt:
         for thread in (self._thread, self._heart):
             if thread is not threading.current_thread():
                 thread.join(timeout_s)
+
+    @property
+    def is_alive(self) -> bool:
+        """Whether any of its threads runs."""
+        return self._thread.is_alive() or self._heart.is_alive()
 
     def is_current_thread(self) -> bool:
         """Whether the caller runs in the attempt's thread."""
@@ -324,7 +328,8 @@ class _EpochAttempt:
                 if self._ready_at is not None and self._ready_at <= moment:
                     self._ready_at = None
                     self._trigger.source_is_ready(now)
-                if self._trigger.is_over and not self._closes_output:
+                # else there is an epoch more, with which the sinks hand over all they hold
+                if self._trigger.is_over and not self._commits.any_sink_commits:
                     self._finish(set(self._tasks.descriptors))
                 elif self._asked_at is None or moment - self._asked_at > _ASK_AGAIN_S:
                     if self._trigger.due <= now:

@@ -280,19 +280,25 @@ class LoopWriter:
         return [*headers, f"{pad}for v0 in values:"]
 
     def _write_part_end(self) -> list[str]:
-        """After each part: hands over results if there are many, or if timers are about to give more."""
+        """After each part: hands over results if there are many, or if timers are about to give more.
+
+        What timers of the keys before gave is handed over first.
+        """
         if not self._room_check:
             return []
         assert self.keyed is not None
         queues = [queue for timers in self.keyed.timer_services for queue in (timers.event, timers.processing)]
         timers = "".join(f" or {self.bind('timers', queue.live)}" for queue in queues)
         self.prologue("m = 0")
-        return [
-            "        m += len(values)",
-            f"        if m >= {ROOM_CHECK_INTERVAL}{timers}:",
-            "            m = 0",
-            *(f"            {line}" for line in self._room_check),
-        ]
+        lines = ["        m += len(values)", f"        if m >= {ROOM_CHECK_INTERVAL}{timers}:", "            m = 0"]
+        lines += [f"            {line}" for line in self._room_check]
+        flush = getattr(getattr(self.keyed.operator, "process_context", None), "end_groups", None)
+        if flush is not None and self._epilogue:
+            gathered = " or ".join(f"out{number}" for number in range(len(self._epilogue)))
+            flush_line = f"if {gathered}: {self.bind('flush', flush)}()"
+            lines.insert(3, f"            {flush_line}")
+            lines.append(f"    {flush_line}")
+        return lines
 
 
 def compile_loop(

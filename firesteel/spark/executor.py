@@ -70,6 +70,4 @@ def _write_rows(job_graph: JobGraph, context: SparkContext) -> list[RowFiles]:
     """Has Spark write the rows of DataFrames to files, before the job's own tasks take all its slots."""
     specs = [node.spec for node in job_graph.nodes()]
     sources = [spec.source for spec in specs if isinstance(spec, SourceSpec)]
-    return [
-        source.write_files(SparkSession(context)) for source in sources if isinstance(source, DataFrameSource)
-    ]
+    return [source.write_files(SparkSession(context)) for source in sources if isinstance(source, DataFrameSource)]

@@ -20,11 +20,13 @@ import cloudpickle
 from firesteel.graph.job_graph import JobGraph
 from firesteel.jobmaster.stage_orders import Stage, in_stage_order, stages_of
 from firesteel.jobmaster.stage_runner import EpochRun, StageError, StageMessage
+from firesteel.runtime.blocking.batch_task import run_batch_task
+from firesteel.runtime.blocking.epoch_task import run_epoch_task
 from firesteel.runtime.blocking.errors import StageTaskError
 from firesteel.runtime.blocking.orders import BatchOrder, EpochOrder
 from firesteel.runtime.blocking.rows import REPORT, unpack_number, unpack_row
 from firesteel.runtime.blocking.task_cache import TaskCache
-from firesteel.runtime.mailbox import Clock
+from firesteel.runtime.mailbox import Clock, SystemClock
 from firesteel.runtime.messages import TaskKey
 
 __all__ = ["FaultKind", "InProcessStages", "TaskFault"]
@@ -67,6 +69,19 @@ class TaskFault:
         )
 
 
+class _WatchedClock:
+    """Breaks off a task that looks at the clock when its run is cancelled: a source that waits does nothing else."""
+
+    def __init__(self, clock: Clock, check: Callable[[], None]):
+        self._clock = clock
+        self._check = check
+
+    def now_ms(self) -> int:
+        """Milliseconds since the epoch."""
+        self._check()
+        return self._clock.now_ms()
+
+
 class InProcessStages:
     """A StageRunner that runs one task after the other in the calling thread.
 
@@ -77,7 +92,7 @@ class InProcessStages:
         self.faults = list(faults)
         self.executed: list[tuple[str, int, str]] = []
         self.clock: Clock | None = None
-        """The processing time of epochs; None: the wall clock."""
+        """Processing time; None: the wall clock."""
         self.on_task_state: Callable[[TaskKey, str], None] | None = None
         """Is told of tasks that are RUNNING and FINISHED; called in the runner's thread."""
         self._random = random.Random(seed)
@@ -126,12 +141,13 @@ class InProcessStages:
         return in_stage_order(job_graph, reports)
 
     def cancel(self, reason: str) -> None:
-        """Ends a run with the next row that is read or produced."""
+        """Ends a run with the next row that is read or produced, or the next look at the clock."""
         with self._lock:
             self._cancelled = reason
 
     def close(self, on_closed: Callable[[], Any] | None = None) -> None:
         """Has all workers close their tasks."""
+        self._begin()
         for worker in list(self._caches):
             self.forget(worker)
         self._rows, self._reports = {}, {}
@@ -163,13 +179,14 @@ class InProcessStages:
     def run_task(self, order: Order, rows: Iterable[bytes]) -> Iterator[bytes]:
         """What a worker does: numbers and rows in turn."""
         if isinstance(order, BatchOrder):
-            from firesteel.runtime.blocking.batch_task import run_batch_task
+            return run_batch_task(order, rows, clock=self._watched_clock())
+        worker = order.descriptor.task.subtask
+        if worker not in self._caches:
+            self._caches[worker] = TaskCache(clock=self._watched_clock())
+        return run_epoch_task(order, rows, self._caches[worker])
 
-            return run_batch_task(order, rows)
-        from firesteel.runtime.blocking.epoch_task import run_epoch_task
-
-        cache = self._caches.setdefault(order.descriptor.task.subtask, TaskCache(clock=self.clock))
-        return run_epoch_task(order, rows, cache)
+    def _watched_clock(self) -> Clock:
+        return _WatchedClock(self.clock or SystemClock(), self._check)
 
     def _run_stage(
         self,

@@ -1,4 +1,4 @@
-"""The chaos job under ten faults; ``make chaos FAULTS=200`` runs more. See docs/reliability.md."""
+"""The chaos job under ten faults, and three in epochs; ``make chaos FAULTS=200`` runs more. See docs/reliability.md."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from chaos_plan import KILL_EXECUTOR, make_plan
+from chaos_plan import EPOCHS, KILL_EXECUTOR, PIPELINED, RETRIED, make_plan
 from chaos_run import ChaosRun
 
 SEED = int(os.environ.get("CHAOS_SEED", random.SystemRandom().randrange(1_000_000)))
@@ -26,6 +26,8 @@ EMBEDDED = [
 ]
 ON_A_CLUSTER = [KILL_EXECUTOR, "crash at checkpoint.stored"]
 """The latter kills the driver between two steps of the protocol."""
+IN_EPOCHS = [RETRIED, "kill a worker in an epoch", "crash at sink.commit"]
+"""The last one kills the driver, which commits."""
 
 
 @pytest.mark.spark
@@ -38,8 +40,14 @@ def test_neither_when_executors_and_drivers_are_killed(tmp_path: Path) -> None:
     survive(tmp_path, ON_A_CLUSTER, cluster=True)
 
 
-def survive(directory: Path, kinds: list[str], cluster: bool) -> None:
-    plan = make_plan(SEED, len(kinds), cluster=cluster, kinds=kinds)
+@pytest.mark.spark
+def test_neither_in_epochs(tmp_path: Path) -> None:
+    survive(tmp_path, IN_EPOCHS, cluster=False, execution=EPOCHS)
+
+
+def survive(directory: Path, kinds: list[str], cluster: bool, execution: str = PIPELINED) -> None:
+    in_epochs = execution == EPOCHS
+    plan = make_plan(SEED, len(kinds), cluster=cluster, kinds=kinds, execution=execution, retries=in_epochs)
     run = ChaosRun(plan, directory / "chaos", lambda text: print(text, file=sys.stderr))
     print(f"CHAOS_SEED={SEED}", file=sys.stderr)
     report = run.execute()

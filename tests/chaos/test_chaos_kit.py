@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from chaos_agent import Agent, InjectedError, cut_data_connections
 from chaos_job import Directories, build, write_limit
-from chaos_plan import POINTS, all_kinds, make_plan
+from chaos_plan import EPOCHS, POINTS, RETRIED, SWITCH, all_kinds, make_plan
 from chaos_processes import Family
 from chaos_reader import OutputReader, Violation
 from chaos_stream import JITTER_MS, LANES, Expectations, event_at, line
@@ -191,6 +191,16 @@ def test_a_plan_is_the_seeds() -> None:
     assert {kind.removeprefix("crash at ") for kind in kinds if kind.startswith("crash")} == set(POINTS)
     backends_and_modes = {(plan.backend, plan.mode) for plan in (make_plan(seed, 1) for seed in range(40))}
     assert len(backends_and_modes) == 6
+
+
+def test_a_plan_for_epochs_has_their_own_faults_and_none_of_connections() -> None:
+    kinds = all_kinds(cluster=False, execution=EPOCHS, retries=True)
+    assert {"crash at epoch.processed", "error at epoch.end", RETRIED, SWITCH} <= set(kinds)
+    assert "cut a data connection" not in kinds
+    plan = make_plan(7, len(kinds), execution=EPOCHS, retries=True)
+    assert {fault.kind for fault in plan.faults} == set(kinds)
+    retried = [make_plan(seed, 1, kinds=[RETRIED], execution=EPOCHS).faults[0].detail["in"] for seed in range(40)]
+    assert "encoder" not in retried, "of that one nobody could tell"
 
 
 def test_an_agent_fails_where_it_is_told_and_cuts_connections(directories: Directories) -> None:

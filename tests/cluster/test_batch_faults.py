@@ -30,10 +30,17 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[StandaloneClus
 
 
 @pytest.fixture(scope="module", params=["the host", "Spark"])
-def driver(request: pytest.FixtureRequest, cluster: StandaloneCluster) -> Iterator[Driver]:
+def driver(
+    request: pytest.FixtureRequest, cluster: StandaloneCluster, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Driver]:
     """Two of them: who runs a task again that was lost?"""
     driver = Driver(cluster, RETRIES if request.param == "Spark" else {})
     try:
+        # executors and the driver's JVM are there once the first job has run
+        directory = tmp_path_factory.mktemp("undisturbed")
+        job = driver("batch", directory=str(directory), parallelism=2, held="none")
+        assert driver("wait", job=job, deadline_s=240.0)["status"] == "FINISHED"
+        assert lines(directory) == expected()
         yield driver
     finally:
         driver.close()

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import datetime as dt
-from collections import namedtuple
 from dataclasses import dataclass
 from decimal import Decimal
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -20,7 +19,11 @@ from firesteel.spark.dataframes.encoding import ArrowEncoder, RecordMismatchErro
 from firesteel.spark.dataframes.schemas import schema_of
 
 TWO = pa.schema([("id", pa.int64()), ("name", pa.string())])
-Named = namedtuple("Named", ["name", "id"])
+
+
+class Named(NamedTuple):
+    name: str
+    id: int
 
 
 @dataclass(frozen=True)
@@ -66,7 +69,7 @@ def test_values_of_a_single_column_need_no_fields():
     assert encoded_values(pa.string(), ["ab", "c"]) == ["ab", "c"]
 
 
-MOMENT = dt.datetime(2020, 1, 2, 3, 4, 5, 6)
+MOMENT = dt.datetime(2020, 1, 2, 3, 4, 5, 6)  # noqa: DTZ001 - no zone is meant
 UTC = pa.timestamp("us", "UTC")
 
 
@@ -209,7 +212,11 @@ def test_a_long_record_is_shown_in_part():
         (
             Types.ROW_NAMED(
                 ["a", "b", "c"],
-                [Types.MAP(Types.STRING(), Types.LIST(Types.INT())), Types.INSTANT(), Types.PRIMITIVE_ARRAY(Types.BYTE())],
+                [
+                    Types.MAP(Types.STRING(), Types.LIST(Types.INT())),
+                    Types.INSTANT(),
+                    Types.PRIMITIVE_ARRAY(Types.BYTE()),
+                ],
             ),
             "struct<a:map<string,array<int>>,b:timestamp,c:binary>",
         ),
@@ -234,6 +241,4 @@ def test_a_type_that_says_nothing_is_refused(type_info):
 
 def test_an_unknown_part_of_a_type_is_named():
     with pytest.raises(InvalidProgramError, match=r"'f1\.inner\[\]'"):
-        schema_of(
-            Types.TUPLE([Types.INT(), Types.ROW_NAMED(["inner"], [Types.LIST(Types.PICKLED_BYTE_ARRAY())])])
-        )
+        schema_of(Types.TUPLE([Types.INT(), Types.ROW_NAMED(["inner"], [Types.LIST(Types.PICKLED_BYTE_ARRAY())])]))

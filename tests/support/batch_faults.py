@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
-from firesteel.common import RuntimeExecutionMode, WatermarkStrategy
+from firesteel.common import WatermarkStrategy
 from firesteel.common.serialization import Encoder
 from firesteel.common.time import Time
 from firesteel.datastream import (
@@ -21,6 +21,7 @@ from firesteel.datastream import (
     MapFunction,
     ProcessWindowFunction,
     RuntimeContext,
+    RuntimeExecutionMode,
     StreamExecutionEnvironment,
 )
 from firesteel.datastream.connectors.datagen import DataGeneratorSource

@@ -22,14 +22,16 @@ from firesteel.testing.faulty_storage import StorageFaults
 __all__ = ["Injector", "Slot", "SlotBoard"]
 
 HEARTBEAT_TIMEOUT_S = 4.0
+EPOCH_TIMEOUT_S = 40.0
+"""An epoch may also have to start the workers it runs in."""
 ORDERS = 8
 """How many slots are asked in turn to do something: an attempt may be ending, or not connected yet."""
 REACHED_S = 40.0
 """How long a fault point may take to be reached."""
 SHORT_STOP_S = 2.0
-NOTICED_S = 60.0
+NOTICED_S = 2 * EPOCH_TIMEOUT_S
 """When a stopped worker has been noticed and killed: after the longest time that an epoch may take."""
-PAUSES = {"in an epoch": "epoch.processed", "between epochs": "sink.commit"}
+PAUSES = {"kill a worker in an epoch": "epoch.processed", "kill a worker between epochs": "sink.commit"}
 """Where somebody is held up for a moment, so that it is known where the others are."""
 PAUSE_S = 0.4
 
@@ -142,6 +144,7 @@ class Injector:
         methods: dict[str, Callable[[Fault], str]] = {
             "exception in user code": self._exception,
             "kill a worker": self._kill_worker,
+            **dict.fromkeys(PAUSES, self._kill_worker),
             "kill the driver": self._kill_driver,
             "stop a worker": self._stop_worker,
             "cut a data connection": self._cut,
@@ -195,12 +198,12 @@ class Injector:
         return self._order(fault, "raise", fault.detail["in"], fault.detail["in"])
 
     def _kill_worker(self, fault: Fault) -> str:
-        when = fault.detail.get("when")
-        if when is not None:
-            path = _one_shot(self._run.directories, PAUSES[when], "sleep")
+        point = PAUSES.get(fault.kind)
+        if point is not None:
+            path = _one_shot(self._run.directories, point, "sleep")
             path.touch()
             try:
-                self._run.wait_for(lambda: not path.exists(), f"somebody to wait at {PAUSES[when]}", REACHED_S)
+                self._run.wait_for(lambda: not path.exists(), f"somebody to wait at {point}", REACHED_S)
             finally:
                 path.unlink(missing_ok=True)
         pid = self._worker(fault).pid

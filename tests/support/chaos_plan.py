@@ -62,7 +62,8 @@ RETRIED = "a task is retried by Spark"
 """In epochs, where Spark is told to run a task again that has failed."""
 SWITCH = "switch to pipelined and back"
 """The driver is killed, and killed again as soon as the job has given output as a pipelined one."""
-ONLY_PIPELINED = ("cut a data connection",)
+ONLY_PIPELINED = ("cut a data connection", "kill a worker")
+ONLY_EPOCHS = ("kill a worker in an epoch", "kill a worker between epochs", SWITCH)
 NOT_RETRIED = ("encoder",)
 """Places of user code of which a task is without an agent that could say that it was run again."""
 OVERLAP = 0.2
@@ -112,7 +113,7 @@ def all_kinds(cluster: bool, execution: str = PIPELINED, retries: bool = False) 
     """Every kind of fault: those of the list, a crash and an error at each fault point."""
     kinds = [*SIMPLE_KINDS, *([KILL_EXECUTOR] * 3 if cluster else [])]
     if execution == EPOCHS:
-        kinds = [*(kind for kind in kinds if kind not in ONLY_PIPELINED), SWITCH, *([RETRIED] if retries else [])]
+        kinds = [*(kind for kind in kinds if kind not in ONLY_PIPELINED), *ONLY_EPOCHS, *([RETRIED] * retries)]
     kinds += [f"crash at {point}" for point in points_of(execution)]
     kinds += [f"error at {point}" for point in points_of(execution)]
     return kinds
@@ -170,8 +171,6 @@ def _draw_fault(drawn: random.Random, kind: str, first: bool, most_slots: int, e
     elif kind == RETRIED:
         detail["after"] = drawn.choice(("an exception", "a kill"))
         detail["in"] = drawn.choice([name for name in Places.NAMES if name not in NOT_RETRIED])
-    elif kind == "kill a worker" and execution == EPOCHS:
-        detail["when"] = drawn.choice(("in an epoch", "between epochs"))
     elif kind == "stop a worker":
         detail["then"] = drawn.choice(("continued", "killed") if execution == PIPELINED else ("continued", "noticed"))
     elif kind in ("storage fails", "storage is slow", "checkpoint storage is full", "local disk is full"):

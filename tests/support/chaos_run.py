@@ -11,7 +11,7 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
-from chaos_faults import HEARTBEAT_TIMEOUT_S, Injector
+from chaos_faults import EPOCH_TIMEOUT_S, HEARTBEAT_TIMEOUT_S, Injector
 from chaos_job import Directories, write_limit
 from chaos_log import GrowingLog
 from chaos_plan import EPOCHS, PARALLELISM, Fault, Plan
@@ -26,7 +26,7 @@ from firesteel.testing.faulty_storage import StorageFaults
 __all__ = ["ChaosRun"]
 
 START_DEADLINE_S = 120.0
-RECOVERY_DEADLINE_S = 90.0
+RECOVERY_DEADLINE_S = 180.0
 POLL_S = 0.03
 TASK_FAILURES = 4
 """How often Spark runs a task where it is told to do so again."""
@@ -134,6 +134,7 @@ class ChaosRun:
         write_limit(self.directories.limit, count, True)
         driver = self.driver
         self.wait_for(lambda: driver.process.poll() is not None, "the job to end", RECOVERY_DEADLINE_S)
+        self.wait_for_orphans(driver)
         self._reader.stop()
         if self._reader.violation is not None:
             raise self._reader.violation
@@ -214,7 +215,7 @@ class ChaosRun:
         end = time.monotonic() + 60
         while driver.family.alive():
             if time.monotonic() >= end:
-                raise Violation(f"of a driver that was killed 60 s ago still run: {driver.family.describe()}")
+                raise Violation(f"of a driver that ended 60 s ago still run: {driver.family.describe()}")
             time.sleep(POLL_S)
 
     # ---- what goes on meanwhile -------------------------------------------------------------------
@@ -321,7 +322,7 @@ class ChaosRun:
                 "execution.exchange": "spark",
                 "execution.epoch.target-duration": "200 ms",
                 "execution.epoch.idle-interval": "50 ms",
-                "execution.checkpointing.timeout": "20 s",
+                "execution.checkpointing.timeout": f"{EPOCH_TIMEOUT_S:g} s",
             }
             if self.plan.retries:
                 configuration |= {

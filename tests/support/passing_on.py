@@ -47,11 +47,18 @@ def batch_orders(graph: JobGraph, attempt: int = 0, splits: tuple[Any, ...] = ()
 
 
 def epoch_of(
-    graph: JobGraph, epoch: int = 1, descriptors: Any = None, version: int | None = None, attempt: int = 0
+    graph: JobGraph,
+    epoch: int = 1,
+    descriptors: Any = None,
+    version: int | None = None,
+    is_restorable: bool = True,
 ) -> EpochRun:
     """Orders of an epoch."""
-    descriptors = descriptors or stage_descriptors(graph, attempt, TaskMode.EPOCHS)
-    return EpochRun(epoch, {key: EpochOrder(descriptor, epoch, version) for key, descriptor in descriptors.items()})
+    descriptors = descriptors or stage_descriptors(graph, 0, TaskMode.EPOCHS)
+    orders = {
+        key: EpochOrder(descriptor, epoch, version, None, is_restorable) for key, descriptor in descriptors.items()
+    }
+    return EpochRun(epoch, orders)
 
 
 class pass_on:
@@ -106,9 +113,7 @@ class pass_on:
     def _send(self, descriptor: Any, order: int, path: tuple[Any, ...]) -> Iterator[bytes]:
         task = descriptor.task
         payload = pickle.dumps((path, order, bytes(self.size)))
-        for offset, edge, output in zip(
-            descriptor.output_offsets, descriptor.output_edges, task.outputs, strict=True
-        ):
+        for offset, edge, output in zip(descriptor.output_offsets, descriptor.output_edges, task.outputs, strict=True):
             for channel in output.channels:
                 yield pack_number(offset + channel.consumer, order)
                 yield pack_row(BATCH, edge, task.subtask, 0, payload)

@@ -73,7 +73,7 @@ def run_batch_task(
 class BatchTask(Task):
     """The task itself: keyed outputs are divided into buckets, and operators are those of a batch."""
 
-    def create_output(self, descriptor: OutputDescriptor, partition: ResultPartition) -> TaskOutput:
+    def create_output(self, descriptor: OutputDescriptor, partition: Any) -> TaskOutput:
         """One of the task's outputs."""
         if isinstance(partition, BucketedPartition):
             return GroupingOutput(descriptor, partition, self.make_room)
@@ -133,6 +133,12 @@ class BatchStageTask(StageTask):
                 yield from self.pass_on(run, REPORT_ORDER)
             else:
                 yield from self._process(run)
+
+    def feed(self, row: Row) -> None:
+        """Puts a row into the input; a DataFrame may have more partitions than there are channels, and any will do."""
+        if (row.edge, row.producer) not in self.channels:
+            row = row._replace(producer=next(producer for edge, producer in self.channels if edge == row.edge))
+        super().feed(row)
 
     def _row_reader(self) -> RowReader | None:
         spec = self.task.head.descriptor.spec

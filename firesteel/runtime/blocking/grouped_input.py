@@ -9,8 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from operator import itemgetter
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
+from firesteel.runtime.blocking.columns import Columns, Layout, are_columns, decode_columns
 from firesteel.runtime.blocking.grouping_output import FRAME
 from firesteel.runtime.blocking.rows import Row
 from firesteel.runtime.codegen import Loop, compile_loop
@@ -20,37 +21,46 @@ if TYPE_CHECKING:
     from firesteel.runtime.chain import ChainedOperator
     from firesteel.runtime.codegen import LoopWriter
 
-__all__ = ["Group", "Grouping", "read_frames", "sort_by_timestamps"]
+__all__ = ["Grouping", "count_records", "read_columns", "read_frames", "sort_by_timestamps"]
 
 
-def read_frames(row: Row) -> Iterator[tuple[Sequence[Any], Sequence[int] | None]]:
-    """The records of a row, pickle by pickle."""
+def frames_of(row: Row) -> Iterator[tuple[int, memoryview]]:
+    """The frames of a row, each with the number of its records."""
     payload, position = row.payload, 0
     while position < len(payload):
-        size, _ = FRAME.unpack_from(payload, position)
+        size, count = FRAME.unpack_from(payload, position)
         position += FRAME.size
-        batch = deserialize_batch(payload[position : position + size])  # type: ignore[arg-type]
+        yield count, payload[position : position + size]
         position += size
-        yield batch.values, batch.timestamps
 
 
 def count_records(row: Row) -> int:
     """How many records a row has, without reading them."""
-    payload, position, records = row.payload, 0, 0
-    while position < len(payload):
-        size, count = FRAME.unpack_from(payload, position)
-        position += FRAME.size + size
-        records += count
-    return records
+    return sum(count for count, _ in frames_of(row))
 
 
-class Group(NamedTuple):
-    """The records of one key that came through one input."""
+def read_frames(row: Row) -> Iterator[tuple[Sequence[Any], Sequence[int] | None]]:
+    """The records of a row, frame by frame."""
+    for count, frame in frames_of(row):
+        if are_columns(frame):
+            yield decode_columns(frame).records(0, count)
+        else:
+            batch = deserialize_batch(frame)  # type: ignore[arg-type]
+            yield batch.values, batch.timestamps
 
-    plain: list[Any]
-    """Those without timestamps."""
-    values: list[Any]
-    timestamps: list[int]
+
+def read_columns(row: Row, layout: Layout | None) -> list[Columns] | None:
+    """The columns of a row if it has nothing else, and none of another layout."""
+    columns = []
+    for _, frame in frames_of(row):
+        if not are_columns(frame):
+            return None
+        found = decode_columns(frame)
+        if layout is not None and found.layout != layout:
+            return None
+        layout = found.layout
+        columns.append(found)
+    return columns
 
 
 class _Lists(dict[Any, list[Any]]):

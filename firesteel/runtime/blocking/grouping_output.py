@@ -2,15 +2,18 @@
 
 A record costs what it costs in a stream: its key is looked up in a table of bound ``append`` methods. A bucket with a
 few dozen records is pickled while these are still in the processor's cache; what stays is bytes, a frame per pickle.
-Frames become a row when a bucket has enough of them, or when all together have too many.
+Records of numbers are divided as columns instead (see ``columns``), many at a time. Frames become a row when a bucket
+has enough of them, or when all together have too many.
 """
 
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable, Iterator, Sequence
+from array import array
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from firesteel.runtime.blocking.columns import ColumnRuns, has_numpy, to_columns
 from firesteel.runtime.blocking.row_order import bucket_order, grouped_sequence
 from firesteel.runtime.blocking.rows import GROUPS, pack_number, pack_row
 from firesteel.runtime.deployment import OutputDescriptor
@@ -32,6 +35,7 @@ _FRAME_BYTES = 64 << 10
 _ROW_BYTES = 256 << 10
 _HELD_BYTES = 32 << 20
 _QUEUED_BYTES = 64 << 20
+_MOST_COLUMNAR_BUCKETS = 1 << 16
 
 
 class KeyBucketTable(RoutingTable):
@@ -69,15 +73,27 @@ class _Bucket:
 class BucketedPartition:
     """What a GroupingOutput writes to, in the place of a ResultPartition.
 
-    ``take`` gives the rows that are ready.
+    Records come into it in one of two ways. They are *gathered* with their keys, to be divided as columns; as long as
+    that works, it ``is_columnar``. Or they are appended to the buckets as they are. ``take`` gives the rows that are
+    ready.
     """
+
+    has_room = True
 
     def __init__(self, edge: int, producer: int, partitions: Sequence[int], buckets: int):
         self._edge = edge
         self._producer = producer
         self.buckets = [_Bucket(partition, bucket) for partition in partitions for bucket in range(buckets)]
+        self.bucket_of: Mapping[Any, int] = {}
+        """By key, the place among the buckets; a GroupingOutput sets it."""
+        self.is_columnar = has_numpy and len(self.buckets) <= _MOST_COLUMNAR_BUCKETS
+        self.keys: list[Any] = []
+        self.values: list[Any] = []
+        self.timestamps: list[int] = []
         self.subpartitions: list[Any] = []
         self.num_records_out = self.num_bytes_out = self.num_buffers_out = 0
+        self._runs = ColumnRuns()
+        self._has_objects = False
         self._frame_records = 1
         self._with_timestamps = False
         self._held = 0
@@ -87,8 +103,6 @@ class BucketedPartition:
         self._interval = max(1, len(self.buckets) // 256)
         self._calls = 0
 
-    has_room = True
-
     @property
     def is_overfull(self) -> bool:
         """Whether so many rows wait to be taken that they should be put aside."""
@@ -96,25 +110,32 @@ class BucketedPartition:
 
     @property
     def held_records(self) -> int:
-        """Records that have not been pickled."""
-        return sum(len(bucket.values) for bucket in self.buckets)
+        """Records that are held as objects."""
+        return len(self.values) + sum(len(bucket.values) for bucket in self.buckets)
 
-    def begin(self, with_timestamps: bool) -> None:
-        """Says whether the records to come carry timestamps; a frame holds one sort only."""
+    def begin(self, with_timestamps: bool, gathers: bool) -> None:
+        """Says whether the records to come carry timestamps, and which way they come; a frame holds one sort only."""
         if with_timestamps is not self._with_timestamps:
             self._pickle_all()
             self._with_timestamps = with_timestamps
+        elif not gathers and self.values:
+            self._divide_gathered()
+        if not gathers:
+            self._write_runs()
+            self._has_objects = True
 
     def after_batch(self) -> None:
-        """Pickles what buckets with enough records hold."""
-        self._calls += 1
-        if self._frame_records == _FRAME_RECORDS and self._calls < self._interval:
-            return
-        self._calls = 0
-        most = self._frame_records
-        for bucket in self.buckets:
-            if len(bucket.values) >= most:
-                self._pickle(bucket)
+        """Divides what was gathered, and pickles what buckets with enough records hold."""
+        if self.values:
+            self._divide_gathered()
+        if self._has_objects:
+            self._calls += 1
+            if self._calls >= self._interval or self._frame_records < _FRAME_RECORDS:
+                self._calls = 0
+                most = self._frame_records
+                for bucket in self.buckets:
+                    if len(bucket.values) >= most:
+                        self._pickle(bucket)
         if self._held > _HELD_BYTES:
             self._finish_all()
 
@@ -132,15 +153,58 @@ class BucketedPartition:
         self._queued = 0
         return iter(rows)
 
+    # -- columns ------------------------------------------------------------------------------------
+
+    def _divide_gathered(self) -> None:
+        keys, values, timestamps = self.keys, self.values, self.timestamps or None
+        try:
+            places = array("H", map(self.bucket_of.__getitem__, keys))
+        except Exception:
+            self._raise_for_key(keys, values)
+            raise
+        columns = to_columns(keys, values, timestamps)
+        if columns is None:
+            self.is_columnar = False
+            self._write_runs()
+            self._has_objects = True
+            for place, value in zip(places, values, strict=True):
+                self.buckets[place].values.append(value)
+            for place, timestamp in zip(places, timestamps or (), strict=False):
+                self.buckets[place].timestamps.append(timestamp)
+        else:
+            if self._has_objects:
+                self._pickle_objects()
+            if not self._runs.fits(columns):
+                self._write_runs()
+            self._runs.add(places, columns)
+            self.num_records_out += len(values)
+        keys.clear()
+        values.clear()
+        self.timestamps.clear()
+
+    def _raise_for_key(self, keys: list[Any], values: list[Any]) -> None:
+        # a failure is explained by the local named value
+        for key, value in zip(keys, values, strict=True):  # noqa: B007
+            self.bucket_of[key]
+
+    def _write_runs(self) -> None:
+        if self._runs.count:
+            for place, count, frame in self._runs.take():
+                self._add_frame(self.buckets[place], count, frame)
+
+    # -- objects ------------------------------------------------------------------------------------
+
     def _pickle_all(self) -> None:
+        if self.values:
+            self._divide_gathered()
+        self._write_runs()
+        self._pickle_objects()
+
+    def _pickle_objects(self) -> None:
         for bucket in self.buckets:
             if bucket.values:
                 self._pickle(bucket)
-
-    def _finish_all(self) -> None:
-        for bucket in self.buckets:
-            if bucket.frames:
-                self._finish_row(bucket)
+        self._has_objects = False
 
     def _pickle(self, bucket: _Bucket) -> None:
         values, timestamps = bucket.values, bucket.timestamps
@@ -150,16 +214,26 @@ class BucketedPartition:
             part = values if len(values) <= most else values[start : start + most]
             times = (timestamps if part is values else timestamps[start : start + most]) or None
             payload = serialize_records(part, times)
-            count, size = len(part), len(payload)
-            self._frame_records = max(1, min(_FRAME_RECORDS, _FRAME_BYTES * count // size))
-            bucket.frames += (FRAME.pack(size, count), payload)
-            bucket.bytes += size
-            self._held += size
-            self.num_records_out += count
-            if bucket.bytes >= _ROW_BYTES:
-                self._finish_row(bucket)
+            self._frame_records = max(1, min(_FRAME_RECORDS, _FRAME_BYTES * len(part) // len(payload)))
+            self.num_records_out += len(part)
+            self._add_frame(bucket, len(part), payload)
         values.clear()
         timestamps.clear()
+
+    # -- rows ---------------------------------------------------------------------------------------
+
+    def _add_frame(self, bucket: _Bucket, count: int, payload: bytes) -> None:
+        size = len(payload)
+        bucket.frames += (FRAME.pack(size, count), payload)
+        bucket.bytes += size
+        self._held += size
+        if bucket.bytes >= _ROW_BYTES:
+            self._finish_row(bucket)
+
+    def _finish_all(self) -> None:
+        for bucket in self.buckets:
+            if bucket.frames:
+                self._finish_row(bucket)
 
     def _finish_row(self, bucket: _Bucket) -> None:
         row = pack_row(
@@ -188,21 +262,34 @@ class GroupingOutput(TaskOutput):
 
     def __init__(self, descriptor: OutputDescriptor, partition: BucketedPartition, wait_for_room: Callable[[], None]):
         super().__init__(descriptor, partition, wait_for_room)  # type: ignore[arg-type]
+        partition.bucket_of = self._table(list(range(len(partition.buckets))))
 
     def write(self, writer: LoopWriter, value: str) -> None:
-        """Writes the lines that put one record into its bucket."""
-        partition = writer.bind("partition", self.partition)
-        writer.prologue(f"{partition}.begin({writer.with_timestamps})")
+        """Writes the lines that put one record into its bucket, or gather it to be put there."""
+        target = self.partition
+        if target.values:
+            target.after_batch()  # the first records tell which way is the better one
+        gathers = target.is_columnar
+        partition = writer.bind("partition", target)
+        writer.prologue(f"{partition}.begin({writer.with_timestamps}, {gathers})")
         assert self._key_selector is not None
         key = writer.call(self._key_selector, value)
-        buckets = self.partition.buckets
-        if writer.with_timestamps:
-            table = writer.bind("route", self._table([(b.values.append, b.timestamps.append) for b in buckets]))
+        if gathers:
+            add_key, add = writer.bind("add_key", target.keys.append), writer.bind("add", target.values.append)
+            writer.line(f"{add_key}({key})", element=value, what="key_by", output=self)
+            if writer.with_timestamps:
+                add_time = writer.bind("add_time", target.timestamps.append)
+                writer.line(f"{add}({value}); {add_time}({writer.timestamp})")
+            else:
+                writer.line(f"{add}({value})")
+        elif writer.with_timestamps:
+            handlers: list[Any] = [(b.values.append, b.timestamps.append) for b in target.buckets]
+            table = writer.bind("route", self._table(handlers))
             add, add_time = writer.new_variable("a"), writer.new_variable("b")
             writer.line(f"{add}, {add_time} = {table}[{key}]", element=value, what="key_by", output=self)
             writer.line(f"{add}({value}); {add_time}({writer.timestamp})")
         else:
-            table = writer.bind("route", self._table([b.values.append for b in buckets]))
+            table = writer.bind("route", self._table([b.values.append for b in target.buckets]))
             writer.line(f"{table}[{key}]({value})", element=value, what="key_by", output=self)
         writer.at_room_check(f"{writer.bind('room', self.make_room)}()")
 

@@ -13,7 +13,8 @@ from itertools import chain, islice
 from typing import Any
 
 from firesteel.runtime.blocking.bucket_split import BucketSplit, is_large
-from firesteel.runtime.blocking.grouped_input import Grouping, sort_by_timestamps
+from firesteel.runtime.blocking.columns import Columns, sort_columns
+from firesteel.runtime.blocking.grouped_input import Grouping, read_columns, sort_by_timestamps
 from firesteel.runtime.blocking.row_spool import RowSpool
 from firesteel.runtime.chain import ChainedOperator, SecondInput
 from firesteel.runtime.codegen import Loop, PartsLoop, compile_loop, compile_loop_over_parts
@@ -28,7 +29,11 @@ __all__ = ["KeyedHead"]
 _PART_RECORDS = 4096
 """What the loop gets of a long group at once, so that what it produces can be handed on in between."""
 
+_MOST_COLUMN_BYTES = 64 << 20
+
 Step = Callable[[], None]
+SortedPart = tuple[Any, list[Any], "list[int] | None", bool]
+"""Key, records, their timestamps, and whether these are the last of the key."""
 
 
 class KeyedHead:
@@ -62,6 +67,10 @@ class KeyedHead:
 
     def process(self, run: RowSpool, input_of_edge: Mapping[int, int]) -> Iterator[Step]:
         """Processes a bucket, in steps."""
+        columns = self._columns_of(run)
+        if columns is not None:
+            yield lambda: self._process_columns(columns)
+            return
         if not is_large(run):
             yield lambda: self._process_rows(run, input_of_edge)
             return
@@ -77,6 +86,56 @@ class KeyedHead:
             self._split = None
             split.close()
 
+    def _columns_of(self, run: RowSpool) -> list[Columns] | None:
+        """The columns of a bucket if it consists of nothing else and they fit into memory."""
+        if len(self._groupings) > 1 or run.bytes > _MOST_COLUMN_BYTES:
+            return None
+        columns: list[Columns] = []
+        for row in run.rows():
+            found = read_columns(row, columns[0].layout if columns else None)
+            if found is None:
+                return None
+            columns += found
+        return columns
+
+    def _process_columns(self, columns: Sequence[Columns]) -> None:
+        with_timestamps = columns[0].layout.with_timestamps
+        groups = sort_columns(columns)
+        with self._at_work():
+            if self._grouped is not None:
+                self._process_grouped_columns(self._grouped, groups)
+            else:
+                self._run_parts(self._column_parts(groups, with_timestamps), with_timestamps=with_timestamps)
+
+    def _column_parts(self, groups: Iterable[SortedPart], with_timestamps: bool) -> Iterator[Any]:
+        task, backend = self._task, self._backend
+        for key, values, timestamps, is_last in groups:
+            backend.key = key
+            task.records_in += len(values)
+            yield (values, timestamps) if with_timestamps else values
+            if is_last:
+                self._end_key()
+
+    def _process_grouped_columns(self, operator: GroupedOperator, groups: Iterable[SortedPart]) -> None:
+        held: list[Any] = []
+        held_times: list[int] = []
+        for key, values, timestamps, is_last in groups:
+            self._backend.key = key
+            self._count(values)
+            if timestamps is None:
+                operator.process_group(values, None)
+            elif is_last and not held:
+                operator.process_group(values, timestamps)
+            else:
+                # all records with timestamps have to come at once
+                held += values
+                held_times += timestamps
+                if is_last:
+                    operator.process_group(held, held_times)
+                    held, held_times = [], []
+            if is_last:
+                self._end_key()
+
     def _process_rows(self, run: RowSpool, input_of_edge: Mapping[int, int]) -> None:
         for row in run.rows():
             self._groupings[input_of_edge[row.edge]].add_row(row)
@@ -89,23 +148,29 @@ class KeyedHead:
 
     # -- groups -------------------------------------------------------------------------------------
 
-    def _process_groups(self) -> None:
-        """Processes all keys of the groupings."""
+    @contextmanager
+    def _at_work(self) -> Iterator[None]:
+        """Around the processing of some keys."""
         task = self._task
         task.running = True
         try:
+            yield
+            if self._end_groups is not None:
+                self._end_groups()
+            task.make_room()
+            self._backend.key = None  # but not after a failure, which is told of with it
+        finally:
+            task.running = False
+            for grouping in self._groupings.values():
+                grouping.clear()
+
+    def _process_groups(self) -> None:
+        """Processes all keys of the groupings."""
+        with self._at_work():
             if len(self._groupings) > 1:
                 self._process_two_inputs()
             else:
                 self._process_one_input()
-            if self._end_groups is not None:
-                self._end_groups()
-            task.make_room()
-        finally:
-            task.running = False
-            self._backend.key = None
-            for grouping in self._groupings.values():
-                grouping.clear()
 
     def _process_one_input(self) -> None:
         ((index, grouping),) = self._groupings.items()
@@ -121,6 +186,8 @@ class KeyedHead:
                 self._run_parts(self._plain_of(grouping, index, key), with_timestamps=False)
                 self._run_parts(_slices(*self._stamped_of(grouping, index, key)), with_timestamps=True)
                 self._end_key()
+                if self._end_groups is not None:
+                    self._end_groups()
 
     def _process_grouped(self, operator: GroupedOperator, grouping: Grouping, index: int) -> None:
         for key in self._keys():
@@ -177,6 +244,8 @@ class KeyedHead:
                 stamped.append(self._stamped_of(grouping, index, key))
             self._merge(*stamped)
             self._end_key()
+            if self._end_groups is not None:
+                self._end_groups()
 
     def _merge(self, first: tuple[list[Any], list[int]], second: tuple[list[Any], list[int]]) -> None:
         """Processes records of two inputs by timestamp; where these are equal, those of the first before."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import logging
 import pickle
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -12,9 +13,11 @@ from typing import Any
 import cloudpickle
 from pyspark import InheritableThread, SparkContext
 
+from firesteel.common.errors import FiresteelError
 from firesteel.graph.job_graph import JobGraph
 from firesteel.jobmaster.stage_orders import in_stage_order
 from firesteel.jobmaster.stage_runner import EpochRun, StageError, StageMessage
+from firesteel.runtime.blocking.epoch_task import mixed_runs
 from firesteel.runtime.blocking.orders import BatchOrder, EpochReport
 from firesteel.runtime.blocking.rows import unpack_row
 from firesteel.runtime.messages import TaskKey
@@ -25,7 +28,10 @@ from firesteel.spark.blocking.rdds import Rdds
 
 __all__ = ["SparkStages"]
 
+_log = logging.getLogger(__name__)
+
 CLOSE_TIMEOUT_S = 10.0
+MAX_EPOCH_RETRIES = 2
 _jobs = itertools.count()
 
 
@@ -64,19 +70,36 @@ class SparkStages:
         return of_attempt(in_stage_order(job_graph, [_told(row) for row in rows]), attempt)
 
     def run_epoch(self, job_graph: JobGraph, epoch: EpochRun) -> Sequence[StageMessage]:
-        """Runs one epoch."""
-        with self._job(f"{job_graph.job_name}: epoch {epoch.epoch}", _attempt_of(epoch.orders)):
-            stages = self._stages_of(job_graph)
-            try:
-                rows = Rdds.of(self._context).collect(stages.results(epoch, self._last_runs))
-            finally:
+        """Runs one epoch; again if no task is to blame for its failure, as long as what they had can be loaded.
+
+        A lost worker or executor then costs a reload. No task gets to keep what it did in a run that was in vain.
+        """
+        description, attempt = f"{job_graph.job_name}: epoch {epoch.epoch}", _attempt_of(epoch.orders)
+        retries = MAX_EPOCH_RETRIES if all(order.is_restorable for order in epoch.orders.values()) else 0
+        with self._job(description, attempt):
+            while True:
+                try:
+                    return self._run_epoch(job_graph, epoch)
+                except Exception as error:
+                    failure = error if isinstance(error, FiresteelError) else stage_error(error, attempt)
+                    if retries == 0 or self._cancelled is not None or getattr(failure, "messages", True):
+                        raise failure from error
+                    retries -= 1
+                    _log.info("%s is run again: %s", description, failure)
+
+    def _run_epoch(self, job_graph: JobGraph, epoch: EpochRun) -> Sequence[StageMessage]:
+        stages = self._stages_of(job_graph)
+        try:
+            rows = Rdds.of(self._context).collect(stages.results(epoch, self._last_runs))
+        finally:
+            with suppress(Exception):
                 stages.forget_epoch()
         messages = in_stage_order(job_graph, [_told(row) for row in rows])
-        self._last_runs = {
-            (message.vertex_id, message.subtask): message.run
-            for message in messages
-            if isinstance(message, EpochReport)
-        }
+        reports = [message for message in messages if isinstance(message, EpochReport)]
+        problem = mixed_runs(reports)
+        if problem is not None:
+            raise StageError(problem)
+        self._last_runs = {(report.vertex_id, report.subtask): report.run for report in reports}
         return messages
 
     def cancel(self, reason: str) -> None:
@@ -95,12 +118,15 @@ class SparkStages:
         with suppress(Exception):
             self._forget_batch()
         if epochs is not None:
-            thread = InheritableThread(target=self._close_tasks, args=(epochs,), name="firesteel-close-tasks")
-            thread.daemon = True
-            thread.start()
-            thread.join(CLOSE_TIMEOUT_S)
-            if thread.is_alive():
-                self.cancel("the tasks could not be closed in time")
+            with suppress(Exception):  # the context may be stopped already, and with it the workers
+                thread = InheritableThread(target=self._close_tasks, args=(epochs,), name="firesteel-close-tasks")
+                thread.daemon = True
+                thread.start()
+                thread.join(CLOSE_TIMEOUT_S)
+                if thread.is_alive():
+                    self.cancel("the tasks could not be closed in time")
+            with suppress(Exception):
+                epochs.close()
         if on_closed is not None:
             on_closed()
 
@@ -118,7 +144,7 @@ class SparkStages:
         except Exception as error:
             if self._cancelled is not None:
                 raise StageError(f"The run was cancelled: {self._cancelled}") from error
-            if isinstance(error, StageError):
+            if isinstance(error, FiresteelError):
                 raise
             raise stage_error(error, attempt) from error
         finally:
@@ -140,8 +166,6 @@ class SparkStages:
     def _close_tasks(self, epochs: EpochStages) -> None:
         with suppress(Exception), self._job("close tasks", 0):
             Rdds.of(self._context).collect(epochs.closing(job_is_over=True))
-        with suppress(Exception):
-            epochs.close()
 
     def _forget_batch(self) -> None:
         batch, self._batch = self._batch, None

@@ -22,6 +22,8 @@ __all__ = ["DataFrameSource", "SparkReaderSource", "arrow_schema_of"]
 
 _LARGE_TYPES = "spark.sql.execution.arrow.useLargeVarTypes"
 _ADAPTIVE = "spark.sql.adaptive.enabled"
+_SHUFFLE_PARTITIONS = "spark.sql.shuffle.partitions"
+_TASKS_PER_SLOT = 3
 
 
 class DataFrameSource(Source[RowFileSplit]):
@@ -190,6 +192,11 @@ def _without_adaptive_execution(dataframe: DataFrame) -> Any:
     """The same plan for Spark, which would else run its shuffles when it is asked for the RDD."""
     session = dataframe.sparkSession._jsparkSession.cloneSession()
     session.conf().set(_ADAPTIVE, "false")
+    if dataframe.sparkSession.conf.get(_ADAPTIVE) == "true":
+        # Spark would have put together what is too little for a task of its own
+        wanted = int(dataframe.sparkSession.conf.get(_SHUFFLE_PARTITIONS) or 1)
+        most = _TASKS_PER_SLOT * dataframe.sparkSession.sparkContext.defaultParallelism
+        session.conf().set(_SHUFFLE_PARTITIONS, str(min(wanted, most)))
     jvm = dataframe.sparkSession.sparkContext._jvm
     assert jvm is not None
     return jvm.org.apache.spark.sql.classic.Dataset.ofRows(session, dataframe._jdf.queryExecution().analyzed())

@@ -9,9 +9,11 @@ from typing import Any
 
 import pytest
 
-from firesteel.common import Configuration
-from firesteel.common.errors import TaskFailure
+from firesteel.common import Configuration, WatermarkStrategy
+from firesteel.common.errors import JobCancelledError, TaskFailure
+from firesteel.connectors.collect_sink import CollectSink
 from firesteel.datastream import StreamExecutionEnvironment
+from firesteel.datastream.connectors.datagen import DataGeneratorSource, RateLimiterStrategy
 from firesteel.graph.job_graph import JobGraph
 from firesteel.jobmaster.stage_orders import in_stage_order, stage_descriptors, stages_of
 from firesteel.jobmaster.stage_runner import EpochRun, StageError
@@ -297,3 +299,14 @@ def test_a_row_for_a_partition_that_nobody_has_is_a_bug() -> None:
     graph = two_stages()
     with pytest.raises(AssertionError, match="no partition 17"):
         Lost().run_batch(graph, batch_orders(graph))
+
+
+def test_cancelling_a_job_whose_source_waits(in_process_env: Any) -> None:
+    """The source and the sink are one task, which neither reads nor produces rows."""
+    env = in_process_env(1, {"execution.runtime-mode": "BATCH"})
+    slow = DataGeneratorSource(str, 1000, RateLimiterStrategy.per_second(1))
+    env.from_source(slow, WatermarkStrategy.no_watermarks(), "slow").sink_to(CollectSink("slow"))
+    client = env.execute_async("slow")
+    client.cancel().result(30)
+    with pytest.raises(JobCancelledError):
+        client.get_job_execution_result().result(30)

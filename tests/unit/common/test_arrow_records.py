@@ -16,7 +16,9 @@ from firesteel.common.time import Instant
 from firesteel.common.typeinfo import Types
 from firesteel.common.types import Row
 
-BEFORE_1970 = dt.datetime(1969, 12, 31, 23, 59, 59, 999_999)
+MOMENT = dt.datetime(2020, 1, 2, 3, 4, 5, 6)  # noqa: DTZ001 - no zone is meant
+DAY = dt.datetime(1969, 1, 1)  # noqa: DTZ001 - no zone is meant
+BEFORE_1970 = dt.datetime(1969, 12, 31, 23, 59, 59, 999_999)  # noqa: DTZ001 - no zone is meant
 
 COLUMNS = [
     (pa.int8(), Types.BYTE(), [1, -128]),
@@ -32,8 +34,8 @@ COLUMNS = [
     (pa.binary(), Types.PRIMITIVE_ARRAY(Types.BYTE()), [b"\x00\xff", b""]),
     (pa.decimal128(10, 2), Types.BIG_DEC(), [Decimal("1.10"), Decimal("-2.00")]),
     (pa.date32(), Types.SQL_DATE(), [dt.date(2020, 2, 29), dt.date(1, 1, 1)]),
-    (pa.timestamp("us"), Types.SQL_TIMESTAMP(), [dt.datetime(2020, 1, 2, 3, 4, 5, 6), BEFORE_1970]),
-    (pa.timestamp("ms"), Types.SQL_TIMESTAMP(), [dt.datetime(2020, 1, 2), dt.datetime(1969, 1, 1)]),
+    (pa.timestamp("us"), Types.SQL_TIMESTAMP(), [MOMENT, BEFORE_1970]),
+    (pa.timestamp("ms"), Types.SQL_TIMESTAMP(), [MOMENT.replace(microsecond=0), DAY]),
     (pa.time64("us"), Types.SQL_TIME(), [dt.time(1, 2, 3, 4), dt.time(0)]),
     (pa.duration("us"), Types.PICKLED_BYTE_ARRAY(), [dt.timedelta(days=1), dt.timedelta(microseconds=-1)]),
     (pa.list_(pa.int64()), Types.LIST(Types.LONG()), [[1, None], []]),
@@ -60,7 +62,7 @@ def test_values_come_back_with_and_without_nulls_and_from_slices(type_, type_inf
 
 
 def test_a_timestamp_with_a_zone_is_an_instant():
-    moments = [dt.datetime(2020, 1, 2, 3, 4, 5, 6), None, BEFORE_1970]
+    moments = [MOMENT, None, BEFORE_1970]
     for unit in ("us", "ns"):
         batch = batch_of(pa.timestamp(unit, "Europe/Rome"), moments)
         decoded = ArrowRecords(batch.schema, as_tuples=True).decode(batch)

@@ -62,6 +62,25 @@ def finish(writer):
     writer.close()
 
 
+def test_a_batch_leaves_nothing_of_tasks_that_failed_and_everything_of_others(kit):
+    sink_id = uuid.uuid4().hex
+    failed, right = (kit.sink().create_writer(kit.fakes.WriterContext(0, 1, sink_id=sink_id)) for _ in range(2))
+    other = kit.writer()
+    for writer in (failed, right, other):
+        writer.write_batch(["a"], None)
+        writer.flush(end_of_input=True)
+    committer = FileCommitter()
+    committer.commit(right.prepare_commit())
+    assert len(kit.hidden()) == 2
+    committer.finish()
+    assert list(kit.finished().values()) == ["a\n"]
+    assert len(kit.hidden()) == 1
+    FileCommitter().commit(other.prepare_commit())
+    assert len(kit.finished()) == 2
+    for writer in (failed, right, other):
+        writer.close()
+
+
 def test_finished_files_appear_at_the_end_of_the_input(kit):
     writer = kit.writer(subtask=3, parallelism=4)
     writer.write_batch(["a", "b"], None)

@@ -56,6 +56,7 @@ def test_resumes_with_exactly_the_rest(fakes, directory, polls, parallelism, new
     for subtask in polls:
         first.poll(subtask % parallelism, 3)
     second = first.restored(new_parallelism).run(4)
+    first.close()
     assert sorted(record[0] for record in first.records + second.records) == list(range(100))
 
 
@@ -67,6 +68,7 @@ def test_resumes_within_a_row_group_larger_than_what_is_decoded_at_once(fakes, t
         for _ in range(polls):
             first.poll(0, 4)
         second = first.restored(1).run(7)
+        first.close()
         assert [row.id for row in first.records + second.records] == list(range(95))
 
 
@@ -84,7 +86,7 @@ def test_its_type_is_that_of_the_first_file(directory):
 
 
 def test_timestamps_in_utc_are_instants_whatever_their_width(fakes, tmp_path):
-    moment = dt.datetime(2020, 1, 2, 3, 4, 5, 6)
+    moment = dt.datetime(2020, 1, 2, 3, 4, 5, 6)  # noqa: DTZ001 - no zone is meant
     table = pa.table({"utc": pa.array([moment, None], pa.timestamp("us", "UTC")), "local": [moment, None]})
     pq.write_table(table, tmp_path / "a.parquet")
     instant = Instant(1577934245, 6000)
@@ -97,7 +99,7 @@ def test_timestamps_in_utc_are_instants_whatever_their_width(fakes, tmp_path):
 
 
 def test_a_moment_beyond_nanoseconds(fakes, tmp_path):
-    table = pa.table({"t": pa.array([dt.datetime(9999, 1, 1)], pa.timestamp("us", "UTC"))})
+    table = pa.table({"t": pa.array([dt.datetime(9999, 1, 1, tzinfo=dt.timezone.utc)], pa.timestamp("us", "UTC"))})
     pq.write_table(table, tmp_path / "a.parquet")
     assert fakes.SourceHarness(ParquetSource(tmp_path), 1).run().records[0].t.seconds == 253370764800
 
@@ -141,6 +143,7 @@ def test_a_file_that_was_replaced_by_a_shorter_one(fakes, tmp_path):
     pq.write_table(pa.table({"id": range(5)}), tmp_path / "a.parquet", row_group_size=5)
     with pytest.raises(FileReadError, match="1 row groups"):
         first.restored(1).run()
+    first.close()
 
 
 def test_the_reader_closes_its_file(fakes, directory):

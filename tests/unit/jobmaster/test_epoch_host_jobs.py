@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from endless import collecting, ended, status
+from endless import collecting, ended
 
-from firesteel.common import Configuration, Duration, JobStatus, Types, WatermarkStrategy
+from firesteel.common import Configuration, Duration, Types, WatermarkStrategy
 from firesteel.common.errors import JobExecutionError
 from firesteel.common.serialization import Encoder
 from firesteel.connectors.file_sink import FileSink, OnCheckpointRollingPolicy
@@ -77,15 +77,15 @@ class Count(KeyedProcessFunction):
         yield f"{value}:{count}"
 
 
-def counted(env: StreamExecutionEnvironment, source: TestingSource) -> DataStream:
+def counted(env: StreamExecutionEnvironment, source: TestingSource, keys: int = 5) -> DataStream:
     stream = env.from_source(source, WatermarkStrategy.no_watermarks(), "numbers").uid("numbers")
-    return stream.key_by(lambda value: value % 5).process(Count()).name("count").uid("count")
+    return stream.key_by(lambda value: value % keys).process(Count()).name("count").uid("count")
 
 
 def to_files(stream: DataStream, directory: Path, *, rolls: bool = False) -> None:
     sink = FileSink.for_row_format(str(directory), Encoder.simple_string_encoder())
     if rolls:
-        sink = sink.with_rolling_policy(OnCheckpointRollingPolicy.build())
+        sink = sink.with_rolling_policy(OnCheckpointRollingPolicy())
     stream.sink_to(sink.build()).name("files").uid("files")
 
 
@@ -95,12 +95,12 @@ def lines(directory: Path) -> list[str]:
     return sorted(line for path in files for line in path.read_text().split())
 
 
-def expected(numbers: range) -> list[str]:
+def expected(numbers: range, keys: int = 5) -> list[str]:
     seen: Counter[int] = Counter()
     result = []
     for number in numbers:
-        seen[number % 5] += 1
-        result.append(f"{number}:{seen[number % 5]}")
+        seen[number % keys] += 1
+        result.append(f"{number}:{seen[number % keys]}")
     return sorted(result)
 
 
@@ -241,22 +241,23 @@ def test_a_bounded_source_beside_an_unbounded_one_ends_although_workers_are_lost
 
 def test_stopping_and_going_on_in_the_other_way(tmp_path: Path) -> None:
     """Epochs, then pipelined at another parallelism, then epochs again: through savepoints, exactly once."""
-    items: list[Any] = []
     path: str | None = None
     for stage, (exchange, parallelism) in enumerate([("spark", 2), ("pipelined", 3), ("spark", 1)]):
-        items += range(stage * 20, stage * 20 + 20)
+        upto = 20 * (stage + 1)
+        # a split for every reader, and the records of a key all in one
+        source = TestingSource.with_splits(*(range(split, upto, 3) for split in range(3)), bounded=False)
         settings = {"execution.exchange": exchange, "execution.checkpointing.interval": "10 ms"}
         if path is not None:
             settings["execution.state-recovery.path"] = path
         env = environment(settings, parallelism=parallelism)
-        to_files(counted(env, TestingSource(items, bounded=False)), tmp_path / "out", rolls=True)
+        to_files(counted(env, source, keys=3), tmp_path / "out", rolls=True)
         client = env.execute_async("job")
-        eventually(lambda client=client: status(client) is JobStatus.RUNNING)
+        eventually(lambda client=client: client._handle.checkpoint_statistics()["counts"]["completed"] > 0)
         if stage != 1:  # that one is stopped wherever it may be
-            eventually(lambda so_far=expected(range(len(items))): lines(tmp_path / "out") == so_far)
+            eventually(lambda so_far=expected(range(upto), 3): lines(tmp_path / "out") == so_far)
         path = client.stop_with_savepoint(False, str(tmp_path / "savepoints")).result(DEADLINE_S)
         assert ended(client) is None
-    assert lines(tmp_path / "out") == expected(range(60))
+    assert lines(tmp_path / "out") == expected(range(60), 3)
 
 
 class TestAvailableNow:

@@ -1,0 +1,258 @@
+"""What tasks are told with an epoch, and what is told of them afterwards."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from scripted_epochs import ScriptedJob
+
+from firesteel.common import Configuration
+from firesteel.common.errors import InvalidProgramError
+from firesteel.common.job_status import JobStatus
+from firesteel.graph.job_graph import JobGraph
+from firesteel.jobmaster.epoch_messages import EpochMessages, EpochResult
+from firesteel.jobmaster.epoch_settings import EpochSettings, EpochTriggerKind, as_epochs, epoch_checkpoint_settings
+from firesteel.jobmaster.epoch_tasks import EpochTasks
+from firesteel.jobmaster.stage_orders import stage_descriptors
+from firesteel.runtime.blocking.orders import EpochReport
+from firesteel.runtime.checkpoint.handles import (
+    UNION,
+    InlineBytes,
+    OperatorStateHandle,
+    OperatorSubtaskState,
+    TaskStateSnapshot,
+)
+from firesteel.runtime.checkpoint.metrics import CheckpointMetrics
+from firesteel.runtime.checkpoint.options import CheckpointLocation, CheckpointOptions, SnapshotKind
+from firesteel.runtime.deployment import TaskMode
+from firesteel.runtime.messages import (
+    AcknowledgeCheckpoint,
+    AddSplits,
+    AlignWatermark,
+    ClientAck,
+    ClientPayload,
+    MetricReport,
+    NoMoreSplits,
+    NotifyCheckpointComplete,
+    RequestSplit,
+    TaskAwaitsCheckpoint,
+    TaskStateChanged,
+    TriggerCheckpoint,
+)
+
+
+@pytest.fixture(scope="module")
+def job_graph() -> JobGraph:
+    job = ScriptedJob(parallelism=2)
+    job.job.discard()
+    job.runner._storage_io.shutdown()
+    return job.job.job_graph
+
+
+@pytest.fixture
+def tasks(job_graph: JobGraph) -> EpochTasks:
+    return EpochTasks(job_graph, stage_descriptors(job_graph, 0, TaskMode.EPOCHS))
+
+
+def trigger(number: int, kind: SnapshotKind = SnapshotKind.CHECKPOINT) -> TriggerCheckpoint:
+    return TriggerCheckpoint(number, 0, CheckpointOptions(kind, CheckpointLocation(f"/c/chk-{number}", "/c")), ())
+
+
+def reader(tasks: EpochTasks) -> tuple[tuple[str, int], str]:
+    return next(iter(tasks.sources.items()))
+
+
+def said(tasks: EpochTasks, task: tuple[str, int], place: int = 0) -> list[str]:
+    epoch = tasks.planned[place]
+    return [type(message).__name__ for message in tasks.orders(epoch, 1, 1)[task].messages]
+
+
+class TestWhatTasksAreTold:
+    def test_what_is_said_after_the_trigger_is_for_the_next_epoch(self, tasks: EpochTasks) -> None:
+        task, operator_id = reader(tasks)
+        assert tasks.tell([], AddSplits(operator_id, 0, ("a",))) == task
+        assert tasks.plan(trigger(1))
+        tasks.tell([], AddSplits(operator_id, 0, ("b",)))
+        assert not tasks.plan(trigger(1)), "the next slot hears of it"
+        tasks.tell([], NoMoreSplits(operator_id, 0))
+        assert tasks.plan(trigger(2))
+        assert said(tasks, task, 0) == ["AddSplits", "TriggerCheckpoint"]
+        assert said(tasks, task, 1) == ["AddSplits", "NoMoreSplits", "TriggerCheckpoint"]
+
+    def test_a_slot_that_hears_of_a_trigger_late_does_not_begin_the_epoch_again(self, tasks: EpochTasks) -> None:
+        tasks.plan(trigger(1))
+        tasks.planned.pop()
+        assert not tasks.plan(trigger(1))
+        assert not tasks.planned
+
+    def test_of_an_epoch_that_is_not_to_be_nothing_is_lost(self, tasks: EpochTasks) -> None:
+        task, operator_id = reader(tasks)
+        tasks.tell([], AddSplits(operator_id, 0, ("a",)))
+        tasks.plan(trigger(1))
+        tasks.tell([], NoMoreSplits(operator_id, 0))
+        tasks.drop(1)
+        assert tasks.with_work() == [task]
+        tasks.plan(trigger(2))
+        assert said(tasks, task) == ["AddSplits", "NoMoreSplits", "TriggerCheckpoint"]
+
+    def test_nor_if_another_one_waits_behind_it(self, tasks: EpochTasks) -> None:
+        task, operator_id = reader(tasks)
+        tasks.tell([], AddSplits(operator_id, 0, ("a",)))
+        tasks.plan(trigger(1))
+        tasks.plan(trigger(2, SnapshotKind.SAVEPOINT))
+        tasks.drop(1)
+        assert said(tasks, task) == ["AddSplits", "TriggerCheckpoint"]
+
+    def test_how_far_a_reader_may_go_is_said_each_time_and_is_news_only_when_it_changes(
+        self, tasks: EpochTasks
+    ) -> None:
+        task, operator_id = reader(tasks)
+        assert tasks.tell([], AlignWatermark(operator_id, 0, 100)) == task
+        tasks.plan(trigger(1))
+        assert said(tasks, task) == ["AlignWatermark", "TriggerCheckpoint"]
+        assert tasks.tell([], AlignWatermark(operator_id, 0, 100)) is None
+        assert tasks.with_work() == []
+        assert tasks.tell([], AlignWatermark(operator_id, 0, 200)) == task
+        tasks.plan(trigger(2))
+        tasks.plan(trigger(3))
+        assert said(tasks, task, 2) == ["AlignWatermark", "TriggerCheckpoint"]
+
+    def test_what_the_client_took_and_what_completed_is_nothing_to_do(self, tasks: EpochTasks) -> None:
+        task, _ = reader(tasks)
+        assert tasks.tell([task], ClientAck("c", 0, 1)) is None
+        assert tasks.tell([task], NotifyCheckpointComplete(1)) is None
+        tasks.plan(trigger(2))
+        assert said(tasks, task) == ["NotifyCheckpointComplete", "TriggerCheckpoint"]
+
+    def test_a_task_that_has_finished_takes_no_snapshot(self, tasks: EpochTasks) -> None:
+        task, _ = reader(tasks)
+        tasks.plan(trigger(1))
+        tasks.finished.add(task)
+        tasks.plan(trigger(2))
+        assert said(tasks, task, 0) == ["TriggerCheckpoint"], "it was triggered before"
+        assert said(tasks, task, 1) == []
+
+    def test_union_lists_go_to_every_subtask_that_is_loaded(self, tasks: EpochTasks, job_graph: JobGraph) -> None:
+        vertex = job_graph.vertices[1]
+        operator_id = vertex.head.node.operator_id
+        tasks.plan(trigger(1))
+        epoch = tasks.planned.pop()
+        for task in tasks.descriptors:
+            handle = OperatorStateHandle("u", UNION, 1, InlineBytes(str(task[1]).encode()))
+            state = {operator_id: OperatorSubtaskState(operator=(handle,))} if task[0] == vertex.id else {}
+            epoch.states[task] = TaskStateSnapshot(state)
+        tasks.ran(epoch)
+        tasks.completed(epoch)
+        tasks.plan(trigger(2))
+        restore = tasks.orders(tasks.planned[0], 1, 1)[vertex.id, 1].restore
+        assert restore is not None
+        assert [part.handle.data for part in restore.operators[operator_id].operator] == [
+            InlineBytes(b"0"),
+            InlineBytes(b"1"),
+        ]
+
+
+class TestWhatTasksTell:
+    def events(self, messages: EpochMessages, tasks: EpochTasks, number: int, told: list[Any]) -> list[Any]:
+        result = EpochResult.of(number, told, tasks.sources)
+        return messages.events(result, lambda requests: list(requests), {})
+
+    def test_acknowledgements_come_last_and_states_not_at_all(self, tasks: EpochTasks, job_graph: JobGraph) -> None:
+        task, operator_id = reader(tasks)
+        told = [
+            AcknowledgeCheckpoint(0, 1, *task, TaskStateSnapshot(), CheckpointMetrics()),
+            TaskStateChanged(0, *task, "FINISHED"),
+            TaskAwaitsCheckpoint(0, *task),
+            RequestSplit(0, task[0], operator_id, 1),
+            EpochReport(*task, 1),
+        ]
+        events = self.events(EpochMessages(job_graph, 0), tasks, 1, told)
+        assert [type(event.message) for event in events] == [RequestSplit, AcknowledgeCheckpoint]
+        assert [event.slot_index for event in events] == [1, 0]
+
+    def test_the_client_gets_numbers_without_gaps_whatever_workers_count(
+        self, tasks: EpochTasks, job_graph: JobGraph
+    ) -> None:
+        messages = EpochMessages(job_graph, 0)
+        channel = f"results#{job_graph.vertices[1].operators[-1].node.operator_id}"
+        first = self.events(messages, tasks, 4, [ClientPayload(0, channel, 1, n, b"") for n in (0, 1)])
+        again = self.events(messages, tasks, 5, [ClientPayload(0, channel, 1, 0, b"", epoch=0)])
+        assert [(e.slot_index, e.message.sequence, e.message.epoch) for e in first + again] == [
+            (1, 0, 3),
+            (1, 1, 3),
+            (1, 2, 4),
+        ]
+
+    def test_accumulators_of_tasks_that_share_a_slot_are_added_and_survive_a_reload(
+        self, tasks: EpochTasks, job_graph: JobGraph
+    ) -> None:
+        messages = EpochMessages(job_graph, 0)
+        keys = [(vertex.id, 0) for vertex in job_graph.vertices]
+
+        def report(counts: list[int], reloaded: bool) -> Any:
+            told: list[Any] = []
+            for (vertex, subtask), count in zip(keys, counts, strict=True):
+                told.append(MetricReport(0, 0, {(vertex, "", subtask): {"numRecordsIn": count}}, {"seen": count}))
+                told.append(EpochReport(vertex, subtask, 1, reloaded=reloaded))
+            (event,) = self.events(messages, tasks, 1, told)
+            return event.message
+
+        assert report([3, 4], reloaded=True).accumulators == {"seen": 7}
+        assert report([5, 4], reloaded=False).accumulators == {"seen": 9}
+        told = report([1, 1], reloaded=True)
+        assert told.accumulators == messages.accumulators() == {"seen": 11}
+        assert told.metrics[keys[0][0], "", 0] == {"numRecordsIn": 1}
+
+
+class TestSettings:
+    def configured(self, **settings: str) -> Configuration:
+        configuration = Configuration()
+        for key, value in settings.items():
+            configuration.set_string("execution." + key.replace("__", ".").replace("_", "-"), value)
+        return configuration
+
+    def test_checkpoints_are_on_aligned_and_one_at_a_time(self, job_graph: JobGraph) -> None:
+        configuration = self.configured(
+            checkpointing__unaligned__enabled="true",
+            checkpointing__max_concurrent_checkpoints="1",
+            checkpointing__min_pause="5 s",
+            checkpointing__checkpoints_after_tasks_finish="false",
+        )
+        graph = as_epochs(replace(job_graph, configuration=configuration))
+        settings = epoch_checkpoint_settings(graph.configuration)
+        assert settings.interval is not None
+        assert settings.period is None, "the host says when"
+        assert (settings.unaligned, settings.min_pause, settings.max_concurrent) == (False, 0, 1)
+        assert settings.after_tasks_finish
+        assert settings.exactly_once
+        assert graph.job_id == job_graph.job_id
+        assert not settings.keeps(JobStatus.FINISHED)
+
+    def test_a_job_that_is_to_be_resumed_has_an_id_of_its_name(self, job_graph: JobGraph) -> None:
+        configuration = self.configured(epoch__trigger="available-now", checkpointing__dir="/tmp/checkpoints")
+        graphs = [
+            as_epochs(replace(job_graph, configuration=configuration, job_id=id, job_name=name))
+            for id, name in (("1", "a"), ("2", "a"), ("3", "b"))
+        ]
+        assert graphs[0].job_id == graphs[1].job_id != graphs[2].job_id
+        assert epoch_checkpoint_settings(configuration).keeps(JobStatus.FINISHED)
+
+    def test_without_a_directory_there_is_nothing_to_resume(self) -> None:
+        assert not EpochSettings.from_configuration(self.configured(epoch__trigger="available-now")).resumes
+
+    def test_an_epoch_of_the_interval_trigger_may_last_as_long_as_the_interval(self) -> None:
+        settings = EpochSettings.from_configuration(self.configured(epoch__trigger="interval", epoch__interval="9 s"))
+        assert (settings.trigger, settings.target_duration) == (EpochTriggerKind.INTERVAL, 9000)
+        chosen = self.configured(
+            epoch__trigger="interval", epoch__interval="9 s", epoch__target_duration="2 s", epoch__max_records="5"
+        )
+        settings = EpochSettings.from_configuration(chosen)
+        assert (settings.target_duration, settings.max_records) == (2000, 5)
+
+    @pytest.mark.parametrize("option", ["interval", "target-duration", "idle-interval", "max-records"])
+    def test_nothing_may_be_zero(self, option: str) -> None:
+        value = "0" if option == "max-records" else "0 ms"
+        with pytest.raises(InvalidProgramError, match=option):
+            EpochSettings.from_configuration(self.configured(**{f"epoch__{option.replace('-', '_')}": value}))
