@@ -7,6 +7,7 @@ from itertools import islice
 from typing import Any
 
 from firesteel.common.arrow_types import check_names, require_pyarrow
+from firesteel.common.number_records import NumberRecords
 from firesteel.common.time import Instant
 from firesteel.common.types import Row, named_rows
 
@@ -31,12 +32,23 @@ class ArrowRecords:
         self._names = tuple(schema.names)
         self._as_tuples = as_tuples
         self._columns = [_decoder(field.type) for field in schema]
+        self._are_numbers = bool(self._columns) and all(_is_number(field.type) for field in schema)
 
-    def decode(self, batch: Any) -> list[Any]:
+    def decode(self, batch: Any) -> Sequence[Any]:
         """The records of a RecordBatch, in order."""
+        if self._are_numbers and not any(column.null_count for column in batch.columns):
+            columns = [column.to_numpy(zero_copy_only=False) for column in batch.columns]
+            columns = [column.astype("<i8" if column.dtype.kind in "iu" else "<f8", copy=False) for column in columns]
+            return NumberRecords(columns, None if self._as_tuples else self._names)
         columns = [decode(column) for decode, column in zip(self._columns, batch.columns, strict=True)]
         rows = zip(*columns, strict=True)
         return list(rows) if self._as_tuples else named_rows(self._names, rows)
+
+
+def _is_number(type_: Any) -> bool:
+    """Whether all values of a type fit into 8 bytes as an int or a float."""
+    types = require_pyarrow("Arrow data").types
+    return types.is_floating(type_) or (types.is_integer(type_) and not types.is_uint64(type_))
 
 
 def _decoder(type_: Any) -> Decode:

@@ -22,7 +22,7 @@ def require_pyarrow(what: str) -> Any:
     except ImportError as error:
         raise MissingPyArrowError(
             f"{what} needs PyArrow, which cannot be imported: {error}.",
-            hint="Install it where the program and its tasks run: pip install pyarrow numpy.",
+            hint="Install it where the program and its tasks run: pip install 'firesteel[dataframes]'.",
         ) from error
     return pyarrow
 

@@ -9,7 +9,7 @@ from urllib.parse import unquote, urlsplit
 
 from firesteel.common.errors import FiresteelError, InvalidProgramError
 
-__all__ = ["FileReadError", "find_files", "to_local_path"]
+__all__ = ["FileReadError", "find_files", "is_hidden", "to_local_path"]
 
 
 class FileReadError(FiresteelError):
@@ -59,6 +59,11 @@ def find_files(path: Path) -> Iterator[Path]:
         raise InvalidProgramError(f"The input path '{path}' is neither a file nor a directory.")
 
 
+def is_hidden(name: str) -> bool:
+    """Whether a file or directory of this name is passed over: it is hidden, temporary, or not yet complete."""
+    return name.startswith((".", "_"))
+
+
 def _files_beneath(path: Path, above: frozenset[str]) -> Iterator[Path]:
     real = os.path.realpath(path)
     if real in above:  # a link to a directory that contains it
@@ -68,7 +73,7 @@ def _files_beneath(path: Path, above: frozenset[str]) -> Iterator[Path]:
     except OSError as error:
         raise InvalidProgramError(f"The input directory '{path}' cannot be listed: {error.strerror}.") from error
     for child in children:
-        if child.name.startswith((".", "_")):
+        if is_hidden(child.name):
             continue
         if child.is_dir():
             yield from _files_beneath(child, above | {real})

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -16,10 +17,18 @@ from firesteel.common.connector import (
     ReaderContext,
     ReaderOutput,
     Source,
+    SplitEnumerator,
     SplitEnumeratorContext,
 )
 from firesteel.common.errors import InvalidProgramError
+from firesteel.common.time import Duration, Time
 from firesteel.common.typeinfo import TypeInformation
+from firesteel.connectors.file_discovery import (
+    FileDiscoveryState,
+    MonitoringSplitEnumerator,
+    check_discovery_interval,
+    restore_static_enumerator,
+)
 from firesteel.connectors.local_paths import FileReadError, find_files, to_local_path
 from firesteel.connectors.split_enumerators import SharedSplitEnumerator
 from firesteel.connectors.split_reader import SequentialSplitReader
@@ -43,12 +52,13 @@ class ParquetSplit:
 
 
 class ParquetSource(Source[ParquetSplit]):
-    """Reads all Parquet files at and beneath its paths; ends when all are read.
+    """Reads all Parquet files at and beneath its paths; ends when all are read unless it monitors them.
 
     Each row becomes a Row with the columns' names, or with ``as_tuples`` a tuple, which is faster; ``columns`` are
     those to read, in that order. Directories are searched recursively; what begins with ``.`` or ``_`` is passed over
     there. Timestamps that are kept in UTC, among them those of 96 bits that Spark writes, become Instants, others a
-    ``datetime`` without a zone.
+    ``datetime`` without a zone. With a ``discovery_interval`` the source looks for new files so often, without end;
+    see ``FileSourceBuilder.monitor_continuously``.
     """
 
     name: ClassVar[str] = "Parquet Source"
@@ -58,6 +68,7 @@ class ParquetSource(Source[ParquetSplit]):
         *paths: str | os.PathLike[str],
         columns: Sequence[str] | None = None,
         as_tuples: bool = False,
+        discovery_interval: Duration | Time | timedelta | int | None = None,
     ) -> None:
         require_pyarrow("ParquetSource")
         if not paths:
@@ -67,6 +78,9 @@ class ParquetSource(Source[ParquetSplit]):
         self.paths = tuple(to_local_path(path) for path in paths)
         self.columns = None if columns is None else tuple(columns)
         self.as_tuples = as_tuples
+        self.discovery_interval_ms = (
+            None if discovery_interval is None else check_discovery_interval(discovery_interval)
+        )
 
     def __repr__(self) -> str:
         columns = "" if self.columns is None else f"; columns {', '.join(self.columns)}"
@@ -74,8 +88,8 @@ class ParquetSource(Source[ParquetSplit]):
         return f"ParquetSource({paths}{columns})"
 
     def get_boundedness(self) -> Boundedness:
-        """Bounded: the files that are there at the start."""
-        return Boundedness.BOUNDED
+        """Bounded, the files that are there at the start, unless the paths are monitored for new ones."""
+        return Boundedness.BOUNDED if self.discovery_interval_ms is None else Boundedness.CONTINUOUS_UNBOUNDED
 
     def get_type(self) -> TypeInformation | None:
         """The type of the records, as the first file has it; None if there is no file."""
@@ -85,40 +99,53 @@ class ParquetSource(Source[ParquetSplit]):
                     return record_type(opened.schema, self.as_tuples)
         return None
 
-    def create_enumerator(self, context: SplitEnumeratorContext) -> SharedSplitEnumerator[ParquetSplit]:
-        """Finds the files and their row groups now; any reader may get any of them."""
+    def create_enumerator(self, context: SplitEnumeratorContext) -> SplitEnumerator[ParquetSplit]:
+        """Finds the files and their row groups now, or again and again; any reader may get any of them."""
+        if self.discovery_interval_ms is not None:
+            return MonitoringSplitEnumerator(context, self.paths, self._split_file, self.discovery_interval_ms)
         splits: list[ParquetSplit] = []
         for root in self.paths:
             for file in find_files(root):
-                path = str(file)
-                with _ParquetFile(path, self.columns) as opened:
-                    groups = opened.row_groups
-                first = len(splits)
-                splits += [ParquetSplit(f"{first + group}:{path}:{group}", path, group) for group in range(groups)]
+                splits += self._split_file(str(file), len(splits))
         return SharedSplitEnumerator(context, splits)
 
     def restore_enumerator(
-        self, context: SplitEnumeratorContext, state: list[ParquetSplit]
-    ) -> SharedSplitEnumerator[ParquetSplit]:
-        """Goes on with the row groups that no reader had."""
-        return SharedSplitEnumerator(context, state)
+        self, context: SplitEnumeratorContext, state: list[ParquetSplit] | FileDiscoveryState[ParquetSplit]
+    ) -> SplitEnumerator[ParquetSplit]:
+        """Goes on with the row groups that no reader had, and files that were not known."""
+        if self.discovery_interval_ms is not None:
+            return MonitoringSplitEnumerator(
+                context, self.paths, self._split_file, self.discovery_interval_ms, restored=state
+            )
+        return restore_static_enumerator(context, state)
 
     def create_reader(self, context: ReaderContext) -> ParquetReader:
         """A reader of one row group after another."""
-        return ParquetReader(context, self.columns, self.as_tuples)
+        return ParquetReader(context, self.columns, self.as_tuples, self.discovery_interval_ms)
+
+    def _split_file(self, path: str, first: int = 0) -> list[ParquetSplit]:
+        with _ParquetFile(path, self.columns) as opened:
+            groups = opened.row_groups
+        return [ParquetSplit(f"{first + group}:{path}:{group}", path, group) for group in range(groups)]
 
 
 class ParquetReader(SequentialSplitReader[ParquetSplit]):
     """Decodes a row group piece by piece."""
 
-    def __init__(self, context: ReaderContext, columns: tuple[str, ...] | None, as_tuples: bool) -> None:
-        super().__init__(context)
+    def __init__(
+        self,
+        context: ReaderContext,
+        columns: tuple[str, ...] | None,
+        as_tuples: bool,
+        ask_interval_ms: int | None = None,
+    ) -> None:
+        super().__init__(context, ask_interval_ms)
         self._columns = columns
         self._as_tuples = as_tuples
         self._file: _ParquetFile | None = None
         self._records: ArrowRecords | None = None
         self._batches: Iterator[Any] = iter(())
-        self._decoded: list[Any] = []
+        self._decoded: Sequence[Any] = ()
         self._next = 0
         self._position = 0
 
@@ -129,7 +156,7 @@ class ParquetReader(SequentialSplitReader[ParquetSplit]):
             self._file = _ParquetFile(split.path, self._columns)
             self._records = ArrowRecords(self._file.schema, self._as_tuples)
         self._batches = self._file.batches(split.row_group, split.position)
-        self._decoded, self._next = [], 0
+        self._decoded, self._next = (), 0
         self._position = split.position
 
     def read_split(self, split: ParquetSplit, output: ReaderOutput, max_records: int) -> InputStatus:
@@ -149,7 +176,7 @@ class ParquetReader(SequentialSplitReader[ParquetSplit]):
     def close_split(self) -> None:
         """Forgets what was decoded; the file stays open for its next row group."""
         self._batches = iter(())
-        self._decoded, self._next = [], 0
+        self._decoded, self._next = (), 0
 
     def close(self) -> None:
         """Closes the file."""

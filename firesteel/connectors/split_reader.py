@@ -5,23 +5,36 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections import deque
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import TypeVar
 
 from firesteel.common.connector import InputStatus, ReaderContext, ReaderOutput, SourceReader, SourceSplit
 
-__all__ = ["SequentialSplitReader"]
+__all__ = ["AskAgain", "SequentialSplitReader"]
 
 SplitT = TypeVar("SplitT", bound=SourceSplit)
+
+
+@dataclass(frozen=True)
+class AskAgain:
+    """A split without records, for a reader whose enumerator is not yet ready to answer."""
+
+    split_id: str
 
 
 class SequentialSplitReader(SourceReader[SplitT]):
     """Asks for a split, reads it to its end, asks for the next.
 
-    A subclass says how one split is opened, read, snapshotted and closed.
+    A subclass says how one split is opened, read, snapshotted and closed. With ``ask_interval_ms`` a reader without a
+    split asks again after so long: an enumerator cannot tell by itself that there is something new.
     """
 
-    def __init__(self, context: ReaderContext) -> None:
+    def __init__(self, context: ReaderContext, ask_interval_ms: int | None = None) -> None:
         self._context = context
+        self._ask_interval = ask_interval_ms
+        self._ask_at = 0
+        self._alarm_at = 0
+        """When the reader will be polled, or was."""
         self._waiting: deque[SplitT] = deque()
         self._current: SplitT | None = None
         self._no_more_splits = False
@@ -50,8 +63,11 @@ class SequentialSplitReader(SourceReader[SplitT]):
         split = self._current
         if split is None:
             if not self._waiting:
+                self._ask_again_if_due()
                 return self._status_between_splits()
             split = self._waiting.popleft()
+            if isinstance(split, AskAgain):
+                return self._end_split(split.split_id, output)
             self.open_split(split)
             self._current = split
         status = self.read_split(split, output, max_records)
@@ -59,9 +75,7 @@ class SequentialSplitReader(SourceReader[SplitT]):
             return status
         self.close_split()
         self._current = None
-        output.release_split(split.split_id)
-        self._ask_if_empty()
-        return self._status_between_splits()
+        return self._end_split(split.split_id, output)
 
     def add_splits(self, splits: Sequence[SplitT]) -> None:
         """Queues splits behind those already here."""
@@ -84,9 +98,33 @@ class SequentialSplitReader(SourceReader[SplitT]):
         """Closes the open split."""
         self.close_split()
 
+    def _end_split(self, split_id: str, output: ReaderOutput) -> InputStatus:
+        output.release_split(split_id)
+        self._ask_if_empty()
+        return self._status_between_splits()
+
     def _ask_if_empty(self) -> None:
         if not self.has_split() and not self._no_more_splits:
+            if self._ask_interval is not None:
+                now = self._context.processing_time()
+                self._ask_at = now + self._ask_interval
+                self._set_alarm(now)
             self._context.send_split_request()
+
+    def _ask_again_if_due(self) -> None:
+        if self._ask_interval is None:
+            return
+        now = self._context.processing_time()
+        if now >= self._ask_at:
+            self._ask_if_empty()
+        else:
+            self._set_alarm(now)
+
+    def _set_alarm(self, now: int) -> None:
+        # one at a time, however many splits come and go meanwhile
+        if self._alarm_at <= now:
+            self._alarm_at = self._ask_at
+            self._context.poll_at(self._ask_at)
 
     def _status_between_splits(self) -> InputStatus:
         if self._waiting:

@@ -4,11 +4,19 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass
+from datetime import timedelta
 from pathlib import Path
 from typing import Any, ClassVar
 
-from firesteel.common.connector import Boundedness, ReaderContext, Source, SplitEnumeratorContext
+from firesteel.common.connector import Boundedness, ReaderContext, Source, SplitEnumerator, SplitEnumeratorContext
 from firesteel.common.errors import InvalidProgramError
+from firesteel.common.time import Duration, Time
+from firesteel.connectors.file_discovery import (
+    FileDiscoveryState,
+    MonitoringSplitEnumerator,
+    check_discovery_interval,
+    restore_static_enumerator,
+)
 from firesteel.connectors.local_paths import find_files, to_local_path
 from firesteel.connectors.split_enumerators import SharedSplitEnumerator
 from firesteel.connectors.text_line_format import StreamFormat, is_compressed
@@ -47,16 +55,19 @@ class FileEnumeratorProvider:
         splits: list[FileSourceSplit] = []
         for root in paths:
             for file in find_files(root):
-                path = str(file)
-                if is_compressed(path):
-                    splits.append(FileSourceSplit(f"{len(splits)}:{path}", path))
-                    continue
-                size = file.stat().st_size
-                step = self.split_bytes if self.split_bytes and stream_format.splittable else max(size, 1)
-                for start in range(0, size, step):
-                    split_id = f"{len(splits)}:{path}:{start}"
-                    splits.append(FileSourceSplit(split_id, path, start, min(start + step, size)))
+                splits += self.split_file(str(file), stream_format, len(splits))
         return splits
+
+    def split_file(self, path: str, stream_format: StreamFormat, first: int = 0) -> list[FileSourceSplit]:
+        """The splits of one file, numbered from ``first`` on."""
+        if is_compressed(path):
+            return [FileSourceSplit(f"{first}:{path}", path)]
+        size = Path(path).stat().st_size
+        step = self.split_bytes if self.split_bytes and stream_format.splittable else max(size, 1)
+        return [
+            FileSourceSplit(f"{number}:{path}:{start}", path, start, min(start + step, size))
+            for number, start in enumerate(range(0, size, step), first)
+        ]
 
 
 @dataclass(frozen=True)
@@ -70,7 +81,7 @@ class FileSplitAssignerProvider:
 
 
 class FileSource(Source[FileSourceSplit]):
-    """Reads all files at and beneath its paths, each line a record; ends when all are read.
+    """Reads all files at and beneath its paths, each line a record; ends when all are read unless it monitors them.
 
     Directories are searched recursively; what begins with ``.`` or ``_`` is passed over there. Files ending
     in ``.gz``, ``.gzip``, ``.bz2`` and ``.xz`` are decompressed. Start with ``for_record_stream_format``.
@@ -79,11 +90,16 @@ class FileSource(Source[FileSourceSplit]):
     name: ClassVar[str] = "File Source"
 
     def __init__(
-        self, stream_format: StreamFormat, paths: tuple[Path, ...], file_enumerator: FileEnumeratorProvider
+        self,
+        stream_format: StreamFormat,
+        paths: tuple[Path, ...],
+        file_enumerator: FileEnumeratorProvider,
+        discovery_interval_ms: int | None = None,
     ) -> None:
         self.stream_format = stream_format
         self.paths = paths
         self.file_enumerator = file_enumerator
+        self.discovery_interval_ms = discovery_interval_ms
 
     @staticmethod
     def for_record_stream_format(stream_format: StreamFormat, *paths: str | os.PathLike[str]) -> FileSourceBuilder:
@@ -97,25 +113,36 @@ class FileSource(Source[FileSourceSplit]):
 
     def __repr__(self) -> str:
         paths = ", ".join(map(str, self.paths[:3])) + (", …" if len(self.paths) > 3 else "")
-        return f"FileSource({paths}; text lines in {self.stream_format.charset_name})"
+        interval = self.discovery_interval_ms
+        monitored = "" if interval is None else f"; new files every {Duration.of_millis(interval).format()}"
+        return f"FileSource({paths}; text lines in {self.stream_format.charset_name}{monitored})"
 
     def get_boundedness(self) -> Boundedness:
-        """Bounded: the files that are there at the start."""
-        return Boundedness.BOUNDED
+        """Bounded, the files that are there at the start, unless the paths are monitored for new ones."""
+        return Boundedness.BOUNDED if self.discovery_interval_ms is None else Boundedness.CONTINUOUS_UNBOUNDED
 
-    def create_enumerator(self, context: SplitEnumeratorContext) -> SharedSplitEnumerator[FileSourceSplit]:
-        """Finds the files now; any reader may get any split."""
+    def create_enumerator(self, context: SplitEnumeratorContext) -> SplitEnumerator[FileSourceSplit]:
+        """Finds the files now, or again and again; any reader may get any split."""
+        if self.discovery_interval_ms is not None:
+            return MonitoringSplitEnumerator(context, self.paths, self._split_file, self.discovery_interval_ms)
         return SharedSplitEnumerator(context, self.file_enumerator.enumerate_splits(self.paths, self.stream_format))
 
     def restore_enumerator(
-        self, context: SplitEnumeratorContext, state: list[FileSourceSplit]
-    ) -> SharedSplitEnumerator[FileSourceSplit]:
-        """Goes on with the splits that no reader had."""
-        return SharedSplitEnumerator(context, state)
+        self, context: SplitEnumeratorContext, state: list[FileSourceSplit] | FileDiscoveryState[FileSourceSplit]
+    ) -> SplitEnumerator[FileSourceSplit]:
+        """Goes on with the splits that no reader had, and files that were not known."""
+        if self.discovery_interval_ms is not None:
+            return MonitoringSplitEnumerator(
+                context, self.paths, self._split_file, self.discovery_interval_ms, restored=state
+            )
+        return restore_static_enumerator(context, state)
 
     def create_reader(self, context: ReaderContext) -> TextLineReader:
         """A reader of one file after another."""
-        return TextLineReader(context, self.stream_format)
+        return TextLineReader(context, self.stream_format, ask_interval_ms=self.discovery_interval_ms)
+
+    def _split_file(self, path: str) -> list[FileSourceSplit]:
+        return self.file_enumerator.split_file(path, self.stream_format)
 
 
 class FileSourceBuilder:
@@ -125,16 +152,21 @@ class FileSourceBuilder:
         self._stream_format = stream_format
         self._paths = paths
         self._file_enumerator = FileEnumeratorProvider.default_splittable_file_enumerator()
+        self._discovery_interval_ms: int | None = None
 
-    def monitor_continuously(self, discovery_interval: Any) -> FileSourceBuilder:
-        """Not there yet: watching the paths for new files."""
-        raise NotImplementedError(
-            "FileSource.monitor_continuously is not there yet; "
-            "process_static_file_set() reads the files that are there at the start"
-        )
+    def monitor_continuously(self, discovery_interval: Duration | Time | timedelta | int) -> FileSourceBuilder:
+        """Reads the files that are there, then looks for new ones at this interval, without end.
+
+        A file is read once, as it is when it is found, and known by its path from then on: what is appended or changed
+        later is not read. So move complete files there, or write them under a name that begins with ``.`` or ``_`` and
+        rename them. The paths must exist when the job starts.
+        """
+        self._discovery_interval_ms = check_discovery_interval(discovery_interval)
+        return self
 
     def process_static_file_set(self) -> FileSourceBuilder:
         """Reads the files that are there at the start, then ends; this is the default."""
+        self._discovery_interval_ms = None
         return self
 
     def set_file_enumerator(self, file_enumerator: FileEnumeratorProvider) -> FileSourceBuilder:
@@ -154,4 +186,4 @@ class FileSourceBuilder:
         for path in paths:
             # Only the first: listing all of a large directory is the enumerator's work.
             next(find_files(path), None)
-        return FileSource(self._stream_format, paths, self._file_enumerator)
+        return FileSource(self._stream_format, paths, self._file_enumerator, self._discovery_interval_ms)

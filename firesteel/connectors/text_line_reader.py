@@ -43,8 +43,14 @@ class FileSourceSplit:
 class TextLineReader(SequentialSplitReader[FileSourceSplit]):
     """Reads a chunk, cuts it behind its last line end, decodes and splits that in one go."""
 
-    def __init__(self, context: ReaderContext, stream_format: StreamFormat, chunk_bytes: int = CHUNK_BYTES) -> None:
-        super().__init__(context)
+    def __init__(
+        self,
+        context: ReaderContext,
+        stream_format: StreamFormat,
+        chunk_bytes: int = CHUNK_BYTES,
+        ask_interval_ms: int | None = None,
+    ) -> None:
+        super().__init__(context, ask_interval_ms)
         self._format = stream_format
         self._chunk_bytes = chunk_bytes
         self._file: IO[bytes] | None = None

@@ -23,9 +23,9 @@ import mmh3
 from firesteel.common.errors import InvalidKeyError
 from firesteel.common.types import Row
 
-__all__ = ["MAX_KEY_BYTES", "KeyGroupRange", "RoutingTable", "encode_key", "key_group_of", "subtask_of"]
+__all__ = ["HASH_SEED", "MAX_KEY_BYTES", "KeyGroupRange", "RoutingTable", "encode_key", "key_group_of", "subtask_of"]
 
-_SEED = 42
+HASH_SEED = _SEED = 42
 _pack_long = struct.Struct("<q").pack
 MAX_KEY_BYTES = 1 << 20
 """A key is held in memory by every map that mentions it: one megabyte is already a mistake."""

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from typing import Any
 from weakref import WeakSet
 
 from pyspark import SparkContext
-from pyspark.sql import SparkSession
 
 from firesteel.common.configuration import Configuration
 from firesteel.common.job_client import JobClient
@@ -19,8 +19,6 @@ from firesteel.jobmaster.job_preparation import prepare_job
 from firesteel.jobmaster.runner import JobMasterRunner
 from firesteel.runtime.operators.specs import SourceSpec
 from firesteel.spark.blocking.stage_runner import SparkStages
-from firesteel.spark.dataframes.row_files import RowFiles
-from firesteel.spark.dataframes.source import DataFrameSource
 from firesteel.spark.host import SparkHost
 from firesteel.spark.session import get_spark_context, is_single_host
 
@@ -41,18 +39,20 @@ class SparkPipelineExecutor:
         """Starts the job and returns its client."""
         # before anything is started: what the program gets wrong is said at once
         job = prepare_job(job_graph, single_host=is_single_host(configuration))
+        files: list[Any] = []
         try:
             in_use = any(not other.result_future().done() for other in _jobs)
             execution = execution_of(job.job_graph).kind
             slots = assign_slots(job.job_graph).total if execution is JobExecution.PIPELINED else 1
             context = get_spark_context(configuration, slots, in_use)
-            files = [] if execution is JobExecution.BATCH else _write_rows(job.job_graph, context)
+            if execution is not JobExecution.BATCH:
+                _write_rows(job.job_graph, files)
             runner = JobMasterRunner(job, _host(execution, context))
         except BaseException:
             job.discard()
+            _remove(files)
             raise
-        for written in files:
-            runner.result_future().add_done_callback(lambda _, written=written: written.remove())  # type: ignore[misc]
+        runner.result_future().add_done_callback(lambda _: _remove(files))
         _jobs.add(runner)
         runner.start()
         return JobClient(runner)
@@ -66,8 +66,16 @@ def _host(execution: JobExecution, context: SparkContext) -> AttemptHost:
     return SparkHost(context)
 
 
-def _write_rows(job_graph: JobGraph, context: SparkContext) -> list[RowFiles]:
+def _write_rows(job_graph: JobGraph, files: list[Any]) -> None:
     """Has Spark write the rows of DataFrames to files, before the job's own tasks take all its slots."""
-    specs = [node.spec for node in job_graph.nodes()]
-    sources = [spec.source for spec in specs if isinstance(spec, SourceSpec)]
-    return [source.write_files(SparkSession(context)) for source in sources if isinstance(source, DataFrameSource)]
+    for node in job_graph.nodes():
+        if isinstance(node.spec, SourceSpec) and getattr(node.spec.source, "reads_rows", False):
+            from pyspark.sql import SparkSession  # takes its time, and most jobs do without
+
+            source: Any = node.spec.source
+            files += [source.write_files(SparkSession.builder.getOrCreate())]
+
+
+def _remove(files: list[Any]) -> None:
+    for written in files:
+        written.remove()

@@ -26,7 +26,7 @@ EPOCH_TIMEOUT_S = 40.0
 """An epoch may also have to start the workers it runs in."""
 ORDERS = 8
 """How many slots are asked in turn to do something: an attempt may be ending, or not connected yet."""
-REACHED_S = 40.0
+REACHED_S = 150.0
 """How long a fault point may take to be reached."""
 SHORT_STOP_S = 2.0
 NOTICED_S = 2 * EPOCH_TIMEOUT_S

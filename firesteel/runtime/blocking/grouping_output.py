@@ -9,21 +9,19 @@ has enough of them, or when all together have too many.
 from __future__ import annotations
 
 import struct
-from array import array
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
 
-from firesteel.runtime.blocking.columns import ColumnRuns, has_numpy, to_columns
+from firesteel.runtime.blocking.column_runs import ColumnRuns, KeyDivisions, field_of_key
+from firesteel.runtime.blocking.columns import has_numpy
 from firesteel.runtime.blocking.row_order import bucket_order, grouped_sequence
 from firesteel.runtime.blocking.rows import GROUPS, pack_number, pack_row
+from firesteel.runtime.codegen import Loop, LoopWriter
 from firesteel.runtime.deployment import OutputDescriptor
 from firesteel.runtime.elements import ControlEvent
 from firesteel.runtime.key_groups import RoutingTable, subtask_of
 from firesteel.runtime.network.serialization import serialize_records
 from firesteel.runtime.output import TaskOutput
-
-if TYPE_CHECKING:
-    from firesteel.runtime.codegen import Loop, LoopWriter
 
 __all__ = ["FRAME", "BucketedPartition", "GroupingOutput", "KeyBucketTable"]
 
@@ -73,9 +71,8 @@ class _Bucket:
 class BucketedPartition:
     """What a GroupingOutput writes to, in the place of a ResultPartition.
 
-    Records come into it in one of two ways. They are *gathered* with their keys, to be divided as columns; as long as
-    that works, it ``is_columnar``. Or they are appended to the buckets as they are. ``take`` gives the rows that are
-    ready.
+    Records come into it in one of two ways. They are *gathered*, to be divided as columns; as long as that works, it
+    ``is_columnar``. Or they are appended to the buckets as they are. ``take`` gives the rows that are ready.
     """
 
     has_room = True
@@ -84,15 +81,14 @@ class BucketedPartition:
         self._edge = edge
         self._producer = producer
         self.buckets = [_Bucket(partition, bucket) for partition in partitions for bucket in range(buckets)]
-        self.bucket_of: Mapping[Any, int] = {}
-        """By key, the place among the buckets; a GroupingOutput sets it."""
-        self.is_columnar = has_numpy and len(self.buckets) <= _MOST_COLUMNAR_BUCKETS
+        self.is_columnar = False
         self.keys: list[Any] = []
         self.values: list[Any] = []
         self.timestamps: list[int] = []
         self.subpartitions: list[Any] = []
         self.num_records_out = self.num_bytes_out = self.num_buffers_out = 0
-        self._runs = ColumnRuns()
+        self._runs: ColumnRuns | None = None
+        self._divide_objects: Loop | None = None
         self._has_objects = False
         self._frame_records = 1
         self._with_timestamps = False
@@ -102,6 +98,12 @@ class BucketedPartition:
         # looking at every bucket after every batch would cost more than it frees
         self._interval = max(1, len(self.buckets) // 256)
         self._calls = 0
+
+    def gather(self, runs: ColumnRuns, divide_objects: Loop) -> None:
+        """Has records be gathered from now on; ``divide_objects`` appends those to buckets that are no columns."""
+        self.is_columnar = len(self.buckets) <= _MOST_COLUMNAR_BUCKETS
+        self._runs = runs
+        self._divide_objects = divide_objects
 
     @property
     def is_overfull(self) -> bool:
@@ -113,21 +115,26 @@ class BucketedPartition:
         """Records that are held as objects."""
         return len(self.values) + sum(len(bucket.values) for bucket in self.buckets)
 
-    def begin(self, with_timestamps: bool, gathers: bool) -> None:
+    def begin(self, with_timestamps: bool, gathers: bool = False) -> None:
         """Says whether the records to come carry timestamps, and which way they come; a frame holds one sort only."""
         if with_timestamps is not self._with_timestamps:
             self._pickle_all()
             self._with_timestamps = with_timestamps
-        elif not gathers and self.values:
+        elif not gathers:
             self._divide_gathered()
         if not gathers:
             self._write_runs()
             self._has_objects = True
 
+    def add_batch(self, values: Sequence[Any], timestamps: Sequence[int] | None) -> None:
+        """Takes records whose key is one of their fields."""
+        self.begin(timestamps is not None, gathers=True)
+        self._divide_gathered()
+        self._divide(values, timestamps, None)
+
     def after_batch(self) -> None:
         """Divides what was gathered, and pickles what buckets with enough records hold."""
-        if self.values:
-            self._divide_gathered()
+        self._divide_gathered()
         if self._has_objects:
             self._calls += 1
             if self._calls >= self._interval or self._frame_records < _FRAME_RECORDS:
@@ -156,47 +163,41 @@ class BucketedPartition:
     # -- columns ------------------------------------------------------------------------------------
 
     def _divide_gathered(self) -> None:
-        keys, values, timestamps = self.keys, self.values, self.timestamps or None
-        try:
-            places = array("H", map(self.bucket_of.__getitem__, keys))
-        except Exception:
-            self._raise_for_key(keys, values)
-            raise
-        columns = to_columns(keys, values, timestamps)
+        if self.values:
+            # the lists themselves are bound to loops
+            values, timestamps, keys = self.values.copy(), self.timestamps.copy(), self.keys.copy()
+            self.keys.clear()
+            self.values.clear()
+            self.timestamps.clear()
+            self._divide(values, timestamps or None, keys or None)
+
+    def _divide(self, values: Sequence[Any], timestamps: Sequence[int] | None, keys: list[Any] | None) -> None:
+        runs = self._runs
+        assert runs is not None
+        columns = runs.to_columns(values, timestamps, keys)
         if columns is None:
+            assert self._divide_objects is not None
             self.is_columnar = False
             self._write_runs()
             self._has_objects = True
-            for place, value in zip(places, values, strict=True):
-                self.buckets[place].values.append(value)
-            for place, timestamp in zip(places, timestamps or (), strict=False):
-                self.buckets[place].timestamps.append(timestamp)
-        else:
-            if self._has_objects:
-                self._pickle_objects()
-            if not self._runs.fits(columns):
-                self._write_runs()
-            self._runs.add(places, columns)
-            self.num_records_out += len(values)
-        keys.clear()
-        values.clear()
-        self.timestamps.clear()
-
-    def _raise_for_key(self, keys: list[Any], values: list[Any]) -> None:
-        # a failure is explained by the local named value
-        for key, value in zip(keys, values, strict=True):  # noqa: B007
-            self.bucket_of[key]
+            self._divide_objects(values, timestamps)
+            return
+        if self._has_objects:
+            self._pickle_objects()
+        if not runs.fits(columns):
+            self._write_runs()
+        runs.add(columns, len(values))
+        self.num_records_out += len(values)
 
     def _write_runs(self) -> None:
-        if self._runs.count:
+        if self._runs is not None and self._runs.count:
             for place, count, frame in self._runs.take():
                 self._add_frame(self.buckets[place], count, frame)
 
     # -- objects ------------------------------------------------------------------------------------
 
     def _pickle_all(self) -> None:
-        if self.values:
-            self._divide_gathered()
+        self._divide_gathered()
         self._write_runs()
         self._pickle_objects()
 
@@ -256,46 +257,74 @@ class BucketedPartition:
 class GroupingOutput(TaskOutput):
     """A keyed job edge as its producer sees it in a batch."""
 
-    __slots__ = ()
+    __slots__ = ("_key_is_field", "_object_loops")
 
     partition: BucketedPartition  # type: ignore[assignment]
 
     def __init__(self, descriptor: OutputDescriptor, partition: BucketedPartition, wait_for_room: Callable[[], None]):
         super().__init__(descriptor, partition, wait_for_room)  # type: ignore[arg-type]
-        partition.bucket_of = self._table(list(range(len(partition.buckets))))
+        self._object_loops: dict[bool, Loop] = {}
+        assert self._key_selector is not None
+        field = field_of_key(self._key_selector)
+        self._key_is_field = field is not None
+        if has_numpy:
+            divisions = KeyDivisions(
+                len(descriptor.channels),
+                descriptor.consumer_max_parallelism,
+                len(partition.buckets) // len(descriptor.channels),
+            )
+            partition.gather(ColumnRuns(divisions, field), self._divide_objects)
 
     def write(self, writer: LoopWriter, value: str) -> None:
         """Writes the lines that put one record into its bucket, or gather it to be put there."""
         target = self.partition
         if target.values:
-            target.after_batch()  # the first records tell which way is the better one
-        gathers = target.is_columnar
-        partition = writer.bind("partition", target)
-        writer.prologue(f"{partition}.begin({writer.with_timestamps}, {gathers})")
+            target.after_batch()  # the first records tell which way it is
+        if target.is_columnar:
+            self._write_gathering(writer, value)
+        else:
+            self._write_dividing(writer, value)
+        writer.at_room_check(f"{writer.bind('room', self.make_room)}()")
+
+    def _write_gathering(self, writer: LoopWriter, value: str) -> None:
+        target = self.partition
+        writer.prologue(f"{writer.bind('partition', target)}.begin({writer.with_timestamps}, True)")
+        if not self._key_is_field:
+            assert self._key_selector is not None
+            add_key = writer.bind("add_key", target.keys.append)
+            key = writer.call(self._key_selector, value)
+            writer.line(f"{add_key}({key})", element=value, what="key_by", output=self)
+        text = f"{writer.bind('add', target.values.append)}({value})"
+        if writer.with_timestamps:
+            text += f"; {writer.bind('add_time', target.timestamps.append)}({writer.timestamp})"
+        writer.line(text)
+
+    def _write_dividing(self, writer: LoopWriter, value: str) -> None:
+        buckets = self.partition.buckets
+        writer.prologue(f"{writer.bind('partition', self.partition)}.begin({writer.with_timestamps})")
         assert self._key_selector is not None
         key = writer.call(self._key_selector, value)
-        if gathers:
-            add_key, add = writer.bind("add_key", target.keys.append), writer.bind("add", target.values.append)
-            writer.line(f"{add_key}({key})", element=value, what="key_by", output=self)
-            if writer.with_timestamps:
-                add_time = writer.bind("add_time", target.timestamps.append)
-                writer.line(f"{add}({value}); {add_time}({writer.timestamp})")
-            else:
-                writer.line(f"{add}({value})")
-        elif writer.with_timestamps:
-            handlers: list[Any] = [(b.values.append, b.timestamps.append) for b in target.buckets]
-            table = writer.bind("route", self._table(handlers))
+        if writer.with_timestamps:
+            table = writer.bind("route", self._table([(b.values.append, b.timestamps.append) for b in buckets]))
             add, add_time = writer.new_variable("a"), writer.new_variable("b")
             writer.line(f"{add}, {add_time} = {table}[{key}]", element=value, what="key_by", output=self)
             writer.line(f"{add}({value}); {add_time}({writer.timestamp})")
         else:
-            table = writer.bind("route", self._table([b.values.append for b in target.buckets]))
+            table = writer.bind("route", self._table([b.values.append for b in buckets]))
             writer.line(f"{table}[{key}]({value})", element=value, what="key_by", output=self)
-        writer.at_room_check(f"{writer.bind('room', self.make_room)}()")
 
     def batch_function(self) -> Loop | None:
-        """None: a record's bucket depends on its key."""
-        return None
+        """What takes whole batches, where keys need not be computed."""
+        return self.partition.add_batch if self.partition.is_columnar and self._key_is_field else None
+
+    def _divide_objects(self, values: Sequence[Any], timestamps: Sequence[int] | None) -> None:
+        """Appends records to their buckets."""
+        loop = self._object_loops.get(timestamps is not None)
+        if loop is None:
+            writer = LoopWriter(timestamps is not None, checked=False)
+            self._write_dividing(writer, "v0")
+            loop = self._object_loops[timestamps is not None] = writer.compile(self.descriptor.consumer_name)
+        loop(values, timestamps)
 
     def _table(self, handlers: list[Any]) -> KeyBucketTable:
         descriptor, partition = self.descriptor, self.partition

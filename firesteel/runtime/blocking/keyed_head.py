@@ -13,7 +13,7 @@ from itertools import chain, islice
 from typing import Any
 
 from firesteel.runtime.blocking.bucket_split import BucketSplit, is_large
-from firesteel.runtime.blocking.columns import Columns, sort_columns
+from firesteel.runtime.blocking.columns import Columns, SortedPart, sort_columns
 from firesteel.runtime.blocking.grouped_input import Grouping, read_columns, sort_by_timestamps
 from firesteel.runtime.blocking.row_spool import RowSpool
 from firesteel.runtime.chain import ChainedOperator, SecondInput
@@ -32,8 +32,6 @@ _PART_RECORDS = 4096
 _MOST_COLUMN_BYTES = 64 << 20
 
 Step = Callable[[], None]
-SortedPart = tuple[Any, list[Any], "list[int] | None", bool]
-"""Key, records, their timestamps, and whether these are the last of the key."""
 
 
 class KeyedHead:

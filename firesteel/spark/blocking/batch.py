@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from typing import Any
 
 import cloudpickle
 from pyspark import SparkContext
-from pyspark.sql import SparkSession
 
 from firesteel.graph.job_graph import JobGraph
 from firesteel.jobmaster.stage_orders import Stage, stages_of
@@ -44,6 +44,7 @@ class BatchStages:
         self._outputs: dict[str, JavaRDD] = {}
         self._exchanges: dict[str, JavaRDD] = {}
         self._shuffles: list[JavaRDD] = []
+        self._broadcasts: list[Any] = []
         for stage in self._stages.values():
             self._outputs[stage.id] = self._stage(stage)
         self.tasks = frozenset(orders)
@@ -53,8 +54,10 @@ class BatchStages:
         """What all terminal stages yield."""
 
     def forget(self) -> None:
-        """Removes the files of the shuffles."""
+        """Removes the files of the shuffles and the broadcasts."""
         self._rdds.forget(self._rdds.shuffle_id(shuffled) for shuffled in self._shuffles)
+        for broadcast in self._broadcasts:
+            broadcast.destroy()
 
     def _stage(self, stage: Stage) -> JavaRDD:
         parent, tasks = self._input(stage)
@@ -67,7 +70,10 @@ class BatchStages:
             stage.is_terminal,
             self._function,
         )
-        return self._rdds.python(parent, function)
+        output, broadcast = self._rdds.shipped(parent, function)
+        if broadcast is not None:
+            self._broadcasts.append(broadcast)
+        return output
 
     def _relocated(self, stage: Stage, descriptor: StageTaskDescriptor) -> StageTaskDescriptor:
         offsets, _ = padded_offsets(stage)
@@ -79,8 +85,10 @@ class BatchStages:
         if stage.is_source:
             spec = stage.vertex.head.node.spec
             if isinstance(spec, SourceSpec) and getattr(spec.source, "reads_rows", False):
-                session = SparkSession.builder.getOrCreate()
-                rows = spec.source.row_rdd(session).rdd()  # type: ignore[attr-defined]
+                from pyspark.sql import SparkSession  # takes its time, and most jobs do without
+
+                source: Any = spec.source
+                rows = source.row_rdd(SparkSession.builder.getOrCreate()).rdd()
                 return rows, self._rdds.partitions(rows)
             return self._rdds.empty(stage.parallelism), stage.parallelism
         producers = [self._stages[producer] for producer in stage.producers]

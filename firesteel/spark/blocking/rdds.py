@@ -22,6 +22,8 @@ JavaRDD = Any
 PythonStage = Callable[[int, Iterator[bytes]], Iterable[bytes]]
 """What a Python worker does with one partition: its index and its rows."""
 
+MAX_COMMAND_BYTES = 1 << 20
+"""What is longer goes to each executor once, by a broadcast, and from there to the worker through a file."""
 _RAW = NoOpSerializer()
 _rdds: WeakKeyDictionary[SparkContext, Rdds] = WeakKeyDictionary()
 
@@ -47,8 +49,6 @@ class Rdds:
         self._to_pairs = jvm.org.apache.spark.api.java.JavaPairRDD.fromRDD
         self._none = jvm.scala.Option.empty()
         self._by_number = getattr(getattr(jvm, "scala.math.Ordering$Long$"), "MODULE$")
-        # Java's own serialisation, Spark's default, costs several times as much for pairs of a number and bytes
-        self._serializer = jvm.org.apache.spark.serializer.KryoSerializer(context._conf._jconf)
         self._empty: dict[int, JavaRDD] = {}
         self._selections: dict[tuple[int, int, int], Any] = {}
         self._environments: dict[tuple[tuple[str, str], ...], Any] = {}
@@ -104,16 +104,29 @@ class Rdds:
 
         The stage must be an instance of an importable class. Broadcasts it holds must be among ``broadcasts``.
         """
-        context = self._context
         command = pickle.dumps((stage, None, _RAW, _RAW), pickle.HIGHEST_PROTOCOL)
-        context._pickled_broadcast_vars.clear()
+        self._context._pickled_broadcast_vars.clear()
+        return self._python(parent, command, environment, self._broadcasts if broadcasts is None else broadcasts)
+
+    def shipped(self, parent: JavaRDD, stage: PythonStage) -> tuple[JavaRDD, Any]:
+        """As ``python``, for a stage that may be large: then it is broadcast, and the broadcast returned as well."""
+        command = pickle.dumps((stage, None, _RAW, _RAW), pickle.HIGHEST_PROTOCOL)
+        if len(command) <= MAX_COMMAND_BYTES:
+            return self._python(parent, command, None, self._broadcasts), None
+        broadcast = self._context.broadcast(command)
+        reference = pickle.dumps(broadcast, pickle.HIGHEST_PROTOCOL)
+        self._context._pickled_broadcast_vars.clear()
+        return self._python(parent, reference, None, self.broadcasts(broadcast)), broadcast
+
+    def _python(self, parent: JavaRDD, command: bytes, environment: Any, broadcasts: Any) -> JavaRDD:
+        context = self._context
         function = self._function(
             bytearray(command),
             self.environment() if environment is None else environment,
             context._python_includes,
             context.pythonExec,
             context.pythonVer,
-            self._broadcasts if broadcasts is None else broadcasts,
+            broadcasts,
             context._javaAccumulator,
         )
         return self._python_rdd(parent, function, False, False)
@@ -136,7 +149,6 @@ class Rdds:
     def shuffle(self, pairs: JavaRDD, partitions: int, *, is_sorted: bool) -> JavaRDD:
         """Pairs by the partition in their number, sorted by the number if wanted; Spark's sort spills."""
         shuffled = self._shuffled(pairs, self._partitioner(partitions, 0), self._tag, self._tag, self._tag)
-        shuffled.setSerializer(self._serializer)
         if is_sorted:
             shuffled.setKeyOrdering(self._by_number)
         return shuffled

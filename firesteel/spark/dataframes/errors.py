@@ -9,10 +9,9 @@ from contextlib import contextmanager
 from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
 
-from firesteel.common.errors import FiresteelError, TaskFailure
-from firesteel.runtime.blocking.errors import decode_messages, failure_of
+from firesteel.common.errors import FiresteelError
 
-__all__ = ["DataFrameError", "passing_on_complaints", "task_failure_in"]
+__all__ = ["DataFrameError", "passing_on_complaints"]
 
 _EXCEPTION = re.compile(
     r"^(?:Caused by: )?(?:[\w$]+\.)+(?P<class>[\w$]+(?:Exception|Error)): (?P<message>.*)", re.MULTILINE
@@ -31,12 +30,6 @@ def passing_on_complaints(what: str) -> Iterator[None]:
         yield
     except (PySparkException, Py4JJavaError) as error:
         raise DataFrameError(f"{what}: {_complaint(error)}") from error
-
-
-def task_failure_in(error: BaseException) -> TaskFailure | None:
-    """A task's own account of its failure, if Spark's exception carries one."""
-    messages = decode_messages(str(error))
-    return None if messages is None else failure_of(messages)
 
 
 def _complaint(error: PySparkException | Py4JJavaError) -> str:
