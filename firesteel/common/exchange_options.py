@@ -84,7 +84,7 @@ BATCH_KEY_BUCKETS = (
     .int_type()
     .default_value(1024)
     .with_description(
-        "Into how many buckets a batch divides the keys of an exchange, over all subtasks that read it. A task reads one "
-        "bucket at a time; one that is too large for memory is divided again, on disk."
+        "Into how many buckets a batch divides the keys of an exchange, over all subtasks that read it. A task reads "
+        "one bucket at a time; one that is too large for memory is divided again, on disk."
     )
 )

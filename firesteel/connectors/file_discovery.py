@@ -14,7 +14,7 @@ from typing import Any, Generic, TypeVar
 from firesteel.common.connector import SourceSplit, SplitEnumerator, SplitEnumeratorContext
 from firesteel.common.errors import InvalidProgramError
 from firesteel.common.time import Duration, to_millis
-from firesteel.connectors.local_paths import FileReadError, find_files, is_hidden
+from firesteel.connectors.local_paths import FileReadError, is_hidden
 from firesteel.connectors.split_enumerators import SharedSplitEnumerator
 from firesteel.connectors.split_reader import AskAgain
 
@@ -72,17 +72,15 @@ class MonitoringSplitEnumerator(SplitEnumerator[SplitT]):
         self._interval_s = interval_ms / 1000
         self._clock = clock
         self._pending: deque[SplitT] = deque(restored.pending if restored else ())
-        self._known = {directory: set(names) for directory, names in restored.known.items()} if restored else {}
+        known = restored.known if restored else {}
+        self._known = {directory: set(names) for directory, names in known.items()}
         self._awaiting: dict[int, None] = {}
         self._search: Iterator[str | None] | None = None
         self._began: float | None = None
         self._asked_again = 0
         self._unlisted: set[str] = set()
         self._is_new = restored is None
-        """Until the first search is over: then what cannot be listed fails the job."""
-        if self._is_new:
-            for path in paths:
-                next(find_files(path), None)
+        """The first search is not over: until then a directory that cannot be listed fails the job."""
 
     def handle_split_request(self, subtask: int, host: str | None) -> None:
         """Gives what there is to those who have asked, the longest waiting first."""
@@ -153,7 +151,7 @@ class MonitoringSplitEnumerator(SplitEnumerator[SplitT]):
         real = os.path.realpath(directory)
         if real in above:  # a link to a directory that contains it
             return
-        known = self._known.get(directory, frozenset())
+        known = self._known.get(directory, set())
         found: list[tuple[str, bool]] = []
         try:
             with os.scandir(directory) as entries:

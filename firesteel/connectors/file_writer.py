@@ -70,6 +70,7 @@ class FileWriter(SinkWriter[PendingFile]):
         self._check_interval_ms = bucket_check_interval_ms
         self._name_start = f"{output_file_config.part_prefix}-{context.subtask_index}-{uuid.uuid4().hex[:12]}"
         self._name_end = output_file_config.part_suffix
+        self._parallelism = context.parallelism
         self._part_count = 0
         self._parts: dict[str, PartFile] = {}
         self._pending: list[PendingFile] = []
@@ -125,7 +126,7 @@ class FileWriter(SinkWriter[PendingFile]):
         """The files in progress, as far as they are written."""
         if self._first_snapshot is None:
             self._first_snapshot = checkpoint_id
-        return [part.persist() for part in self._parts.values()]
+        return [part.persist(self._parallelism) for part in self._parts.values()]
 
     def notify_checkpoint_complete(self, checkpoint_id: int) -> None:
         """After the first checkpoint of this attempt deletes what earlier attempts have left."""
@@ -144,7 +145,8 @@ class FileWriter(SinkWriter[PendingFile]):
         for state in restored:
             part = PartFile.resume(self._staging, state, self._new_path(state.bucket_id), now_ms)
             self._is_unsynced = True
-            if state.bucket_id in self._parts:
+            # at another parallelism the next records of its keys may come elsewhere, and must not be visible before it
+            if state.bucket_id in self._parts or state.parallelism != self._parallelism:
                 self._pending.append(part.finish())
             else:
                 self._parts[state.bucket_id] = part

@@ -58,6 +58,8 @@ class InProgressFile:
     length: int
     created_ms: int
     superseded: tuple[str, ...] = ()
+    parallelism: int | None = None
+    """That of the sink which wrote it."""
 
 
 class StagingDirectory:
@@ -180,11 +182,17 @@ class PartFile:
             raise self._failed(error) from error
         self.written_ms = now_ms
 
-    def persist(self) -> InProgressFile:
+    def persist(self, parallelism: int) -> InProgressFile:
         """Makes the bytes durable; the file stays open."""
         self._sync()
         return InProgressFile(
-            self.bucket_id, str(self.path), str(self.final_path), self.size, self.created_ms, self._superseded
+            self.bucket_id,
+            str(self.path),
+            str(self.final_path),
+            self.size,
+            self.created_ms,
+            self._superseded,
+            parallelism,
         )
 
     def finish(self) -> PendingFile:

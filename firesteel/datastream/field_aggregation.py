@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import dataclasses
 import operator
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from enum import Enum
 from typing import Any
 
@@ -48,6 +48,32 @@ class FieldAggregation(ReduceFunction):
             )
         self.position = position
         self.accumulate_type = accumulate_type
+
+    @property
+    def associative_reduction(self) -> tuple[str, int | str] | None:
+        """What is done with which field, where that can as well be done to parts of the records first."""
+        return (self.accumulate_type.name.lower(), self.position) if self.accumulate_type in _COMBINE else None
+
+    def reduce_all(self, current: Any, values: Iterable[Any]) -> Any:
+        """What ``reduce`` gives for one record after the other; ``current`` is None if there is none yet."""
+        kind, position, remaining = self.accumulate_type, self.position, iter(values)
+        if current is None:
+            current = next(remaining)
+        if current.__class__ is not tuple or position.__class__ is not int or kind not in _COMBINE:
+            for value in remaining:
+                current = self.reduce(current, value)
+            return current
+        combine = _COMBINE[kind]
+        field = current[position]
+        if kind is AccumulateType.SUM:
+            for value in remaining:
+                field = field + value[position]
+        else:
+            for value in remaining:
+                field = combine(field, value[position])
+        changed = list(current)
+        changed[position] = field
+        return tuple(changed)
 
     def reduce(self, value1: Any, value2: Any) -> Any:
         """The first record combined with the second."""

@@ -16,6 +16,7 @@ from firesteel.runtime.deployment import (
     TaskDeploymentDescriptor,
 )
 from firesteel.runtime.inlining import register_inline_expressions
+from firesteel.runtime.operators.specs import OperatorSpec, ReduceSpec
 
 __all__ = ["create_deployment"]
 
@@ -58,6 +59,7 @@ def create_deployment(job_graph: JobGraph, attempt: int) -> list[list[TaskDeploy
                     reader.uid,
                     reader.defined_at,
                     name,
+                    _reduction_of(reader.spec),
                 )
             )
         for subtask, channels in by_consumer.items():
@@ -85,6 +87,10 @@ def create_deployment(job_graph: JobGraph, attempt: int) -> list[list[TaskDeploy
                 )
             )
     return deployment
+
+
+def _reduction_of(spec: OperatorSpec) -> tuple[str, int | str] | None:
+    return getattr(spec.function, "associative_reduction", None) if isinstance(spec, ReduceSpec) else None
 
 
 def _operators(vertex: JobVertex) -> tuple[OperatorDescriptor, ...]:

@@ -86,6 +86,9 @@ class OutputDescriptor:
     consumer_uid: str | None = None
     consumer_defined_at: str | None = None
     edge: str = ""
+    reduction: tuple[str, int | str] | None = None
+    """What the consumer does with the records of a key, if that may be done to parts of them before: ``sum``, ``min``
+    or ``max``, and of which field."""
 
 
 @dataclass(frozen=True)

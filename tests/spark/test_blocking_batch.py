@@ -138,6 +138,24 @@ def test_the_sort_spills(spark_context: Any) -> None:
     assert eventually(lambda: spilled_bytes(spark_context) > 0)
 
 
+def test_large_orders_are_broadcast_and_removed(spark_context: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    graph = graph_of(line)
+    paths: list[str] = []
+    broadcast = type(spark_context).broadcast
+
+    def noting(context: Any, value: Any) -> Any:
+        made = broadcast(context, value)
+        paths.append(made._path)
+        return made
+
+    monkeypatch.setattr(type(spark_context), "broadcast", noting)
+    split = os.urandom(1 << 20)
+    told = SparkStages(spark_context, batch_task=pass_on(ROWS)).run_batch(graph, batch_orders(graph, 0, (split,)))
+    assert {report["splits"] for report in read_by(told).values()} == {(split,)}
+    assert len(paths) == 3
+    eventually(lambda: not any(Path(path).exists() for path in paths))
+
+
 def test_what_a_task_says_of_its_failure(spark_context: Any) -> None:
     graph = graph_of(line)
     stages = SparkStages(spark_context, batch_task=pass_on(fail="last"))

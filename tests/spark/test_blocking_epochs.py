@@ -163,6 +163,23 @@ def test_an_epoch_during_which_a_worker_is_killed_is_run_again(spark_context: An
         epochs.runner.close()
 
 
+def test_an_epoch_whose_consumers_have_read_different_runs_is_run_again(spark_context: Any, tmp_path: Path) -> None:
+    """Spark runs a stage again whose output is lost; who had read the first one has perhaps read something else."""
+    mark = tmp_path / "mixed"
+    epochs = Epochs(spark_context, graph_of(line), pass_on(ROWS, mixed=mark))
+    try:
+        first = epochs.run()
+        mark.touch()
+        second = epochs.run()
+        assert not mark.exists()
+        assert min(told["at"] for told in second.values()) > max(told["at"] for told in first.values())
+        mark.touch()
+        with pytest.raises(StageError, match="is not the one that counts"):
+            epochs.run(is_restorable=False)
+    finally:
+        epochs.runner.close()
+
+
 def test_an_epoch_that_cannot_be_run_again_fails(spark_context: Any, tmp_path: Path) -> None:
     mark = tmp_path / "kill"
     epochs = Epochs(spark_context, graph_of(line), pass_on(ROWS, behave=KillOnce(mark)))

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import gc
+import itertools
 from typing import Any
 
 import pytest
-from passing_on import graph_of
+from passing_on import epoch_of, graph_of
 
 from firesteel.common.errors import TaskFailure
 from firesteel.datastream import StreamExecutionEnvironment
 from firesteel.jobmaster.stage_orders import stages_of
 from firesteel.runtime.blocking.errors import StageTaskError
+from firesteel.runtime.blocking.task_cache import TaskCache
 from firesteel.runtime.messages import TaskStateChanged
 from firesteel.spark.blocking.batch import padded_offsets
 from firesteel.spark.blocking.failures import reason_of, stage_error
@@ -72,24 +74,30 @@ _ABORTED = "org.apache.spark.SparkException: Job aborted due to stage failure: T
     ("text", "reason"),
     [
         (
-            f"An error occurred while calling z:o.collectAndServe.\n: {_ABORTED}most recent failure: Lost task 1.0 in "
-            "stage 3.0 (TID 9) (127.0.0.1 executor driver): org.apache.spark.SparkException: Python worker exited\n"
-            "\tat org.apache.spark.api.python.PythonRunner.read(PythonRunner.scala:1)\n"
-            "Caused by: java.io.EOFException\n",
+            (
+                f"An error occurred while calling z:o.serve.\n: {_ABORTED}most recent failure: Lost task 1.0 in "
+                "stage 3.0 (TID 9) (127.0.0.1 executor driver): org.apache.spark.SparkException: Python worker exited\n"
+                "\tat org.apache.spark.api.python.PythonRunner.read(PythonRunner.scala:1)\n"
+                "Caused by: java.io.EOFException\n"
+            ),
             "Python worker exited",
         ),
         (
-            f": {_ABORTED}most recent failure: Lost task 1.3 in stage 3.0 (TID 9) (10.0.0.1 executor 2): "
-            "ExecutorLostFailure (executor 2 exited caused by one of the running tasks) Reason: killed\n"
-            "Driver stacktrace:\n\tat org.apache.spark.scheduler.DAGScheduler.failJobAndIndependentStages(D.scala:1)",
+            (
+                f": {_ABORTED}most recent failure: Lost task 1.3 in stage 3.0 (TID 9) (10.0.0.1 executor 2): "
+                "ExecutorLostFailure (executor 2 exited caused by one of the running tasks) Reason: killed\n"
+                "Driver stacktrace:\n\tat org.apache.spark.scheduler.DAGScheduler.failJob(D.scala:1)"
+            ),
             "ExecutorLostFailure (executor 2 exited caused by one of the running tasks) Reason: killed",
         ),
         (
-            ": org.apache.spark.api.python.PythonException: [PYTHON_EXCEPTION] An exception was thrown from the Python "
-            "worker: Traceback (most recent call last):\n"
-            '  File "worker.py", line 1, in main\n'
-            "ModuleNotFoundError: No module named 'helper'\n"
-            "\n\tat org.apache.spark.api.python.PythonRunner.read(PythonRunner.scala:1)",
+            (
+                ": org.apache.spark.api.python.PythonException: [PYTHON_EXCEPTION] An exception was thrown from "
+                "the Python worker: Traceback (most recent call last):\n"
+                '  File "worker.py", line 1, in main\n'
+                "ModuleNotFoundError: No module named 'helper'\n"
+                "\n\tat org.apache.spark.api.python.PythonRunner.read(PythonRunner.scala:1)"
+            ),
             "ModuleNotFoundError: No module named 'helper'",
         ),
         ("", ""),
@@ -105,6 +113,39 @@ def test_a_task_s_own_account_is_found_in_what_spark_says() -> None:
     error = stage_error(RuntimeError(f": {_ABORTED}PythonException: Traceback\n{said}\n\n\tat org.apache…"), 7)
     assert str(error) == "no such city"
     assert error.messages == (TaskStateChanged(7, "vertex", 1, "FAILED", failure),)
+
+
+# -- runs that were in vain -------------------------------------------------------------------------
+
+
+class Kept:
+    """A task as the cache keeps it."""
+
+    def __init__(self, run_id: str):
+        self.run_id = run_id
+        self.closed = False
+
+    def close(self) -> list[BaseException]:
+        """Closes it."""
+        self.closed = True
+        return []
+
+
+def test_a_worker_does_not_keep_what_another_run_than_the_acknowledged_has_left() -> None:
+    graph = graph_of(diamond, 2)
+    order = epoch_of(graph, 3).orders[graph.vertices[0].id, 1]
+    task = order.descriptor.task
+    key = (task.job_id, task.vertex_id, task.subtask)
+    cache = TaskCache()
+    assert not cache.keep_only(key, "second")
+    kept = Kept("second")
+    cache.put(order, kept)  # type: ignore[arg-type]
+    assert cache.keep_only(key, "second")
+    assert cache.keep_only(key, None)  # nothing is known of the last run
+    assert not kept.closed
+    assert not cache.keep_only(key, "first")
+    assert kept.closed
+    assert len(cache) == 0
 
 
 # -- what functions print ---------------------------------------------------------------------------
@@ -161,5 +202,5 @@ def test_what_is_kept_is_set_aside_and_now_and_then_searched(monkeypatch: pytest
         assert gc.get_freeze_count() > 0
         now[0] += 1.0
     assert searches[0] == 1000.0
-    assert all(later - earlier > 100 for earlier, later in zip(searches, searches[1:], strict=False))
+    assert all(later - earlier > 100 for earlier, later in itertools.pairwise(searches))
     assert len(searches) == 3

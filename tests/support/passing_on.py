@@ -6,6 +6,8 @@ import os
 import pickle
 import time
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 from firesteel.common import Configuration
@@ -65,16 +67,23 @@ class pass_on:
     """A function for tasks of a batch or an epoch.
 
     Each source task sends ``rows`` rows of ``size`` bytes to every consumer subtask, in falling order. Each other task
-    sends what it reads on to everybody. Each reports what it has read, in ``accumulators`` or ``gauges``.
+    sends what it reads on to everybody. Each reports what it has read, in ``accumulators`` or ``gauges``. If there is a
+    file ``mixed``, one removes it and says that it has read a run that does not count.
     """
 
     def __init__(
-        self, rows: int = 3, size: int = 0, fail: str = "", behave: Callable[[Any], None] | None = None
+        self,
+        rows: int = 3,
+        size: int = 0,
+        fail: str = "",
+        behave: Callable[[Any], None] | None = None,
+        mixed: Path | None = None,
     ) -> None:
         self.rows = rows
         self.size = size
         self.fail = fail
         self.behave = behave
+        self.mixed = mixed
 
     def __call__(self, order: Any, rows: Iterable[bytes], cache: Any = None) -> Iterator[bytes]:
         """Runs one task."""
@@ -104,6 +113,9 @@ class pass_on:
         report: Any
         if isinstance(order, EpochOrder):
             report = EpochReport(task.vertex_id, task.subtask, order.epoch, gauges=told)
+            if self.mixed is not None and not offsets and task.subtask == 0 and self.mixed.exists():
+                self.mixed.unlink()
+                report = replace(report, read_runs={(descriptor.input_edges[0], 0): "another one"})
         else:
             report = BatchReport(task.vertex_id, task.subtask, accumulators={**told, "splits": order.splits})
         for row in [*reports, pack_row(REPORT, 0, task.subtask, 0, pickle.dumps([report]))]:

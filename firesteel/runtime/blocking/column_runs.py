@@ -23,6 +23,8 @@ _RUN_VALUES = 2_000_000
 """How many numbers are gathered before they are divided."""
 _HASH_RECORDS = 1 << 15
 """Few enough to stay in the processor's cache while they are hashed."""
+Reduction = tuple[str, "int | str"]
+"""``sum``, ``min`` or ``max``, and of which field."""
 _CODES: dict[type, str] = {int: "q", float: "d"}
 
 _names_of = attrgetter("_fields")
@@ -100,10 +102,13 @@ def _murmur3(keys: Any) -> Any:
 class ColumnRuns:
     """Columns of the same layout, gathered to be divided all at once. ``key_field`` is as of ``field_of_key``."""
 
-    def __init__(self, divisions: KeyDivisions, key_field: int | str | None = None) -> None:
+    def __init__(
+        self, divisions: KeyDivisions, key_field: int | str | None = None, reduction: Reduction | None = None
+    ) -> None:
         self.count = 0
         self._divisions = divisions
         self._key_field = key_field
+        self._reduction = reduction
         self._layout: Layout | None = None
         self._columns: list[tuple[Any, ...]] = []
 
@@ -118,7 +123,7 @@ class ColumnRuns:
         columns = list(fields)
         key = len(fields)
         if keys is None:
-            place = self._place_of_key(shape, names)
+            place = _place_of(self._key_field, shape, names)
             if place is None or place >= len(fields):
                 return None
             key = place
@@ -132,14 +137,6 @@ class ColumnRuns:
             return None
         layout = Layout(shape, names, len(fields), key, timestamps is not None, codes)
         return Columns(layout, tuple(column[1] for column in encoded if column is not None))
-
-    def _place_of_key(self, shape: Shape, names: tuple[str, ...] | None) -> int | None:
-        field = self._key_field
-        if field == RECORD_ITSELF:
-            return 0 if shape is Shape.NUMBER else None
-        if isinstance(field, int):
-            return None if shape is Shape.NUMBER else field
-        return names.index(field) if names is not None and field in names else None
 
     def fits(self, columns: Columns) -> bool:
         """Whether there is room for more columns, and they are like those that are there."""
@@ -163,6 +160,8 @@ class ColumnRuns:
         ]
         self.count = 0
         self._columns = []
+        if self._reduction is not None:
+            columns = self._reduce(layout, columns, self._reduction)
         places = self._divisions.places_of(columns[layout.key])
         order = numpy.argsort(places, kind="stable")
         columns = [column[order] for column in columns]
@@ -171,6 +170,45 @@ class ColumnRuns:
         for end in [*(numpy.flatnonzero(places[1:] != places[:-1]) + 1).tolist(), len(places)]:
             yield int(places[begin]), end - begin, layout.encode([column[begin:end] for column in columns])
             begin = end
+
+    def _reduce(self, layout: Layout, columns: list[Any], reduction: Reduction) -> list[Any]:
+        """Makes one record of all with the same key, where that is exactly what the consumer would do with them.
+
+        It is with ints that cannot overflow, and records without timestamps, by which they would be sorted first.
+        """
+        import numpy
+
+        what, field = reduction
+        # of a bare number position 0 is the number itself
+        place = 0 if layout.shape is Shape.NUMBER and field == 0 else _place_of(field, layout.shape, layout.names)
+        if place is None or not 0 <= place < layout.fields or layout.with_timestamps:
+            return columns
+        if place == layout.key or layout.codes[place] != "q":
+            return columns
+        order = numpy.argsort(columns[layout.key], kind="stable")
+        keys = columns[layout.key][order]
+        begins = numpy.concatenate(([0], numpy.flatnonzero(keys[1:] != keys[:-1]) + 1))
+        if len(begins) * 2 > len(keys):
+            self._reduction = None  # most keys are different: it costs more than it saves
+            return columns
+        values = columns[place][order]
+        if what == "sum":
+            most = int(numpy.diff(begins, append=len(keys)).max())
+            if max(-int(values.min()), int(values.max())) * most >= 1 << 63:
+                return columns
+        reduced = [column[order[begins]] for column in columns]
+        reductions = {"sum": numpy.add, "min": numpy.minimum, "max": numpy.maximum}
+        reduced[place] = reductions[what].reduceat(values, begins)
+        return reduced
+
+
+def _place_of(field: int | str | None, shape: Shape, names: tuple[str, ...] | None) -> int | None:
+    """Which column a field of a record is."""
+    if field == RECORD_ITSELF:
+        return 0 if shape is Shape.NUMBER else None
+    if isinstance(field, int):
+        return None if shape is Shape.NUMBER else field
+    return names.index(field) if names is not None and field in names else None
 
 
 def _fields_of(values: Sequence[Any]) -> tuple[Shape, tuple[str, ...] | None, Sequence[Any]] | None:

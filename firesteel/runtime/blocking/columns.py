@@ -122,7 +122,7 @@ def decode_columns(frame: memoryview) -> Columns:
 
 
 def sort_columns(parts: Sequence[Columns]) -> Iterator[SortedPart]:
-    """Records of the same layout by key, and those of a key by timestamp, or as they came; in parts, if they are many."""
+    """Records of the same layout by key, those of a key by timestamp or as they came, and in parts if they are many."""
     import numpy
 
     layout = parts[0].layout

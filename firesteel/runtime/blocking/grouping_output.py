@@ -273,7 +273,7 @@ class GroupingOutput(TaskOutput):
                 descriptor.consumer_max_parallelism,
                 len(partition.buckets) // len(descriptor.channels),
             )
-            partition.gather(ColumnRuns(divisions, field), self._divide_objects)
+            partition.gather(ColumnRuns(divisions, field, descriptor.reduction), self._divide_objects)
 
     def write(self, writer: LoopWriter, value: str) -> None:
         """Writes the lines that put one record into its bucket, or gather it to be put there."""

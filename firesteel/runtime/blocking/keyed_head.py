@@ -43,7 +43,9 @@ class KeyedHead:
         backend = self._head.backend
         assert isinstance(backend, SingleKeyStateBackend)
         self._backend = backend
-        self._timers = [timers for timers in self._head.timer_services if isinstance(timers, BatchTimerService)]
+        self._timers = [
+            (timers, *timers.heaps) for timers in self._head.timer_services if isinstance(timers, BatchTimerService)
+        ]
         keyed = {i.input_index for i in task.descriptor.inputs if isinstance(i.partitioner, KeyGroupPartitioner)}
         self._groupings = {index: Grouping(self._head, index) for index in sorted(keyed)}
         self._split: BucketSplit | None = None
@@ -312,8 +314,8 @@ class KeyedHead:
         return sort_by_timestamps(values, timestamps)
 
     def _end_key(self) -> None:
-        for timers in self._timers:
-            if timers.has_timers:
+        for timers, event, processing in self._timers:
+            if event or processing:
                 timers.end_key()
         if self._end_operator_key is not None:
             self._end_operator_key()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Protocol, runtime_checkable
 
 from firesteel.common.errors import InvalidProgramError
@@ -40,6 +40,7 @@ class GroupedReduceOperator(StreamOperator):
         self.user_function = self._function = function
         self._reduce = method_of(function, "reduce")
         self._is_rich = self._reduce is not function
+        self._reduce_all: Callable[[Any, Sequence[Any]], Any] | None = getattr(function, "reduce_all", None)
 
     def open(self, context: OperatorContext) -> None:
         """Opens the user function."""
@@ -60,6 +61,12 @@ class GroupedReduceOperator(StreamOperator):
 
     def process_group(self, values: Sequence[Any], timestamps: Sequence[int] | None) -> None:
         """Reduces records into what there is of their key."""
+        if self._current is None and len(values) == 1:
+            self._current = values[0]
+            return
+        if self._reduce_all is not None:
+            self._current = self._reduce_all(self._current, values)
+            return
         reduce, current = self._reduce, self._current
         for value in values:
             if current is None:

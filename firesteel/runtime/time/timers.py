@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import heapq
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
 from firesteel.runtime.elements import MAX_WATERMARK, MIN_TIMESTAMP
@@ -212,9 +212,9 @@ class BatchTimerService(InternalTimerService):
         """The last key has ended before the input did: there is nothing left to fire."""
 
     @property
-    def has_timers(self) -> bool:
-        """Whether the current key has timers, if only deleted ones."""
-        return bool(self.event._heap or self.processing._heap)
+    def heaps(self) -> tuple[Sequence[Any], Sequence[Any]]:
+        """Empty where the current key has no timers, not even deleted ones; always the same objects."""
+        return self.event._heap, self.processing._heap
 
     def end_key(self) -> None:
         """Fires all timers of the current key, with event time at its end."""

@@ -11,7 +11,7 @@ from __future__ import annotations
 import shutil
 import struct
 import tempfile
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import IO, Any
@@ -114,13 +114,13 @@ class RowFileReader(SequentialSplitReader[RowFileSplit]):
     def __init__(
         self,
         context: ReaderContext,
-        read_rows: Callable[[Iterable[bytes]], Iterator[tuple[list[Any], None]]],
+        read_rows: Callable[[Iterable[bytes]], Iterator[tuple[Sequence[Any], None]]],
     ) -> None:
         super().__init__(context)
         self._read_rows = read_rows
         self._file: IO[bytes] | None = None
-        self._batches: Iterator[tuple[list[Any], None]] = iter(())
-        self._records: list[Any] = []
+        self._batches: Iterator[tuple[Sequence[Any], None]] = iter(())
+        self._records: Sequence[Any] = ()
         self._emitted = 0
         self._begin = self._end = 0
 
@@ -137,7 +137,7 @@ class RowFileReader(SequentialSplitReader[RowFileSplit]):
         self._file.seek(split.position)
         self._begin = self._end = split.position
         self._batches = self._read_rows(self._rows(self._file))
-        self._records, self._emitted = [], 0
+        self._records, self._emitted = (), 0
         if split.skip:
             self._next_batch()
             self._emitted = split.skip
@@ -157,14 +157,14 @@ class RowFileReader(SequentialSplitReader[RowFileSplit]):
 
     def close_split(self) -> None:
         """Closes the file."""
-        self._records, self._batches = [], iter(())
+        self._records, self._batches = (), iter(())
         if self._file is not None:
             self._file.close()
             self._file = None
 
     def _next_batch(self) -> bool:
         self._begin = self._end
-        self._records, self._emitted = next(self._batches, ([], None))[0], 0
+        self._records, self._emitted = next(self._batches, ((), None))[0], 0
         return bool(self._records)
 
     def _rows(self, file: IO[bytes]) -> Iterator[bytes]:

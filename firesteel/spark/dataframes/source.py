@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, ClassVar
 
 import pyspark
@@ -103,7 +103,7 @@ class DataFrameSource(Source[RowFileSplit]):
             pairs = context._jsc.parallelize(schemas, 1).cartesian(rows)
             return context._jvm.org.apache.spark.api.java.JavaRDD.fromRDD(pairs.rdd(), pairs.classTag())
 
-    def read_rows(self, rows: Iterable[bytes]) -> Iterator[tuple[list[Any], None]]:
+    def read_rows(self, rows: Iterable[bytes]) -> Iterator[tuple[Sequence[Any], None]]:
         """The records of schemas and batches that come alternately, one list per batch; without timestamps."""
         pa = require_pyarrow("A DataFrame as source")
         known: bytes | None = None

@@ -27,6 +27,14 @@ class FakeReaderContext:
         self.parallelism = parallelism
         self._request = request
         self.requests = 0
+        self.now = 0
+        self.alarms = []
+
+    def processing_time(self):
+        return self.now
+
+    def poll_at(self, timestamp):
+        self.alarms.append(timestamp)
 
     def send_split_request(self):
         self.requests += 1

@@ -215,10 +215,23 @@ def test_the_parts_of_one_bucket_that_come_together_are_not_mixed(out):
     job.restart(parallelism=1)
     job.write(1)
     job.checkpoint()
-    # two of three are complete, the third goes on
-    assert len([path for path in out.iterdir() if path.is_file()]) == 2
+    # none of the three goes on: what comes now is in a fourth
+    assert len([path for path in out.iterdir() if path.is_file()]) == 3
     job.finish()
     assert visible(out) == list(range(10))
+
+
+@pytest.mark.parametrize(("parallelism", "files"), [(2, 0), (1, 2), (3, 2)])
+def test_at_another_parallelism_open_files_are_finished_before_what_comes_after_them(out, parallelism, files):
+    """The next records of a key may be written by another subtask, whose file may be complete sooner."""
+    job = Job(out, parallelism=2)
+    job.write(9)
+    job.checkpoint()
+    job.restart(parallelism=parallelism)
+    job.checkpoint()
+    assert len([path for path in out.iterdir() if path.is_file()]) == files
+    job.finish()
+    assert visible(out) == list(range(9))
 
 
 def test_what_a_failed_attempt_leaves_is_deleted_with_the_next_checkpoint(out):

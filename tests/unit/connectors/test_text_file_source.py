@@ -293,8 +293,11 @@ def test_bad_settings_are_refused(write):
         source_of("")
     with pytest.raises(InvalidProgramError, match="neither"):
         source_of(os.devnull)
-    with pytest.raises(NotImplementedError, match="monitor_continuously"):
-        FileSource.for_record_stream_format(StreamFormat.text_line_format(), write(b"")).monitor_continuously(None)
+    for interval, problem in ((0, InvalidProgramError), (-1, InvalidProgramError), (None, TypeError)):
+        with pytest.raises(problem):
+            FileSource.for_record_stream_format(StreamFormat.text_line_format(), write(b"")).monitor_continuously(
+                interval
+            )
 
 
 def test_describes_itself(write):

@@ -1,0 +1,58 @@
+"""Files that are read as they come, by one run on Spark after the other."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+pytestmark = pytest.mark.spark
+
+ROOT = Path(__file__).parents[2]
+
+NIGHTLY = """\
+import sys
+from firesteel.common import Duration, WatermarkStrategy
+from firesteel.common.serialization import Encoder
+from firesteel.connectors.file_sink import FileSink, OnCheckpointRollingPolicy
+from firesteel.connectors.text_file import FileSource, StreamFormat
+from firesteel.datastream import StreamExecutionEnvironment
+
+landing, out = sys.argv[1:]
+env = StreamExecutionEnvironment.get_execution_environment().set_parallelism(2)
+files = FileSource.for_record_stream_format(StreamFormat.text_line_format(), landing)
+source = files.monitor_continuously(Duration.of_hours(1)).build()
+lines = env.from_source(source, WatermarkStrategy.no_watermarks(), "landing").uid("landing")
+sink = FileSink.for_row_format(out, Encoder.simple_string_encoder())
+sink = sink.with_rolling_policy(OnCheckpointRollingPolicy()).build()
+lines.rebalance().map(lambda line: f"{line}!").sink_to(sink).uid("out")
+env.execute("nightly")
+"""
+
+
+def test_the_second_run_reads_only_what_is_new(tmp_path: Path) -> None:
+    program, landing, out = tmp_path / "nightly.py", tmp_path / "landing", tmp_path / "out"
+    program.write_text(NIGHTLY)
+    landing.mkdir()
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    checkpoints = f"execution.checkpointing.dir={tmp_path / 'checkpoints'}"
+    command = [sys.executable, "-m", "firesteel", "run", "--available-now", "-D", checkpoints]
+    for first, last in ((0, 12), (12, 17)):
+        for number in range(first, last):
+            (landing / f"{number}.txt").write_text(f"{number}\n")
+        ran = subprocess.run(
+            [*command, str(program), str(landing), str(out)],
+            env=environment,
+            cwd=tmp_path,
+            capture_output=True,
+            text=True,
+            timeout=300,
+            check=False,
+        )
+        assert ran.returncode == 0, ran.stderr
+        parts = [path for path in out.rglob("part-*") if ".inprogress" not in path.parts]
+        read = sorted(line for path in parts for line in path.read_text().splitlines())
+        assert read == sorted(f"{number}!" for number in range(last))
