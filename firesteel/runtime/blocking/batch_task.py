@@ -197,9 +197,13 @@ class BatchStageTask(StageTask):
                     yield from self.drain()
             return
         assert head is not None
+        assert self.task.gate is not None
+        self.task.gate.num_buffers_in += len(run)
+        self.task.gate.num_bytes_in += run.bytes
         for step in head.process(run, self._input_of_edge):
             self.await_sinks()
             self.act(step)
+            self.run_timers()
             yield from self.drain()
 
     # -- the end ------------------------------------------------------------------------------------
