@@ -5,6 +5,7 @@ A job is a module with ``build(env)``, which returns the stream to look at. It m
 - ``key_of(result)``: the results of one key come in a fixed order, and that order counts;
 - ``results(directory)``: the lines to look at, for a job that writes files beneath the directory in its job parameters;
 - ``ACCUMULATORS``: what the job's result must say of these accumulators;
+- ``BATCH_ACCUMULATORS``: those that are others if the job runs as a batch;
 - ``after_restore(line)``: what must be the same of a line if the job was stopped and restored in between.
 """
 
