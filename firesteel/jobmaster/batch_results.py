@@ -87,7 +87,7 @@ class BatchResults:
                 channel = f"{PRINT_CHANNEL}#{stream}"
                 payload = serialize_records((stream, lines), None)
                 yield slot, ClientPayload(attempt, channel, slot, _next(numbers, channel, slot), payload)
-        for report in self._reports:
+        for report in sorted(self._reports, key=lambda report: report.part):
             slot = slot_of(report.vertex_id, report.subtask)
             for channel, payload in report.client_payloads:
                 number = _next(numbers, channel, report.subtask)

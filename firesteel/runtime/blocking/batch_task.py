@@ -46,6 +46,7 @@ __all__ = ["BatchStageTask", "run_batch_task"]
 
 Capture = Callable[[], AbstractContextManager[PrintedLines | None]]
 RowReader = Callable[[Iterable[bytes]], Iterator[Any]]
+_MOST_PAYLOAD_BYTES = 4 << 20
 _SOURCE_WAIT_S = 0.01
 DATAFRAME_SPLIT = "dataframe"
 """The split that a source's records are in where Spark itself has read them."""
@@ -106,6 +107,8 @@ class BatchStageTask(StageTask):
             edge: entry.input_index for edge, entry in zip(descriptor.input_edges, descriptor.task.inputs, strict=True)
         }
         self._keyed_head: KeyedHead | None = None
+        self._payload_bytes = 0
+        self._parts = 0
 
     def create_partition(self, index: int) -> ResultPartition:
         """Where one of the task's outputs goes: a keyed one into buckets."""
@@ -221,6 +224,7 @@ class BatchStageTask(StageTask):
         report = BatchReport(
             task.vertex_id,
             task.subtask,
+            self._parts,
             accumulators=Wiring.accumulators([self.task]),
             metrics=self.task.metrics(),
             committables={
@@ -228,11 +232,7 @@ class BatchStageTask(StageTask):
                 for chained in self.task.chain
                 if isinstance(chained.operator, SinkOperator) and chained.operator.prepared
             },
-            client_payloads=tuple(
-                (message.channel, message.payload)
-                for message in self.messages
-                if isinstance(message, messages.ClientPayload)
-            ),
+            client_payloads=self._take_payloads(),
             printed=tuple(
                 (stream, "".join(f"{line}\n" for line in lines))
                 for stream, lines in (() if printed is None else printed.take())
@@ -242,6 +242,26 @@ class BatchStageTask(StageTask):
         if errors:
             raise StageTaskError([self.failed(errors[0])]) from errors[0]
         yield from self.report_row([report], REPORT_ORDER)
+
+    def send_to_client(self, task: Task, channel: str, payload: Any) -> None:
+        """Keeps a payload for the client."""
+        super().send_to_client(task, channel, payload)
+        self._payload_bytes += len(payload)
+
+    def _take_payloads(self) -> tuple[tuple[str, bytes], ...]:
+        """What the client is to get; printed lines come another way."""
+        self._payload_bytes = 0
+        taken, self.messages[:] = list(self.messages), []
+        return tuple(
+            (message.channel, message.payload) for message in taken if isinstance(message, messages.ClientPayload)
+        )
+
+    def _report_payloads(self) -> Iterator[bytes]:
+        """Sends on what there is for the client, so that it need not be held here until the end."""
+        task = self.descriptor.task
+        report = BatchReport(task.vertex_id, task.subtask, self._parts, client_payloads=self._take_payloads())
+        self._parts += 1
+        return self.report_row([report], REPORT_ORDER)
 
     # -- output -------------------------------------------------------------------------------------
 
@@ -267,3 +287,5 @@ class BatchStageTask(StageTask):
             if isinstance(partition, BucketedPartition):
                 yield from partition.take()
         yield from super().take_rows()
+        if self._payload_bytes > _MOST_PAYLOAD_BYTES:
+            yield from self._report_payloads()

@@ -91,10 +91,12 @@ class EpochReport:
 
 @dataclass(frozen=True)
 class BatchReport:
-    """How a subtask of a batch job ended."""
+    """How a subtask of a batch job ended; where it has much for the client, parts of that come ahead."""
 
     vertex_id: str
     subtask: int
+    part: int = 0
+    """The place among those of the subtask."""
     accumulators: dict[str, Any] = field(default_factory=dict)
     metrics: dict[str, dict[str, Any]] = field(default_factory=dict)
     """As Task.metrics() gives them."""
