@@ -15,6 +15,9 @@ from firesteel.jobmaster.checkpoint_settings import CheckpointSettings
 
 __all__ = ["EpochSettings", "EpochTriggerKind", "as_epochs", "epoch_checkpoint_settings"]
 
+AVAILABLE_NOW_RESTARTS = 3
+"""How often a run that is to end is restarted, if nothing is said: as often as Spark tries a task again."""
+
 
 class EpochTriggerKind(Enum):
     """When epochs begin."""
@@ -77,6 +80,8 @@ def as_epochs(job_graph: JobGraph) -> JobGraph:
     So there are checkpoints, whether the user asked for them or not; they are aligned and exactly-once; and one follows
     the end of the input. A job that goes on where its last run stopped is known by its name: jobs of the same name have
     the same id, and with it the same place beneath ``execution.checkpointing.dir``.
+
+    A job that is to stop when it has read what is there is restarted a few times only, if nothing else is said.
     """
     configuration = Configuration(job_graph.configuration)
     if configuration.get_optional(options.CHECKPOINTING_INTERVAL) is None:
@@ -84,6 +89,12 @@ def as_epochs(job_graph: JobGraph) -> JobGraph:
     configuration.set(options.CHECKPOINTING_MODE, "EXACTLY_ONCE")
     configuration.set(options.ENABLE_UNALIGNED, False)
     configuration.set(options.CHECKPOINTS_AFTER_TASKS_FINISH, True)
+    available_now = configuration.get(exchange_options.EPOCH_TRIGGER) == EpochTriggerKind.AVAILABLE_NOW.value
+    if available_now and configuration.get_optional(options.RESTART_STRATEGY) is None:
+        # Somebody waits for the end of such a job: restarts for ever would hide a function that always fails.
+        configuration.set(options.RESTART_STRATEGY, "fixed-delay")
+        if not configuration.contains(options.FIXED_DELAY_ATTEMPTS):
+            configuration.set(options.FIXED_DELAY_ATTEMPTS, AVAILABLE_NOW_RESTARTS)
     job_id = job_graph.job_id
     if EpochSettings.from_configuration(configuration).resumes:
         job_id = hashlib.blake2b(job_graph.job_name.encode(), digest_size=16).hexdigest()

@@ -243,6 +243,7 @@ class JobMasterRunner:
             self._timers.pop(instruction.name, None)
         elif isinstance(instruction, instructions.StartAttempt):
             if instruction.attempt > 0:
+                self._say_why(instruction.attempt)
                 # behind what is still being written, and before the new slots write anything
                 self._storage_io.submit(self._remove_leftovers).result()
             attempt = Attempt(instruction.attempt, instruction.slots_needed, self.job_graph, self._job.serialized)
@@ -253,6 +254,13 @@ class JobMasterRunner:
             self._complete(instruction)
         else:
             self._execute_checkpoint(instruction)
+
+    def _say_why(self, attempt: int) -> None:
+        """Logs what made a restart necessary: a job that fails again and again must not look like one that is slow."""
+        failures = self._master.exception_history.entries()
+        if failures and failures[-1].attempt == attempt - 1:
+            why = _with_source(failures[-1].failure).describe()
+            _log.warning("Job '%s' is restarted (restart %d).\n%s", self.job_graph.job_name, attempt, why)
 
     # -- checkpoints --------------------------------------------------------------------------------
 

@@ -283,9 +283,7 @@ class ChainedOperator:
         """The operator's timers."""
         assert self.backend is not None
         service = BatchTimerService if self.mode is TaskMode.BATCH else InternalTimerService
-        timers = service(
-            self.backend, triggerable, self._services.processing_time, self._services.schedule, name=name
-        )
+        timers = service(self.backend, triggerable, self._services.processing_time, self._services.schedule, name=name)
         self._timers.append(timers)
         return timers
 

@@ -107,6 +107,20 @@ def test_the_reason_in_what_spark_says(text: str, reason: str) -> None:
     assert reason_of(text) == reason
 
 
+def test_a_worker_that_died_is_told_with_what_may_have_happened() -> None:
+    advice = "Consider setting 'spark.sql.execution.pyspark.udf.faulthandler.enabled' or"
+    error = stage_error(
+        RuntimeError(
+            f": {_ABORTED}most recent failure: Lost task 1.0 in stage 3.0 (TID 9) (127.0.0.1 executor driver): "
+            f"org.apache.spark.SparkException: Python worker exited unexpectedly (crashed). {advice}\n\tat org.apache"
+        ),
+        0,
+    )
+    assert error.message == "A Python worker has died: Python worker exited unexpectedly (crashed)."
+    assert error.hint is not None
+    assert "out of memory" in error.hint
+
+
 def test_a_task_s_own_account_is_found_in_what_spark_says() -> None:
     failure = TaskFailure("no such city", error_type="KeyError")
     said = StageTaskError([TaskStateChanged(0, "vertex", 1, "FAILED", failure)])

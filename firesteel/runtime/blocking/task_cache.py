@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
@@ -13,6 +14,7 @@ from firesteel.runtime.mailbox import Clock, SystemClock
 
 __all__ = ["PrintedLines", "TaskCache"]
 
+_log = logging.getLogger(__name__)
 _Key: TypeAlias = tuple[str, str, int]
 
 
@@ -102,7 +104,11 @@ class TaskCache:
     def close(self, job_id: str | None = None, *, job_is_over: bool = False) -> None:
         """Closes the tasks of a job, or all; what is kept on this host for a restart only if the job is over."""
         for key in [key for key in self._entries if job_id in (None, key[0])]:
-            self._entries.pop(key).task.close()
+            task = self._entries.pop(key).task
+            for error in task.close():
+                # its results are committed, and nobody waits for it any more
+                failure = task.failed(error).failure
+                _log.warning("A task could not be closed.\n%s", error if failure is None else failure.describe())
         for job in [job for job in self._snapshots if job_id in (None, job)]:
             self._snapshots.pop(job).close(job_is_over=job_is_over)
 

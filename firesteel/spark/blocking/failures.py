@@ -17,6 +17,11 @@ _LOST_TASK = re.compile(r"most recent failure: Lost task [^:]*: (?P<reason>.*)")
 _CLASSES = re.compile(r"^(?:[a-z][\w$]*\.)+[\w$]+: ")
 _CODE = re.compile(r"^\[[A-Z_.]+\] ")
 _MAX_REASON = 500
+_CRASHED = "Python worker exited unexpectedly"
+_CRASHED_HINT = (
+    "It was killed (out of memory?), or a function ended or crashed it; with spark.python.worker.faulthandler.enabled "
+    "the log has its last traceback."
+)
 
 
 def stage_error(error: BaseException, attempt: int) -> StageError:
@@ -26,7 +31,10 @@ def stage_error(error: BaseException, attempt: int) -> StageError:
     if messages:
         failure = failure_of(messages)
         return StageError("A task has failed." if failure is None else failure.message, of_attempt(messages, attempt))
-    return StageError(reason_of(text))
+    reason = reason_of(text)
+    if _CRASHED in reason:
+        return StageError(f"A Python worker has died: {reason.partition('. ')[0].rstrip('.')}.", hint=_CRASHED_HINT)
+    return StageError(reason)
 
 
 def reason_of(text: str) -> str:

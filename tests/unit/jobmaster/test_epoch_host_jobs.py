@@ -14,7 +14,13 @@ from firesteel.common import Configuration, Duration, Types, WatermarkStrategy
 from firesteel.common.errors import JobExecutionError
 from firesteel.common.serialization import Encoder
 from firesteel.connectors.file_sink import FileSink, OnCheckpointRollingPolicy
-from firesteel.datastream import DataStream, KeyedProcessFunction, RuntimeContext, StreamExecutionEnvironment
+from firesteel.datastream import (
+    DataStream,
+    KeyedProcessFunction,
+    MapFunction,
+    RuntimeContext,
+    StreamExecutionEnvironment,
+)
 from firesteel.datastream.state import ValueStateDescriptor
 from firesteel.datastream.window import TumblingEventTimeWindows
 from firesteel.jobmaster.stage_runner import EpochRun, StageMessage
@@ -158,6 +164,35 @@ def test_a_task_that_breaks_off_in_the_middle_of_an_epoch(
     env.execute("job")
     assert len(stages.faults) < len(faults)
     assert lines(tmp_path) == expected(range(60))
+
+
+def test_the_log_says_why_a_job_is_restarted(caplog: pytest.LogCaptureFixture) -> None:
+    settings = {**RESTARTS, "restart-strategy.fixed-delay.attempts": "2"}
+    env = environment(settings, parallelism=1)
+    stream = env.from_source(TestingSource([2, 1, 0]), WatermarkStrategy.no_watermarks(), "numbers")
+    stream.map(lambda value: 1 // value).name("divide").print()
+    with pytest.raises(JobExecutionError):
+        env.execute("job")
+    said = [record.getMessage() for record in caplog.records if "restarted" in record.getMessage()]
+    assert [text.partition("\n")[0] for text in said] == [f"Job 'job' is restarted (restart {n})." for n in (1, 2)]
+    assert "ZeroDivisionError" in said[0]
+    assert "operator: divide" in said[0]
+
+
+def test_a_function_that_cannot_be_closed_is_told_in_the_log(caplog: pytest.LogCaptureFixture) -> None:
+    class Broken(MapFunction):
+        def map(self, value: Any) -> Any:
+            return value
+
+        def close(self) -> None:
+            raise OSError("the connection is gone")
+
+    env = environment({}, parallelism=1)
+    numbers = env.from_source(TestingSource([1, 2]), WatermarkStrategy.no_watermarks(), "numbers")
+    assert list(numbers.map(Broken()).name("broken").execute_and_collect()) == [1, 2]
+    (said,) = [record.getMessage() for record in caplog.records if "could not be closed" in record.getMessage()]
+    assert "the connection is gone" in said
+    assert "operator: broken" in said
 
 
 def test_a_function_that_fails_is_told_as_in_streaming() -> None:

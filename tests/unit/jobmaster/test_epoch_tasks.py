@@ -14,6 +14,7 @@ from firesteel.common.job_status import JobStatus
 from firesteel.graph.job_graph import JobGraph
 from firesteel.jobmaster.epoch_messages import EpochMessages, EpochResult
 from firesteel.jobmaster.epoch_settings import EpochSettings, EpochTriggerKind, as_epochs, epoch_checkpoint_settings
+from firesteel.jobmaster.restart_strategy import create_restart_strategy
 from firesteel.jobmaster.epoch_tasks import EpochTasks
 from firesteel.jobmaster.stage_orders import stage_descriptors
 from firesteel.runtime.blocking.orders import EpochReport
@@ -238,6 +239,21 @@ class TestSettings:
         ]
         assert graphs[0].job_id == graphs[1].job_id != graphs[2].job_id
         assert epoch_checkpoint_settings(configuration).keeps(JobStatus.FINISHED)
+
+    def test_a_run_that_is_to_end_is_not_restarted_for_ever(self, job_graph: JobGraph) -> None:
+        def restarts(**settings: str) -> str:
+            configuration = self.configured(**settings)
+            for key, value in (("type", settings.get("strategy")), ("fixed-delay.attempts", settings.get("attempts"))):
+                if value is not None:
+                    configuration.set_string(f"restart-strategy.{key}", value)
+            return create_restart_strategy(
+                as_epochs(replace(job_graph, configuration=configuration)).configuration
+            ).describe()
+
+        assert restarts(epoch__trigger="available-now") == "fixed delay: 3 restarts, 1000 ms apart"
+        assert restarts(epoch__trigger="available-now", attempts="7") == "fixed delay: 7 restarts, 1000 ms apart"
+        assert restarts(epoch__trigger="available-now", strategy="none") == "no restart"
+        assert "any number of restarts" in restarts(epoch__trigger="continuous")
 
     def test_without_a_directory_there_is_nothing_to_resume(self) -> None:
         assert not EpochSettings.from_configuration(self.configured(epoch__trigger="available-now")).resumes
