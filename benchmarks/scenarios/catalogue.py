@@ -286,48 +286,80 @@ def _batch() -> Scenario:
     )
 
 
-def _epochs() -> Scenario:
-    empty = {"scene": "empty", "keys": 10_000, "stages": 2, "epochs": 40, "skip": 20}
-    load = {"scene": "load", "keys": 10_000, "warmup_s": 15.0}
-    touch = {"scene": "touch", "epochs": 8, "hot": 10_000}
-    spark = {"rows": 0, "stages": 2, "epochs": 20, "skip": 6, "patience_s": 240.0}
-    tiny = {"epochs": 2, "skip": 1}
+_TINY = {"epochs": 2, "skip": 1}
+_TWS: dict[str, Any] = {"rows": 0, "stages": 2, "epochs": 20, "skip": 6, "patience_s": 240.0}
+
+
+def _epoch_cost() -> Scenario:
+    params = {"scene": "empty", "keys": 10_000, "stages": 2, "epochs": 40, "skip": 20}
     return Scenario(
-        "epochs",
-        "epochs on Spark's shuffle and Structured Streaming's micro-batches: without data over two shuffles, "
-        "keyed_sum at full speed, and 10,000 keys touched of more and more",
+        "epoch_cost",
+        "an epoch over two shuffles without data, and such a micro-batch of Structured Streaming",
         (
             Column("epochs", "epochs"),
             Column("epoch_ms", "epoch ms"),
             Column("epoch_max_ms", "max ms", worst=True),
-            Column("records_per_s", "records/s"),
-            Column("written_kb", "written kB"),
-            Column("state_mb", "state MB", ",.1f"),
         ),
         (
-            ScenarioVariant("empty", empty, {**tiny, "keys": 100}),
-            ScenarioVariant("empty tws", spark, tiny, system="pyspark-tws", module="epochs_pyspark"),
-            ScenarioVariant("keyed_sum", load, {"keys": 100, "warmup_s": 1.0, "seconds": 1.0}),
+            ScenarioVariant("epochs", params, {**_TINY, "keys": 100}, module="epochs"),
+            ScenarioVariant("tws", _TWS, _TINY, ratio=("tws", "epochs"), system="pyspark-tws", module="epochs_pyspark"),
+        ),
+        figure="epoch_ms",
+        ratio_title="it over epochs",
+        most_repeats=2,
+    )
+
+
+def _epoch_load() -> Scenario:
+    params = {"scene": "load", "keys": 10_000, "warmup_s": 15.0}
+    tws = {**_TWS, "rows": 500_000, "stages": 1, "skip": 2, "epochs": 6}
+    return Scenario(
+        "epoch_load",
+        "keyed_sum at full speed, in epochs that credits keep at 1 s and in Structured Streaming's micro-batches",
+        (
+            Column("epochs", "epochs"),
+            Column("epoch_ms", "epoch ms"),
+            Column("records_per_s", "records/s"),
+        ),
+        (
+            ScenarioVariant("epochs", params, {"keys": 100, "warmup_s": 1.0, "seconds": 1.0}, module="epochs"),
             ScenarioVariant(
-                "keyed_sum tws",
-                {**spark, "rows": 500_000, "stages": 1, "skip": 2, "epochs": 6},
-                {**tiny, "rows": 1_000},
-                ratio=("keyed_sum", "keyed_sum tws"),
+                "tws",
+                tws,
+                {**_TINY, "rows": 1_000},
+                ratio=("epochs", "tws"),
                 system="pyspark-tws",
                 module="epochs_pyspark",
             ),
-            *(
-                ScenarioVariant(
-                    f"{backend} {name}",
-                    {**touch, "backend": backend, "keys": keys},
-                    {"epochs": 1, "keys": 400, "hot": 40},
-                )
-                for backend in BACKENDS
-                for name, keys in (("10k", 10_000), ("100k", 100_000), ("1M", 1_000_000))
-            ),
         ),
         figure="records_per_s",
-        ratio_title="firesteel over it",
+        ratio_title="epochs over it",
+        most_repeats=2,
+    )
+
+
+def _epoch_state() -> Scenario:
+    params = {"scene": "touch", "epochs": 8, "hot": 10_000}
+    return Scenario(
+        "epoch_state",
+        "epochs that each touch the same 10,000 keys, of more and more in state",
+        (
+            Column("epochs", "epochs"),
+            Column("epoch_ms", "until processed ms"),
+            Column("epoch_max_ms", "max ms", worst=True),
+            Column("written_kb", "written kB"),
+            Column("state_mb", "state MB", ",.1f"),
+        ),
+        tuple(
+            ScenarioVariant(
+                f"{backend} {name}",
+                {**params, "backend": backend, "keys": keys},
+                {"epochs": 1, "keys": 400, "hot": 40},
+                module="epochs",
+            )
+            for backend in BACKENDS
+            for name, keys in (("10k", 10_000), ("100k", 100_000), ("1M", 1_000_000))
+        ),
         most_repeats=2,
     )
 
@@ -341,6 +373,8 @@ SCENARIOS: dict[str, Scenario] = {
         _recovery(),
         _unaligned(),
         _batch(),
-        _epochs(),
+        _epoch_cost(),
+        _epoch_load(),
+        _epoch_state(),
     )
 }
