@@ -1,4 +1,4 @@
-"""Every job under tests/jobs as a batch, in process and on Spark, at parallelism 1, 2 and 3.
+"""Every job under tests/jobs as a batch: in process at parallelism 1, 2 and 3, on Spark at 2.
 
 It gives what it gives as a stream, except where batch is something else by nature: final results instead of running
 ones, one watermark at the end, the records of a key in the order of their time. What such a job must give as a batch is
@@ -82,10 +82,9 @@ def test_bounded_jobs_run_as_a_batch_by_themselves(name: str, in_process_env: An
     _check(name, in_process_env(2, {"execution.runtime-mode": "AUTOMATIC"}), tmp_path / "out")
 
 
-@every_parallelism
 @every_job
-def test_batch_on_spark(name: str, parallelism: int, spark_env: Any, tmp_path: Path) -> None:
-    _check(name, spark_env(parallelism, BATCH), tmp_path / "out")
+def test_batch_on_spark(name: str, spark_env: Any, tmp_path: Path) -> None:
+    _check(name, spark_env(2, BATCH), tmp_path / "out")
 
 
 def test_every_golden_file_of_a_batch_differs_from_that_of_the_stream() -> None:

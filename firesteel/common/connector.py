@@ -124,6 +124,11 @@ class ReaderContext(Protocol):
         """How often the job was started before."""
         ...
 
+    @property
+    def in_epochs(self) -> bool:
+        """Whether the reader is polled in epochs only, and not at all in between."""
+        ...
+
     def send_split_request(self) -> None:
         """Asks the enumerator for another split."""
         ...

@@ -106,7 +106,8 @@ class DataGeneratorSource(Source[DataGeneratorSplit]):
 
     def create_reader(self, context: ReaderContext) -> DataGeneratorReader:
         """A reader with its share of the rate."""
-        limiter = self.rate_limiter_strategy.create_rate_limiter(context.parallelism, self.clock)
+        strategy = self.rate_limiter_strategy
+        limiter = strategy.create_rate_limiter(context.parallelism, self.clock, catches_up=context.in_epochs)
         return DataGeneratorReader(context, self.generator_function, limiter, self.clock)
 
 

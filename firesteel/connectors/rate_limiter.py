@@ -49,12 +49,15 @@ class NoOpRateLimiter(RateLimiter):
 
 
 class PerSecondRateLimiter(RateLimiter):
-    """Permits record k at k / rate seconds after the first, in batches at least a millisecond apart."""
+    """Permits record k at k / rate seconds after the first, in batches at least a millisecond apart.
 
-    def __init__(self, records_per_second: float, clock: Clock = time.monotonic) -> None:
+    What was missed in a stall is not made up for, unless ``catches_up``: where pauses are part of the plan.
+    """
+
+    def __init__(self, records_per_second: float, clock: Clock = time.monotonic, *, catches_up: bool = False) -> None:
         self._rate = records_per_second
         self._clock = clock
-        self._max_due = max(1, math.floor(records_per_second * MAX_BURST_S))
+        self._max_due = math.inf if catches_up else max(1, math.floor(records_per_second * MAX_BURST_S))
         self._begin: float | None = None
         self._granted = 0
         self._available_at = -math.inf
@@ -70,7 +73,7 @@ class PerSecondRateLimiter(RateLimiter):
         if due > self._max_due:
             # After a stall the schedule moves on instead of catching up on all that was missed.
             self._begin += (due - self._max_due) / self._rate
-            due = self._max_due
+            due = int(self._max_due)
         granted = min(wanted, max(due, 0))
         self._granted += granted
         if granted < due:
@@ -105,11 +108,13 @@ class RateLimiterStrategy:
         """Does not limit."""
         return RateLimiterStrategy()
 
-    def create_rate_limiter(self, parallelism: int, clock: Clock = time.monotonic) -> RateLimiter:
+    def create_rate_limiter(
+        self, parallelism: int, clock: Clock = time.monotonic, *, catches_up: bool = False
+    ) -> RateLimiter:
         """The limiter of one of ``parallelism`` readers."""
         if self.records_per_second is None:
             return NoOpRateLimiter()
-        return PerSecondRateLimiter(self.records_per_second / parallelism, clock)
+        return PerSecondRateLimiter(self.records_per_second / parallelism, clock, catches_up=catches_up)
 
     def __repr__(self) -> str:
         return "no limit" if self.records_per_second is None else f"{self.records_per_second:g}/s"

@@ -216,6 +216,11 @@ class SourceOperator(StreamOperator):
         """How often the job was started before."""
         return int(self.context.runtime_context.get_attempt_number())
 
+    @property
+    def in_epochs(self) -> bool:
+        """Whether there is time between polls in which nothing runs."""
+        return self.context.mode is TaskMode.EPOCHS
+
     def send_split_request(self) -> None:
         """Asks the enumerator for another split."""
         self._request_split()

@@ -22,6 +22,8 @@ class FakeClock:
 
 
 class FakeReaderContext:
+    in_epochs = False
+
     def __init__(self, subtask_index=0, parallelism=1, request=lambda subtask: None):
         self.subtask_index = subtask_index
         self.parallelism = parallelism

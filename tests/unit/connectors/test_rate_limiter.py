@@ -100,6 +100,16 @@ def test_after_a_stall_at_most_a_tenth_of_a_second_is_made_up_for(fakes):
     assert sum(granted for _, granted in follow(limiter, clock, 1)) == pytest.approx(1000, abs=2)
 
 
+def test_where_pauses_are_planned_all_is_made_up_for(fakes):
+    clock = fakes.Clock()
+    limiter = RateLimiterStrategy.per_second(4000).create_rate_limiter(4, clock, catches_up=True)
+    limiter.acquire(1)
+    clock.advance(10)
+    assert limiter.acquire(3000) == 3000
+    assert limiter.acquire(10**6) == 7000
+    assert limiter.available_at() > clock.now
+
+
 def test_the_rate_is_divided_over_readers(fakes):
     strategy = pickle.loads(pickle.dumps(RateLimiterStrategy.per_second(100)))
     clock = fakes.Clock()

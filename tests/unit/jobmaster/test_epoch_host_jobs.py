@@ -13,7 +13,9 @@ from endless import collecting, ended
 from firesteel.common import Configuration, Duration, Types, WatermarkStrategy
 from firesteel.common.errors import JobExecutionError
 from firesteel.common.serialization import Encoder
+from firesteel.connectors.datagen import DataGeneratorSource
 from firesteel.connectors.file_sink import FileSink, OnCheckpointRollingPolicy
+from firesteel.connectors.rate_limiter import RateLimiterStrategy
 from firesteel.datastream import (
     DataStream,
     KeyedProcessFunction,
@@ -69,6 +71,25 @@ def environment(
     env = StreamExecutionEnvironment.get_execution_environment(configuration).set_parallelism(parallelism)
     env._executor = InProcessExecutor(clock, create_stages=lambda: stages or Stages())
     return env
+
+
+class ManualSeconds:
+    """A clock that only others move; the copies that tasks get are the same one."""
+
+    now = 0.0
+
+    def __call__(self) -> float:
+        return self.now
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _the_clock, ()
+
+
+_CLOCK = ManualSeconds()
+
+
+def _the_clock() -> ManualSeconds:
+    return _CLOCK
 
 
 class Count(KeyedProcessFunction):
@@ -164,6 +185,20 @@ def test_a_task_that_breaks_off_in_the_middle_of_an_epoch(
     env.execute("job")
     assert len(stages.faults) < len(faults)
     assert lines(tmp_path) == expected(range(60))
+
+
+def test_a_source_with_a_rate_makes_up_for_the_time_between_epochs() -> None:
+    class Clocked(Stages):
+        def run_epoch(self, job_graph: Any, epoch: EpochRun) -> Any:
+            _CLOCK.now += 1.0
+            return super().run_epoch(job_graph, epoch)
+
+    stages = Clocked()
+    env = environment({}, stages, parallelism=1)
+    source = DataGeneratorSource(int, 1000, RateLimiterStrategy.per_second(100), clock=_CLOCK)
+    numbers = env.from_source(source, WatermarkStrategy.no_watermarks(), "numbers")
+    assert list(numbers.execute_and_collect()) == list(range(1000))
+    assert stages.epochs < 20
 
 
 def test_the_log_says_why_a_job_is_restarted(caplog: pytest.LogCaptureFixture) -> None:

@@ -14,8 +14,8 @@ from firesteel.common.job_status import JobStatus
 from firesteel.graph.job_graph import JobGraph
 from firesteel.jobmaster.epoch_messages import EpochMessages, EpochResult
 from firesteel.jobmaster.epoch_settings import EpochSettings, EpochTriggerKind, as_epochs, epoch_checkpoint_settings
-from firesteel.jobmaster.restart_strategy import create_restart_strategy
 from firesteel.jobmaster.epoch_tasks import EpochTasks
+from firesteel.jobmaster.restart_strategy import create_restart_strategy
 from firesteel.jobmaster.stage_orders import stage_descriptors
 from firesteel.runtime.blocking.orders import EpochReport
 from firesteel.runtime.checkpoint.handles import (

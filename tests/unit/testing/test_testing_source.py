@@ -207,6 +207,7 @@ class FakeTask:
     """Context and output of a reader."""
 
     attempt_number = 0
+    in_epochs = False
 
     def __init__(self) -> None:
         self.collected: list[Any] = []
