@@ -17,6 +17,7 @@ from firesteel.runtime.control import ControlConnection, accept_control
 from firesteel.runtime.failure import describe_failure
 from firesteel.runtime.messages import JobMasterMessage, RegisterSlot
 from firesteel.runtime.network.errors import NetworkError
+from firesteel.spark.blocking.failures import hint_for
 from firesteel.spark.slot_main import SlotMain
 from firesteel.spark.slots import SlotInventory, available_slots, wait_for_slots
 
@@ -219,7 +220,9 @@ def _spark_failure(error: Exception) -> TaskFailure:
     if isinstance(error, FiresteelError):
         return replace(failure, cause=error)
     if failure.error_type == "Py4JJavaError" or "SparkException" in failure.message:
-        return TaskFailure(_reason(failure.message), error_type="SparkException", traceback=failure.traceback)
+        # the failure's own message is cut, perhaps before the worker's error
+        reason = _reason(str(error))
+        return TaskFailure(reason, error_type="SparkException", hint=hint_for(reason), traceback=failure.traceback)
     return failure
 
 

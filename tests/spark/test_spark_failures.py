@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from firesteel.common.errors import TaskFailure
 from firesteel.spark.host import _spark_failure
 
 STAGE = (
@@ -15,8 +16,12 @@ class Py4JJavaError(Exception):
     """Stands for py4j's, which cannot be made without a JVM."""
 
 
+def _failure(*lines: str) -> TaskFailure:
+    return _spark_failure(Py4JJavaError("\n".join(["An error occurred while calling z:x.collectAndServe.", *lines])))
+
+
 def _message(*lines: str) -> str:
-    failure = _spark_failure(Py4JJavaError("\n".join(["An error occurred while calling z:x.collectAndServe.", *lines])))
+    failure = _failure(*lines)
     assert failure.error_type == "SparkException"
     assert failure.user_file is None
     assert STAGE[2:] in failure.traceback or len(lines) == 1
@@ -34,6 +39,15 @@ def test_the_python_workers_own_error_is_the_reason() -> None:
         )
         == "ModuleNotFoundError: No module named 'firesteel'"
     )
+
+
+def test_however_long_the_traceback_is() -> None:
+    frames = [f'  File "module_{n}.py", line {n}, in <module>' for n in range(500)]
+    lines = (STAGE, "org.apache.spark.api.python.PythonException: Traceback (most recent call last):", *frames)
+    failure = _failure(*lines, "ModuleNotFoundError: No module named 'helper'", " SQLSTATE: 38000")
+    assert failure.message == "ModuleNotFoundError: No module named 'helper'"
+    assert failure.hint is not None
+    assert "spark.pyspark.python" in failure.hint
 
 
 def test_a_crashed_worker_is_the_reason() -> None:

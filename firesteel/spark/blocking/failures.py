@@ -10,7 +10,7 @@ from typing import Any
 from firesteel.jobmaster.stage_runner import StageError
 from firesteel.runtime.blocking.errors import decode_messages, failure_of
 
-__all__ = ["of_attempt", "reason_of", "stage_error"]
+__all__ = ["hint_for", "of_attempt", "reason_of", "stage_error"]
 
 _ERROR = re.compile(r"[\w.$]*(?:Error|Exception|Failure)\b.*: \S|ExecutorLostFailure")
 _LOST_TASK = re.compile(r"most recent failure: Lost task [^:]*: (?P<reason>.*)")
@@ -21,6 +21,10 @@ _CRASHED = "Python worker exited unexpectedly"
 _CRASHED_HINT = (
     "It was killed (out of memory?), or a function ended or crashed it; with spark.python.worker.faulthandler.enabled "
     "the log has its last traceback."
+)
+_MODULE_HINT = (
+    "Spark's Python workers do not find a module that the program needs. Set spark.pyspark.python to an interpreter "
+    "that has firesteel and what the program imports, or ship the module: SparkContext.addPyFile."
 )
 
 
@@ -33,8 +37,18 @@ def stage_error(error: BaseException, attempt: int) -> StageError:
         return StageError("A task has failed." if failure is None else failure.message, of_attempt(messages, attempt))
     reason = reason_of(text)
     if _CRASHED in reason:
-        return StageError(f"A Python worker has died: {reason.partition('. ')[0].rstrip('.')}.", hint=_CRASHED_HINT)
-    return StageError(reason)
+        reason = f"A Python worker has died: {reason.partition('. ')[0].rstrip('.')}."
+    return StageError(reason, hint=hint_for(reason))
+
+
+def hint_for(reason: str) -> str | None:
+    """What may be done about it.
+
+    >>> hint_for("ValueError: no such thing")
+    """
+    if _CRASHED in reason:
+        return _CRASHED_HINT
+    return _MODULE_HINT if reason.startswith(("ModuleNotFoundError: ", "ImportError: ")) else None
 
 
 def reason_of(text: str) -> str:

@@ -10,12 +10,14 @@ from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
 
 from firesteel.common.errors import FiresteelError
+from firesteel.spark.blocking.failures import hint_for, reason_of
 
 __all__ = ["DataFrameError", "passing_on_complaints"]
 
 _EXCEPTION = re.compile(
     r"^(?:Caused by: )?(?:[\w$]+\.)+(?P<class>[\w$]+(?:Exception|Error)): (?P<message>.*)", re.MULTILINE
 )
+_TRACEBACK = "Traceback (most recent call last):"
 _MAX_TEXT = 600
 
 
@@ -29,7 +31,8 @@ def passing_on_complaints(what: str) -> Iterator[None]:
     try:
         yield
     except (PySparkException, Py4JJavaError) as error:
-        raise DataFrameError(f"{what}: {_complaint(error)}") from error
+        complaint = _complaint(error)
+        raise DataFrameError(f"{what}: {complaint}", hint=hint_for(complaint)) from error
 
 
 def _complaint(error: PySparkException | Py4JJavaError) -> str:
@@ -39,6 +42,8 @@ def _complaint(error: PySparkException | Py4JJavaError) -> str:
         while cause.getCause() is not None:
             cause = cause.getCause()
         text = str(cause.getMessage() or cause)
+    if _TRACEBACK in text:  # a Python worker's, which says most at its end
+        return reason_of(text)
     match = _EXCEPTION.search(text)
     first = (match["message"] if match is not None else text).strip().split("\n\tat ", 1)[0]
     return first if len(first) <= _MAX_TEXT else f"{first[:_MAX_TEXT]}…"
