@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -14,6 +12,7 @@ from pyspark.sql.streaming import StatefulProcessor, StatefulProcessorHandle
 
 from benchmarks.cases import CORES, KEYS
 from benchmarks.runner import Run
+from benchmarks.scenarios.spark_peer import session
 
 ROWS_PER_BATCH = 500_000
 
@@ -68,22 +67,8 @@ class SparkJob:
 
 def keyed_sum(run: Run) -> SparkJob:
     """Running sum over 10,000 keys."""
-    os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
     rows = run.params.get("rows_per_batch", ROWS_PER_BATCH)
-    provider = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
-    spark = (
-        SparkSession.builder.master(f"local[{CORES}]")
-        .config("spark.ui.enabled", "false")
-        .config("spark.driver.host", "127.0.0.1")
-        .config("spark.driver.bindAddress", "127.0.0.1")
-        .config("spark.sql.shuffle.partitions", str(CORES))
-        .config("spark.sql.streaming.stateStore.providerClass", provider)
-        .config("spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled", "true")
-        .config("spark.sql.streaming.noDataMicroBatches.enabled", "false")
-        .config("spark.sql.warehouse.dir", str(Path(run.scratch, "warehouse")))
-        .config("spark.local.dir", run.scratch)
-        .getOrCreate()
-    )
+    spark = session(run, **{"spark.sql.streaming.noDataMicroBatches.enabled": "false"})
     numbers = (
         spark.readStream.format("rate-micro-batch").option("rowsPerBatch", rows).option("numPartitions", CORES).load()
     )

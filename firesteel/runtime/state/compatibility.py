@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from firesteel.common.errors import StateIncompatibleError
+from firesteel.common.errors import InvalidProgramError, StateIncompatibleError
 from firesteel.common.state import StateDescriptor
 from firesteel.runtime.checkpoint.handles import StateMeta
 
-__all__ = ["check_compatible", "check_same", "meta_of"]
+__all__ = ["check_compatible", "check_kind", "check_same", "meta_of"]
 
 
 def meta_of(descriptor: StateDescriptor, entries: int = 0) -> StateMeta:
@@ -46,4 +46,13 @@ def check_same(restored: StateMeta, wanted: StateMeta) -> None:
             f"State '{name}' was saved {was} time-to-live, and is now asked for {now} it.",
             state=name,
             hint="Time-to-live cannot be switched on or off for state that exists; its length may change.",
+        )
+
+
+def check_kind(first: StateDescriptor, descriptor: StateDescriptor) -> None:
+    """InvalidProgramError if a name that is in use is asked for with another kind of state."""
+    if first.kind != descriptor.kind:
+        raise InvalidProgramError(
+            f"State '{first.get_name()}' was first registered as {first.kind} state, now as {descriptor.kind} state.",
+            hint="Give each state of a function a name of its own.",
         )

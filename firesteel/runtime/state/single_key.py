@@ -23,6 +23,7 @@ from firesteel.common.state import (
 from firesteel.runtime.checkpoint.handles import KeyedStateHandle
 from firesteel.runtime.checkpoint.options import SnapshotKind
 from firesteel.runtime.state.backend import NO_KEY, VOID_NAMESPACE, KeyedSnapshot, KeyedStateBackend
+from firesteel.runtime.state.compatibility import check_kind
 from firesteel.runtime.time.timers import TimerQueue
 
 if TYPE_CHECKING:
@@ -285,12 +286,8 @@ class SingleKeyStateBackend(KeyedStateBackend):
         if state is None:
             state = self._states[name] = _STATES[descriptor.kind](self, descriptor)
             self._descriptors[name] = descriptor
-        elif self._descriptors[name].kind != descriptor.kind:
-            first = self._descriptors[name].kind
-            raise InvalidProgramError(
-                f"State '{name}' was first registered as {first} state, now as {descriptor.kind} state.",
-                hint="Give each state of a function a name of its own.",
-            )
+        else:
+            check_kind(self._descriptors[name], descriptor)
         return state
 
     def timer_queue(self, name: str) -> TimerQueue:

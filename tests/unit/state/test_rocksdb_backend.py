@@ -40,7 +40,7 @@ from firesteel.runtime.state.rocksdb.keys import (
     split_row,
 )
 from firesteel.runtime.state.rocksdb.values import loads, originals_of, trailer_of
-from firesteel.testing import FakeClock
+from firesteel.testing import FakeClock, eventually
 
 MAX = 16
 VALUE = ValueStateDescriptor("value")
@@ -448,7 +448,8 @@ def test_state_larger_than_the_write_buffers(bench: Workbench) -> None:
         backend.key = key
         state.update(os.urandom(500))
     memory = rocksdb_options._shared_memory(4 << 20, 0.5)
-    assert memory.write_buffers.get_usage() < 6 << 20
+    # a busy machine may be behind with writing them out
+    eventually(lambda: memory.write_buffers.get_usage() < 6 << 20)
     assert len(list(backend.keys("value"))) == 20_000
     backend.close()
 

@@ -9,14 +9,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from firesteel.common.errors import InvalidProgramError
 from firesteel.common.state import StateDescriptor
 from firesteel.runtime.checkpoint.handles import KeyedStateHandle, StateMeta
 from firesteel.runtime.checkpoint.options import SnapshotKind
 from firesteel.runtime.key_groups import KeyGroupRange
 from firesteel.runtime.state.backend import VOID_NAMESPACE, Clock, KeyedStateBackend
 from firesteel.runtime.state.chunks import is_timer_table, timer_table
-from firesteel.runtime.state.compatibility import check_compatible, meta_of
+from firesteel.runtime.state.compatibility import check_compatible, check_kind, meta_of
 from firesteel.runtime.state.hashmap import states, tracked_states, ttl_states
 from firesteel.runtime.state.hashmap.restore import read_tables
 from firesteel.runtime.state.hashmap.snapshots import BASE, DELTA, DerivedTimers, HashMapSnapshot, Held, Snapshots
@@ -89,12 +88,8 @@ class HashMapKeyedStateBackend(KeyedStateBackend):
                 check_compatible(self._restored[name], descriptor)
             state = self._states[name] = self._create(descriptor)
             self._descriptors[name] = descriptor
-        elif self._descriptors[name].kind != descriptor.kind:
-            first = self._descriptors[name].kind
-            raise InvalidProgramError(
-                f"State '{name}' was first registered as {first} state, now as {descriptor.kind} state.",
-                hint="Give each state of a function a name of its own.",
-            )
+        else:
+            check_kind(self._descriptors[name], descriptor)
         return state
 
     def state_table(self, name: str) -> StateTable:

@@ -13,14 +13,14 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from firesteel.common.errors import FiresteelError, InvalidProgramError
+from firesteel.common.errors import FiresteelError
 from firesteel.common.state import StateDescriptor
 from firesteel.runtime.checkpoint.handles import CANONICAL, KeyedPart, KeyedStateHandle, StateMeta
 from firesteel.runtime.checkpoint.options import SnapshotKind
 from firesteel.runtime.key_groups import KeyGroupRange
 from firesteel.runtime.state.backend import VOID_NAMESPACE, Clock, KeyedSnapshot, KeyedStateBackend
 from firesteel.runtime.state.chunks import is_timer_table, timer_table
-from firesteel.runtime.state.compatibility import check_compatible, meta_of
+from firesteel.runtime.state.compatibility import check_compatible, check_kind, meta_of
 from firesteel.runtime.state.rocksdb import states, ttl_states
 from firesteel.runtime.state.rocksdb.database import SST, Database, Table, files_of
 from firesteel.runtime.state.rocksdb.directories import OwnedDirectory, remove_leftovers
@@ -117,12 +117,8 @@ class RocksDBKeyedStateBackend(KeyedStateBackend):
                 state = ttl_states.STATES[descriptor.kind](self, table, descriptor, self._clock)
             self._states[name] = state
             self._descriptors[name] = descriptor
-        elif self._descriptors[name].kind != descriptor.kind:
-            first = self._descriptors[name].kind
-            raise InvalidProgramError(
-                f"State '{name}' was first registered as {first} state, now as {descriptor.kind} state.",
-                hint="Give each state of a function a name of its own.",
-            )
+        else:
+            check_kind(self._descriptors[name], descriptor)
         return state
 
     def timer_queue(self, name: str) -> TimerQueue:
