@@ -89,6 +89,6 @@ def test_a_job_survives_the_loss_of_a_worker_on_the_other_and_uses_the_next_one(
     for key, counted in by_key.items():
         counted.sort()
         assert [count for count, _ in counted] == list(range(1, len(counted) + 1)), f"key {key}"
-        # it may have begun on the worker that was there first
+        # it may have begun on the worker that was there first, and a key may have none of what was committed on both
         changes = [parallelism for parallelism, _ in itertools.groupby(each for _, each in counted)]
-        assert changes in ([2, 1, 2], [1, 2, 1, 2])
+        assert changes in ([2, 1, 2], [1, 2, 1, 2], [1, 2])
