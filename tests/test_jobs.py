@@ -33,7 +33,7 @@ def test_job_in_process(name: str, parallelism: int, in_process_env: Any, tmp_pa
     _check(name, in_process_env(parallelism), tmp_path / "out")
 
 
-@pytest.mark.parametrize("parallelism", (1, 3))
+@pytest.mark.parametrize("parallelism", [1, 3])
 @every_job
 def test_job_on_spark(name: str, parallelism: int, spark_env: Any, tmp_path: Path) -> None:
     _check(name, spark_env(parallelism), tmp_path / "out")
