@@ -15,16 +15,17 @@ PACKAGE = Path(__file__).parents[1] / "firesteel"
 
 LAYERS: dict[str, set[str]] = {
     "common": set(),
-    "runtime": {"common"},
+    "filesystem": {"common"},
+    "runtime": {"filesystem", "common"},
     "metrics": {"runtime", "common"},
     "graph": {"runtime", "common"},
-    "connectors": {"common"},
+    "connectors": {"filesystem", "common"},
     "datastream": {"graph", "runtime", "connectors", "metrics", "common"},
-    "jobmaster": {"graph", "runtime", "common"},
-    "savepoint": {"jobmaster", "graph", "runtime", "common"},
-    "spark": {"savepoint", "jobmaster", "graph", "runtime", "connectors", "common"},
-    "cli": {"savepoint", "datastream", "jobmaster", "graph", "runtime", "common"},
-    "testing": {"datastream", "jobmaster", "graph", "runtime", "connectors", "metrics", "common"},
+    "jobmaster": {"graph", "runtime", "filesystem", "common"},
+    "savepoint": {"jobmaster", "graph", "runtime", "filesystem", "common"},
+    "spark": {"savepoint", "jobmaster", "graph", "runtime", "filesystem", "connectors", "common"},
+    "cli": {"savepoint", "datastream", "jobmaster", "graph", "runtime", "filesystem", "common"},
+    "testing": {"datastream", "jobmaster", "graph", "runtime", "filesystem", "connectors", "metrics", "common"},
 }
 """What each package may import, besides itself and the root."""
 

@@ -17,10 +17,10 @@ from firesteel.common.errors import FiresteelError
 from firesteel.common.job_client import JobClient
 from firesteel.datastream.executor import PipelineExecutor, spark_executor
 from firesteel.datastream.stream_execution_environment import DEFAULT_JOB_NAME
+from firesteel.filesystem.filesystem import configure_filesystems
 from firesteel.graph.exchange import JobExecution, execution_of
 from firesteel.graph.job_graph import JobGraph
 from firesteel.jobmaster.epoch_settings import EpochSettings, as_epochs
-from firesteel.runtime.checkpoint.filesystem import configure_filesystems
 from firesteel.runtime.checkpoint.storage import CheckpointStorage
 
 __all__ = ["ResumingExecutor", "RunUnderWayError"]

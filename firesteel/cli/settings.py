@@ -9,7 +9,7 @@ from firesteel.common import exchange_options
 from firesteel.common import options as config_options
 from firesteel.common.config_options import InvalidConfigurationError
 from firesteel.common.configuration import Configuration
-from firesteel.runtime.checkpoint.filesystem import configure_filesystems
+from firesteel.filesystem.filesystem import configure_filesystems
 
 __all__ = ["add_program_options", "add_settings_option", "configure_stores", "program_settings", "settings_of"]
 

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Collection, Sequence
 from enum import Enum
-from typing import Any, Generic, Protocol, TypeVar
+from typing import Any, ClassVar, Generic, Protocol, TypeVar
+
+from firesteel.common.output_tag import OutputTag
 
 __all__ = [
     "Boundedness",
@@ -47,6 +49,11 @@ class DeliveryGuarantee(Enum):
     AT_LEAST_ONCE = "at-least-once"
     NONE = "none"
 
+    def includes(self, other: DeliveryGuarantee) -> bool:
+        """Whether who has this guarantee has the other one too."""
+        strength = [DeliveryGuarantee.NONE, DeliveryGuarantee.AT_LEAST_ONCE, DeliveryGuarantee.EXACTLY_ONCE]
+        return strength.index(self) >= strength.index(other)
+
 
 class SourceSplit(Protocol):
     """A part of a source that one reader reads; picklable, and also its own checkpoint state."""
@@ -80,6 +87,26 @@ class SplitEnumeratorContext(Protocol):
         """Tells a reader that what it has is all it gets."""
         ...
 
+    def send_event_to_reader(self, subtask: int, event: Any) -> None:
+        """Has the reader's ``handle_source_event`` called; in order with the splits. Events must be picklable."""
+        ...
+
+    def call_async(
+        self,
+        call: Callable[[], Any],
+        handler: Callable[[Any, Exception | None], None],
+        *,
+        initial_delay_ms: int = 0,
+        period_ms: int | None = None,
+    ) -> None:
+        """Has a call that may block made in another thread, and its result handled in this one.
+
+        The handler gets the result, or None and what the call raised; if the handler raises, the job fails. With a
+        period the call is made again so long after the last one was handled, until the enumerator is closed. The call
+        must not touch the enumerator's state: what it needs it is given, what it finds it returns.
+        """
+        ...
+
 
 class SplitEnumerator(ABC, Generic[SplitT]):
     """Finds splits and hands them out; runs once per source, in the JobMaster."""
@@ -97,6 +124,12 @@ class SplitEnumerator(ABC, Generic[SplitT]):
 
     def add_reader(self, subtask: int) -> None:
         """A reader has started."""
+
+    def handle_source_event(self, subtask: int, event: Any) -> None:
+        """A reader has sent an event."""
+
+    def notify_checkpoint_complete(self, checkpoint_id: int) -> None:
+        """A checkpoint is complete."""
 
     def snapshot_state(self, checkpoint_id: int) -> Any:
         """What a checkpoint keeps of the enumerator; of the splits, only those that were not assigned yet."""
@@ -133,6 +166,14 @@ class ReaderContext(Protocol):
         """Asks the enumerator for another split."""
         ...
 
+    def send_source_event(self, event: Any) -> None:
+        """Has the enumerator's ``handle_source_event`` called; in order with split requests."""
+        ...
+
+    def get_metrics_group(self) -> Any:
+        """The metrics of the source operator."""
+        ...
+
     def processing_time(self) -> int:
         """The job's wall clock in milliseconds (a fake one in tests)."""
         ...
@@ -153,6 +194,10 @@ class ReaderOutput(Protocol):
         """Says how far event time has come in a split, beside what the watermark strategy says."""
         ...
 
+    def emit_side(self, tag: OutputTag, values: Sequence[Any]) -> None:
+        """Emits records to a side output of the source; they are lost where nobody reads it."""
+        ...
+
     def release_split(self, split_id: str) -> None:
         """The split has ended: its watermark no longer counts."""
         ...
@@ -164,6 +209,9 @@ class SourceReader(ABC, Generic[SplitT]):
     A snapshot is never taken during a poll. The position of a split must be past a record when ``output.collect``
     is called with it, so that it is right whatever happens downstream.
     """
+
+    can_pause_splits: ClassVar[bool] = False
+    """Whether watermark alignment may pause single splits; if not, the reader as a whole waits."""
 
     def start(self) -> None:
         """Called once before the first poll."""
@@ -184,6 +232,16 @@ class SourceReader(ABC, Generic[SplitT]):
     @abstractmethod
     def snapshot_state(self, checkpoint_id: int) -> list[SplitT]:
         """The unfinished splits, each with its position."""
+
+    def pause_or_resume_splits(self, to_pause: Collection[str], to_resume: Collection[str]) -> None:
+        """Splits, by id, that are too far ahead in event time and must not be read on, and those that may be again."""
+        raise NotImplementedError(f"{type(self).__name__} cannot pause splits")
+
+    def handle_source_event(self, event: Any) -> None:
+        """The enumerator has sent an event."""
+
+    def notify_checkpoint_complete(self, checkpoint_id: int) -> None:
+        """A checkpoint is complete: positions up to it can be told to the outside."""
 
     def available_at(self) -> float | None:
         """After NOTHING_AVAILABLE: the time.monotonic() at which to poll again, None if only a split helps."""
@@ -207,6 +265,10 @@ class Source(ABC, Generic[SplitT]):
     @abstractmethod
     def get_boundedness(self) -> Boundedness:
         """Whether the source ends by itself."""
+
+    def can_rewind(self) -> bool:
+        """Whether records that were read before a failure can be read again; if not, some may be lost."""
+        return True
 
     @abstractmethod
     def create_enumerator(self, context: SplitEnumeratorContext) -> SplitEnumerator[SplitT]:
@@ -242,6 +304,20 @@ class WriterContext(Protocol):
     @property
     def sink_id(self) -> str:
         """Hex digits: the same in all subtasks and attempts of this sink in this job, and in no other sink or job."""
+        ...
+
+    @property
+    def attempt_id(self) -> str:
+        """Hex digits, drawn for this attempt: the same in all its subtasks, never used before."""
+        ...
+
+    @property
+    def commits_elsewhere(self) -> bool:
+        """Whether what the writer prepares is committed in another process, perhaps after this one has ended."""
+        ...
+
+    def get_metrics_group(self) -> Any:
+        """The metrics of the sink operator."""
         ...
 
     def send_to_client(self, channel: str, payload: Any) -> None:
@@ -302,6 +378,9 @@ class Committer(ABC, Generic[CommittableT]):
 class Sink(ABC):
     """Describes where records go; picklable, opens nothing itself."""
 
+    shares_writer_state: ClassVar[bool] = False
+    """Whether each writer of a restored job is given the state of all writers, instead of a part."""
+
     @abstractmethod
     def create_writer(self, context: WriterContext) -> SinkWriter[Any]:
         """A new writer for one subtask."""
@@ -315,5 +394,9 @@ class Sink(ABC):
         return None
 
     def get_delivery_guarantee(self) -> DeliveryGuarantee:
-        """What this sink promises."""
+        """What this sink promises, if the job takes checkpoints; a program that asks for more is refused."""
         return DeliveryGuarantee.AT_LEAST_ONCE
+
+    def needs_checkpoints(self) -> bool:
+        """Whether a stream without end must take checkpoints for this sink to keep its promise."""
+        return self.get_delivery_guarantee() is DeliveryGuarantee.EXACTLY_ONCE

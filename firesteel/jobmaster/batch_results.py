@@ -6,12 +6,12 @@ from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
+from firesteel.common import fault_points
 from firesteel.common.errors import UserCodeError
 from firesteel.graph.job_graph import JobGraph
 from firesteel.jobmaster.client_channels import PRINT_CHANNEL
 from firesteel.jobmaster.failure import failure_of
 from firesteel.jobmaster.metrics import merge_accumulators
-from firesteel.runtime import fault_points
 from firesteel.runtime.blocking.orders import BatchReport
 from firesteel.runtime.messages import ClientPayload, MetricReport, MetricScope
 from firesteel.runtime.network.serialization import serialize_records

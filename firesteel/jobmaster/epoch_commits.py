@@ -6,12 +6,12 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
+from firesteel.common import fault_points
 from firesteel.common.connector import Committer, Sink
 from firesteel.common.errors import TaskFailure
 from firesteel.graph.job_graph import JobGraph
 from firesteel.graph.stream_graph import StreamNode
 from firesteel.jobmaster.failure import failure_of
-from firesteel.runtime import fault_points
 from firesteel.runtime.checkpoint.assignment import AssignedOperatorState
 from firesteel.runtime.checkpoint.files import StateFileReader
 from firesteel.runtime.checkpoint.handles import TaskStateSnapshot

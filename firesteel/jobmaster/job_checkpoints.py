@@ -6,6 +6,7 @@ from collections import defaultdict
 from collections.abc import Mapping
 from typing import Protocol
 
+from firesteel.common import fault_points
 from firesteel.common.connector import DeliveryGuarantee
 from firesteel.common.errors import CheckpointError, FiresteelError, TaskFailure, UserCodeError
 from firesteel.common.job_status import JobStatus
@@ -31,7 +32,6 @@ from firesteel.jobmaster.events import MetadataFailed, MetadataStored, TriggerSa
 from firesteel.jobmaster.job_preparation import RestoredJob
 from firesteel.jobmaster.source_coordinator import SourceCoordinators
 from firesteel.jobmaster.state_assignment import assign_state
-from firesteel.runtime import fault_points
 from firesteel.runtime.checkpoint.assignment import TaskRestore
 from firesteel.runtime.checkpoint.handles import InlineBytes
 from firesteel.runtime.checkpoint.options import CheckpointLocation, SnapshotKind

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from firesteel.common import options
 from firesteel.common.configuration import Configuration
 from firesteel.common.errors import CheckpointError, InvalidProgramError, StateIncompatibleError
+from firesteel.filesystem.filesystem import configure_filesystems
 from firesteel.graph.exchange import JobExecution, execution_of
 from firesteel.graph.job_graph import JobGraph
 from firesteel.jobmaster.checkpoint_settings import CheckpointSettings
@@ -16,7 +17,6 @@ from firesteel.jobmaster.epoch_settings import as_epochs, epoch_checkpoint_setti
 from firesteel.jobmaster.job_serialization import serialize_job
 from firesteel.jobmaster.state_assignment import adopt_max_parallelism, check_compatibility
 from firesteel.runtime.checkpoint import storage as checkpoint_storage
-from firesteel.runtime.checkpoint.filesystem import configure_filesystems
 from firesteel.runtime.checkpoint.handles import CANONICAL
 from firesteel.runtime.checkpoint.metadata import CheckpointMetadata
 from firesteel.runtime.checkpoint.options import CheckpointLocation

@@ -15,6 +15,7 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
+from firesteel.common import fault_points
 from firesteel.common.errors import (
     CheckpointError,
     FiresteelError,
@@ -37,7 +38,6 @@ from firesteel.jobmaster.job_master import JobMaster
 from firesteel.jobmaster.job_preparation import PreparedJob
 from firesteel.jobmaster.restart_strategy import create_restart_strategy
 from firesteel.jobmaster.settings import JobMasterSettings
-from firesteel.runtime import fault_points
 from firesteel.runtime.checkpoint import storage as checkpoint_storage
 from firesteel.runtime.checkpoint.options import SnapshotKind, StopMode
 from firesteel.runtime.network.serialization import deserialize_batch

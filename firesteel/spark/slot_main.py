@@ -15,10 +15,10 @@ from typing import Any
 import cloudpickle
 
 from firesteel.common import options
+from firesteel.filesystem.filesystem import close_filesystems
 from firesteel.graph.rescaling import limit_parallelism
 from firesteel.jobmaster.deployment import create_deployment
 from firesteel.runtime import messages
-from firesteel.runtime.checkpoint.filesystem import close_filesystems
 from firesteel.runtime.control import ControlConnection, dial_control
 from firesteel.runtime.failure import describe_failure
 from firesteel.runtime.mailbox import SystemClock

@@ -21,7 +21,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from firesteel.runtime.checkpoint.filesystem import (
+from firesteel.filesystem.filesystem import (
     CHUNK,
     WRAPPER_KEY,
     WRAPPER_VARIABLE,

@@ -41,7 +41,7 @@ POINTS = (
     "storage.read",
     "storage.delete",
 )
-"""The fault points of firesteel/runtime/fault_points.py; those of checkpoints in the order of the protocol."""
+"""The fault points of firesteel/common/fault_points.py; those of checkpoints in the order of the protocol."""
 EPOCH_POINTS = ("epoch.begin", "epoch.processed", "epoch.end")
 """Those that there are only in epochs."""
 

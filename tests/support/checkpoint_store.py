@@ -10,7 +10,7 @@ from pathlib import Path
 from s3_server import S3Server
 
 from firesteel.common.configuration import Configuration
-from firesteel.runtime.checkpoint.filesystem import (
+from firesteel.filesystem.filesystem import (
     FileSystem,
     close_filesystems,
     configure_filesystems,

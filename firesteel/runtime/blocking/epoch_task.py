@@ -14,9 +14,9 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from itertools import chain
 
-from firesteel.common import options
+from firesteel.common import fault_points, options
 from firesteel.common.errors import FiresteelError
-from firesteel.runtime import fault_points, messages
+from firesteel.runtime import messages
 from firesteel.runtime.blocking.errors import StageTaskError, TaskStateLostError
 from firesteel.runtime.blocking.orders import EpochOrder, EpochReport
 from firesteel.runtime.blocking.rows import EVENTS, REPORT, Row, pack_row, unpack_row

@@ -19,7 +19,7 @@ from typing import BinaryIO, final
 from firesteel.common import options
 from firesteel.common.configuration import Configuration
 from firesteel.common.errors import CheckpointError, CheckpointStorageError
-from firesteel.runtime.checkpoint.filesystem import CHUNK, FileWriter, get_filesystem, join, new_checksum
+from firesteel.filesystem.filesystem import CHUNK, FileWriter, get_filesystem, join, new_checksum
 from firesteel.runtime.checkpoint.handles import FileSegment, InlineBytes, StateBytes
 from firesteel.runtime.checkpoint.layout import checkpoint_id_of
 from firesteel.runtime.checkpoint.local_state import LocalCopy, LocalStateStore

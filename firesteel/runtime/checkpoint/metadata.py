@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from firesteel.common.errors import CorruptStateError, StateIncompatibleError
-from firesteel.runtime.checkpoint.filesystem import checksum, normalize, parent
+from firesteel.filesystem.filesystem import checksum, normalize, parent
 from firesteel.runtime.checkpoint.handles import (
     ChannelStateHandle,
     FileSegment,

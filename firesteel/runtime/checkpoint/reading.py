@@ -17,7 +17,7 @@ from typing import BinaryIO, cast, final
 from firesteel.common import options
 from firesteel.common.configuration import Configuration
 from firesteel.common.errors import CorruptStateError
-from firesteel.runtime.checkpoint.filesystem import CHUNK, checksum, file_chunks, get_filesystem, new_checksum
+from firesteel.filesystem.filesystem import CHUNK, checksum, file_chunks, get_filesystem, new_checksum
 from firesteel.runtime.checkpoint.handles import FileSegment, InlineBytes, StateBytes
 from firesteel.runtime.checkpoint.local_state import LocalStateStore
 

@@ -8,8 +8,8 @@ from collections.abc import Callable
 
 from firesteel.common import options
 from firesteel.common.configuration import Configuration
+from firesteel.filesystem.filesystem import configure_filesystems
 from firesteel.runtime.checkpoint.files import SnapshotFiles, StateFileReader
-from firesteel.runtime.checkpoint.filesystem import configure_filesystems
 from firesteel.runtime.checkpoint.local_state import LocalStateStore
 from firesteel.runtime.checkpoint.storage import CheckpointStorage
 from firesteel.runtime.elements import CheckpointBarrier

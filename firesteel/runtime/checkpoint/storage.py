@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
 
 from firesteel.common.errors import CheckpointStorageError, CorruptStateError
-from firesteel.runtime.checkpoint.filesystem import FileSystem, get_filesystem, join, normalize, parent
+from firesteel.filesystem.filesystem import FileSystem, get_filesystem, join, normalize, parent
 from firesteel.runtime.checkpoint.layout import (
     CHECKPOINT_PREFIX,
     METADATA_FILE,

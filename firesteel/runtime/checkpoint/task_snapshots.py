@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Protocol
 
-from firesteel.runtime import fault_points
+from firesteel.common import fault_points
 from firesteel.runtime.checkpoint.barriers import InFlightInput
 from firesteel.runtime.checkpoint.files import SnapshotFiles
 from firesteel.runtime.checkpoint.handles import ChannelStateHandle, OperatorSubtaskState, TaskStateSnapshot

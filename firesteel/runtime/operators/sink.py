@@ -7,8 +7,8 @@ import uuid
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from firesteel.common import fault_points
 from firesteel.common.connector import Committer, Sink, SinkWriter
-from firesteel.runtime import fault_points
 from firesteel.runtime.checkpoint.handles import SPLIT
 from firesteel.runtime.deployment import TaskMode
 from firesteel.runtime.network.serialization import serialize_records

@@ -10,7 +10,7 @@ from typing import Any
 from pyspark import RDD, SparkContext
 from pyspark.sql import DataFrame
 
-from firesteel.runtime.checkpoint.filesystem import get_filesystem, join
+from firesteel.filesystem.filesystem import get_filesystem, join
 from firesteel.runtime.checkpoint.handles import (
     BROADCAST,
     CANONICAL,

@@ -7,11 +7,10 @@ from typing import Any
 
 import pytest
 
-from firesteel.common import Configuration, Encoder
+from firesteel.common import Configuration, Encoder, fault_points
 from firesteel.common.errors import JobExecutionError, TaskFailure
 from firesteel.datastream import MapFunction, RuntimeContext, StreamExecutionEnvironment
 from firesteel.datastream.connectors.file_system import FileSink
-from firesteel.runtime import fault_points
 from firesteel.testing.in_process import InProcessExecutor
 from firesteel.testing.stages import FaultKind, InProcessStages, TaskFault
 

@@ -14,12 +14,13 @@ from typing import Any
 import pytest
 from driven_epochs import DrivenEpochs, graph_of
 
+from firesteel.common import fault_points
 from firesteel.common.connector import Committer, InputStatus, Sink, SinkWriter, SourceReader
 from firesteel.common.errors import JobExecutionError, TaskFailure
 from firesteel.common.watermark_strategy import WatermarkStrategy
 from firesteel.connectors import CollectSink
 from firesteel.datastream import KeyedProcessFunction, MapFunction
-from firesteel.runtime import fault_points, messages
+from firesteel.runtime import messages
 from firesteel.runtime.blocking.epoch_task import run_epoch_task
 from firesteel.runtime.blocking.errors import MAX_ENCODED, StageTaskError, decode_messages
 from firesteel.runtime.blocking.rows import BATCH, REPORT, unpack_row

@@ -7,8 +7,8 @@ import pytest
 from checkpoint_handles import checkpoint_of
 from checkpoint_store import CheckpointStore
 
+from firesteel.common import fault_points
 from firesteel.common.errors import CheckpointStorageError, CorruptStateError
-from firesteel.runtime import fault_points
 from firesteel.runtime.checkpoint import storage as storage_module
 from firesteel.runtime.checkpoint.files import SnapshotFiles, StateFileReader
 from firesteel.runtime.checkpoint.handles import FileSegment, StateBytes

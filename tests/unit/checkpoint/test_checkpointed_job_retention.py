@@ -26,10 +26,9 @@ from running_jobs import (
     warning,
 )
 
-from firesteel.common import Encoder, JobStatus, Types
+from firesteel.common import Encoder, JobStatus, Types, fault_points
 from firesteel.common.errors import CheckpointStorageError
 from firesteel.datastream.connectors.file_system import FileSink, RollingPolicy
-from firesteel.runtime import fault_points
 from firesteel.runtime.checkpoint import storage
 from firesteel.testing import ABORT, eventually
 from firesteel.testing.in_process import InProcessExecutor

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 from checkpoint_store import CheckpointStore
 
+from firesteel.common import fault_points
 from firesteel.common.errors import CheckpointStorageError
-from firesteel.runtime import fault_points
-from firesteel.runtime.checkpoint.filesystem import (
+from firesteel.filesystem.filesystem import (
     checksum,
     get_filesystem,
     join,
@@ -19,7 +19,7 @@ from firesteel.runtime.checkpoint.filesystem import (
     parent,
     scheme_of,
 )
-from firesteel.runtime.checkpoint.local_filesystem import LocalFileSystem
+from firesteel.filesystem.local_filesystem import LocalFileSystem
 from firesteel.testing.faulty_storage import StorageFaults
 
 

@@ -14,10 +14,10 @@ from hypothesis import strategies as st
 from firesteel.common import options
 from firesteel.common.configuration import Configuration
 from firesteel.common.errors import CheckpointError, CheckpointStorageError, CorruptStateError
+from firesteel.filesystem.filesystem import checksum
 from firesteel.runtime.checkpoint import files as files_module
 from firesteel.runtime.checkpoint import reading
 from firesteel.runtime.checkpoint.files import SnapshotFiles, StateFileReader
-from firesteel.runtime.checkpoint.filesystem import checksum
 from firesteel.runtime.checkpoint.handles import FileSegment, InlineBytes, StateBytes
 from firesteel.runtime.checkpoint.local_state import LocalStateStore
 from firesteel.runtime.checkpoint.options import CheckpointLocation

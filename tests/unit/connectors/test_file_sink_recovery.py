@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
+from firesteel.common import fault_points
 from firesteel.common.serialization import Encoder
 from firesteel.connectors.file_committer import FileCommitter
 from firesteel.connectors.file_sink import BucketAssigner, FileSink, RollingPolicy
 from firesteel.connectors.part_file import FileWriteError
-from firesteel.runtime import fault_points
 from firesteel.testing import HarnessSnapshot, SinkHarness
 
 ON_CHECKPOINT = RollingPolicy.on_checkpoint_rolling_policy()

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from firesteel.common import Configuration, JobStatus
+from firesteel.common import Configuration, JobStatus, fault_points
 from firesteel.common.connector import Boundedness, Committer, Sink, SinkWriter, Source, SplitEnumerator
 from firesteel.common.errors import (
     CheckpointError,
@@ -27,7 +27,6 @@ from firesteel.jobmaster.events import MessageReceived
 from firesteel.jobmaster.job_preparation import prepare_job
 from firesteel.jobmaster.runner import JobMasterRunner
 from firesteel.jobmaster.stage_runner import StageError, StageMessage
-from firesteel.runtime import fault_points
 from firesteel.runtime.blocking.orders import BatchOrder, BatchReport
 from firesteel.runtime.deployment import TaskMode
 from firesteel.runtime.messages import TaskKey, TaskStateChanged

@@ -9,10 +9,9 @@ from typing import Any
 import pytest
 from scripted_epochs import DEADLINE_S, Epoch, Fails, RecordingSink, ScriptedJob, Waits, committed
 
-from firesteel.common import JobStatus
+from firesteel.common import JobStatus, fault_points
 from firesteel.common.errors import JobCancelledError, JobExecutionError
 from firesteel.jobmaster.events import MessageReceived
-from firesteel.runtime import fault_points
 from firesteel.runtime.checkpoint import storage
 from firesteel.runtime.checkpoint.options import SnapshotKind, StopMode
 from firesteel.runtime.messages import (

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from endless import collecting, ended
 
-from firesteel.common import Configuration, Duration, Types, WatermarkStrategy
+from firesteel.common import Configuration, Duration, Types, WatermarkStrategy, fault_points
 from firesteel.common.errors import JobExecutionError
 from firesteel.common.serialization import Encoder
 from firesteel.connectors.datagen import DataGeneratorSource
@@ -26,7 +26,6 @@ from firesteel.datastream import (
 from firesteel.datastream.state import ValueStateDescriptor
 from firesteel.datastream.window import TumblingEventTimeWindows
 from firesteel.jobmaster.stage_runner import EpochRun, StageMessage
-from firesteel.runtime import fault_points
 from firesteel.testing import ABORT, PAUSE, WATERMARK, At, FakeClock, TestingSource, eventually
 from firesteel.testing.in_process import InProcessExecutor
 from firesteel.testing.stages import FaultKind, InProcessStages, TaskFault

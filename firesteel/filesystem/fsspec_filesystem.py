@@ -12,7 +12,7 @@ from typing import Any
 from firesteel.common import options
 from firesteel.common.configuration import Configuration
 from firesteel.common.errors import CheckpointStorageError
-from firesteel.runtime.checkpoint.filesystem import CHUNK, FileSystem, FileWriter
+from firesteel.filesystem.filesystem import CHUNK, FileSystem, FileWriter
 
 __all__ = ["FsspecFileSystem"]
 

@@ -19,8 +19,8 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import mmh3
 
+from firesteel.common import fault_points
 from firesteel.common.errors import CheckpointStorageError
-from firesteel.runtime import fault_points
 
 if TYPE_CHECKING:
     from firesteel.common.configuration import Configuration
@@ -370,10 +370,10 @@ def register_wrapper(wrapper: StorageWrapper | None) -> None:
 
 def _make(scheme: str) -> FileSystem:
     if scheme == "file":
-        from firesteel.runtime.checkpoint.local_filesystem import LocalFileSystem
+        from firesteel.filesystem.local_filesystem import LocalFileSystem
 
         return LocalFileSystem()
-    from firesteel.runtime.checkpoint.fsspec_filesystem import FsspecFileSystem
+    from firesteel.filesystem.fsspec_filesystem import FsspecFileSystem
 
     return FsspecFileSystem(scheme, _options)
 

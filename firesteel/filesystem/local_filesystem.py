@@ -13,7 +13,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import BinaryIO
 
-from firesteel.runtime.checkpoint.filesystem import CHUNK, FileSystem, FileWriter
+from firesteel.filesystem.filesystem import CHUNK, FileSystem, FileWriter
 
 __all__ = ["IN_PROGRESS", "LocalFileSystem"]
 
