@@ -12,6 +12,7 @@ from firesteel.common.output_tag import OutputTag
 __all__ = [
     "Boundedness",
     "Committer",
+    "ConnectorMetrics",
     "DeliveryGuarantee",
     "InputStatus",
     "ReaderContext",
@@ -49,10 +50,14 @@ class DeliveryGuarantee(Enum):
     AT_LEAST_ONCE = "at-least-once"
     NONE = "none"
 
+    @property
+    def strength(self) -> int:
+        """The higher, the more is promised."""
+        return [DeliveryGuarantee.NONE, DeliveryGuarantee.AT_LEAST_ONCE, DeliveryGuarantee.EXACTLY_ONCE].index(self)
+
     def includes(self, other: DeliveryGuarantee) -> bool:
         """Whether who has this guarantee has the other one too."""
-        strength = [DeliveryGuarantee.NONE, DeliveryGuarantee.AT_LEAST_ONCE, DeliveryGuarantee.EXACTLY_ONCE]
-        return strength.index(self) >= strength.index(other)
+        return self.strength >= other.strength
 
 
 class SourceSplit(Protocol):
@@ -66,6 +71,18 @@ class SourceSplit(Protocol):
 
 SplitT = TypeVar("SplitT", bound=SourceSplit)
 CommittableT = TypeVar("CommittableT")
+
+
+class ConnectorMetrics(Protocol):
+    """Where readers and writers register metrics, under Flink's names: ``numRecordsInErrors``, ``numRecordsSend`` …"""
+
+    def counter(self, name: str) -> Any:
+        """The counter of that name: ``inc(n)``."""
+        ...
+
+    def gauge(self, name: str, read: Callable[[], Any]) -> Any:
+        """Registers a value that is read when somebody asks."""
+        ...
 
 
 class SplitEnumeratorContext(Protocol):
@@ -170,7 +187,7 @@ class ReaderContext(Protocol):
         """Has the enumerator's ``handle_source_event`` called; in order with split requests."""
         ...
 
-    def get_metrics_group(self) -> Any:
+    def get_metrics_group(self) -> ConnectorMetrics:
         """The metrics of the source operator."""
         ...
 
@@ -316,7 +333,7 @@ class WriterContext(Protocol):
         """Whether what the writer prepares is committed in another process, perhaps after this one has ended."""
         ...
 
-    def get_metrics_group(self) -> Any:
+    def get_metrics_group(self) -> ConnectorMetrics:
         """The metrics of the sink operator."""
         ...
 
@@ -398,5 +415,5 @@ class Sink(ABC):
         return DeliveryGuarantee.AT_LEAST_ONCE
 
     def needs_checkpoints(self) -> bool:
-        """Whether a stream without end must take checkpoints for this sink to keep its promise."""
-        return self.get_delivery_guarantee() is DeliveryGuarantee.EXACTLY_ONCE
+        """Whether the sink is refused in a stream without end that takes no checkpoints: nothing would be visible."""
+        return False

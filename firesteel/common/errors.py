@@ -8,6 +8,7 @@ __all__ = [
     "CheckpointError",
     "CheckpointStorageError",
     "CorruptStateError",
+    "FileWriteError",
     "FiresteelError",
     "FiresteelWarning",
     "InvalidKeyError",
@@ -110,6 +111,14 @@ class CheckpointStorageError(FiresteelError):
 
 class CorruptStateError(CheckpointStorageError):
     """A state file that is missing, cut off or changed: never to be restored from."""
+
+
+class FileWriteError(FiresteelError):
+    """A file that cannot be written or committed; ``path`` is the file."""
+
+    def __init__(self, message: str, *, path: str, hint: str | None = None) -> None:
+        super().__init__(message, hint=hint)
+        self.path = path
 
 
 class StateIncompatibleError(FiresteelError):

@@ -71,6 +71,15 @@ MAX_PARALLELISM = (
 PIPELINE_NAME = (
     _key("pipeline.name").string_type().no_default_value().with_description("The name the job is shown under.")
 )
+REQUIRED_DELIVERY_GUARANTEE = (
+    _key("pipeline.required-delivery-guarantee")
+    .choice_type("none", "at-least-once", "exactly-once")
+    .default_value("none")
+    .with_description(
+        "What every sink of the job must promise; a program with one that cannot, with a source that cannot be read "
+        "again or without the checkpoints that it takes is refused when it is submitted."
+    )
+)
 OPERATOR_CHAINING = (
     _key("pipeline.operator-chaining.enabled")
     .boolean_type()
@@ -508,6 +517,24 @@ S3_PATH_STYLE_ACCESS = (
     .with_description(
         "Whether a bucket is part of the path and not of the host name; most services but Amazon need it."
     )
+)
+S3_UPLOAD_PART_SIZE = (
+    _key("s3.upload.min.part.size")
+    .int_type()
+    .default_value(5 * 1024 * 1024)
+    .with_description("Bytes of a file that a sink uploads at once, as one part; S3 takes none below 5 MB.")
+)
+S3_UPLOAD_CONCURRENCY = (
+    _key("s3.upload.max.concurrent.uploads")
+    .int_type()
+    .default_value(4)
+    .with_description("How many parts a subtask of a sink uploads at the same time. In Flink: the number of cores.")
+)
+S3_UPLOAD_TIMEOUT = (
+    _key("s3.upload.timeout")
+    .duration_type()
+    .default_value(Duration.of_minutes(1))
+    .with_description("How long a request of a sink to S3 is repeated before the task fails. Not in Flink.")
 )
 
 # ---- metrics and Spark ------------------------------------------------------------------------------

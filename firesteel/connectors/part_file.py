@@ -4,19 +4,22 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Sequence
+import uuid
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import BinaryIO
 
-from firesteel.common.errors import FiresteelError
-from firesteel.common.serialization import Encoder
+from firesteel.common.connector import WriterContext
+from firesteel.common.errors import FileWriteError
+from firesteel.connectors.part_content import ContentFormat
+from firesteel.connectors.part_store import PartFile, PartStore
 
 __all__ = [
     "FileWriteError",
     "InProgressFile",
-    "PartFile",
+    "LocalPartFile",
+    "LocalPartStore",
     "PendingFile",
     "StagingDirectory",
     "remove_staged",
@@ -27,14 +30,6 @@ COPY_BYTES = 1024 * 1024
 
 STAGING = ".inprogress"
 KEPT = "kept"
-
-
-class FileWriteError(FiresteelError):
-    """A file that cannot be written or committed; ``path`` is the file."""
-
-    def __init__(self, message: str, *, path: str, hint: str | None = None) -> None:
-        super().__init__(message, hint=hint)
-        self.path = path
 
 
 @dataclass(frozen=True)
@@ -132,26 +127,29 @@ class StagingDirectory:
                 continue
 
 
-class PartFile:
-    """A part file that is being written."""
+class LocalPartFile(PartFile):
+    """A part file on the local disk, in its staging directory."""
 
-    def __init__(self, staging: StagingDirectory, bucket_id: str, final_path: Path, now_ms: int) -> None:
-        self.bucket_id = bucket_id
+    def __init__(
+        self, staging: StagingDirectory, bucket_id: str, final_path: Path, content: ContentFormat, now_ms: int
+    ) -> None:
+        try:
+            hidden, stream = staging.create_file(final_path.name)
+        except OSError as error:
+            raise FileWriteError(
+                f"The output file '{staging.directory / final_path.name}' cannot be written: "
+                f"{error.strerror or error}.",
+                path=str(staging.directory / final_path.name),
+            ) from error
+        super().__init__(bucket_id, str(hidden), stream, content, now_ms)
         self.final_path = final_path
-        self.size = 0
-        self.created_ms = now_ms
-        self.written_ms = now_ms
         self._superseded: tuple[str, ...] = ()
         self._persisted: int | None = None
-        self._failure: FileWriteError | None = None
-        try:
-            self.path, self._stream = staging.create_file(final_path.name)
-        except OSError as error:
-            self.path = staging.directory / final_path.name
-            raise self._failed(error) from error
 
     @staticmethod
-    def resume(staging: StagingDirectory, state: InProgressFile, final_path: Path, now_ms: int) -> PartFile:
+    def resume(
+        staging: StagingDirectory, state: InProgressFile, final_path: Path, content: ContentFormat, now_ms: int
+    ) -> LocalPartFile:
         """Goes on with a file of an earlier attempt, in a copy of the bytes that belong to the checkpoint.
 
         The file itself is left as it is: the checkpoint may be restored once more, and a process that was taken for
@@ -161,7 +159,7 @@ class PartFile:
         if source is None:
             raise _cannot_resume(state)
         kept = staging.keep(source)
-        part = PartFile(staging, state.bucket_id, final_path, now_ms)
+        part = LocalPartFile(staging, state.bucket_id, final_path, content, now_ms)
         part.created_ms = state.created_ms
         if kept is not None:
             part._superseded = (str(kept), *state.superseded)
@@ -172,22 +170,13 @@ class PartFile:
             raise
         return part
 
-    def write(self, encoder: Encoder, values: Sequence[Any], now_ms: int) -> None:
-        """Appends records."""
-        self._check()
-        try:
-            encoder.encode_batch(values, self._stream)
-            self.size = self._stream.tell()
-        except OSError as error:
-            raise self._failed(error) from error
-        self.written_ms = now_ms
-
     def persist(self, parallelism: int) -> InProgressFile:
         """Makes the bytes durable; the file stays open."""
+        self._end_content(finished=False)
         self._sync()
         return InProgressFile(
             self.bucket_id,
-            str(self.path),
+            self.path,
             str(self.final_path),
             self.size,
             self.created_ms,
@@ -195,11 +184,15 @@ class PartFile:
             parallelism,
         )
 
-    def finish(self) -> PendingFile:
+    def finish(self) -> None:
         """Makes the bytes durable and closes the file, still hidden."""
+        self._end_content(finished=True)
         self._sync()
         self._stream.close()
-        return PendingFile(str(self.path), str(self.final_path), self.size, self._superseded)
+
+    def to_committable(self) -> PendingFile:
+        """The file and the name it is to get."""
+        return PendingFile(self.path, str(self.final_path), self.size, self._superseded)
 
     def abandon(self) -> None:
         """Closes the file and leaves it hidden."""
@@ -210,7 +203,6 @@ class PartFile:
             return
 
     def _sync(self) -> None:
-        self._check()
         if self._persisted == self.size:
             return
         try:
@@ -239,16 +231,41 @@ class PartFile:
             raise self._failed(error) from error
         self.size = state.length
 
-    def _check(self) -> None:
-        # after a failed write or fsync nobody knows what is on the disk: this file must not become a finished one
-        if self._failure is not None:
-            raise self._failure
 
-    def _failed(self, error: OSError) -> FileWriteError:
-        self._failure = FileWriteError(
-            f"The output file '{self.path}' cannot be written: {error.strerror or error}.", path=str(self.path)
-        )
-        return self._failure
+class LocalPartStore(PartStore):
+    """Part files beneath a directory of the local disk, or of one that is mounted like it."""
+
+    def __init__(self, context: WriterContext, base_path: Path, content: ContentFormat) -> None:
+        self.base_path = str(base_path)
+        self.writer_id = f"{context.subtask_index}-{uuid.uuid4().hex[:12]}"
+        self._base = base_path
+        self._content = content
+        self._staging = StagingDirectory(base_path, context.sink_id, context.attempt_number)
+        self._is_unsynced = False
+
+    def create(self, bucket_id: str, directory: str, name: str, now_ms: int) -> LocalPartFile:
+        """A new hidden file."""
+        self._is_unsynced = True
+        return LocalPartFile(self._staging, bucket_id, self._base / directory / name, self._content, now_ms)
+
+    def resume(self, state: InProgressFile, directory: str, name: str, now_ms: int) -> LocalPartFile:
+        """A new hidden file with the bytes of one that was in progress."""
+        self._is_unsynced = True
+        return LocalPartFile.resume(self._staging, state, self._base / directory / name, self._content, now_ms)
+
+    def sync(self) -> None:
+        """Makes the hidden names durable."""
+        if self._is_unsynced:
+            sync_directory(self._staging.directory)
+            self._is_unsynced = False
+
+    def delete_earlier_attempts(self) -> None:
+        """Deletes hidden files."""
+        self._staging.delete_earlier_attempts()
+
+    def close(self) -> None:
+        """Removes directories in which nothing is left."""
+        self._staging.remove_if_empty()
 
 
 _STAY = "Files beneath '.inprogress' must stay as they are for as long as a job can be restored."

@@ -76,6 +76,10 @@ class SocketSource(Source[SocketSplit]):
         """Unbounded, although the server may end it."""
         return Boundedness.CONTINUOUS_UNBOUNDED
 
+    def can_rewind(self) -> bool:
+        """A socket gives its lines once."""
+        return False
+
     def create_enumerator(self, context: SplitEnumeratorContext) -> OwnedSplitEnumerator[SocketSplit]:
         """One split, for the first reader."""
         return OwnedSplitEnumerator(context, [SocketSplit()])

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from firesteel.common.connector import DeliveryGuarantee
 from firesteel.datastream.operator_settings import OperatorSettings
 from firesteel.graph.transformation import SinkTransformation, Transformation
 
@@ -19,6 +21,13 @@ class DataStreamSink(OperatorSettings):
     def __init__(self, environment: StreamExecutionEnvironment, transformation: SinkTransformation):
         self._environment = environment
         self._transformation = transformation
+
+    def require_delivery_guarantee(self, guarantee: DeliveryGuarantee) -> DataStreamSink:
+        """Has the program refused when it is submitted unless this sink, its job and their sources can promise that."""
+        if not isinstance(guarantee, DeliveryGuarantee):
+            raise TypeError(f"A DeliveryGuarantee is needed, got {guarantee!r}.")
+        self._transformation.spec = replace(self._transformation.spec, required_guarantee=guarantee)
+        return self
 
     def _operator(self) -> Transformation:
         return self._transformation

@@ -14,19 +14,22 @@ import threading
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, BinaryIO, TypeAlias, cast
 
 import mmh3
 
 from firesteel.common import fault_points
 from firesteel.common.errors import CheckpointStorageError
+from firesteel.filesystem.input_stream import READ_AHEAD, RangedInputStream
 
 if TYPE_CHECKING:
     from firesteel.common.configuration import Configuration
 
 __all__ = [
     "CHUNK",
+    "FileStatus",
     "FileSystem",
     "FileWriter",
     "StorageWrapper",
@@ -41,6 +44,7 @@ __all__ = [
     "parent",
     "register_wrapper",
     "scheme_of",
+    "store_settings",
 ]
 
 CHUNK = 1 << 20
@@ -99,6 +103,16 @@ def file_chunks(local: Path) -> Iterator[bytes]:
     with local.open("rb", buffering=0) as file:
         while chunk := file.read(CHUNK):
             yield chunk
+
+
+@dataclass(frozen=True)
+class FileStatus:
+    """What a store knows of a file without reading it."""
+
+    path: str
+    size: int
+    version: str | None = None
+    """Another one when the file was replaced, where the store tells (S3: the ETag)."""
 
 
 class FileWriter(ABC):
@@ -189,6 +203,32 @@ class FileSystem(ABC):
             yield chunk
             offset += len(chunk)
 
+    def status(self, path: str) -> FileStatus:
+        """What is known of a file."""
+        return FileStatus(path, self.size(path))
+
+    def list_files(self, directory: str) -> list[FileStatus]:
+        """All files beneath a directory, in the order of their paths; the file itself if it is one.
+
+        FileNotFoundError if there is neither, as far as the store has directories.
+        """
+        if self.exists(directory):
+            return [self.status(directory)]
+        found: list[FileStatus] = []
+        for name in self.list(directory):
+            found += self.list_files(join(directory, name))
+        return found
+
+    def open(self, path: str, *, version: str | None = None, read_ahead: int = READ_AHEAD) -> BinaryIO:
+        """A stream of a file's bytes that can seek and reads nothing twice; no buffer lies above it.
+
+        With a version, a file that has another one by now is not read: an OSError with ESTALE. ``read_ahead`` is how
+        many bytes are asked for at least at once, 0 if a reader jumps about in the file.
+        """
+        return cast(
+            BinaryIO, RangedInputStream(lambda at, length: self.read(path, at, length), self.size(path), read_ahead)
+        )
+
     def upload(self, local: Path, path: str) -> None:
         """Copies a local file into the store."""
         self.write(path, file_chunks(local))
@@ -228,6 +268,17 @@ class _Reported(FileSystem):
         with _reported("read", path):
             fault_points.reach("storage.read")
             yield from self._inner.read_chunks(path, offset, length)
+
+    # what a source reads is no state: its reader says what an OSError means
+
+    def status(self, path: str) -> FileStatus:
+        return self._inner.status(path)
+
+    def list_files(self, directory: str) -> list[FileStatus]:
+        return self._inner.list_files(directory)
+
+    def open(self, path: str, *, version: str | None = None, read_ahead: int = READ_AHEAD) -> BinaryIO:
+        return self._inner.open(path, version=version, read_ahead=read_ahead)
 
     def exists(self, path: str) -> bool:
         with _reported("read", path):
@@ -347,6 +398,11 @@ def configure_filesystems(configuration: Configuration) -> None:
         _filesystems.clear()
         _options.clear()
         _options.update(settings)
+
+
+def store_settings() -> dict[str, str]:
+    """What ``configure_filesystems`` took over in this process, under the keys that begin with ``s3.``."""
+    return dict(_options)
 
 
 def close_filesystems() -> None:

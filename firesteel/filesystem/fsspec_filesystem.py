@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import errno
 import importlib
 import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from functools import lru_cache
-from typing import Any
+from typing import Any, BinaryIO, cast
 
 from firesteel.common import options
 from firesteel.common.configuration import Configuration
 from firesteel.common.errors import CheckpointStorageError
-from firesteel.filesystem.filesystem import CHUNK, FileSystem, FileWriter
+from firesteel.filesystem.filesystem import CHUNK, FileStatus, FileSystem, FileWriter
+from firesteel.filesystem.input_stream import READ_AHEAD, RangedInputStream
 
 __all__ = ["FsspecFileSystem"]
 
@@ -83,6 +85,40 @@ class FsspecFileSystem(FileSystem):
         with _as_os_errors():
             return int(self._store.size(self._key(path)))
 
+    def status(self, path: str) -> FileStatus:
+        """What is known of a file."""
+        with _as_os_errors():
+            info = self._store.info(self._key(path))
+        if info["type"] != "file":
+            raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), path)
+        return FileStatus(path, int(info["size"]), _version_of(info))
+
+    def list_files(self, directory: str) -> list[FileStatus]:
+        """All files beneath a directory, in the order of their paths; the file itself if it is one."""
+        key = self._key(directory)
+        with _as_os_errors():
+            found = self._store.find(key, detail=True)
+        prefix = directory[: len(directory) - len(key)]
+        return [
+            FileStatus(prefix + name, int(info["size"]), _version_of(info))
+            for name, info in sorted(found.items())
+            if info["type"] == "file" and not name.endswith("/")
+        ]
+
+    def open(self, path: str, *, version: str | None = None, read_ahead: int = READ_AHEAD) -> BinaryIO:
+        """A stream of a file's bytes, of the version it has now and no other."""
+        with _as_os_errors():
+            file = self._store.open(self._key(path), "rb", cache_type="none")
+        if version is not None and _version_of(file.details) != version:
+            raise OSError(errno.ESTALE, "it was replaced by another file", path)
+
+        def fetch(offset: int, length: int) -> bytes:
+            with _as_os_errors():
+                file.seek(offset)
+                return bytes(file.read(length))
+
+        return cast(BinaryIO, RangedInputStream(fetch, int(file.size), read_ahead, file.close))
+
     def delete(self, path: str) -> None:
         """Deletes a file; one that is missing is as good as deleted."""
         with _as_os_errors(), suppress(FileNotFoundError):
@@ -150,11 +186,18 @@ class _StoreWriter(FileWriter):
         self._file.closed = True
 
 
+def _version_of(info: Mapping[str, Any]) -> str | None:
+    version = info.get("ETag")
+    return None if version is None else str(version)
+
+
 @contextmanager
 def _as_os_errors() -> Iterator[None]:
     try:
         yield
-    except (OSError, CheckpointStorageError):
+    except (OSError, CheckpointStorageError) as error:
+        if type(error).__name__ == "FileExpired":  # of s3fs, which need not be installed
+            raise OSError(errno.ESTALE, "it was replaced by another file while it was read") from error
         raise
     except Exception as error:
         # each store has exceptions of its own: no credentials, no connection, refused

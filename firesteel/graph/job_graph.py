@@ -101,6 +101,8 @@ class JobGraph:
     slot_resources: dict[str, ResourceProfile] = field(default_factory=dict)
     inline_expressions: InlineTable = field(default_factory=dict)
     """Bodies of user functions that slots may write into their loops instead of calls."""
+    run_id: str = ""
+    """Drawn when the job is submitted, so that what two runs of the same job leave behind can be told apart."""
 
     @cached_property
     def _vertices_by_id(self) -> dict[str, JobVertex]:

@@ -84,6 +84,7 @@ def create_deployment(job_graph: JobGraph, attempt: int) -> list[list[TaskDeploy
                     tuple(outputs[vertex.id, subtask]),
                     job_graph.configuration,
                     job_graph.job_id,
+                    run_id=job_graph.run_id,
                 )
             )
     return deployment

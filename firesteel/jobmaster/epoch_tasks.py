@@ -23,6 +23,7 @@ from firesteel.runtime.messages import (
     NoMoreSplits,
     NotifyCheckpointAborted,
     NotifyCheckpointComplete,
+    ReaderEvent,
     TaskKey,
     TriggerCheckpoint,
 )
@@ -93,7 +94,7 @@ class EpochTasks:
 
     def tell(self, tasks: Iterable[TaskKey], message: JobMasterMessage) -> TaskKey | None:
         """Keeps a message for the tasks of a slot; returns the task for which it is something to do."""
-        if isinstance(message, (AddSplits, NoMoreSplits, AlignWatermark)):
+        if isinstance(message, (AddSplits, NoMoreSplits, ReaderEvent, AlignWatermark)):
             task = self._readers[message.operator_id, message.subtask]
             self._told[task].append(message)
             return task if self._is_work(task, message) else None
@@ -112,7 +113,7 @@ class EpochTasks:
     def _is_work(self, task: TaskKey, message: JobMasterMessage) -> bool:
         if isinstance(message, AlignWatermark):
             return self._aligned.get(task) != message
-        return isinstance(message, (AddSplits, NoMoreSplits))
+        return isinstance(message, (AddSplits, NoMoreSplits, ReaderEvent))
 
     def plan(self, trigger: TriggerCheckpoint) -> bool:
         """An epoch is triggered; False if that was known: every slot is told."""

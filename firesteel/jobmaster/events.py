@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 from firesteel.common.errors import TaskFailure
 from firesteel.runtime.checkpoint.options import SnapshotKind, StopMode
@@ -11,6 +11,7 @@ from firesteel.runtime.messages import SlotMessage
 
 __all__ = [
     "AttemptEnded",
+    "CallReturned",
     "CancelJob",
     "CheckpointWanted",
     "ClientConsumed",
@@ -91,6 +92,17 @@ class TimerFired:
 
 
 @dataclass(frozen=True, slots=True)
+class CallReturned:
+    """A CallAsync has been carried out."""
+
+    attempt: int
+    operator_id: str
+    number: int
+    result: Any
+    error: Exception | None
+
+
+@dataclass(frozen=True, slots=True)
 class ClientConsumed:
     """The client took what a DeliverToClient handed over: the slot may send more."""
 
@@ -142,6 +154,7 @@ Event: TypeAlias = (
     | SlotLost
     | AttemptEnded
     | TimerFired
+    | CallReturned
     | ClientConsumed
     | TriggerSavepoint
     | CheckpointWanted

@@ -57,7 +57,9 @@ def kind_of_task_failure(failure: TaskFailure) -> FailureKind:
     return FailureKind.CAUSE
 
 
-def failure_of(error: BaseException, *, operator: str | None, uid: str | None, defined_at: str | None) -> TaskFailure:
+def failure_of(
+    error: BaseException, *, operator: str | None = None, uid: str | None = None, defined_at: str | None = None
+) -> TaskFailure:
     """What an exception raised by user code in the JobMaster says, with the user's own line."""
     if isinstance(error, UserCodeError):
         return error.failure

@@ -16,9 +16,11 @@ from firesteel.jobmaster.checkpoint_decisions import (
     Say,
     StoreMetadata,
 )
+from firesteel.jobmaster.source_coordinator import EnumeratorCall
 from firesteel.runtime.messages import JobMasterMessage
 
 __all__ = [
+    "CallAsync",
     "CancelTimer",
     "DeleteCheckpoint",
     "DeleteFiles",
@@ -78,6 +80,14 @@ class CancelTimer:
 
 
 @dataclass(frozen=True, slots=True)
+class CallAsync:
+    """Make a call in another thread after a delay, and report CallReturned."""
+
+    attempt: int
+    call: EnumeratorCall
+
+
+@dataclass(frozen=True, slots=True)
 class NotifyStatus:
     """The job's status changed."""
 
@@ -112,6 +122,7 @@ Instruction: TypeAlias = (
     | KillAttempt
     | SetTimer
     | CancelTimer
+    | CallAsync
     | NotifyStatus
     | DeliverToClient
     | StoreMetadata

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable
 from typing import Any
 
 from firesteel.common.errors import FiresteelError, TaskFailure, UserCodeError
@@ -14,6 +14,7 @@ from firesteel.jobmaster.checkpoint_coordinator import CheckpointCoordinator
 from firesteel.jobmaster.client_channels import ClientChannels
 from firesteel.jobmaster.events import (
     AttemptEnded,
+    CallReturned,
     CancelJob,
     CheckpointWanted,
     ClientConsumed,
@@ -28,8 +29,9 @@ from firesteel.jobmaster.events import (
     TimerFired,
     TriggerSavepoint,
 )
-from firesteel.jobmaster.failure import ExceptionHistory, FailureKind, RootCause, kind_of_task_failure
+from firesteel.jobmaster.failure import ExceptionHistory, FailureKind, RootCause, failure_of, kind_of_task_failure
 from firesteel.jobmaster.instructions import (
+    CallAsync,
     DeliverToClient,
     Instruction,
     JobDone,
@@ -69,6 +71,7 @@ from firesteel.runtime.messages import (
     SlotFailed,
     SlotMessage,
     SlotStopped,
+    SourceEvent,
     TaskStateChanged,
 )
 
@@ -139,7 +142,8 @@ class JobMaster(JobRecord):
         if not isinstance(event, ClientConsumed) and not (
             isinstance(event, MessageReceived) and isinstance(event.message, _FREQUENT)
         ):
-            self.story.add(now, f"[{self.status.name}] {_brief(event)}")
+            said = event.message if isinstance(event, MessageReceived) else event
+            self.story.add(now, f"[{self.status.name}] {said!r}")
         if isinstance(event, MessageReceived):
             self._on_message(event.slot_index, event.message)
         elif isinstance(event, (MetadataStored, MetadataFailed)):
@@ -150,6 +154,8 @@ class JobMaster(JobRecord):
             self._refuse(event)
         self._consider_slots()
         self._keep_timer(Timer.CHECKPOINT, self.checkpoints.coordinator.next_due())
+        if self._sources is not None:
+            self._out += (CallAsync(self.attempt, call) for call in self._sources.take_calls())
         instructions, self._out = self._out, []
         return instructions
 
@@ -165,6 +171,8 @@ class JobMaster(JobRecord):
             self._on_timer(event.name)
         elif isinstance(event, ClientConsumed):
             self._on_client_consumed(event)
+        elif isinstance(event, CallReturned):
+            self._on_call_returned(event)
         elif isinstance(event, SlotsOffered):
             if self._pool is not None and event.attempt == self.attempt:
                 self._pool.offered = event.available
@@ -224,7 +232,7 @@ class JobMaster(JobRecord):
         elif isinstance(message, SlotFailed):
             merge_accumulators(self.accumulators, message.accumulators)
             self._on_slot_failed(slot, message.failure)
-        elif isinstance(message, (ReaderStarted, RequestSplit)):
+        elif isinstance(message, (ReaderStarted, RequestSplit, SourceEvent)):
             self._on_reader(message)
         elif isinstance(message, ReportWatermark):
             self._send(slot_index, self._alignment.report(message))
@@ -347,25 +355,28 @@ class JobMaster(JobRecord):
         if self.execution_graph.all_finished and not self._shutting_down and not self._root_cause.is_pending:
             self._shut_down()
 
-    def _on_reader(self, message: ReaderStarted | RequestSplit) -> None:
-        if self.status is not JobStatus.RUNNING or self._sources is None:
-            return
-        try:
-            if isinstance(message, ReaderStarted):
-                replies = self._sources.reader_started(message)
-            else:
-                replies = self._sources.request_split(message)
-            self._send_to_readers(message.vertex_id, replies)
+    def _on_reader(self, message: ReaderStarted | RequestSplit | SourceEvent) -> None:
+        if self.status is JobStatus.RUNNING:
+            self._ask_sources(lambda sources: sources.accept(message))
             if isinstance(message, ReaderStarted):
                 self.checkpoints.start_if_all_run(self._now)
-        except UserCodeError as error:
-            self._fail(FailureKind.CAUSE, error.failure)
-        except FiresteelError as error:
-            self._fail(FailureKind.CAUSE, TaskFailure(error.message, type(error).__name__))
 
-    def _send_to_readers(self, vertex_id: str, messages: Iterable[ReaderMessage]) -> None:
-        for subtask, message in messages:
-            self._send(self.execution_graph.slots.slot_of(vertex_id, subtask), message)
+    def _on_call_returned(self, event: CallReturned) -> None:
+        if event.attempt == self.attempt and self.status not in _WINDING_DOWN and not self._root_cause.is_pending:
+            self._ask_sources(
+                lambda sources: sources.call_returned(event.operator_id, event.number, event.result, event.error)
+            )
+
+    def _ask_sources(self, ask: Callable[[SourceCoordinators], list[ReaderMessage]]) -> None:
+        """Has an enumerator decide something, and tells the readers."""
+        if self._sources is None:
+            return
+        try:
+            for subtask, message in ask(self._sources):
+                vertex_id = self._sources.vertex_of(message.operator_id)
+                self._send(self.execution_graph.slots.slot_of(vertex_id, subtask), message)
+        except FiresteelError as error:
+            self._fail(FailureKind.CAUSE, failure_of(error))
 
     def _on_client_payload(self, slot: Slot, message: ClientPayload) -> None:
         for reply in self._client.accept(slot.index, message):
@@ -401,6 +412,7 @@ class JobMaster(JobRecord):
     def checkpoint_completed(self, checkpoint_id: int) -> None:
         """The client gets what was collected before the checkpoint."""
         self.slots.checkpoint_ended(completed=True)
+        self._ask_sources(lambda sources: sources.notify_checkpoint_complete(checkpoint_id))
         for payload in self._client.release(checkpoint_id):
             self._deliver(payload)
 
@@ -586,8 +598,3 @@ class JobMaster(JobRecord):
         self._transition(status)
         failure = self.failure if status is JobStatus.FAILED else None
         self._out.append(JobDone(status, failure, dict(self.accumulators)))
-
-
-def _brief(event: Event) -> str:
-    text = repr(event.message if isinstance(event, MessageReceived) else event)
-    return text if len(text) <= 300 else f"{text[:300]}…"

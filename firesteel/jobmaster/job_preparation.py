@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 import tempfile
+import uuid
 from dataclasses import dataclass, replace
 
 from firesteel.common import options
@@ -14,6 +15,7 @@ from firesteel.graph.exchange import JobExecution, execution_of
 from firesteel.graph.job_graph import JobGraph
 from firesteel.jobmaster.checkpoint_settings import CheckpointSettings
 from firesteel.jobmaster.epoch_settings import as_epochs, epoch_checkpoint_settings
+from firesteel.jobmaster.guarantees import check_guarantees
 from firesteel.jobmaster.job_serialization import serialize_job
 from firesteel.jobmaster.state_assignment import adopt_max_parallelism, check_compatibility
 from firesteel.runtime.checkpoint import storage as checkpoint_storage
@@ -83,6 +85,7 @@ def prepare_job(job_graph: JobGraph, *, single_host: bool) -> PreparedJob:
     settings = CheckpointSettings.from_configuration(configuration)
     if execution is JobExecution.EPOCHS:
         settings = epoch_checkpoint_settings(configuration)
+    check_guarantees(job_graph, checkpoints=settings.interval is not None)
     keeps_objects(configuration)  # knows the backend, or says which there are
     configure_filesystems(configuration)
     restored = _resume(job_graph, settings, _load(configuration))
@@ -103,6 +106,7 @@ def prepare_job(job_graph: JobGraph, *, single_host: bool) -> PreparedJob:
         settings = replace(settings, directory=temporary)
         configuration = Configuration(configuration).set(options.CHECKPOINTS_DIRECTORY, temporary)
         job_graph = replace(job_graph, configuration=configuration)
+    job_graph = replace(job_graph, run_id=uuid.uuid4().hex)
     try:
         serialized = serialize_job(job_graph)
         if settings.interval is None or settings.directory is None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import heapq
+import itertools
 import linecache
 import logging
 import queue
@@ -75,6 +77,9 @@ class JobMasterRunner:
         self._next_request = 0
         self._events: queue.Queue[events.Event] = queue.Queue()
         self._timers: dict[str, int] = {}
+        self._calls: list[tuple[int, int, instructions.CallAsync]] = []
+        """Calls of enumerators that are not due yet, by time."""
+        self._call_numbers = itertools.count()
         self._collected: dict[str, queue.SimpleQueue[Any]] = {}
         self._result: Future[JobExecutionResult] = Future()
         self._started_at = time.monotonic()
@@ -221,12 +226,15 @@ class JobMasterRunner:
 
     def _next_events(self) -> list[events.Event]:
         now = _now_ms()
+        while self._calls and self._calls[0][0] <= now:
+            self._call(heapq.heappop(self._calls)[2])
         due = [name for name, at in self._timers.items() if at <= now]
         for name in due:
             del self._timers[name]
         if due:
             return [events.TimerFired(name) for name in due]
-        timeout = (min(self._timers.values()) - now) / 1000 if self._timers else 60.0
+        times = [*self._timers.values(), *(at for at, _, _ in self._calls[:1])]
+        timeout = (min(times) - now) / 1000 if times else 60.0
         try:
             return [self._events.get(timeout=min(timeout, 60.0))]
         except queue.Empty:
@@ -241,6 +249,9 @@ class JobMasterRunner:
             self._timers[instruction.name] = instruction.at
         elif isinstance(instruction, instructions.CancelTimer):
             self._timers.pop(instruction.name, None)
+        elif isinstance(instruction, instructions.CallAsync):
+            due = _now_ms() + instruction.call.delay_ms
+            heapq.heappush(self._calls, (due, next(self._call_numbers), instruction))
         elif isinstance(instruction, instructions.StartAttempt):
             if instruction.attempt > 0:
                 self._say_why(instruction.attempt)
@@ -254,6 +265,18 @@ class JobMasterRunner:
             self._complete(instruction)
         else:
             self._execute_checkpoint(instruction)
+
+    def _call(self, instruction: instructions.CallAsync) -> None:
+        """Makes a call for an enumerator; in a thread that nobody waits for, as it may take its time."""
+        if instruction.attempt != self._master.attempt:
+            return
+
+        def make() -> None:
+            call = instruction.call
+            result, error = call.make()
+            self._events.put(events.CallReturned(instruction.attempt, call.operator_id, call.number, result, error))
+
+        threading.Thread(target=make, name="firesteel-enumerator-call", daemon=True).start()
 
     def _say_why(self, attempt: int) -> None:
         """Logs what made a restart necessary: a job that fails again and again must not look like one that is slow."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pickle
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 import cloudpickle
@@ -12,13 +13,44 @@ from firesteel.common.connector import Source, SplitEnumerator
 from firesteel.common.errors import FiresteelError, TaskFailure, UserCodeError
 from firesteel.graph.job_graph import JobGraph
 from firesteel.jobmaster.failure import failure_of
-from firesteel.runtime.messages import AddSplits, NoMoreSplits, ReaderStarted, RequestSplit
+from firesteel.runtime.messages import (
+    AddSplits,
+    NoMoreSplits,
+    ReaderEvent,
+    ReaderStarted,
+    RequestSplit,
+    SourceEvent,
+)
 from firesteel.runtime.operators.specs import SourceSpec
 
-__all__ = ["ReaderMessage", "SourceCoordinator", "SourceCoordinators"]
+__all__ = ["EnumeratorCall", "ReaderMessage", "SourceCoordinator", "SourceCoordinators"]
 
-ReaderMessage: TypeAlias = tuple[int, AddSplits | NoMoreSplits]
+ReaderMessage: TypeAlias = tuple[int, AddSplits | NoMoreSplits | ReaderEvent]
 """The subtask of a reader, and what it is to be told."""
+
+
+@dataclass(frozen=True)
+class EnumeratorCall:
+    """What an enumerator wants done in another thread."""
+
+    operator_id: str
+    number: int
+    call: Callable[[], Any]
+    delay_ms: int
+
+    def make(self) -> tuple[Any, Exception | None]:
+        """What it gives, or None and what it raises."""
+        try:
+            return self.call(), None
+        except Exception as error:  # noqa: BLE001 - a connector may raise anything; its handler decides
+            return None, error
+
+
+@dataclass(frozen=True)
+class _AwaitedCall:
+    call: Callable[[], Any]
+    handler: Callable[[Any, Exception | None], None]
+    period_ms: int | None
 
 
 class SourceCoordinator:
@@ -49,10 +81,14 @@ class SourceCoordinator:
         self._enumerator: SplitEnumerator[Any] | None = None
         self._restored = restored
         self._readers: set[int] = set()
-        self._pending_splits: dict[int, list[Any]] = {}
+        self._pending: dict[int, list[AddSplits | ReaderEvent]] = {}
+        """What readers are to be told, in order."""
         self._no_more_splits: set[int] = set()
         self._pending_no_more: set[int] = set()
         self._closed = False
+        self._calls: list[EnumeratorCall] = []
+        self._awaited: dict[int, _AwaitedCall] = {}
+        self._call_count = 0
 
     # What the enumerator calls
 
@@ -69,7 +105,11 @@ class SourceCoordinator:
         self._check(subtask)
         if subtask in self._no_more_splits:
             raise ValueError(f"split {split!r} assigned to reader {subtask} after it was told there are no more")
-        self._pending_splits.setdefault(subtask, []).append(split)
+        told = self._pending.setdefault(subtask, [])
+        splits: tuple[Any, ...] = ()
+        if told and isinstance(told[-1], AddSplits):
+            splits = told.pop().splits  # type: ignore[union-attr]
+        told.append(AddSplits(self.operator_id, subtask, (*splits, split)))
 
     def signal_no_more_splits(self, subtask: int) -> None:
         """Tells a reader that what it has is all it gets."""
@@ -78,7 +118,54 @@ class SourceCoordinator:
             self._no_more_splits.add(subtask)
             self._pending_no_more.add(subtask)
 
+    def send_event_to_reader(self, subtask: int, event: Any) -> None:
+        """Tells a reader something, in order with the splits."""
+        self._check(subtask)
+        self._pending.setdefault(subtask, []).append(ReaderEvent(self.operator_id, subtask, event))
+
+    def call_async(
+        self,
+        call: Callable[[], Any],
+        handler: Callable[[Any, Exception | None], None],
+        *,
+        initial_delay_ms: int = 0,
+        period_ms: int | None = None,
+    ) -> None:
+        """Has a call made in another thread, and its result handled here."""
+        self._await(_AwaitedCall(call, handler, period_ms), initial_delay_ms)
+
+    def _await(self, awaited: _AwaitedCall, delay_ms: int) -> None:
+        self._call_count += 1
+        self._awaited[self._call_count] = awaited
+        self._calls.append(EnumeratorCall(self.operator_id, self._call_count, awaited.call, delay_ms))
+
     # What the JobMaster calls
+
+    def take_calls(self) -> list[EnumeratorCall]:
+        """What is to be done in another thread, each once."""
+        calls, self._calls = self._calls, []
+        return calls
+
+    def call_returned(self, number: int, result: Any, error: Exception | None) -> list[ReaderMessage]:
+        """A call has been made."""
+        awaited = self._awaited.pop(number, None)
+        if awaited is None or self._closed:
+            return []
+
+        def handle() -> None:
+            awaited.handler(result, error)
+            if awaited.period_ms is not None:
+                self._await(awaited, awaited.period_ms)
+
+        return self._run(handle)
+
+    def source_event(self, subtask: int, event: Any) -> list[ReaderMessage]:
+        """A reader has sent an event."""
+        return self._run(lambda: self._running.handle_source_event(subtask, event))
+
+    def notify_checkpoint_complete(self, checkpoint_id: int) -> list[ReaderMessage]:
+        """A checkpoint is complete."""
+        return self._run(lambda: self._running.notify_checkpoint_complete(checkpoint_id))
 
     def start(self) -> list[ReaderMessage]:
         """Creates and starts the enumerator, which goes on from a checkpoint if there is one."""
@@ -150,9 +237,7 @@ class SourceCoordinator:
     def _flush(self) -> list[ReaderMessage]:
         messages: list[ReaderMessage] = []
         for subtask in sorted(self._readers):
-            splits = self._pending_splits.pop(subtask, None)
-            if splits:
-                messages.append((subtask, AddSplits(self.operator_id, subtask, tuple(splits))))
+            messages += ((subtask, message) for message in self._pending.pop(subtask, ()))
             if subtask in self._pending_no_more:
                 self._pending_no_more.remove(subtask)
                 messages.append((subtask, NoMoreSplits(self.operator_id, subtask)))
@@ -164,6 +249,9 @@ class SourceCoordinators:
 
     def __init__(self, job_graph: JobGraph, restored: Mapping[str, bytes] | None = None):
         states = restored or {}
+        self._vertices = {
+            operator.node.operator_id: vertex.id for vertex in job_graph.vertices for operator in vertex.operators
+        }
         self._coordinators = {
             operator.node.operator_id: SourceCoordinator(
                 operator.node.operator_id,
@@ -184,13 +272,34 @@ class SourceCoordinators:
         for coordinator in self._coordinators.values():
             coordinator.start()
 
-    def reader_started(self, message: ReaderStarted) -> list[ReaderMessage]:
-        """A reader of one of the sources has started."""
-        return self._coordinator(message.operator_id).reader_started(message.subtask)
+    def accept(self, message: ReaderStarted | RequestSplit | SourceEvent) -> list[ReaderMessage]:
+        """A reader of one of the sources has started, has nothing left to read, or has sent an event."""
+        coordinator = self._coordinator(message.operator_id)
+        if isinstance(message, ReaderStarted):
+            return coordinator.reader_started(message.subtask)
+        if isinstance(message, RequestSplit):
+            return coordinator.request_split(message.subtask, message.host)
+        return coordinator.source_event(message.subtask, message.event)
 
-    def request_split(self, message: RequestSplit) -> list[ReaderMessage]:
-        """A reader of one of the sources has nothing left to read."""
-        return self._coordinator(message.operator_id).request_split(message.subtask, message.host)
+    def take_calls(self) -> list[EnumeratorCall]:
+        """What enumerators want done in another thread, each once."""
+        return [call for coordinator in self._coordinators.values() for call in coordinator.take_calls()]
+
+    def call_returned(self, operator_id: str, number: int, result: Any, error: Exception | None) -> list[ReaderMessage]:
+        """What an enumerator wanted has been done."""
+        return self._coordinator(operator_id).call_returned(number, result, error)
+
+    def notify_checkpoint_complete(self, checkpoint_id: int) -> list[ReaderMessage]:
+        """A checkpoint is complete."""
+        return [
+            message
+            for coordinator in self._coordinators.values()
+            for message in coordinator.notify_checkpoint_complete(checkpoint_id)
+        ]
+
+    def vertex_of(self, operator_id: str) -> str:
+        """The vertex a source is in."""
+        return self._vertices[operator_id]
 
     @property
     def all_readers_started(self) -> bool:

@@ -9,6 +9,9 @@ from firesteel.common.errors import FiresteelError
 
 __all__ = ["InvalidStatusTransitionError", "Story", "StoryEntry"]
 
+_LONGEST = 320
+"""How much is kept of an entry."""
+
 
 @dataclass(frozen=True, slots=True)
 class StoryEntry:
@@ -39,7 +42,8 @@ class Story:
 
     def add(self, at: int, text: str) -> None:
         """Appends an entry."""
-        self._entries.append(StoryEntry(self._next_number, at, text))
+        brief = text if len(text) <= _LONGEST else f"{text[:_LONGEST]}…"
+        self._entries.append(StoryEntry(self._next_number, at, brief))
         self._next_number += 1
 
     def entries(self) -> list[StoryEntry]:

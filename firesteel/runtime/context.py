@@ -33,6 +33,11 @@ class StreamingRuntimeContext:
         return self._task.job_id
 
     @property
+    def run_id(self) -> str:
+        """The run of the job, as hex digits; empty where there is none."""
+        return self._task.run_id
+
+    @property
     def operator_id(self) -> str:
         """The operator, the same whenever the program is started."""
         return self._operator.operator_id

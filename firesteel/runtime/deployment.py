@@ -108,6 +108,8 @@ class TaskDeploymentDescriptor:
     configuration: Configuration = field(default_factory=Configuration)
     job_id: str = ""
     mode: TaskMode = TaskMode.PIPELINED
+    run_id: str = ""
+    """Drawn when the job was submitted: a job that is started again under the same id has another."""
 
     @property
     def name_with_subtask(self) -> str:

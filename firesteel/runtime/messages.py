@@ -34,6 +34,7 @@ __all__ = [
     "NoMoreSplits",
     "NotifyCheckpointAborted",
     "NotifyCheckpointComplete",
+    "ReaderEvent",
     "ReaderStarted",
     "RegisterSlot",
     "ReportWatermark",
@@ -42,6 +43,7 @@ __all__ = [
     "SlotFailed",
     "SlotMessage",
     "SlotStopped",
+    "SourceEvent",
     "TaskAwaitsCheckpoint",
     "TaskKey",
     "TaskStateChanged",
@@ -104,6 +106,17 @@ class RequestSplit:
     operator_id: str
     subtask: int
     host: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class SourceEvent:
+    """What a source reader tells its enumerator."""
+
+    attempt: int
+    vertex_id: str
+    operator_id: str
+    subtask: int
+    event: Any
 
 
 @dataclass(frozen=True, slots=True)
@@ -240,6 +253,15 @@ class NoMoreSplits:
 
 
 @dataclass(frozen=True, slots=True)
+class ReaderEvent:
+    """What an enumerator tells one of its readers."""
+
+    operator_id: str
+    subtask: int
+    event: Any
+
+
+@dataclass(frozen=True, slots=True)
 class AlignWatermark:
     """The source subtask waits while its watermark is beyond this one."""
 
@@ -300,6 +322,7 @@ SlotMessage: TypeAlias = (
     | TaskStateChanged
     | ReaderStarted
     | RequestSplit
+    | SourceEvent
     | ReportWatermark
     | ClientPayload
     | MetricReport
@@ -316,6 +339,7 @@ JobMasterMessage: TypeAlias = (
     Deploy
     | AddSplits
     | NoMoreSplits
+    | ReaderEvent
     | AlignWatermark
     | TriggerCheckpoint
     | NotifyCheckpointComplete

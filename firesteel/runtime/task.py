@@ -65,6 +65,10 @@ class TaskServices(Protocol):
         """Asks a source's enumerator for a split."""
         ...
 
+    def send_source_event(self, task: Task, operator_id: str, event: Any) -> None:
+        """Tells a source's enumerator something."""
+        ...
+
     def report_watermark(self, task: Task, watermark: int) -> None:
         """Tells a source's alignment group how far it has come."""
         ...
@@ -182,6 +186,7 @@ class Task:
                     parallelism,
                     partial(services.request_split, self, operator_id),
                     partial(services.report_watermark, self),
+                    partial(services.send_source_event, self, operator_id),
                 )
             elif isinstance(operator, SinkOperator):
                 self._connect_sink(operator, chained.descriptor.operator_id)

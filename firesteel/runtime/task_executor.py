@@ -375,10 +375,14 @@ class TaskExecutor:
             elif isinstance(message, messages.NoMoreSplits):
                 task, source = self._reader(message)
                 self._between_batches(task, source.no_more_splits)
+            elif isinstance(message, messages.ReaderEvent):
+                task, source = self._reader(message)
+                self._between_batches(task, partial(source.handle_source_event, message.event))
             elif isinstance(message, _CHECKPOINT_MESSAGES):
                 self._handle_checkpoint(message)
             elif isinstance(message, messages.AlignWatermark):
-                self._reader(message)[1].align(message.max_allowed)
+                task, source = self._reader(message)
+                self._between_batches(task, partial(source.align, message.max_allowed))
             elif isinstance(message, messages.ClientAck):
                 self._unacked[message.channel, message.subtask] = (
                     self._sequences[message.channel, message.subtask] - message.sequence - 1
@@ -404,7 +408,7 @@ class TaskExecutor:
                 self._between_batches(task, partial(task.notify_checkpoint_aborted, message.checkpoint_id))
 
     def _reader(
-        self, message: messages.AddSplits | messages.NoMoreSplits | messages.AlignWatermark
+        self, message: messages.AddSplits | messages.NoMoreSplits | messages.ReaderEvent | messages.AlignWatermark
     ) -> tuple[Task, SourceOperator]:
         for task in self._tasks:
             if (
@@ -466,6 +470,13 @@ class TaskExecutor:
         descriptor = task.descriptor
         self._gateway.send(
             messages.RequestSplit(self._attempt, descriptor.vertex_id, operator_id, descriptor.subtask, self._host)
+        )
+
+    def send_source_event(self, task: Task, operator_id: str, event: Any) -> None:
+        """Tells a source's enumerator something."""
+        descriptor = task.descriptor
+        self._gateway.send(
+            messages.SourceEvent(self._attempt, descriptor.vertex_id, operator_id, descriptor.subtask, event)
         )
 
     def report_watermark(self, task: Task, watermark: int) -> None:

@@ -25,6 +25,7 @@ class FakeRuntimeContext:
     """The part of a RuntimeContext that an operator alone can offer: keyed state, metrics, and that it is alone."""
 
     job_id = ""
+    run_id = ""
     operator_id = "operator"
 
     def __init__(self, backend: KeyedStateBackend, metrics: MetricRegistry):

@@ -242,9 +242,14 @@ class EpochTask(StageTask):
             if not self._has_all_splits:
                 self._has_all_splits = True
                 self.act(task.source.no_more_splits)
+        elif isinstance(message, messages.ReaderEvent):
+            assert task.source is not None
+            source, event = task.source, message.event
+            self.act(lambda: source.handle_source_event(event))
         elif isinstance(message, messages.AlignWatermark):
             assert task.source is not None
-            task.source.align(message.max_allowed)
+            source, max_allowed = task.source, message.max_allowed
+            self.act(lambda: source.align(max_allowed))
 
     def _complete(self, checkpoint_id: int) -> None:
         """A checkpoint is complete; if it was the last one of the task, that has finished."""

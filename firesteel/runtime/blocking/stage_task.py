@@ -319,6 +319,13 @@ class StageTask:
             messages.RequestSplit(descriptor.attempt, descriptor.vertex_id, operator_id, descriptor.subtask)
         )
 
+    def send_source_event(self, task: Task, operator_id: str, event: Any) -> None:
+        """Tells a source's enumerator something."""
+        descriptor = task.descriptor
+        self.messages.append(
+            messages.SourceEvent(descriptor.attempt, descriptor.vertex_id, operator_id, descriptor.subtask, event)
+        )
+
     def report_watermark(self, task: Task, watermark: int) -> None:
         """Tells a source's alignment group how far it has come."""
         descriptor, head = task.descriptor, task.head.descriptor

@@ -8,8 +8,8 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from firesteel.common import fault_points
-from firesteel.common.connector import Committer, Sink, SinkWriter
-from firesteel.runtime.checkpoint.handles import SPLIT
+from firesteel.common.connector import Committer, ConnectorMetrics, Sink, SinkWriter
+from firesteel.runtime.checkpoint.handles import SPLIT, UNION
 from firesteel.runtime.deployment import TaskMode
 from firesteel.runtime.network.serialization import serialize_records
 from firesteel.runtime.operators.base import OperatorContext, StateInitializationContext, StreamOperator
@@ -69,6 +69,8 @@ class SinkOperator(StreamOperator):
         self.parallelism = 1
         self.attempt_number = 0
         self.sink_id = ""
+        self.attempt_id = ""
+        self.commits_elsewhere = False
         self.records = 0
 
     def connect(
@@ -92,6 +94,8 @@ class SinkOperator(StreamOperator):
         super().open(context)
         self.attempt_number = context.runtime_context.get_attempt_number()
         self.sink_id = _sink_id(context.runtime_context)
+        self.attempt_id = _attempt_id(context.runtime_context)
+        self.commits_elsewhere = context.mode is not TaskMode.PIPELINED
         self._committer = self._sink.create_committer()
         if self._restored is None:
             self._writer = self._sink.create_writer(self)
@@ -121,6 +125,10 @@ class SinkOperator(StreamOperator):
         self.records += len(values)
         self._write(values, timestamps)
 
+    def get_metrics_group(self) -> ConnectorMetrics:
+        """The metrics of this operator."""
+        return self.context
+
     def send_to_client(self, channel: str, payload: Any) -> None:
         """Hands a payload to the client that runs the job."""
         self._channel = channel
@@ -142,7 +150,7 @@ class SinkOperator(StreamOperator):
         writer_state = self._writer.snapshot_state(checkpoint_id) or ()
         pending = [(number, item) for number, items in self._prepared.items() for item in items]
         operator_state.put(COMMITTABLES, SPLIT, pending)
-        operator_state.put(WRITER_STATE, SPLIT, writer_state)
+        operator_state.put(WRITER_STATE, UNION if self._sink.shares_writer_state else SPLIT, writer_state)
 
     def notify_checkpoint_complete(self, checkpoint_id: int) -> None:
         """Steps 3 and 4; in an epoch 4 alone."""
@@ -191,6 +199,15 @@ def _sink_id(runtime_context: Any) -> str:
     """Says which sink of which job this is."""
     if not runtime_context.job_id:
         return uuid.uuid4().hex[:16]
-    return hashlib.blake2b(
-        f"{runtime_context.job_id}/{runtime_context.operator_id}".encode(), digest_size=8
-    ).hexdigest()
+    return _digest(runtime_context.job_id, runtime_context.operator_id)
+
+
+def _attempt_id(runtime_context: Any) -> str:
+    """Says which attempt of which run this is."""
+    if not runtime_context.run_id:
+        return uuid.uuid4().hex[:16]
+    return _digest(runtime_context.run_id, str(runtime_context.get_attempt_number()))
+
+
+def _digest(*parts: str) -> str:
+    return hashlib.blake2b("/".join(parts).encode(), digest_size=8).hexdigest()

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from firesteel.common.connector import InputStatus, Source, SourceReader
+from firesteel.common.connector import ConnectorMetrics, InputStatus, Source, SourceReader
+from firesteel.common.output_tag import OutputTag
 from firesteel.runtime.checkpoint.handles import SPLIT, UNION
 from firesteel.runtime.deployment import TaskMode
 from firesteel.runtime.elements import MAX_WATERMARK
@@ -49,6 +50,7 @@ class SourceOperator(StreamOperator):
         self._restored_watermarks: WatermarkState | None = None
         self._request_split: Callable[[], None] = lambda: None
         self._report_watermark: Callable[[int], None] = lambda _watermark: None
+        self._send_event: Callable[[Any], None] = lambda _event: None
 
     def connect(
         self,
@@ -56,12 +58,14 @@ class SourceOperator(StreamOperator):
         parallelism: int,
         request_split: Callable[[], None],
         report_watermark: Callable[[int], None],
+        send_event: Callable[[Any], None],
     ) -> None:
         """Tells the operator where it is and how to reach its coordinator."""
         self.subtask_index = subtask
         self.parallelism = parallelism
         self._request_split = request_split
         self._report_watermark = report_watermark
+        self._send_event = send_event
 
     def initialize_state(self, context: StateInitializationContext) -> None:
         """Takes up the splits this subtask is to go on with."""
@@ -121,8 +125,12 @@ class SourceOperator(StreamOperator):
         if self.ended or self._interval <= 0:
             return
         self.resume_event_time()
+        if self.is_ahead:
+            # it is not for want of records that none come
+            self._assigner.restart_idle_timeouts()
         if self._assigner.periodic() if judge_idleness else self._assigner.advance():
             self.context.emit_idle(self._assigner.idle)
+        self._align_splits()
 
     def restart_idle_timeouts(self) -> None:
         """Reading stopped while there were records: nobody can say which splits have none."""
@@ -150,6 +158,7 @@ class SourceOperator(StreamOperator):
     def align(self, max_allowed: int) -> None:
         """The coordinator's answer: how far this subtask may go."""
         self._max_allowed = max_allowed
+        self._align_splits()
 
     def poll(self, max_records: int = MAX_RECORDS) -> None:
         """Emits what the reader has."""
@@ -176,6 +185,18 @@ class SourceOperator(StreamOperator):
         assert self._reader is not None
         self._reader.notify_no_more_splits()
         self._ready_at = 0.0
+
+    def handle_source_event(self, event: Any) -> None:
+        """The enumerator tells the reader something."""
+        assert self._reader is not None
+        self._reader.handle_source_event(event)
+        self._ready_at = 0.0
+
+    def notify_checkpoint_complete(self, checkpoint_id: int) -> None:
+        """The reader may tell the outside how far it has come."""
+        super().notify_checkpoint_complete(checkpoint_id)
+        if self._reader is not None:
+            self._reader.notify_checkpoint_complete(checkpoint_id)
 
     def snapshot_state(
         self, checkpoint_id: int, operator_state: OperatorStateBackend, timestamp: int | None = None
@@ -225,6 +246,14 @@ class SourceOperator(StreamOperator):
         """Asks the enumerator for another split."""
         self._request_split()
 
+    def send_source_event(self, event: Any) -> None:
+        """Tells the enumerator something."""
+        self._send_event(event)
+
+    def get_metrics_group(self) -> ConnectorMetrics:
+        """The metrics of this operator."""
+        return self.context
+
     def processing_time(self) -> int:
         """The wall clock in milliseconds."""
         return self.context.processing_time()
@@ -242,6 +271,10 @@ class SourceOperator(StreamOperator):
         """Takes a watermark that the reader found in a split."""
         self._assigner.emit_watermark(split_id, timestamp)
 
+    def emit_side(self, tag: OutputTag, values: Sequence[Any]) -> None:
+        """Emits records to a side output."""
+        self.context.emit_side(tag, list(values), None)
+
     def release_split(self, split_id: str) -> None:
         """A split has ended."""
         self._assigner.release_split(split_id)
@@ -251,6 +284,15 @@ class SourceOperator(StreamOperator):
 
     def _on_poll_time(self, _now: int) -> None:
         self._ready_at = 0.0
+
+    def _align_splits(self) -> None:
+        """Pauses the splits that are too far ahead of the alignment group, where the reader can do that."""
+        if self._strategy.alignment is None or self._reader is None or not self._reader.can_pause_splits:
+            return
+        to_pause, to_resume = self._assigner.pause_splits_beyond(self._max_allowed)
+        if to_pause or to_resume:
+            self._reader.pause_or_resume_splits(to_pause, to_resume)
+            self._ready_at = 0.0
 
     def _align(self, now: int) -> None:
         """Reports the watermark to the alignment group, and again after its interval."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from firesteel.common.connector import Sink, Source
+from firesteel.common.connector import DeliveryGuarantee, Sink, Source
 from firesteel.common.output_tag import OutputTag
 from firesteel.common.state import MapStateDescriptor
 
@@ -141,3 +141,5 @@ class SinkSpec(OperatorSpec):
     """Writes records to a sink."""
 
     sink: Sink
+    required_guarantee: DeliveryGuarantee = DeliveryGuarantee.NONE
+    """What the program asks of the sink."""

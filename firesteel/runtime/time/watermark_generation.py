@@ -21,6 +21,8 @@ class SplitWatermarks:
         self.generator = generator
         self.watermark = MIN_TIMESTAMP
         self.idle = False
+        self.is_paused = False
+        """Watermark alignment holds the split back: that there are no records does not make it idle."""
         self.on_batch = getattr(generator, "on_batch", None)
         self._idle_timeout = idle_timeout_ms
         self._last_event = now
@@ -48,7 +50,7 @@ class SplitWatermarks:
 
     def periodic(self, now: int) -> None:
         """Asks the generator for its watermark, and notices idleness."""
-        if self._saw_event:
+        if self._saw_event or self.is_paused:
             self._saw_event = False
             self._last_event = now
         if self._idle_timeout is not None and now - self._last_event >= self._idle_timeout:
@@ -101,6 +103,17 @@ class WatermarkAssigner:
     def split_watermarks(self) -> dict[str, int]:
         """How far event time has come in each split where it has begun."""
         return {name: split.watermark for name, split in self._splits.items() if split.watermark > MIN_TIMESTAMP}
+
+    def pause_splits_beyond(self, max_allowed: int) -> tuple[list[str], list[str]]:
+        """Which splits are to be paused now, as their watermark is beyond, and which resumed."""
+        to_pause: list[str] = []
+        to_resume: list[str] = []
+        for split_id, split in self._splits.items():
+            is_beyond = split.watermark > max_allowed
+            if is_beyond != split.is_paused:
+                split.is_paused = is_beyond
+                (to_pause if is_beyond else to_resume).append(split_id)
+        return to_pause, to_resume
 
     def restore(self, watermark: int, splits: Mapping[str, int]) -> None:
         """Goes on where event time had come to; sends the watermark that was sent last."""

@@ -70,15 +70,15 @@ def _collect_splits(job_graph: JobGraph) -> dict[TaskKey, tuple[Any, ...]]:
     answers: list[Any] = []
 
     def tell(_task: TaskKey, message: ReaderStarted | RequestSplit) -> None:
-        started = isinstance(message, ReaderStarted)
-        answer = coordinators.reader_started(message) if started else coordinators.request_split(message)  # type: ignore[arg-type]
-        answers.extend(answer)
+        answers.extend(coordinators.accept(message))
 
     collection = SplitCollection(job_graph, 0, tell)
     try:
         coordinators.start()
         collection.begin()
         while not collection.is_complete:
+            for call in coordinators.take_calls():
+                answers.extend(coordinators.call_returned(call.operator_id, call.number, *call.make()))
             if not answers:
                 raise FiresteelError(f"These sources do not say which split is their last: {collection.waiting()}.")
             received, answers[:] = list(answers), ()

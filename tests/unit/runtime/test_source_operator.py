@@ -32,7 +32,7 @@ class Subtask:
         strategy = strategy or WatermarkStrategy.no_watermarks()
         self.operator = SourceOperator(pickle.loads(pickle.dumps(source)), strategy, INTERVAL)
         self.requests = 0
-        self.operator.connect(subtask, parallelism, self._request, lambda watermark: None)
+        self.operator.connect(subtask, parallelism, self._request, lambda watermark: None, lambda event: None)
         state = self.context.operator_state = restored or OperatorStateBackend()
         checkpoint_id = None if restored is None else 1
         self.operator.initialize_state(StateInitializationContext(self.context, checkpoint_id))

@@ -1,0 +1,161 @@
+"""What goes wrong with a Kafka cluster, as errors that say what, where and what to do."""
+
+from __future__ import annotations
+
+from types import ModuleType
+from typing import Any
+
+from firesteel.common.errors import FiresteelError, InvalidProgramError
+
+__all__ = [
+    "BrokerUnavailableError",
+    "KafkaAuthorizationError",
+    "KafkaClientError",
+    "OffsetOutOfRangeError",
+    "UnknownTopicError",
+    "client_error",
+    "is_transient",
+    "kafka_client",
+]
+
+
+class KafkaClientError(FiresteelError):
+    """A Kafka cluster refused something, or could not be asked; ``code`` is librdkafka's or the protocol's name."""
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        code: str = "",
+        topic: str | None = None,
+        partition: int | None = None,
+        hint: str | None = None,
+    ):
+        super().__init__(message, hint=hint)
+        self.code = code
+        self.topic = topic
+        self.partition = partition
+
+
+class BrokerUnavailableError(KafkaClientError):
+    """No broker answered within the deadline."""
+
+
+class UnknownTopicError(KafkaClientError):
+    """A topic or partition that is not there, or no longer."""
+
+
+class KafkaAuthorizationError(KafkaClientError):
+    """The cluster does not let this client in, or not do this."""
+
+
+class OffsetOutOfRangeError(KafkaClientError):
+    """A position that the partition does not have, where none may be chosen instead of it."""
+
+
+_UNAVAILABLE = (
+    "_TRANSPORT",
+    "_RESOLVE",
+    "_ALL_BROKERS_DOWN",
+    "_TIMED_OUT",
+    "_TIMED_OUT_QUEUE",
+    "_WAIT_COORD",
+    "REQUEST_TIMED_OUT",
+    "BROKER_NOT_AVAILABLE",
+    "LEADER_NOT_AVAILABLE",
+    "NETWORK_EXCEPTION",
+    "COORDINATOR_NOT_AVAILABLE",
+    "COORDINATOR_LOAD_IN_PROGRESS",
+    "NOT_COORDINATOR",
+)
+_PASSING = (
+    "NOT_LEADER_FOR_PARTITION",
+    "REPLICA_NOT_AVAILABLE",
+    "KAFKA_STORAGE_ERROR",
+    "FENCED_LEADER_EPOCH",
+    "UNKNOWN_LEADER_EPOCH",
+    "OFFSET_NOT_AVAILABLE",
+    "_FAIL",
+    "_WAIT_CACHE",
+    "_IN_PROGRESS",
+    "_RETRY",
+    "_MAX_POLL_EXCEEDED",
+)
+_UNKNOWN = ("_UNKNOWN_TOPIC", "_UNKNOWN_PARTITION", "UNKNOWN_TOPIC_OR_PART", "TOPIC_EXCEPTION", "UNKNOWN_TOPIC_ID")
+_OUT_OF_RANGE = ("OFFSET_OUT_OF_RANGE", "_AUTO_OFFSET_RESET", "_NO_OFFSET")
+_AUTHENTICATION = ("_AUTHENTICATION", "SASL_AUTHENTICATION_FAILED", "UNSUPPORTED_SASL_MECHANISM", "_SSL")
+_AUTHORIZATION = {
+    "TOPIC_AUTHORIZATION_FAILED": "Grant the principal READ and DESCRIBE (a sink: WRITE and DESCRIBE) on the topic.",
+    "GROUP_AUTHORIZATION_FAILED": "Grant the principal READ on the group, or set another group.id.",
+    "CLUSTER_AUTHORIZATION_FAILED": "Grant the principal what it does on the cluster: see the brokers' authorizer log.",
+    "TRANSACTIONAL_ID_AUTHORIZATION_FAILED": "Grant the principal WRITE on the transactional ids with this prefix.",
+}
+
+
+def kafka_client() -> ModuleType:
+    """The confluent_kafka module; fails with what to install if it is not there."""
+    try:
+        import confluent_kafka
+    except ImportError as error:
+        raise InvalidProgramError(
+            f"The Kafka connector needs the confluent-kafka package, which cannot be imported: {error}.",
+            hint="pip install 'firesteel[kafka]', on the driver and on the executors.",
+        ) from error
+    return confluent_kafka
+
+
+def is_transient(error: Any) -> bool:
+    """Whether the client goes on by itself when the cluster does: the error of a broker that is away."""
+    kafka_error = _kafka_error(error)
+    if kafka_error.fatal():
+        return False
+    return kafka_error.retriable() or kafka_error.name() in _UNAVAILABLE or kafka_error.name() in _PASSING
+
+
+def client_error(
+    error: Any,
+    doing: str,
+    *,
+    servers: str | None = None,
+    topic: str | None = None,
+    partition: int | None = None,
+) -> KafkaClientError:
+    """What to raise for a confluent_kafka KafkaError or KafkaException; ``doing`` completes "cannot …"."""
+    kafka_error = _kafka_error(error)
+    name, reason = kafka_error.name(), kafka_error.str()
+    at = f" at {servers}" if servers else ""
+    place = "" if topic is None else f" '{topic}'" if partition is None else f" '{topic}', partition {partition}"
+    where: dict[str, Any] = {"code": name, "topic": topic, "partition": partition}
+    if name in _UNKNOWN:
+        raise_as: type[KafkaClientError] = UnknownTopicError
+        hint = "Create the topic, or check its name and the bootstrap servers; was it deleted while the job ran?"
+        message = f"Cannot {doing}: the topic{place} does not exist{at}"
+    elif name in _AUTHORIZATION:
+        raise_as = KafkaAuthorizationError
+        hint = _AUTHORIZATION[name]
+        message = f"Cannot {doing}{at}: no permission{f' for{place}' if place else ''}"
+    elif name in _AUTHENTICATION:
+        raise_as = KafkaAuthorizationError
+        hint = "Check security.protocol, sasl.mechanism, sasl.username, sasl.password and the ssl.* properties."
+        message = f"Cannot {doing}{at}: the cluster does not accept this client"
+    elif name in _OUT_OF_RANGE:
+        raise_as = OffsetOutOfRangeError
+        hint = (
+            "The records there were deleted, or the topic was created anew. Start from other offsets, or give the "
+            "KafkaOffsetsInitializer a reset strategy: KafkaOffsetResetStrategy.EARLIEST or LATEST."
+        )
+        message = f"Cannot {doing}: the topic{place} has no such offset"
+    elif name in _UNAVAILABLE:
+        raise_as = BrokerUnavailableError
+        hint = "Check that the brokers run and that bootstrap.servers (and their advertised.listeners) can be reached."
+        message = f"Cannot {doing}: no Kafka broker answers{at}"
+    else:
+        raise_as = KafkaClientError
+        hint = None
+        message = f"Cannot {doing}{at}{f', topic{place}' if place else ''}"
+    return raise_as(f"{message} ({name}: {reason}).", hint=hint, **where)
+
+
+def _kafka_error(error: Any) -> Any:
+    """The KafkaError itself, also of a KafkaException."""
+    return error.args[0] if isinstance(error, BaseException) and error.args else error

@@ -1,0 +1,127 @@
+"""Kafka client properties: Java's names as librdkafka's, and what there is no counterpart of."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping
+from typing import Any, Literal
+
+from firesteel.common.errors import FiresteelWarning, InvalidProgramError
+
+__all__ = ["check_properties", "client_properties", "to_bool", "to_int"]
+
+_RENAMED = {
+    "fetch.max.wait.ms": "fetch.wait.max.ms",
+    "receive.buffer.bytes": "socket.receive.buffer.bytes",
+    "send.buffer.bytes": "socket.send.buffer.bytes",
+    "max.request.size": "message.max.bytes",
+}
+_RENAMED_FOR_CONSUMER = {"request.timeout.ms": "socket.timeout.ms"}
+_VALUES = {
+    "auto.offset.reset": {"none": "error"},
+    "ssl.endpoint.identification.algorithm": {"": "none"},
+}
+_DROPPED = frozenset(
+    {
+        # (de)serializers are the schemas; the rest is of no use to a consumer that is told its partitions
+        "key.serializer",
+        "value.serializer",
+        "key.deserializer",
+        "value.deserializer",
+        "default.api.timeout.ms",
+        "partition.assignment.strategy",
+        "exclude.internal.topics",
+    }
+)
+_WITHOUT_EFFECT = frozenset(
+    {
+        "auto.include.jmx.reporter",
+        "max.block.ms",
+        "max.poll.records",
+        "metric.reporters",
+        "metrics.num.samples",
+        "metrics.recording.level",
+        "metrics.sample.window.ms",
+        "partitioner.adaptive.partitioning.enable",
+        "ssl.enabled.protocols",
+        "ssl.protocol",
+    }
+)
+_PEM = "librdkafka reads PEM files: ssl.ca.location, ssl.certificate.location, ssl.key.location, ssl.key.password."
+_REFUSED = {
+    "sasl.jaas.config": (
+        "Give what it says as properties of their own: sasl.username and sasl.password (PLAIN, SCRAM), "
+        "sasl.kerberos.principal and sasl.kerberos.keytab (GSSAPI), sasl.oauthbearer.* (OAUTHBEARER)."
+    ),
+    "sasl.login.callback.handler.class": "Give a Python function: oauth_cb.",
+    "sasl.client.callback.handler.class": "Give a Python function: oauth_cb.",
+    "sasl.login.class": "librdkafka logs in by itself.",
+    "interceptor.classes": "Java classes cannot be called: do what they do in a map function.",
+    "partitioner.class": "Java classes cannot be called: librdkafka's 'partitioner' names one of its own.",
+    "ssl.engine.factory.class": _PEM,
+    "ssl.truststore.location": _PEM,
+    "ssl.truststore.password": _PEM,
+    "ssl.truststore.type": _PEM,
+    "ssl.truststore.certificates": "Use ssl.ca.pem, or a file: ssl.ca.location.",
+    "ssl.keystore.certificate.chain": "Use ssl.certificate.pem, or a file: ssl.certificate.location.",
+    "ssl.keystore.key": "Use ssl.key.pem, or a file: ssl.key.location.",
+}
+
+
+def check_properties(properties: Mapping[str, Any]) -> dict[str, Any]:
+    """The properties with text for values, as in a file; functions are kept for names that end in ``_cb``."""
+    checked: dict[str, Any] = {}
+    for key, value in properties.items():
+        if not isinstance(key, str) or not key.strip():
+            raise InvalidProgramError(f"The name of a Kafka property is text, not {key!r}.")
+        if callable(value) and key.endswith("_cb"):
+            checked[key] = value
+        elif isinstance(value, bool):
+            checked[key] = "true" if value else "false"
+        elif isinstance(value, (str, int, float)):
+            checked[key] = str(value)
+        else:
+            raise InvalidProgramError(f"The Kafka property '{key}' is text or a number, not {value!r}.")
+        if key in _REFUSED:
+            raise InvalidProgramError(f"The Kafka property '{key}' has no counterpart here.", hint=_REFUSED[key])
+    store = checked.get("ssl.keystore.type")
+    if store is not None and store.upper() != "PKCS12":
+        raise InvalidProgramError(f"The Kafka property 'ssl.keystore.type' is '{store}', not PKCS12.", hint=_PEM)
+    return checked
+
+
+def client_properties(
+    properties: Mapping[str, Any], role: Literal["consumer", "producer", "admin"], own: frozenset[str] = frozenset()
+) -> dict[str, Any]:
+    """Checked properties as librdkafka wants them, without the connector's ``own`` and those nobody needs."""
+    wanted: dict[str, Any] = {}
+    for key, value in properties.items():
+        if key in own or key in _DROPPED or key == "ssl.keystore.type":
+            continue
+        if key in _WITHOUT_EFFECT:
+            warnings.warn(f"The Kafka property '{key}' has no effect.", FiresteelWarning, stacklevel=2)
+            continue
+        name = _RENAMED.get(key, key)
+        if role != "producer":
+            name = _RENAMED_FOR_CONSUMER.get(name, name)
+        if name == "buffer.memory":
+            name, value = "queue.buffering.max.kbytes", str(max(1, to_int(properties, key, 0) // 1024))
+        wanted[name] = _VALUES.get(name, {}).get(value, value)
+    return wanted
+
+
+def to_bool(properties: Mapping[str, Any], key: str, default: bool) -> bool:
+    """A property that is true or false."""
+    value = str(properties.get(key, default)).lower()
+    if value not in ("true", "false"):
+        raise InvalidProgramError(f"The Kafka property '{key}' is true or false, not '{properties[key]}'.")
+    return value == "true"
+
+
+def to_int(properties: Mapping[str, Any], key: str, default: int) -> int:
+    """A property that is a whole number."""
+    value = properties.get(key, default)
+    try:
+        return int(value)
+    except ValueError:
+        raise InvalidProgramError(f"The Kafka property '{key}' is a whole number, not '{value}'.") from None

@@ -1,0 +1,76 @@
+"""Refuses a program that asks a sink for more than it, the job or the sources can promise."""
+
+from __future__ import annotations
+
+from firesteel.common import options
+from firesteel.common.connector import Boundedness, DeliveryGuarantee
+from firesteel.common.errors import InvalidProgramError
+from firesteel.graph.exchange import JobExecution, execution_of
+from firesteel.graph.job_graph import JobGraph
+from firesteel.graph.stream_graph import StreamNode
+from firesteel.runtime.operators.specs import SinkSpec, SourceSpec
+
+__all__ = ["check_guarantees"]
+
+
+def check_guarantees(job_graph: JobGraph, *, checkpoints: bool) -> None:
+    """InvalidProgramError if a sink cannot keep what it promises, or what the program or the configuration asks."""
+    configuration = job_graph.configuration
+    wanted_of_all = DeliveryGuarantee(configuration.get(options.REQUIRED_DELIVERY_GUARANTEE))
+    is_batch = execution_of(job_graph).kind is JobExecution.BATCH
+    strongest: tuple[DeliveryGuarantee, StreamNode] | None = None
+    for node in job_graph.nodes():
+        if not isinstance(node.spec, SinkSpec):
+            continue
+        wanted = max(wanted_of_all, node.spec.required_guarantee, key=lambda each: each.strength)
+        _check_sink(node, wanted, needs_checkpoints=not checkpoints and not is_batch and not _ends(job_graph))
+        if wanted is not DeliveryGuarantee.NONE and (strongest is None or wanted.strength > strongest[0].strength):
+            strongest = wanted, node
+    if strongest is None:
+        return
+    wanted, sink = strongest
+    if not checkpoints and not is_batch and not _ends(job_graph):
+        raise InvalidProgramError(
+            f"{_named(sink)} is asked for {wanted.name}, but the job takes no checkpoints.",
+            hint="Set execution.checkpointing.interval, or call env.enable_checkpointing(interval_ms).",
+        )
+    if wanted is not DeliveryGuarantee.EXACTLY_ONCE:
+        return
+    if checkpoints and configuration.get(options.CHECKPOINTING_MODE) != "EXACTLY_ONCE":
+        raise InvalidProgramError(
+            f"{_named(sink)} is asked for EXACTLY_ONCE, but execution.checkpointing.mode is AT_LEAST_ONCE.",
+            hint="Set execution.checkpointing.mode to EXACTLY_ONCE.",
+        )
+    for node in job_graph.nodes():
+        if isinstance(node.spec, SourceSpec) and not node.spec.source.can_rewind():
+            raise InvalidProgramError(
+                f"{_named(sink)} is asked for EXACTLY_ONCE, but source '{node.name}' cannot be rewound: what it had "
+                "read before a failure is lost.",
+                hint="Read from a source that keeps its records, such as Kafka or files, or ask for NONE.",
+            )
+
+
+def _check_sink(node: StreamNode, wanted: DeliveryGuarantee, *, needs_checkpoints: bool) -> None:
+    assert isinstance(node.spec, SinkSpec)
+    sink = node.spec.sink
+    given = sink.get_delivery_guarantee()
+    if not given.includes(wanted):
+        raise InvalidProgramError(
+            f"{_named(node)} gives {given.name}, but {wanted.name} is asked for.",
+            hint="Choose a sink, or a setting of this one, that gives it, or ask for less.",
+        )
+    if needs_checkpoints and sink.needs_checkpoints():
+        raise InvalidProgramError(
+            f"{_named(node)} makes records visible with checkpoints, of which this job takes none.",
+            hint="Set execution.checkpointing.interval, call env.enable_checkpointing(interval_ms), or give the sink "
+            "a weaker delivery guarantee.",
+        )
+
+
+def _ends(job_graph: JobGraph) -> bool:
+    return job_graph.boundedness is Boundedness.BOUNDED
+
+
+def _named(node: StreamNode) -> str:
+    place = f" ({node.defined_at})" if node.defined_at else ""
+    return f"Sink '{node.name}'{place}"
