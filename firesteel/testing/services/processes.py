@@ -1,0 +1,112 @@
+"""Server processes of tests: started on loopback, awaited, stopped by their own process id."""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import subprocess
+import tempfile
+import time
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+
+from firesteel.common.errors import FiresteelError
+
+__all__ = ["ServerProcess", "ServiceUnavailable", "cache_directory", "free_ports", "is_listening"]
+
+_TAIL = 2000
+
+
+class ServiceUnavailable(FiresteelError):
+    """A server cannot be had on this machine, or does not come up; the message says why."""
+
+
+def free_ports(count: int) -> list[int]:
+    """Ports of loopback that nobody listens on now, all different."""
+    sockets = [socket.socket() for _ in range(count)]
+    try:
+        for each in sockets:
+            each.bind(("127.0.0.1", 0))
+        return [each.getsockname()[1] for each in sockets]
+    finally:
+        for each in sockets:
+            each.close()
+
+
+def is_listening(port: int) -> bool:
+    """Whether somebody accepts connections at a port of loopback."""
+    with suppress(OSError), socket.create_connection(("127.0.0.1", port), timeout=1):
+        return True
+    return False
+
+
+def cache_directory(name: str) -> Path:
+    """Where what was fetched for a server is kept from one run to the next."""
+    base = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+    directory = base / "firesteel" / name
+    directory.mkdir(parents=True, exist_ok=True)
+    return directory
+
+
+class ServerProcess:
+    """A server in a process of its own, which leads a process group."""
+
+    def __init__(
+        self,
+        name: str,
+        command: Sequence[str],
+        *,
+        log: Path,
+        environment: Mapping[str, str] | None = None,
+        user: str | None = None,
+        directory: str | None = None,
+    ) -> None:
+        self.name = name
+        self._log = log
+        with log.open("ab") as output:
+            self._process = subprocess.Popen(  # noqa: S603 - a command of ours
+                list(command),
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=subprocess.STDOUT,
+                env=None if environment is None else {**os.environ, **environment},
+                cwd=directory or tempfile.gettempdir(),
+                user=user,
+                start_new_session=True,
+            )
+
+    @property
+    def pid(self) -> int:
+        """The process id."""
+        return self._process.pid
+
+    def await_ready(self, is_ready: Callable[[], bool], timeout_s: float = 60.0) -> None:
+        """Waits until the server says that it is ready; ServiceUnavailable if it ends or takes too long."""
+        deadline = time.monotonic() + timeout_s
+        while not is_ready():
+            if self._process.poll() is not None:
+                raise ServiceUnavailable(f"{self.name} ended with status {self._process.returncode}:\n{self._tail()}")
+            if time.monotonic() > deadline:
+                self.kill()
+                raise ServiceUnavailable(f"{self.name} was not ready after {timeout_s:g} s:\n{self._tail()}")
+            time.sleep(0.02)
+
+    def stop(self, number: int = signal.SIGTERM, timeout_s: float = 30.0) -> None:
+        """Asks the server to stop, and kills it if it does not."""
+        if self._process.poll() is None:
+            with suppress(ProcessLookupError):
+                os.kill(self._process.pid, number)
+            with suppress(subprocess.TimeoutExpired):
+                self._process.wait(timeout_s)
+        self.kill()
+
+    def kill(self) -> None:
+        """Ends the server and what it has started, at once."""
+        with suppress(ProcessLookupError, PermissionError):
+            os.killpg(self._process.pid, signal.SIGKILL)
+        self._process.wait(30)
+
+    def _tail(self) -> str:
+        return self._log.read_text(encoding="utf-8", errors="replace")[-_TAIL:] if self._log.exists() else ""
