@@ -44,7 +44,7 @@ def check_guarantees(job_graph: JobGraph, *, checkpoints: bool) -> None:
     for node in job_graph.nodes():
         if isinstance(node.spec, SourceSpec) and not node.spec.source.can_rewind():
             raise InvalidProgramError(
-                f"{_named(sink)} is asked for EXACTLY_ONCE, but source '{node.name}' cannot be rewound: what it had "
+                f"{_named(sink)} is asked for EXACTLY_ONCE, but '{node.name}' cannot be rewound: what it had "
                 "read before a failure is lost.",
                 hint="Read from a source that keeps its records, such as Kafka or files, or ask for NONE.",
             )
@@ -73,4 +73,4 @@ def _ends(job_graph: JobGraph) -> bool:
 
 def _named(node: StreamNode) -> str:
     place = f" ({node.defined_at})" if node.defined_at else ""
-    return f"Sink '{node.name}'{place}"
+    return f"'{node.name}'{place}"

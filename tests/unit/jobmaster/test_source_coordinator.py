@@ -4,7 +4,7 @@ import pytest
 
 from firesteel.common.errors import UserCodeError
 from firesteel.jobmaster.source_coordinator import SourceCoordinator
-from firesteel.runtime.messages import AddSplits, NoMoreSplits
+from firesteel.runtime.messages import AddSplits, NoMoreSplits, ReaderEvent
 
 
 @pytest.fixture
@@ -106,3 +106,72 @@ def test_close_happens_once_and_only_after_start(make_coordinator, list_enumerat
     assert [enumerator.closed for enumerator in source.enumerators] == [1]
     with pytest.raises(UserCodeError, match="not running"):
         coordinator.request_split(0, None)
+
+
+def test_events_and_splits_reach_a_reader_in_order(make_coordinator, list_enumerator, make_split):
+    class Talkative(list_enumerator):
+        def handle_source_event(self, subtask, event):
+            self.context.assign_split(self.left.pop(0), subtask)
+            self.context.send_event_to_reader(subtask, f"re: {event}")
+            self.context.assign_split(self.left.pop(0), subtask)
+            self.context.assign_split(self.left.pop(0), subtask)
+
+    coordinator, _ = make_coordinator(Talkative)
+    coordinator.start()
+    assert coordinator.source_event(1, "hello") == [], "the reader has not started"
+    first, second, third = (make_split(f"split-{number}") for number in range(3))
+    assert coordinator.reader_started(1) == [
+        (1, AddSplits("op", 1, (first,))),
+        (1, ReaderEvent("op", 1, "re: hello")),
+        (1, AddSplits("op", 1, (second, third))),
+    ]
+
+
+@pytest.fixture
+def calling_enumerator(list_enumerator):
+    class Calling(list_enumerator):
+        """Looks something up, and again every ten milliseconds."""
+
+        def start(self):
+            self.handled = []
+            self.context.call_async(lambda: "once", self.handle)
+            self.context.call_async(lambda: 1 // 0, self.handle, initial_delay_ms=5, period_ms=10)
+
+        def handle(self, result, error):
+            self.handled.append((result, type(error)))
+
+    return Calling
+
+
+def test_calls_are_made_elsewhere_and_handled_here(make_coordinator, calling_enumerator):
+    coordinator, source = make_coordinator(calling_enumerator)
+    coordinator.start()
+    once, often = coordinator.take_calls()
+    assert (once.delay_ms, often.delay_ms, coordinator.take_calls()) == (0, 5, [])
+    coordinator.call_returned(once.number, *once.make())
+    assert coordinator.take_calls() == [], "a call without a period is made once"
+    for _ in range(2):
+        coordinator.call_returned(often.number, *often.make())
+        [often] = coordinator.take_calls()
+        assert often.delay_ms == 10
+    assert source.enumerators[0].handled == [("once", type(None)), *[(None, ZeroDivisionError)] * 2]
+    coordinator.call_returned(once.number, "again", None)
+    coordinator.close()
+    coordinator.call_returned(often.number, "late", None)
+    assert len(source.enumerators[0].handled) == 3, "nothing is handled twice, and nothing after the end"
+
+
+def test_a_handler_that_raises_names_the_source(make_coordinator, list_enumerator):
+    class Angry(list_enumerator):
+        def start(self):
+            self.context.call_async(lambda: 1, self.handle)
+
+        def handle(self, result, error):
+            raise ValueError("no such topic")
+
+    coordinator, _ = make_coordinator(Angry)
+    coordinator.start()
+    [call] = coordinator.take_calls()
+    with pytest.raises(UserCodeError, match="no such topic") as raised:
+        coordinator.call_returned(call.number, *call.make())
+    assert raised.value.failure.operator == "numbers"
