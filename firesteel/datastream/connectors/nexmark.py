@@ -1,0 +1,23 @@
+"""The NEXMark benchmark's events as a source."""
+
+from firesteel.connectors.nexmark import (
+    Auction,
+    Bid,
+    NexmarkConfig,
+    NexmarkEvent,
+    NexmarkGenerator,
+    NexmarkJsonSchema,
+    NexmarkSource,
+    Person,
+)
+
+__all__ = [
+    "Auction",
+    "Bid",
+    "NexmarkConfig",
+    "NexmarkEvent",
+    "NexmarkGenerator",
+    "NexmarkJsonSchema",
+    "NexmarkSource",
+    "Person",
+]
