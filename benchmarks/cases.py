@@ -56,6 +56,7 @@ SYSTEMS: dict[str, System] = {
         System("firesteel", "firesteel", None, 5.0, "this project, 2 slots on embedded Spark"),
         System("pyflink-process", "pyflink", "pyflink", 15.0, "PyFlink, Python workers beside the JVM", 30.0),
         System("pyflink-thread", "pyflink", "pyflink", 15.0, "PyFlink, Python inside the JVM"),
+        System("pyspark-kafka", "pyspark", "pyspark-kafka", 15.0, "Structured Streaming with its Kafka connector"),
         System("bytewax", "bytewax", "bytewax", 3.0, "Bytewax, 1 worker"),
         System("bytewax-2p", "bytewax", "bytewax", 3.0, "Bytewax, 2 processes"),
         System("pyspark-tws", "pyspark", "pyspark", 20.0, "PySpark transformWithStateInPandas, RocksDB", 60.0),

@@ -115,7 +115,7 @@ class Process:
             self._process = subprocess.Popen(
                 command,
                 cwd=self._scratch,
-                env={**os.environ, "PYTHONPATH": str(ROOT)},
+                env={**os.environ, "PYTHONPATH": str(ROOT), "FIRESTEEL_BENCH_PYTHON": sys.executable},
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=errors,

@@ -35,6 +35,9 @@ def _requirements(name: str) -> list[str]:
         return ["apache-flink==2.3.0"]
     if name == "bytewax":
         return ["bytewax==0.21.*"]
+    if name == "pyspark-kafka":
+        # the version whose Kafka connector could be had
+        return ["pyspark==4.0.0", "pandas<3", "pyarrow", "protobuf"]
     # The running environment's own version, with what transformWithStateInPandas needs beside it.
     return [f"pyspark=={_pyspark_version()}", "pandas", "pyarrow", "protobuf"]
 

@@ -364,6 +364,89 @@ def _epoch_state() -> Scenario:
     )
 
 
+def _kafka() -> Scenario:
+    params: dict[str, Any] = {
+        "scene": "load",
+        "records": 30_000_000,
+        "interval": "1 s",
+        "guarantee": "exactly-once",
+        "warmup_s": 10.0,
+    }
+    small = {"records": 300_000, "warmup_s": 0.1, "seconds": 0.3, "interval": "100 ms"}
+    spark = {"records": 12_000_000, "per_trigger": 1_000_000, "batches": 8, "skip": 3}
+    few = {"records": 20_000, "per_trigger": 1_000, "batches": 2, "skip": 1}
+    over = "exactly-once"
+    return Scenario(
+        "kafka",
+        "Kafka to keyed_sum to Kafka, a checkpoint every second, the broker on the same two cores",
+        (Column("records", "records"), Column("records_per_s", "records/s")),
+        (
+            ScenarioVariant(over, params, small),
+            ScenarioVariant(
+                "at-least-once", {**params, "guarantee": "at-least-once"}, small, ratio=(over, "at-least-once")
+            ),
+            *(
+                ScenarioVariant(
+                    f"pyflink {mode}",
+                    {**params, "records": 3_000_000, "warmup_s": 20.0},
+                    {"records": 1_000_000, "warmup_s": 1.0, "seconds": 2.0},
+                    ratio=(over, f"pyflink {mode}"),
+                    system=f"pyflink-{mode}",
+                    module="kafka_pyflink",
+                )
+                for mode in ("thread", "process")
+            ),
+            *(
+                ScenarioVariant(
+                    name,
+                    {**spark, "way": way, **sizes},
+                    few,
+                    ratio=(over, name),
+                    system="pyspark-kafka",
+                    module="kafka_pyspark",
+                )
+                for name, way, sizes in (
+                    ("Spark groupBy, at-least-once", "aggregate", {}),
+                    ("Spark tws, at-least-once", "python", {"records": 2_400_000, "per_trigger": 200_000}),
+                )
+            ),
+        ),
+        figure="records_per_s",
+        ratio_title="exactly-once over it",
+        most_repeats=2,
+    )
+
+
+def _kafka_latency() -> Scenario:
+    params = {"scene": "latency", "rate": 1_000, "warmup_s": 5.0}
+    small = {"rate": 100, "warmup_s": 2.0, "seconds": 2.0}
+    return Scenario(
+        "kafka_latency",
+        "from the producer through a keyed stream to a read-committed consumer, 1,000 records a second",
+        (
+            Column("records", "records"),
+            Column("p50_ms", "p50 ms", ",.1f"),
+            Column("p99_ms", "p99 ms", ",.1f", worst=True),
+            Column("max_ms", "max ms", ",.1f", worst=True),
+        ),
+        (
+            ScenarioVariant(
+                "exactly-once 1 s", {**params, "guarantee": "exactly-once", "interval": "1 s"}, small, module="kafka"
+            ),
+            ScenarioVariant(
+                "exactly-once 100 ms",
+                {**params, "guarantee": "exactly-once", "interval": "100 ms"},
+                small,
+                module="kafka",
+            ),
+            ScenarioVariant(
+                "at-least-once 1 s", {**params, "guarantee": "at-least-once", "interval": "1 s"}, small, module="kafka"
+            ),
+        ),
+        most_repeats=2,
+    )
+
+
 SCENARIOS: dict[str, Scenario] = {
     scenario.name: scenario
     for scenario in (
@@ -376,5 +459,7 @@ SCENARIOS: dict[str, Scenario] = {
         _epoch_cost(),
         _epoch_load(),
         _epoch_state(),
+        _kafka(),
+        _kafka_latency(),
     )
 }

@@ -20,6 +20,7 @@ Encode = Callable[[Any], Any]
 
 _EPOCH = dt.datetime(1970, 1, 1, tzinfo=dt.timezone.utc)
 _MICROSECOND = dt.timedelta(microseconds=1)
+_PER_SECOND = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
 _MAX_TEXT = 200
 _NONE: frozenset[type] = frozenset({type(None)})
 
@@ -162,7 +163,7 @@ class _Column:
 def _column(type_: Any) -> _Column:
     types = require_pyarrow("Arrow data").types
     if types.is_timestamp(type_):
-        return _Column(_NONE, _local_timestamp if type_.tz is None else _instant)
+        return _Column(_NONE, _local_timestamp if type_.tz is None else _instant(_PER_SECOND[type_.unit]))
     if types.is_map(type_):
         return _Column(_NONE, _map(_column(type_.key_type).encode, _column(type_.item_type).encode))
     if types.is_list(type_) or types.is_large_list(type_):
@@ -197,14 +198,19 @@ def _checked(kinds: tuple[type, ...], expected: str) -> Encode:
     return encode
 
 
-def _instant(value: Any) -> int:
-    if isinstance(value, Instant):
-        return value.seconds * 10**6 + value.nanos // 1000
-    if isinstance(value, dt.datetime):
-        if value.tzinfo is None:
-            raise ValueError("a datetime without a zone is no point in time; use an Instant or give it a zone")
-        return (value - _EPOCH) // _MICROSECOND
-    raise ValueError("an Instant, or a datetime with a zone, is needed")
+def _instant(per_second: int) -> Encode:
+    nanos = 10**9 // per_second
+
+    def encode(value: Any) -> int:
+        if isinstance(value, Instant):
+            return value.seconds * per_second + value.nanos // nanos
+        if isinstance(value, dt.datetime):
+            if value.tzinfo is None:
+                raise ValueError("a datetime without a zone is no point in time; use an Instant or give it a zone")
+            return (value - _EPOCH) // _MICROSECOND * 1000 // nanos
+        raise ValueError("an Instant, or a datetime with a zone, is needed")
+
+    return encode
 
 
 def _local_timestamp(value: Any) -> dt.datetime:

@@ -12,18 +12,18 @@ from firesteel.connectors.file_sink import (
     OutputFileConfig,
     RollingPolicy,
 )
-from firesteel.connectors.number_sequence import NumberSequenceSource
-from firesteel.connectors.parquet import ParquetSource
-from firesteel.connectors.print_sink import PrintSink
-from firesteel.connectors.rate_limiter import RateLimiterStrategy
-from firesteel.connectors.socket_source import SocketSource
-from firesteel.connectors.text_file import (
+from firesteel.connectors.file_source import (
     FileEnumeratorProvider,
     FileSource,
     FileSourceBuilder,
     FileSplitAssignerProvider,
     StreamFormat,
 )
+from firesteel.connectors.number_sequence import NumberSequenceSource
+from firesteel.connectors.parquet import ParquetSource
+from firesteel.connectors.print_sink import PrintSink
+from firesteel.connectors.rate_limiter import RateLimiterStrategy
+from firesteel.connectors.socket_source import SocketSource
 
 __all__ = [
     "BucketAssigner",

@@ -7,7 +7,9 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from firesteel.common.connector import Committer
-from firesteel.connectors.part_file import FileWriteError, PendingFile, remove_staged, sync_directory
+from firesteel.common.errors import FileWriteError
+from firesteel.connectors.part_file import PendingFile, remove_staged, sync_directory
+from firesteel.connectors.part_store import check_kind
 
 __all__ = ["FileCommitter"]
 
@@ -40,6 +42,7 @@ class FileCommitter(Committer[PendingFile]):
     def _commit(self, committables: Sequence[PendingFile], restored: bool) -> None:
         changed: dict[Path, None] = {}
         for pending in committables:
+            check_kind(pending, PendingFile, "a local directory")
             self._staged[Path(pending.in_progress_path).parent] = None
             source, target = Path(pending.in_progress_path), Path(pending.final_path)
             try:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
+import threading
 import time
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -14,9 +15,11 @@ from typing import Any, Generic, TypeVar
 from firesteel.common.connector import SourceSplit, SplitEnumerator, SplitEnumeratorContext
 from firesteel.common.errors import InvalidProgramError
 from firesteel.common.time import Duration, to_millis
+from firesteel.connectors.input_paths import InputPath, cannot_list, is_hidden_beneath, list_remote
 from firesteel.connectors.local_paths import FileReadError, is_hidden
 from firesteel.connectors.split_enumerators import SharedSplitEnumerator
 from firesteel.connectors.split_reader import AskAgain
+from firesteel.filesystem.filesystem import FileStatus
 
 __all__ = ["FileDiscoveryState", "MonitoringSplitEnumerator", "check_discovery_interval", "restore_static_enumerator"]
 
@@ -30,6 +33,9 @@ _ENOUGH = 64
 """With so many splits in hand the search rests until they are given out."""
 _ENTRIES = 256
 """After so many entries of a directory the clock is looked at."""
+_LISTING_WAIT_S = 0.01
+"""How long to wait for the answer of a store before the clock is looked at."""
+_LISTING_END_S = 5.0
 _EARLY = 0.9
 """A request that comes this part of the interval after the last search is not sent away for the rest of it."""
 
@@ -54,8 +60,8 @@ class MonitoringSplitEnumerator(SplitEnumerator[SplitT]):
     def __init__(
         self,
         context: SplitEnumeratorContext,
-        paths: Sequence[Path],
-        split_file: Callable[[str], Sequence[SplitT]],
+        paths: Sequence[InputPath],
+        split_file: Callable[[FileStatus | str], Sequence[SplitT]],
         interval_ms: int,
         *,
         restored: FileDiscoveryState[SplitT] | Sequence[SplitT] | None = None,
@@ -75,7 +81,8 @@ class MonitoringSplitEnumerator(SplitEnumerator[SplitT]):
         known = restored.known if restored else {}
         self._known = {directory: set(names) for directory, names in known.items()}
         self._awaiting: dict[int, None] = {}
-        self._search: Iterator[str | None] | None = None
+        self._search: Iterator[FileStatus | str | None] | None = None
+        self._listing: _Listing | None = None
         self._began: float | None = None
         self._asked_again = 0
         self._unlisted: set[str] = set()
@@ -108,6 +115,8 @@ class MonitoringSplitEnumerator(SplitEnumerator[SplitT]):
     def close(self) -> None:
         """Ends the search."""
         self._search = None
+        if self._listing is not None:
+            self._listing.join(_LISTING_END_S)
 
     # -- the search ---------------------------------------------------------------------------------
 
@@ -118,34 +127,55 @@ class MonitoringSplitEnumerator(SplitEnumerator[SplitT]):
                 return
             self._began = now
             self._search = self._new_files()
-        for path in self._search:
-            if path is not None:
-                self._add(path)
+        for file in self._search:
+            if file is not None:
+                self._add(file)
             if len(self._pending) >= _ENOUGH or self._clock() - now >= STEP_S:
                 return
         self._search = None
         self._is_new = False
 
-    def _add(self, path: str) -> None:
+    def _add(self, file: FileStatus | str) -> None:
+        path = file if isinstance(file, str) else file.path
         directory, name = os.path.split(path)
         if name in self._known.get(directory, ()):
             return  # two of the paths lead there
         try:
-            splits = self._split_file(path)
+            splits = self._split_file(file)
         except (FileNotFoundError, FileReadError):
-            if Path(path).exists():
+            if not isinstance(file, str) or Path(path).exists():
                 raise
             return  # deleted since it was listed
         self._known.setdefault(directory, set()).add(name)
         self._pending.extend(splits)
 
-    def _new_files(self) -> Iterator[str | None]:
+    def _new_files(self) -> Iterator[FileStatus | str | None]:
         """Files that were not known when their directory was listed; None now and then, to look at the clock."""
         for path in self._paths:
-            if path.is_file():
+            if isinstance(path, str):
+                yield from self._in_store(path)
+            elif path.is_file():
                 yield str(path)
             else:
                 yield from self._beneath(str(path), frozenset())
+
+    def _in_store(self, path: str) -> Iterator[FileStatus | None]:
+        listing = self._listing = _Listing(path)
+        while not listing.is_over(_LISTING_WAIT_S):
+            yield None
+        self._listing = None
+        if listing.error is not None:
+            if not isinstance(listing.error, OSError):
+                raise listing.error
+            self._cannot_list(path, listing.error, is_nested=False)
+            return
+        self._unlisted.discard(path)
+        for number, file in enumerate(listing.files, 1):
+            directory, name = os.path.split(file.path)
+            if name not in self._known.get(directory, ()) and not is_hidden_beneath(path, file.path):
+                yield file
+            elif number % _ENTRIES == 0:
+                yield None
 
     def _beneath(self, directory: str, above: frozenset[str]) -> Iterator[str | None]:
         real = os.path.realpath(directory)
@@ -178,6 +208,8 @@ class MonitoringSplitEnumerator(SplitEnumerator[SplitT]):
     def _cannot_list(self, directory: str, error: OSError, *, is_nested: bool) -> None:
         if is_nested and isinstance(error, FileNotFoundError):
             return  # deleted since it was found
+        if self._is_new and "://" in directory:
+            raise cannot_list(directory, error) from error
         if self._is_new:
             raise InvalidProgramError(
                 f"The input directory '{directory}' cannot be listed: {error.strerror}."
@@ -185,6 +217,32 @@ class MonitoringSplitEnumerator(SplitEnumerator[SplitT]):
         if directory not in self._unlisted:
             self._unlisted.add(directory)
             _log.warning("The input directory '%s' cannot be listed, and is tried again: %s", directory, error)
+
+
+class _Listing:
+    """Lists what is in a store, in a thread of its own: the JobMaster must not wait for it."""
+
+    def __init__(self, path: str) -> None:
+        self.files: Sequence[FileStatus] = ()
+        self.error: Exception | None = None
+        self._path = path
+        self._thread = threading.Thread(target=self._run, name="firesteel-listing", daemon=True)
+        self._thread.start()
+
+    def is_over(self, timeout_s: float) -> bool:
+        """Whether the answer is there, or comes soon."""
+        self._thread.join(timeout_s)
+        return not self._thread.is_alive()
+
+    def join(self, timeout_s: float) -> None:
+        """Waits for the thread to end."""
+        self._thread.join(timeout_s)
+
+    def _run(self) -> None:
+        try:
+            self.files = list_remote(self._path)
+        except Exception as error:  # noqa: BLE001 - raised again by who asked
+            self.error = error
 
 
 def check_discovery_interval(interval: Any) -> int:

@@ -4,18 +4,22 @@ from __future__ import annotations
 
 import re
 from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta, timezone, tzinfo
 from typing import Any
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
-from firesteel.common.errors import InvalidProgramError
+from firesteel.common.errors import InvalidProgramError, RecordSerializationError
+from firesteel.common.types import Row
 
 __all__ = [
     "BasePathBucketAssigner",
     "BucketAssigner",
+    "CheckpointRollingPolicy",
     "DateTimeBucketAssigner",
     "DefaultRollingPolicy",
+    "FieldBucketAssigner",
     "OnCheckpointRollingPolicy",
     "OutputFileConfig",
     "RollingPolicy",
@@ -56,6 +60,16 @@ class BucketAssigner(ABC):
         """
         return DateTimeBucketAssigner(format_str, timezone_id)
 
+    @staticmethod
+    def by_field(field: str | int | Callable[[Any], Any], name: str | None = None) -> FieldBucketAssigner:
+        """One bucket for each value of a field, such as ``country=DE``, the way Hive and Spark lay out partitions.
+
+        :param field: the name or position of a field, or a function from the record to the value.
+        :param name: what stands before the ``=``; if None the field's name, ``f0`` and so on for a position, and
+            ``key`` for a function.
+        """
+        return FieldBucketAssigner(field, name)
+
 
 class BasePathBucketAssigner(BucketAssigner):
     """Puts all files directly into the base path."""
@@ -70,6 +84,57 @@ class BasePathBucketAssigner(BucketAssigner):
 
     def __repr__(self) -> str:
         return "base path"
+
+
+class FieldBucketAssigner(BucketAssigner):
+    """Makes a bucket of the value of a field."""
+
+    def __init__(self, field: str | int | Callable[[Any], Any], name: str | None = None) -> None:
+        if not isinstance(field, (str, int)) and not callable(field):
+            raise InvalidProgramError(f"by_field needs the name or position of a field, or a function; not {field!r}.")
+        if name is None:
+            name = "key" if callable(field) else field if isinstance(field, str) else f"f{field}"
+        self._field = field
+        self._name = _escape(name)
+
+    def get_bucket_id(self, element: Any, context: BucketAssigner.Context) -> str:
+        """The bucket of the value, in which characters that paths cannot have are ``%`` and two hex digits."""
+        value = self._value(element)
+        text = "" if value is None else str(value)
+        return f"{self._name}={_escape(text) if text else _NO_VALUE}"
+
+    def _value(self, element: Any) -> Any:
+        field = self._field
+        try:
+            if callable(field):
+                return field(element)
+            if isinstance(field, str) and not isinstance(element, (Row, Mapping)):
+                return getattr(element, field)
+            return element[field]
+        except (LookupError, AttributeError, TypeError, ValueError) as error:
+            if callable(field):
+                raise
+            raise RecordSerializationError(
+                f"The record {element!r:.200} has no field {field!r} to take its bucket from.",
+                record=f"{element!r:.200}",
+                hint="by_field needs records that all have the field: a Row, a dict, a tuple or an object.",
+            ) from error
+
+    def __repr__(self) -> str:
+        return f"field '{self._name}'"
+
+
+_NO_VALUE = "__HIVE_DEFAULT_PARTITION__"
+_UNSAFE = re.compile(r"[\x00-\x1f\x7f\"#%'*/:=?\\{}\[\]^]|^[._]")
+
+
+def _escape(text: str) -> str:
+    """A name that can be one step of a path, as Hive writes it.
+
+    >>> _escape("a/b=c")
+    'a%2Fb%3Dc'
+    """
+    return _UNSAFE.sub(lambda match: f"%{ord(match.group()):02X}", text)
 
 
 _DATE_FIELDS = {
@@ -204,8 +269,16 @@ class DefaultRollingPolicy(RollingPolicy):
         return age_ms >= self.rollover_interval or inactive_ms >= self.inactivity_interval
 
 
+class CheckpointRollingPolicy(RollingPolicy):
+    """Rolls part files at every checkpoint, and when a subclass says so: bulk formats need such a policy."""
+
+    def should_roll_on_checkpoint(self, size: int) -> bool:
+        """Always."""
+        return True
+
+
 @dataclass(frozen=True)
-class OnCheckpointRollingPolicy(RollingPolicy):
+class OnCheckpointRollingPolicy(CheckpointRollingPolicy):
     """Rolls part files at every checkpoint, and only then."""
 
     def should_roll_on_event(self, size: int) -> bool:

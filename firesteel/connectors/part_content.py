@@ -32,6 +32,9 @@ class ContentWriter(ABC):
     def finish(self) -> None:
         """Puts all that was taken, and what ends the file, into the stream."""
 
+    def abandon(self) -> None:  # noqa: B027 - optional
+        """Nothing goes into the stream any more."""
+
 
 class ContentFormat(ABC):
     """Makes a writer for each part file; picklable."""
@@ -80,7 +83,8 @@ class BulkContent(ContentFormat):
 
     def open(self, stream: BinaryIO) -> ContentWriter:
         """A writer of the factory's."""
-        return _BulkContentWriter(self.factory.create(stream))
+        guarded = _GuardedStream(stream)
+        return _BulkContentWriter(self.factory.create(guarded), guarded)  # type: ignore[arg-type]
 
 
 class _RowWriter(ContentWriter):
@@ -140,9 +144,33 @@ class _GzipStream(io.RawIOBase):
             self._member = None
 
 
+class _GuardedStream(io.RawIOBase):
+    """Passes on what is written until it is shut: some libraries write what ends a file when they are let go."""
+
+    def __init__(self, stream: BinaryIO) -> None:
+        self._stream: BinaryIO | None = stream
+
+    def writable(self) -> bool:
+        return True
+
+    def tell(self) -> int:
+        return 0 if self._stream is None else self._stream.tell()
+
+    def write(self, data: Any) -> int:
+        return len(data) if self._stream is None else self._stream.write(data)
+
+    def flush(self) -> None:
+        if self._stream is not None:
+            self._stream.flush()
+
+    def shut(self) -> None:
+        self._stream = None
+
+
 class _BulkContentWriter(ContentWriter):
-    def __init__(self, writer: BulkWriter) -> None:
+    def __init__(self, writer: BulkWriter, stream: _GuardedStream) -> None:
         self._writer = writer
+        self._stream = stream
 
     def write(self, values: Sequence[Any]) -> None:
         self._writer.add_elements(values)
@@ -152,3 +180,7 @@ class _BulkContentWriter(ContentWriter):
 
     def finish(self) -> None:
         self._writer.finish()
+        self._stream.shut()
+
+    def abandon(self) -> None:
+        self._stream.shut()

@@ -13,7 +13,7 @@ from typing import BinaryIO
 from firesteel.common.connector import WriterContext
 from firesteel.common.errors import FileWriteError
 from firesteel.connectors.part_content import ContentFormat
-from firesteel.connectors.part_store import PartFile, PartStore
+from firesteel.connectors.part_store import PartFile, PartStore, check_kind
 
 __all__ = [
     "FileWriteError",
@@ -196,6 +196,7 @@ class LocalPartFile(PartFile):
 
     def abandon(self) -> None:
         """Closes the file and leaves it hidden."""
+        super().abandon()
         try:
             self._stream.close()
         except OSError:
@@ -250,6 +251,7 @@ class LocalPartStore(PartStore):
 
     def resume(self, state: InProgressFile, directory: str, name: str, now_ms: int) -> LocalPartFile:
         """A new hidden file with the bytes of one that was in progress."""
+        check_kind(state, InProgressFile, self.base_path)
         self._is_unsynced = True
         return LocalPartFile.resume(self._staging, state, self._base / directory / name, self._content, now_ms)
 

@@ -9,7 +9,7 @@ from typing import Any, BinaryIO
 from firesteel.common.errors import FileWriteError
 from firesteel.connectors.part_content import ContentFormat, ContentWriter
 
-__all__ = ["PartFile", "PartStore"]
+__all__ = ["PartFile", "PartStore", "check_kind"]
 
 
 class PartFile(ABC):
@@ -56,9 +56,10 @@ class PartFile(ABC):
     def to_committable(self) -> Any:
         """After ``finish``: what is to be committed, once the bytes are durable."""
 
-    @abstractmethod
     def abandon(self) -> None:
         """Stops writing, and leaves the file hidden."""
+        if self._content is not None:
+            self._content.abandon()
 
     def _end_content(self, finished: bool) -> None:
         """Puts what the content holds back into the stream."""
@@ -84,6 +85,17 @@ class PartFile(ABC):
             f"The output file '{self.path}' cannot be written: {error.strerror or error}.", path=self.path
         )
         return self._failure
+
+
+def check_kind(found: Any, kind: type, path: str) -> None:
+    """FileWriteError if what a checkpoint has is of a store of another kind."""
+    if not isinstance(found, kind):
+        raise FileWriteError(
+            f"The checkpoint has the output file '{getattr(found, 'final_path', None) or found.path}', which is of "
+            f"another kind of store than '{path}', to which the sink writes now.",
+            path=path,
+            hint="Restore the job with the path it had; to move it, let the sink at the new path have another uid.",
+        )
 
 
 class PartStore(ABC):

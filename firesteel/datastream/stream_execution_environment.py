@@ -18,10 +18,10 @@ from firesteel.common.time import Duration
 from firesteel.common.typeinfo import TupleTypeInfo, TypeInformation, Types
 from firesteel.common.watermark_strategy import WatermarkStrategy
 from firesteel.connectors.collection import CollectionSource
+from firesteel.connectors.file_formats.stream_format import StreamFormat
+from firesteel.connectors.file_source import FileSource
 from firesteel.connectors.number_sequence import NumberSequenceSource
 from firesteel.connectors.parquet import ParquetSource
-from firesteel.connectors.text_file import FileSource
-from firesteel.connectors.text_line_format import StreamFormat
 from firesteel.datastream.call_site import user_call_site
 from firesteel.datastream.checkpoint_config import CheckpointConfig
 from firesteel.datastream.checkpointing_mode import CheckpointingMode
@@ -236,6 +236,17 @@ class StreamExecutionEnvironment:
             Types.LONG(),
         )
 
+    def create_input(self, input_format: Any, type_info: Any = None) -> DataStream:
+        """A stream of what an input format reads: an ``AvroInputFormat``."""
+        create_source = getattr(input_format, "create_source", None)
+        if create_source is None:
+            raise InvalidProgramError(
+                f"create_input needs a format that knows its path, got {type(input_format).__name__}.",
+                hint="An AvroInputFormat does; for other formats use FileSource and from_source.",
+            )
+        known = to_type_info(type_info) or input_format.get_produced_type()
+        return self._add_source(create_source(), WatermarkStrategy.no_watermarks(), "Custom File source", known)
+
     def read_text_file(self, path: str, charset: str = "utf-8") -> DataStream:
         """A stream of the lines of a text file, or of all files in a directory."""
         source = FileSource.for_record_stream_format(StreamFormat.text_line_format(charset), path).build()
@@ -255,7 +266,10 @@ class StreamExecutionEnvironment:
         """
         source = ParquetSource(path, columns=columns, as_tuples=as_tuples)
         return self._add_source(
-            source, watermark_strategy or WatermarkStrategy.no_watermarks(), source.name, source.get_type()
+            source,
+            watermark_strategy or WatermarkStrategy.no_watermarks(),
+            source.name,
+            source.get_type(self._configuration),
         )
 
     def from_dataframe(

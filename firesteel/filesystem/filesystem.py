@@ -12,7 +12,7 @@ import importlib
 import os
 import threading
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -207,17 +207,14 @@ class FileSystem(ABC):
         """What is known of a file."""
         return FileStatus(path, self.size(path))
 
-    def list_files(self, directory: str) -> list[FileStatus]:
+    def list_files(self, directory: str) -> Sequence[FileStatus]:
         """All files beneath a directory, in the order of their paths; the file itself if it is one.
 
         FileNotFoundError if there is neither, as far as the store has directories.
         """
         if self.exists(directory):
             return [self.status(directory)]
-        found: list[FileStatus] = []
-        for name in self.list(directory):
-            found += self.list_files(join(directory, name))
-        return found
+        return tuple(file for name in self.list(directory) for file in self.list_files(join(directory, name)))
 
     def open(self, path: str, *, version: str | None = None, read_ahead: int = READ_AHEAD) -> BinaryIO:
         """A stream of a file's bytes that can seek and reads nothing twice; no buffer lies above it.
@@ -274,7 +271,7 @@ class _Reported(FileSystem):
     def status(self, path: str) -> FileStatus:
         return self._inner.status(path)
 
-    def list_files(self, directory: str) -> list[FileStatus]:
+    def list_files(self, directory: str) -> Sequence[FileStatus]:
         return self._inner.list_files(directory)
 
     def open(self, path: str, *, version: str | None = None, read_ahead: int = READ_AHEAD) -> BinaryIO:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import errno
 import importlib
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from functools import lru_cache
 from typing import Any, BinaryIO, cast
@@ -93,7 +93,7 @@ class FsspecFileSystem(FileSystem):
             raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), path)
         return FileStatus(path, int(info["size"]), _version_of(info))
 
-    def list_files(self, directory: str) -> list[FileStatus]:
+    def list_files(self, directory: str) -> Sequence[FileStatus]:
         """All files beneath a directory, in the order of their paths; the file itself if it is one."""
         key = self._key(directory)
         with _as_os_errors():

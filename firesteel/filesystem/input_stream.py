@@ -66,7 +66,7 @@ class RangedInputStream(io.RawIOBase):
         left = max(self._size - self._position, 0)
         wanted = left if size is None or size < 0 else min(size, left)
         begin = self._position - self._buffer_at
-        if 0 <= begin and begin + wanted <= len(self._buffer):
+        if begin >= 0 and begin + wanted <= len(self._buffer):
             data = self._buffer[begin : begin + wanted]
         else:
             data = self._read_on(wanted)

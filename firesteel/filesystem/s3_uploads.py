@@ -11,7 +11,7 @@ import random
 import re
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -124,7 +124,6 @@ class S3Uploads:
 
     def upload_part(self, target: S3Object, upload_id: str, number: int, data: bytes) -> UploadedPart:
         """Uploads a part, in the place of one that has the number already."""
-        fault_points.reach("s3.upload-part")
         digest = base64.b64encode(hashlib.md5(data, usedforsecurity=False).digest()).decode()
         answer = self._request(
             "upload_part", target, UploadId=upload_id, PartNumber=number, Body=data, ContentMD5=digest
@@ -133,9 +132,15 @@ class S3Uploads:
 
     def complete(self, target: S3Object, upload_id: str, parts: Sequence[UploadedPart]) -> None:
         """Makes the object appear, of these parts and no others; UploadGoneError if that cannot be any more."""
-        fault_points.reach("s3.complete")
         named = [{"PartNumber": part.number, "ETag": part.etag} for part in parts]
-        self._request("complete_multipart_upload", target, UploadId=upload_id, MultipartUpload={"Parts": named})
+        self._request(
+            "complete_multipart_upload",
+            target,
+            # the answer may have got lost, and not every service tells that what it is asked again is done
+            lambda: self.part_numbers(target, upload_id),
+            UploadId=upload_id,
+            MultipartUpload={"Parts": named},
+        )
 
     def abort(self, target: S3Object, upload_id: str) -> None:
         """Gives an upload up; one that is gone is as good as aborted."""
@@ -147,7 +152,7 @@ class S3Uploads:
     def uploads_beneath(self, prefix: S3Object) -> Iterator[tuple[S3Object, str]]:
         """The uploads under way whose keys begin with the prefix and a slash: objects and upload ids."""
         start = f"{prefix.key}/" if prefix.key else ""
-        marker: dict[str, str] = {}
+        marker: dict[str, Any] = {}
         while True:
             answer = self._request("list_multipart_uploads", S3Object(prefix.bucket, ""), Prefix=start, **marker)
             for upload in answer.get("Uploads", ()):
@@ -159,7 +164,7 @@ class S3Uploads:
     def part_numbers(self, target: S3Object, upload_id: str) -> set[int]:
         """The numbers of the parts that an upload has; UploadGoneError if it is gone."""
         numbers: set[int] = set()
-        marker: dict[str, int] = {}
+        marker: dict[str, Any] = {}
         while True:
             answer = self._request("list_parts", target, UploadId=upload_id, **marker)
             numbers.update(int(part["PartNumber"]) for part in answer.get("Parts", ()))
@@ -187,20 +192,27 @@ class S3Uploads:
                 self._client.close()
                 self._client = None
 
-    def _request(self, operation: str, target: S3Object, **arguments: Any) -> dict[str, Any]:
+    def _request(
+        self, operation: str, target: S3Object, before_repeating: Callable[[], object] | None = None, **arguments: Any
+    ) -> dict[str, Any]:
         place = {"Bucket": target.bucket, **({"Key": target.key} if target.key else {})}
         deadline = time.monotonic() + self.timeout_s
         pause = _FIRST_PAUSE_S
         while True:
             try:
+                fault_points.reach("s3.request")
                 answer: dict[str, Any] = getattr(self._connected(target), operation)(**place, **arguments)
+            except FileWriteError:
+                raise
             except Exception as error:
                 if not _may_pass(error) or time.monotonic() + pause > deadline or self._closing.is_set():
                     raise self._failed(operation, target, error) from error
             else:
                 return answer
-            self._closing.wait(pause * random.uniform(0.5, 1.0))  # noqa: S311 - spreads the load
+            self._closing.wait(pause * random.uniform(0.5, 1.0))
             pause = min(2 * pause, _MAX_PAUSE_S)
+            if before_repeating is not None:
+                before_repeating()
 
     def _connected(self, target: S3Object) -> Any:
         with self._lock:
@@ -219,7 +231,9 @@ class S3Uploads:
         hint = _HINTS.get("AccessDenied" if status == 403 and code not in _HINTS else code)
         if _may_pass(error):
             said = f"{said} (repeated for {self.timeout_s:g} s)"
-            hint = "Check s3.endpoint and that the service can be reached from this host; s3.upload.timeout is the time."
+            hint = (
+                "Check s3.endpoint and that the service can be reached from this host; s3.upload.timeout is the time."
+            )
         return FileWriteError(said, path=path, hint=hint)
 
 

@@ -45,6 +45,8 @@ _CHECKPOINT_MESSAGES = (
 )
 BACKPRESSURED_WAIT_S = 0.05
 """How long to sleep at most with unsent records, so that buffer timeouts are kept."""
+SINK_WAIT_S = 0.005
+"""How long to sleep while a writer has no room: nothing tells when it has again."""
 
 
 class TaskCancelled(BaseException):
@@ -337,7 +339,9 @@ class TaskExecutor:
             if due is not None:
                 timeout = min(timeout, (due - clock_now) / 1000)
         for task in self._tasks:
-            if task.source is not None and not task.finished and task.source.ready_at is not None and task.has_room():
+            if not task.finished and not task.sinks_have_room():
+                timeout = min(timeout, SINK_WAIT_S)
+            elif task.source is not None and not task.finished and task.source.ready_at is not None and task.has_room():
                 timeout = min(timeout, task.source.ready_at - now)
         if timeout > 0:
             self._poller.poll(timeout)

@@ -78,6 +78,7 @@ class OperatorHarness:
         max_parallelism: int = 128,
         attempt: int = 0,
         job_id: str = "",
+        run_id: str = "",
         backend: str | None = None,
         configuration: Configuration | None = None,
     ):
@@ -99,6 +100,8 @@ class OperatorHarness:
             (operator, capture),
             configuration=settings,
             job_id=job_id,
+            # so that the subtasks of an attempt, a harness each, know each other
+            run_id=job_id,
         )
         services = _HarnessServices(self.clock)
         self._captured = _Capture()

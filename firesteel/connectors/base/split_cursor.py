@@ -78,6 +78,7 @@ class SplitCursor(ABC):
     def _take(self, limit: int) -> list[Any]:
         """What the iterator has yielded, without None; sets ``ended``, or ``available_at`` if there is nothing."""
 
+    @abstractmethod
     def stop(self) -> None:
         """Tells a thread to end."""
 
@@ -121,6 +122,9 @@ class _InlineCursor(SplitCursor):
                 return items
         self.ended = True
         return items
+
+    def stop(self) -> None:
+        pass
 
     def close(self, deadline: float) -> None:
         _close(self._iterator)

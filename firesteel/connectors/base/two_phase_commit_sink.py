@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import uuid
 from abc import abstractmethod
 from collections.abc import Collection, Iterable, Sequence
 from contextlib import suppress
@@ -54,7 +55,7 @@ class TwoPhaseCommitSink(Sink, Generic[TransactionT, CommittableT]):
 
     @abstractmethod
     def begin(self, transaction_id: str) -> TransactionT:
-        """A new transaction. The id is of letters, digits and dashes, about 45 characters."""
+        """A new transaction. The id is of letters, digits and dashes, some 50 characters."""
 
     @abstractmethod
     def write(self, transaction: TransactionT, values: Sequence[Any]) -> None:
@@ -84,7 +85,7 @@ class TwoPhaseCommitSink(Sink, Generic[TransactionT, CommittableT]):
 
     def create_writer(self, context: WriterContext) -> SinkWriter[Any]:
         """A writer for a job that begins."""
-        return self.restore_writer(context, [])
+        return _TwoPhaseCommitWriter(self, context, None)
 
     def restore_writer(self, context: WriterContext, state: list[str]) -> SinkWriter[Any]:
         """A writer for a job that goes on; the state has the ids of all transactions of the checkpoint."""
@@ -110,18 +111,24 @@ class TwoPhaseCommitSink(Sink, Generic[TransactionT, CommittableT]):
 class _TwoPhaseCommitWriter(SinkWriter[PreparedTransaction[Any]]):
     """Has at most one open transaction; its state are the ids of those that may not have been committed yet."""
 
-    def __init__(self, sink: TwoPhaseCommitSink[Any, Any], context: WriterContext, restored: Sequence[str]) -> None:
+    def __init__(
+        self, sink: TwoPhaseCommitSink[Any, Any], context: WriterContext, restored: Sequence[str] | None
+    ) -> None:
         self._sink = sink
         self._sink_id = context.sink_id
-        self._prefix = f"{context.sink_id}-{context.attempt_id}-{context.subtask_index}"
+        # a task may be run more than once in an attempt, so the writer has a part of the id of its own
+        writer_id = uuid.uuid4().hex[:8]
+        self._prefix = f"{context.sink_id}-{context.attempt_id}-{context.subtask_index}-{writer_id}"
         self._number = 0
         self._open: tuple[str, Any] | None = None
         self._prepared: list[PreparedTransaction[Any]] = []
         self._uncommitted: dict[str, int | None] = {}
         """The ids of prepared transactions, with the first checkpoint that has them."""
-        if context.subtask_index == 0:
+        # a later attempt of a batch, which has no state, may go on with what an earlier one has prepared
+        is_later_batch = restored is None and context.commits_elsewhere and context.attempt_number > 0
+        if context.subtask_index == 0 and not is_later_batch:
             # other subtasks may not have committed theirs yet: that is why each is given the ids of all
-            sink.abort_left_over(context.sink_id, attempt_id=context.attempt_id, keep=set(restored))
+            sink.abort_left_over(context.sink_id, attempt_id=context.attempt_id, keep=set(restored or ()))
 
     def write_batch(self, values: Sequence[Any], timestamps: Sequence[int] | None) -> None:
         """Writes to the open transaction, which the first record opens."""

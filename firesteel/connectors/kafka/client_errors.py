@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from types import ModuleType
-from typing import Any
+import logging
+from collections.abc import Mapping
+from typing import Any, Literal
 
 from firesteel.common.errors import FiresteelError, InvalidProgramError
 
@@ -14,9 +15,14 @@ __all__ = [
     "OffsetOutOfRangeError",
     "UnknownTopicError",
     "client_error",
+    "create_client",
     "is_transient",
     "kafka_client",
 ]
+
+
+_client_log = logging.getLogger("firesteel.connectors.kafka.client")
+"""What librdkafka itself logs."""
 
 
 class KafkaClientError(FiresteelError):
@@ -92,7 +98,7 @@ _AUTHORIZATION = {
 }
 
 
-def kafka_client() -> ModuleType:
+def kafka_client() -> Any:
     """The confluent_kafka module; fails with what to install if it is not there."""
     try:
         import confluent_kafka
@@ -102,6 +108,18 @@ def kafka_client() -> ModuleType:
             hint="pip install 'firesteel[kafka]', on the driver and on the executors.",
         ) from error
     return confluent_kafka
+
+
+def create_client(kind: Literal["Consumer", "Producer"], properties: Mapping[str, Any]) -> Any:
+    """A confluent_kafka client; fails with what is wrong with the properties."""
+    client = kafka_client()
+    try:
+        return getattr(client, kind)(dict(properties), logger=_client_log)
+    except (client.KafkaException, ValueError, TypeError) as error:
+        raise InvalidProgramError(
+            f"The Kafka client does not accept its properties: {_reason(error)}.",
+            hint="Names and values are librdkafka's, see its CONFIGURATION.md, and Java's where they mean the same.",
+        ) from error
 
 
 def is_transient(error: Any) -> bool:
@@ -159,3 +177,8 @@ def client_error(
 def _kafka_error(error: Any) -> Any:
     """The KafkaError itself, also of a KafkaException."""
     return error.args[0] if isinstance(error, BaseException) and error.args else error
+
+
+def _reason(error: BaseException) -> str:
+    kafka_error = _kafka_error(error)
+    return str(kafka_error.str() if hasattr(kafka_error, "str") else error).rstrip(".")

@@ -82,6 +82,8 @@ def check_properties(properties: Mapping[str, Any]) -> dict[str, Any]:
             checked[key] = str(value)
         else:
             raise InvalidProgramError(f"The Kafka property '{key}' is text or a number, not {value!r}.")
+        if key in _WITHOUT_EFFECT:
+            warnings.warn(f"The Kafka property '{key}' has no effect.", FiresteelWarning, stacklevel=3)
         if key in _REFUSED:
             raise InvalidProgramError(f"The Kafka property '{key}' has no counterpart here.", hint=_REFUSED[key])
     store = checked.get("ssl.keystore.type")
@@ -96,10 +98,7 @@ def client_properties(
     """Checked properties as librdkafka wants them, without the connector's ``own`` and those nobody needs."""
     wanted: dict[str, Any] = {}
     for key, value in properties.items():
-        if key in own or key in _DROPPED or key == "ssl.keystore.type":
-            continue
-        if key in _WITHOUT_EFFECT:
-            warnings.warn(f"The Kafka property '{key}' has no effect.", FiresteelWarning, stacklevel=2)
+        if key in own or key in _DROPPED or key in _WITHOUT_EFFECT or key == "ssl.keystore.type":
             continue
         name = _RENAMED.get(key, key)
         if role != "producer":

@@ -41,12 +41,12 @@ _JDBC_PARAMETERS: dict[str, str | None] = {
     "binaryTransfer": None,
 }
 
-# A server that vanished without a word is noticed after about a minute, as is one that no longer takes what is sent.
+# A server that vanished without a word is noticed after half a minute, as is one that no longer takes what is sent.
 _LIVENESS = {
-    "keepalives_idle": "30",
-    "keepalives_interval": "10",
+    "keepalives_idle": "15",
+    "keepalives_interval": "5",
     "keepalives_count": "3",
-    "tcp_user_timeout": "60000",
+    "tcp_user_timeout": "30000",
 }
 
 
@@ -63,8 +63,8 @@ class PostgresConnectionOptions:
     url: str
     user: str | None = None
     password: str | None = field(default=None, repr=False)
-    connect_timeout_s: int = 30
-    lock_timeout_s: int = 60
+    connect_timeout_s: int = 10
+    lock_timeout_s: int = 30
     """How long a statement waits for a lock that someone else holds."""
     properties: Mapping[str, str] = field(default_factory=dict, repr=False)
 
@@ -91,9 +91,8 @@ class PostgresConnectionOptions:
         if url.startswith(_SCHEMES):
             parts = urlsplit(url)
             return f"{parts.netloc.rpartition('@')[2] or 'localhost'}{parts.path}"
-        secrets = ("password", "passfile", "sslpassword")
-        shown = [word for word in url.split() if not word.startswith(secrets) and "=" in word]
-        return " ".join(shown) or "?"
+        shown = [word for word in url.split() if word.startswith(("host=", "hostaddr=", "port=", "dbname="))]
+        return " ".join(shown) or "localhost"
 
     def conninfo(self, **parameters: str) -> str:
         """What libpq is given; ``parameters`` go before everything else."""
@@ -133,7 +132,7 @@ def import_psycopg() -> Any:
 
 
 def connect(
-    options: PostgresConnectionOptions, *, name: str = "firesteel", autocommit: bool = True, **parameters: str
+    options: PostgresConnectionOptions, /, *, name: str = "firesteel", autocommit: bool = True, **parameters: str
 ) -> psycopg.Connection[Any]:
     """Opens a connection; ``name`` is shown in pg_stat_activity, ``parameters`` are libpq's."""
     module = import_psycopg()
@@ -150,7 +149,8 @@ def connect(
         ) from error
     if "replication" not in parameters:
         try:
-            connection.execute(f"SET lock_timeout = '{options.lock_timeout_s}s'")
+            # UTC, wherever the server is: what a datetime without time zone means must not depend on it
+            connection.execute(f"SET lock_timeout = '{options.lock_timeout_s}s'; SET TIME ZONE 'UTC'")
             if not autocommit:
                 connection.commit()
         except module.Error as error:

@@ -1,4 +1,4 @@
-"""The interfaces of sources and sinks."""
+"""The interfaces of sources and sinks, and base classes for one's own."""
 
 from __future__ import annotations
 
@@ -21,15 +21,18 @@ from firesteel.common.connector import (
     SplitEnumeratorContext,
     WriterContext,
 )
+from firesteel.connectors.base import AtLeastOnceSink, IteratorSource, TwoPhaseCommitSink
 
 if TYPE_CHECKING:
     from firesteel.datastream.data_stream import DataStream
 
 __all__ = [
+    "AtLeastOnceSink",
     "Boundedness",
     "Committer",
     "DeliveryGuarantee",
     "InputStatus",
+    "IteratorSource",
     "ReaderContext",
     "ReaderOutput",
     "Sink",
@@ -41,6 +44,7 @@ __all__ = [
     "SplitEnumeratorContext",
     "StreamTransformer",
     "SupportsPreprocessing",
+    "TwoPhaseCommitSink",
     "WriterContext",
 ]
 

@@ -15,7 +15,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -24,7 +24,7 @@ from firesteel.testing.services.processes import ServerProcess, ServiceUnavailab
 if TYPE_CHECKING:
     from typing_extensions import Self
 
-__all__ = ["KAFKA_VERSION", "KafkaBroker", "kafka_jars"]
+__all__ = ["KAFKA_VERSION", "KafkaBroker", "fetch_jars", "kafka_jars"]
 
 KAFKA_VERSION = "4.1.0"
 _SLF4J_VERSION = "1.7.36"
@@ -33,10 +33,11 @@ _POM = """<project xmlns="http://maven.apache.org/POM/4.0.0"><modelVersion>4.0.0
 <groupId>firesteel</groupId><artifactId>{name}</artifactId><version>1</version><dependencies>{dependencies}</dependencies>
 </project>
 """
-_DEPENDENCY = "<dependency><groupId>{}</groupId><artifactId>{}</artifactId><version>{}</version></dependency>"
+_DEPENDENCY = "<dependency><groupId>{}</groupId><artifactId>{}</artifactId><version>{}</version>{}</dependency>"
+_ALONE = "<exclusions><exclusion><groupId>*</groupId><artifactId>*</artifactId></exclusion></exclusions>"
 
 
-def fetch_jars(name: str, dependencies: list[tuple[str, str, str]]) -> Path:
+def fetch_jars(name: str, dependencies: Sequence[tuple[str, str, str]], *, transitive: bool = True) -> Path:
     """A directory with these Maven artifacts (group, artifact, version) and all they need, fetched once."""
     directory = cache_directory("jars") / name
     if (directory / "complete").exists():
@@ -46,7 +47,7 @@ def fetch_jars(name: str, dependencies: list[tuple[str, str, str]]) -> Path:
         raise ServiceUnavailable("Maven (mvn) is not installed.")
     with tempfile.TemporaryDirectory(dir=directory.parent, prefix=".fetch-") as work:
         pom, libraries = Path(work) / "pom.xml", Path(work) / "libs"
-        listed = "".join(_DEPENDENCY.format(*each) for each in dependencies)
+        listed = "".join(_DEPENDENCY.format(*each, "" if transitive else _ALONE) for each in dependencies)
         pom.write_text(_POM.format(name=name, dependencies=listed), encoding="utf-8")
         done = subprocess.run(  # noqa: S603 - a command of ours
             [

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+from collections import Counter
 from types import SimpleNamespace
 
 import pytest
@@ -32,6 +33,13 @@ class FakeReaderContext:
         self.now = 0
         self.alarms = []
 
+        self.counts = Counter()
+
+    def get_metrics_group(self):
+        return SimpleNamespace(
+            counter=lambda name: SimpleNamespace(inc=lambda by=1: self.counts.update({name: by})),
+        )
+
     def processing_time(self):
         return self.now
 
@@ -48,6 +56,10 @@ class FakeReaderOutput:
         self.records = []
         self.batches = []
         self.released = []
+        self.sides = []
+
+    def emit_side(self, tag, values):
+        self.sides += [(tag, value) for value in values]
 
     def collect(self, split_id, values, timestamps=None):
         assert split_id not in self.released

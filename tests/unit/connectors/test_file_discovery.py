@@ -16,7 +16,7 @@ from firesteel.connectors import file_discovery
 from firesteel.connectors.file_discovery import MonitoringSplitEnumerator
 from firesteel.connectors.parquet import ParquetSource
 from firesteel.connectors.split_reader import AskAgain
-from firesteel.connectors.text_file import FileEnumeratorProvider, FileSource, StreamFormat
+from firesteel.connectors.file_source import FileEnumeratorProvider, FileSource, StreamFormat
 from firesteel.datastream import RuntimeExecutionMode, StreamExecutionEnvironment
 
 INTERVAL_S = 10

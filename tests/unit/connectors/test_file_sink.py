@@ -291,7 +291,7 @@ def test_bad_settings_are_refused(kit, tmp_path):
     (tmp_path / "file").touch()
     for make in (
         lambda: FileSink(tmp_path / "file", encoder),
-        lambda: FileSink("s3://bucket/path", encoder),
+        lambda: FileSink("gopher://host/path", encoder),
         lambda: kit.sink(bucket_check_interval=0),
         lambda: RollingPolicy.default_rolling_policy(part_size=0),
         lambda: RollingPolicy.default_rolling_policy(rollover_interval=-1),
@@ -304,7 +304,7 @@ def test_bad_settings_are_refused(kit, tmp_path):
         with pytest.raises(InvalidProgramError):
             make()
     with pytest.raises(NotImplementedError):
-        FileSink.for_bulk_format("x", None)
+        FileSink.for_row_format("x", encoder).enable_compact(None, None)
 
 
 def test_a_directory_that_cannot_be_made_is_named(kit, tmp_path):

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-import pickle
 import random
 from collections import Counter
 from pathlib import Path
 
 import pytest
+from sink_jobs import SinkJob, committables_of
 
 from firesteel.common import fault_points
 from firesteel.common.serialization import Encoder
 from firesteel.connectors.file_committer import FileCommitter
 from firesteel.connectors.file_sink import BucketAssigner, FileSink, RollingPolicy
 from firesteel.connectors.part_file import FileWriteError
-from firesteel.testing import HarnessSnapshot, SinkHarness
 
 ON_CHECKPOINT = RollingPolicy.on_checkpoint_rolling_policy()
 STAY_OPEN = RollingPolicy.default_rolling_policy()
@@ -25,68 +24,14 @@ class Modulo(BucketAssigner):
         return f"bucket-{element % 2}"
 
 
-class Job:
-    """A source of numbers and a file sink; the source goes back to where it was at the checkpoint."""
-
+class Job(SinkJob):
     def __init__(self, directory, policy=STAY_OPEN, parallelism=1, job_id="feed", restored=None, **options):
-        self.directory = directory
-        self.job_id = job_id
-        self.attempt = 0
-        self.checkpoint_id = 0 if restored is None else restored[1].checkpoint_id
-        self.policy = policy
-        self.options = {"bucket_assigner": BucketAssigner.base_path_bucket_assigner(), **options}
-        self.completed = restored
-        self.start(parallelism)
+        options = {"bucket_assigner": BucketAssigner.base_path_bucket_assigner(), **options}
 
-    def start(self, parallelism):
-        sink = FileSink(self.directory, Encoder.simple_string_encoder(), rolling_policy=self.policy, **self.options)
-        self.position, snapshot = self.completed or (0, None)
-        self.subtasks = []
-        for subtask in range(parallelism):
-            harness = SinkHarness(
-                pickle.loads(pickle.dumps(sink)),
-                subtask=subtask,
-                parallelism=parallelism,
-                attempt=self.attempt,
-                job_id=self.job_id,
-            )
-            self.subtasks.append(harness)
-            harness.initialize_state(snapshot)
-            harness.open()
+        def make_sink():
+            return FileSink(directory, Encoder.simple_string_encoder(), rolling_policy=policy, **options)
 
-    def restart(self, parallelism=None):
-        self.kill()
-        self.attempt += 1
-        self.start(len(self.subtasks) if parallelism is None else parallelism)
-
-    def kill(self):
-        for harness in self.subtasks:
-            harness.close()
-
-    def write(self, count):
-        for value in range(self.position, self.position + count):
-            self.subtasks[value % len(self.subtasks)].process_element(value)
-        self.position += count
-
-    def snapshot(self):
-        self.checkpoint_id += 1
-        taken = HarnessSnapshot.combine(*[harness.snapshot(self.checkpoint_id) for harness in self.subtasks])
-        return self.position, pickle.loads(pickle.dumps(taken))
-
-    def complete(self, snapshot, notify=None):
-        """The checkpoint exists from now on, whoever hears of it."""
-        self.completed = snapshot
-        for harness in self.subtasks if notify is None else self.subtasks[:notify]:
-            harness.notify_checkpoint_complete(snapshot[1].checkpoint_id)
-
-    def checkpoint(self):
-        self.complete(self.snapshot())
-
-    def finish(self):
-        for harness in self.subtasks:
-            harness.finish()
-        self.checkpoint()
-        self.kill()
+        super().__init__(make_sink, parallelism, job_id, restored)
 
 
 def visible(directory):
@@ -167,8 +112,7 @@ def test_a_crash_at_every_step_of_the_protocol(out, policy, crash, armed):
     elif crash == "during commit":
         # another job's commit of the same files, cut off in the middle, looks like this
         job.completed = snapshot
-        pending = [item for state in snapshot[1].subtasks for item in committables_of(state)]
-        FileCommitter().commit(pending[:1])
+        FileCommitter().commit(committables_of(snapshot)[:1])
     if crash in ("before snapshot", "after snapshot"):
         assert visible(out) == before
     job.restart()
@@ -180,12 +124,6 @@ def test_a_crash_at_every_step_of_the_protocol(out, policy, crash, armed):
     job.finish()
     assert visible(out) == list(range(20))
     assert hidden(out) == []
-
-
-def committables_of(state):
-    for handle in state.operator:
-        if handle.name == "_committables":
-            yield from [pickle.loads(item)[1] for item in pickle.loads(handle.data.data)]
 
 
 @pytest.mark.parametrize("policy", [ON_CHECKPOINT, STAY_OPEN], ids=["roll", "stay-open"])

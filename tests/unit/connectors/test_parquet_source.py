@@ -7,6 +7,7 @@ import pickle
 import sys
 from pathlib import Path
 
+import psutil
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -17,7 +18,7 @@ from firesteel.common.errors import InvalidProgramError
 from firesteel.common.time import Instant
 from firesteel.common.typeinfo import Types
 from firesteel.common.types import Row
-from firesteel.connectors import parquet
+from firesteel.connectors.file_formats import parquet_file
 from firesteel.connectors.local_paths import FileReadError
 from firesteel.connectors.parquet import ParquetSource
 from firesteel.testing import collect
@@ -61,7 +62,7 @@ def test_resumes_with_exactly_the_rest(fakes, directory, polls, parallelism, new
 
 
 def test_resumes_within_a_row_group_larger_than_what_is_decoded_at_once(fakes, tmp_path, monkeypatch):
-    monkeypatch.setattr(parquet, "_BATCH_ROWS", 10)
+    monkeypatch.setattr(parquet_file, "_BATCH_ROWS", 10)
     pq.write_table(pa.table({"id": range(95)}), tmp_path / "a.parquet")
     for polls in range(0, 24, 3):
         first = fakes.SourceHarness(ParquetSource(tmp_path), 1)
@@ -141,7 +142,7 @@ def test_a_file_that_was_replaced_by_a_shorter_one(fakes, tmp_path):
     first = fakes.SourceHarness(ParquetSource(tmp_path), 1)
     first.poll(0, 5)
     pq.write_table(pa.table({"id": range(5)}), tmp_path / "a.parquet", row_group_size=5)
-    with pytest.raises(FileReadError, match="1 row groups"):
+    with pytest.raises(FileReadError, match="bytes but had"):
         first.restored(1).run()
     first.close()
 
@@ -149,8 +150,10 @@ def test_a_file_that_was_replaced_by_a_shorter_one(fakes, tmp_path):
 def test_the_reader_closes_its_file(fakes, directory):
     harness = fakes.SourceHarness(ParquetSource(directory), 1)
     assert harness.poll(0, 3) is InputStatus.MORE_AVAILABLE
+    opened = {file.path for file in psutil.Process().open_files()}
     harness.readers[0].close()
-    assert harness.readers[0]._file is None
+    (closed,) = opened - {file.path for file in psutil.Process().open_files()}
+    assert closed == str(directory / "day=0" / "part.parquet")
 
 
 def test_a_missing_pyarrow_is_said(directory, monkeypatch):

@@ -15,7 +15,7 @@ from firesteel.connectors import (
     NumberSequenceSource,
     RateLimiterStrategy,
 )
-from firesteel.connectors.text_file import FileEnumeratorProvider, StreamFormat
+from firesteel.connectors.file_source import FileEnumeratorProvider, StreamFormat
 
 
 def square(number):

@@ -15,26 +15,16 @@ from hypothesis import strategies as st
 from firesteel.common.connector import Boundedness, InputStatus
 from firesteel.common.errors import InvalidProgramError
 from firesteel.connectors.local_paths import FileReadError
-from firesteel.connectors.text_file import (
+from firesteel.connectors.file_source import (
     FileEnumeratorProvider,
     FileSource,
     FileSourceSplit,
     FileSplitAssignerProvider,
     StreamFormat,
 )
-from firesteel.connectors.text_line_reader import TextLineReader
 
 # A busy machine is no failure.
 patient = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
-
-
-class SmallChunks(FileSource):
-    """Reads few bytes at a time, so that small files have many chunks."""
-
-    chunk_bytes = 7
-
-    def create_reader(self, context):
-        return TextLineReader(context, self.stream_format, self.chunk_bytes)
 
 
 def source_of(*paths, charset="utf-8"):
@@ -42,8 +32,9 @@ def source_of(*paths, charset="utf-8"):
 
 
 def small_source(path, *, chunk_bytes=7, split_bytes=None, charset="utf-8"):
-    source = SmallChunks(StreamFormat.text_line_format(charset), (Path(path),), FileEnumeratorProvider(split_bytes))
-    source.chunk_bytes = chunk_bytes
+    """Reads few bytes at a time, so that small files have many chunks."""
+    source = FileSource(StreamFormat.text_line_format(charset), (Path(path),), FileEnumeratorProvider(split_bytes))
+    source.fetch_bytes = chunk_bytes
     return source
 
 
@@ -151,7 +142,7 @@ def test_resumes_in_the_middle_with_exactly_the_rest(
         for _ in range(polls):
             if not first.ended[0]:
                 first.poll(max_records=max_records)
-        first.source.chunk_bytes = new_chunk_bytes
+        first.source.fetch_bytes = new_chunk_bytes
         second = first.restored().run(max_records)
         first.close()
     assert first.records + second.records == expected_lines(text)
@@ -285,8 +276,8 @@ def test_bad_settings_are_refused(write):
         StreamFormat.text_line_format("klingon")
     with pytest.raises(InvalidProgramError, match="base64"):
         StreamFormat.text_line_format("base64")
-    with pytest.raises(InvalidProgramError, match="hdfs"):
-        source_of("hdfs://host/path")
+    with pytest.raises(InvalidProgramError, match="gopher"):
+        source_of("gopher://host/path")
     with pytest.raises(InvalidProgramError):
         source_of()
     with pytest.raises(InvalidProgramError):

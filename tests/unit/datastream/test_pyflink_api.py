@@ -10,14 +10,13 @@ import pytest
 API = json.loads(Path(__file__).with_name("pyflink_api.json").read_text())
 
 ABSENT_CLASSES = {
-    # asynchronous I/O, cached streams, bulk formats and compaction are still to come
+    # asynchronous I/O, cached streams and compaction are still to come
     "functions.AsyncFunction",
     "functions.AsyncFunctionDescriptor",
     "functions.AsyncFunctionDescriptor.OutputMode",
     "functions.AsyncRetryPredicate",
     "functions.AsyncRetryStrategy",
     "data_stream.CachedDataStream",
-    "connectors.file_system.BulkFormat",
     "connectors.file_system.FileCompactStrategy",
     "connectors.file_system.FileCompactStrategy.Builder",
     "connectors.file_system.FileCompactor",
@@ -74,7 +73,6 @@ ABSENT_METHODS = {
     "state_backend.EmbeddedRocksDBStateBackend.set_options",
     "stream_execution_environment.StreamExecutionEnvironment.add_classpaths",
     "stream_execution_environment.StreamExecutionEnvironment.add_jars",
-    "stream_execution_environment.StreamExecutionEnvironment.create_input",
     # internal
     "output_tag.OutputTag.__setstate__",
     "window.ContinuousEventTimeTrigger.register_next_fire_timestamp",

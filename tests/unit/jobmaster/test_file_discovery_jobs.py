@@ -14,7 +14,7 @@ from firesteel.common import Configuration, Duration, WatermarkStrategy
 from firesteel.common.errors import JobCancelledError
 from firesteel.common.serialization import Encoder
 from firesteel.connectors.file_sink import FileSink, OnCheckpointRollingPolicy
-from firesteel.connectors.text_file import FileSource, StreamFormat
+from firesteel.connectors.file_source import FileSource, StreamFormat
 from firesteel.datastream import StreamExecutionEnvironment
 from firesteel.datastream.executor import execution_context
 from firesteel.testing import eventually
@@ -26,7 +26,7 @@ import sys
 from firesteel.common import Duration, WatermarkStrategy
 from firesteel.common.serialization import Encoder
 from firesteel.connectors.file_sink import FileSink, OnCheckpointRollingPolicy
-from firesteel.connectors.text_file import FileSource, StreamFormat
+from firesteel.connectors.file_source import FileSource, StreamFormat
 from firesteel.datastream import StreamExecutionEnvironment
 
 landing, out = sys.argv[1:3]

@@ -1,0 +1,33 @@
+"""Schemas that build a function for their type."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from typing import Any, Generic, TypeVar
+
+__all__ = ["CompiledSchema"]
+
+T = TypeVar("T")
+
+
+class CompiledSchema(Generic[T]):
+    """A schema that builds what it works with once, in the task; what it built is not sent along with it."""
+
+    _built: T | None = None
+
+    @abstractmethod
+    def _build(self) -> T:
+        """What the schema works with."""
+
+    @property
+    def _compiled(self) -> T:
+        if self._built is None:
+            self._built = self._build()
+        return self._built
+
+    def open(self) -> None:
+        """Builds it before the first message."""
+        _ = self._compiled
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in self.__dict__.items() if name != "_built"}

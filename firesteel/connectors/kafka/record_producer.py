@@ -1,0 +1,146 @@
+"""A producer that takes records by column, and remembers the first that was not delivered."""
+
+from __future__ import annotations
+
+import time
+from collections import deque
+from collections.abc import Mapping, Sequence
+from itertools import repeat
+from operator import length_hint
+from typing import Any
+
+from firesteel.common.errors import RecordSerializationError
+from firesteel.connectors.kafka.client_errors import kafka_client
+from firesteel.connectors.kafka.producer import KafkaWriteError, create_producer, delivery_timeout_s, write_error
+from firesteel.connectors.kafka.serialization import ANY_PARTITION, RecordBatch
+
+__all__ = ["RecordProducer"]
+
+FLUSH_SLICE_S = 0.1
+FLUSH_MARGIN_S = 10.0
+ROOM_SLICE_S = 0.01
+METADATA_TIMEOUT_S = 30.0
+_NOW = 0
+"""As a timestamp: the time at which the record is sent."""
+
+
+class RecordProducer:
+    """Hands records to a librdkafka producer. Sending and polling never wait."""
+
+    def __init__(self, properties: Mapping[str, Any]):
+        self._properties = properties
+        self._failure: Exception | None = None
+        self.failures = 0
+        """How many records were not delivered."""
+        self._kafka_exception: type[Exception] = kafka_client().KafkaException
+        self.client = create_producer(properties, self._on_failure)
+
+    def __len__(self) -> int:
+        return len(self.client)
+
+    def send(self, batch: RecordBatch) -> int:
+        """Takes the records of a batch, in order, until its queue is full; returns how many it has taken.
+
+        The loop over the records is in C: ``produce`` with arguments by position costs 0.6 µs a record, with names
+        0.9 µs, and ``produce_batch``, which cannot write timestamps, 0.7 µs with its dicts.
+        """
+        count = len(batch.values)
+        values = iter(batch.values)
+        columns: list[Any] = [repeat(batch.topic), values]
+        if batch.keys is not None or batch.partitions is not None or batch.timestamps is not None or batch.headers:
+            columns += [
+                _column(batch.keys, None, count),
+                _column(batch.partitions, ANY_PARTITION, count),
+                # two arguments for the delivery callback
+                repeat(None),
+                repeat(None),
+                _column(_sendable(batch.timestamps), _NOW, count),
+            ]
+        if batch.headers is not None:
+            columns.append(_column(batch.headers, None, count))
+        try:
+            deque(map(self.client.produce, *columns), maxlen=0)
+        except BufferError:
+            return count - length_hint(values) - 1
+        except self._kafka_exception as error:
+            index = count - length_hint(values) - 1
+            raise write_error(error, batch.topic, self._properties, _size(batch, index)) from error
+        except TypeError as error:
+            index = count - length_hint(values) - 1
+            raise RecordSerializationError(
+                f"A record for the Kafka topic '{batch.topic}' cannot be sent: {error}. Its value is "
+                f"{batch.values[index]!r:.80}, its key {None if batch.keys is None else batch.keys[index]!r:.80}.",
+                hint="The serialization schemas of key and value must return bytes.",
+            ) from error
+        return count
+
+    def poll(self) -> None:
+        """Hears of deliveries; raises the failure of any."""
+        self.client.poll(0)
+        if self._failure is not None:
+            raise self._failure
+
+    def wait_for_room(self) -> None:
+        """Waits a moment for deliveries, which make room in the queue; records that fail make room too."""
+        self.client.poll(ROOM_SLICE_S)
+        self.poll()
+
+    def flush(self) -> None:
+        """Waits until all records are acknowledged; raises if one is not, or takes longer than delivery.timeout.ms."""
+        deadline = time.monotonic() + delivery_timeout_s(self._properties) + FLUSH_MARGIN_S
+        while True:
+            left = self.client.flush(FLUSH_SLICE_S)
+            self.poll()
+            if not left:
+                return
+            if time.monotonic() > deadline:
+                raise KafkaWriteError(
+                    f"{left} records have not been acknowledged by {self._properties['bootstrap.servers']}.",
+                    hint="Are the partitions' leaders and enough replicas (min.insync.replicas) up?",
+                )
+
+    def partitions_for_topic(self, topic: str) -> list[int]:
+        """The partitions of a topic, as a broker says."""
+        try:
+            found = self.client.list_topics(topic, timeout=METADATA_TIMEOUT_S).topics[topic]
+        except self._kafka_exception as error:
+            raise write_error(error, topic, self._properties) from error
+        if found.error is not None:
+            raise write_error(found.error, topic, self._properties)
+        return sorted(found.partitions)
+
+    def close(self) -> None:
+        """Forgets what was not sent, and ends the producer's threads."""
+        self.client.purge()
+        self.client.poll(0)
+        self.client = None
+
+    def _on_failure(self, error: Any, message: Any) -> None:
+        if error is None:
+            return
+        self.failures += 1
+        if self._failure is None and error.name() != "_PURGE_QUEUE":
+            self._failure = write_error(error, message.topic(), self._properties, len(message))
+
+
+def _column(column: Sequence[Any] | None, default: Any, count: int) -> Any:
+    if column is None:
+        return repeat(default)
+    if len(column) != count:
+        raise RecordSerializationError(
+            f"A Kafka record serializer gave {count} values and {len(column)} keys, partitions, timestamps or headers.",
+            hint="serialize_batch of a SerializationSchema must return as many items as it was given.",
+        )
+    return column
+
+
+def _sendable(timestamps: Sequence[int] | None) -> Sequence[int] | None:
+    """Without those before 1970, as Flink: a record with such a timestamp gets the time at which it is sent."""
+    if timestamps and min(timestamps) < 0:
+        return [timestamp if timestamp > 0 else _NOW for timestamp in timestamps]
+    return timestamps
+
+
+def _size(batch: RecordBatch, index: int) -> int:
+    key = batch.keys[index] if batch.keys is not None else None
+    return len(batch.values[index] or b"") + len(key or b"")

@@ -1,0 +1,313 @@
+"""Kafka transactions seen from outside of the producer that they are of: asked for, committed and aborted.
+
+librdkafka ends only the transactions of a producer that lives. Finishing one whose process is gone takes three requests
+that it has no call for: DescribeTransactions, ListTransactions and EndTxn. They are sent with kafka-python, and this
+module alone knows of it.
+
+What brokers answer (Kafka 4.1, a producer of librdkafka; EndTxn of version 4, so that epochs stay as they are):
+
+====================================  ==============================  ===================================
+state of the transactional id         DescribeTransactions            EndTxn(commit), same id and epoch
+====================================  ==============================  ===================================
+unknown                               TransactionalIdNotFound         InvalidProducerIdMapping
+initialised, no transaction yet       Empty, start -1                 InvalidTxnState
+records written                       Ongoing, start                  success
+committed                             PrepareCommit, CompleteCommit   success, again and again
+aborted with EndTxn                   PrepareAbort, CompleteAbort     InvalidTxnState
+timed out, or aborted by ``abort``    CompleteAbort, epoch + 1        ProducerFenced
+initialised anew by someone           Empty, epoch + 1 or 2           ProducerFenced
+a later transaction of the producer   Ongoing, later start            success: **commits the later one**
+====================================  ==============================  ===================================
+
+The last line is why a prepared transaction is known by its start too, and described before it is ended.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections.abc import Awaitable, Callable, Mapping
+from enum import Enum
+from typing import Any, NamedTuple, TypeVar
+
+from firesteel.common.errors import InvalidProgramError
+from firesteel.connectors.kafka.client_errors import BrokerUnavailableError, KafkaAuthorizationError, KafkaClientError
+from firesteel.connectors.kafka.wire_properties import TokenProvider, wire_arguments
+
+__all__ = ["Outcome", "PreparedTransaction", "TransactionCoordinators", "TransactionDescription"]
+
+DEADLINE_S = 60.0
+"""How long brokers may be away while a transaction is asked for or ended."""
+REQUEST_TIMEOUT_S = 10.0
+_FIRST_WAIT_S = 0.005
+_LONGEST_WAIT_S = 1.0
+_END_TXN_VERSION = 4
+_INIT_VERSION = 4
+_log = logging.getLogger(__name__)
+
+T = TypeVar("T")
+
+
+class PreparedTransaction(NamedTuple):
+    """A transaction with all its records written and acknowledged, that is to be committed."""
+
+    transactional_id: str
+    producer_id: int
+    producer_epoch: int
+    start_time_ms: int
+
+
+class TransactionDescription(NamedTuple):
+    """What the coordinator says of the last transaction of a transactional id."""
+
+    state: str
+    producer_id: int
+    producer_epoch: int
+    timeout_ms: int
+    start_time_ms: int
+
+
+class Outcome(Enum):
+    """What has become of a prepared transaction."""
+
+    OPEN = "open"
+    COMMITTED = "committed"
+    ABORTED = "aborted"
+    UNKNOWN = "unknown"
+    """The coordinator has forgotten the transactional id, as it does some days after its last transaction."""
+
+    @staticmethod
+    def of(prepared: PreparedTransaction, found: TransactionDescription | None) -> Outcome:
+        """Tells it from a description."""
+        if found is None or found.state == "Dead":
+            return Outcome.UNKNOWN
+        if found.producer_id != prepared.producer_id:
+            # ids are never used again by another writer: the coordinator had forgotten this one
+            return Outcome.UNKNOWN
+        if found.state in ("PrepareCommit", "CompleteCommit") or found.start_time_ms > prepared.start_time_ms:
+            # a producer begins another transaction only once the one before is committed
+            return Outcome.COMMITTED
+        if found.state == "Ongoing" and found.producer_epoch == prepared.producer_epoch:
+            return Outcome.OPEN
+        return Outcome.ABORTED
+
+
+class TransactionCoordinators:
+    """Asks the brokers that coordinate transactions; from any thread. Opens its connection with the first question."""
+
+    def __init__(self, properties: Mapping[str, Any]):
+        self._servers = properties["bootstrap.servers"]
+        self._arguments = wire_arguments(properties)
+        self._client: Any = None
+        self._lock = threading.RLock()
+        self._closed = False
+
+    def describe(self, transactional_id: str) -> TransactionDescription | None:
+        """The last transaction of an id; None if the coordinator knows none."""
+        from kafka.errors import TransactionalIdNotFoundError
+
+        def ask(client: Any) -> TransactionDescription | None:
+            try:
+                found = client.describe_transactions([transactional_id])[transactional_id]
+            except TransactionalIdNotFoundError:
+                return None
+            return TransactionDescription(
+                found.state.value,
+                found.producer_id,
+                found.producer_epoch,
+                found.transaction_timeout_ms,
+                found.transaction_start_time_ms,
+            )
+
+        return self._retry(ask, f"ask for the transaction '{transactional_id}'")
+
+    def list_ongoing(self, prefix: str) -> list[str]:
+        """The ids with this beginning that have a transaction which is neither committed nor aborted."""
+
+        def ask(client: Any) -> list[str]:
+            found = client.list_transactions(state_filters=["Ongoing"])
+            ids = (each.transactional_id for listed in found.values() for each in listed)
+            return sorted(each for each in ids if each.startswith(prefix))
+
+        return self._retry(ask, f"list the transactions that begin with '{prefix}'")
+
+    def commit(self, prepared: PreparedTransaction) -> Outcome:
+        """Commits a transaction, if it is still to be; says what had become of it before."""
+        from kafka.errors import InvalidProducerIdMappingError, InvalidTxnStateError, ProducerFencedError
+        from kafka.protocol.producer.transaction import EndTxnRequest
+
+        outcome = Outcome.of(prepared, self.describe(prepared.transactional_id))
+        if outcome is not Outcome.OPEN:
+            return outcome
+        request = EndTxnRequest(
+            transactional_id=prepared.transactional_id,
+            producer_id=prepared.producer_id,
+            producer_epoch=prepared.producer_epoch,
+            committed=True,
+            max_version=_END_TXN_VERSION,
+        )
+        try:
+            self._ask_coordinator(prepared.transactional_id, request, "commit")
+        except (InvalidTxnStateError, InvalidProducerIdMappingError, ProducerFencedError):
+            # aborted since it was described: timed out in this very moment
+            return Outcome.of(prepared, self.describe(prepared.transactional_id))
+        return Outcome.OPEN
+
+    def abort(self, transactional_id: str) -> None:
+        """Aborts the transaction of an id, and keeps its producer from ever writing again.
+
+        InitProducerId raises the epoch, which fences the producer: EndTxn alone would let one that still lives write on
+        into a transaction that nobody ends. The request is made once: a second one would begin anew, and the
+        coordinator forget when the transaction had started.
+        """
+        from kafka.errors import ConcurrentTransactionsError
+        from kafka.protocol.producer.transaction import InitProducerIdRequest
+
+        deadline = time.monotonic() + DEADLINE_S
+        wait_s = _FIRST_WAIT_S
+        while True:
+            found = self.describe(transactional_id)
+            if found is None or found.state not in ("Ongoing", "PrepareEpochFence", "PrepareAbort", "PrepareCommit"):
+                return
+            if found.state == "Ongoing":
+                request = InitProducerIdRequest(
+                    transactional_id=transactional_id,
+                    transaction_timeout_ms=found.timeout_ms,
+                    producer_id=-1,
+                    producer_epoch=-1,
+                    max_version=_INIT_VERSION,
+                )
+                try:
+                    self._ask_coordinator(transactional_id, request, "abort", given_up=ConcurrentTransactionsError)
+                except ConcurrentTransactionsError:
+                    pass  # the abort has begun
+            if self._closed or time.monotonic() > deadline:
+                raise BrokerUnavailableError(
+                    f"The transaction '{transactional_id}' is still {found.state} {DEADLINE_S:g} s after it was "
+                    f"aborted, at {self._servers}.",
+                    hint="The leader of a partition that it wrote to is away.",
+                )
+            time.sleep(wait_s)
+            wait_s = min(wait_s * 2, _LONGEST_WAIT_S)
+
+    def longest_timeout_ms(self) -> int | None:
+        """The longest transaction.timeout.ms that a broker allows; None if it does not say."""
+        from kafka.admin import ConfigResource, ConfigResourceType
+
+        name = "transaction.max.timeout.ms"
+        try:
+            client = self._connected()
+            broker = str(next(iter(client._manager.cluster.brokers())).node_id)
+            resource = ConfigResource(ConfigResourceType.BROKER, broker, [name])
+            found = client.describe_configs([resource], config_filter="all")
+            return int(found["broker"][broker][name]["value"])
+        except Exception:  # noqa: BLE001 - it is for a message only, and may not be permitted
+            return None
+
+    def close(self) -> None:
+        """Closes the connections, and has another thread that waits for a broker give up."""
+        self._closed = True
+        self._disconnect()
+
+    def _disconnect(self) -> None:
+        with self._lock:
+            client, self._client = self._client, None
+            if client is not None:
+                client.close()
+
+    def _ask_coordinator(
+        self, transactional_id: str, request: Any, doing: str, given_up: type[Exception] | None = None
+    ) -> None:
+        """Sends a request to the coordinator of an id; raises the error that the response has."""
+        from kafka.errors import NoError, for_code
+        from kafka.protocol.metadata import CoordinatorType
+
+        def ask(client: Any) -> None:
+            async def send() -> Any:
+                found: Awaitable[Any] = client._find_coordinator_ids(
+                    [transactional_id], key_type=CoordinatorType.TRANSACTION
+                )
+                return await client._manager.send(request, node_id=(await found)[transactional_id])
+
+            error = for_code(client._manager.run(send).error_code)
+            if error is not NoError:
+                raise error(f"for transactional id '{transactional_id}'")
+
+        self._retry(ask, f"{doing} the transaction '{transactional_id}'", given_up)
+
+    def _retry(self, ask: Callable[[Any], T], doing: str, given_up: type[Exception] | None = None) -> T:
+        """Asks until there is an answer: brokers that are away, or have just become coordinators, are waited for."""
+        from kafka.errors import (
+            ConcurrentTransactionsError,
+            InvalidProducerIdMappingError,
+            InvalidTxnStateError,
+            KafkaError,
+            KafkaTimeoutError,
+            ProducerFencedError,
+            RetriableError,
+        )
+
+        deadline = time.monotonic() + DEADLINE_S
+        wait_s = _FIRST_WAIT_S
+        while True:
+            try:
+                with self._lock:
+                    return ask(self._connected())
+            except (InvalidTxnStateError, InvalidProducerIdMappingError, ProducerFencedError):
+                raise
+            except (RetriableError, KafkaTimeoutError, OSError) as error:
+                if given_up is not None and isinstance(error, given_up):
+                    raise
+                if self._closed or time.monotonic() > deadline:
+                    raise self._error(doing, error) from error
+                _log.debug("cannot %s yet: %r", doing, error)
+                if not isinstance(error, ConcurrentTransactionsError):
+                    # what is known of coordinators may be old
+                    self._disconnect()
+            except KafkaError as error:
+                raise self._error(doing, error) from error
+            time.sleep(wait_s)
+            wait_s = min(wait_s * 2, _LONGEST_WAIT_S)
+
+    def _connected(self) -> Any:
+        if self._client is None:
+            admin = _admin_client()
+            self._client = admin(
+                **self._arguments,
+                request_timeout_ms=int(REQUEST_TIMEOUT_S * 1000),
+                bootstrap_timeout_ms=int(REQUEST_TIMEOUT_S * 1000),
+                reconnect_backoff_max_ms=1000,
+            )
+        return self._client
+
+    def _error(self, doing: str, error: Exception) -> KafkaClientError:
+        from kafka.errors import AuthorizationError, SaslAuthenticationFailedError
+
+        name = type(error).__name__
+        message = f"Cannot {doing} at {self._servers} ({name}: {error})."
+        if isinstance(error, (AuthorizationError, SaslAuthenticationFailedError)):
+            return KafkaAuthorizationError(
+                message,
+                code=name,
+                hint="Grant the principal WRITE and DESCRIBE on the transactional ids with the sink's prefix.",
+            )
+        if getattr(error, "retriable", False) or isinstance(error, OSError):
+            return BrokerUnavailableError(
+                message, code=name, hint="Check that the brokers run and that bootstrap.servers can be reached."
+            )
+        return KafkaClientError(message, code=name)
+
+
+def _admin_client() -> Any:
+    try:
+        from kafka.admin import KafkaAdminClient
+        from kafka.net.sasl.oauth import AbstractTokenProvider
+    except ImportError as error:
+        raise InvalidProgramError(
+            "A KafkaSink with DeliveryGuarantee.EXACTLY_ONCE needs the kafka-python package, which cannot be imported: "
+            f"{error}.",
+            hint="pip install 'firesteel[kafka]', on the driver and on the executors.",
+        ) from error
+    AbstractTokenProvider.register(TokenProvider)
+    return KafkaAdminClient

@@ -1,0 +1,125 @@
+"""Reads one chunk of a table in a thread of its own."""
+
+from __future__ import annotations
+
+import queue
+import threading
+from typing import Any
+
+from firesteel.connectors.postgres.capture_setup import SESSION_OPTIONS
+from firesteel.connectors.postgres.captured_table import quote
+from firesteel.connectors.postgres.cdc_errors import UnreadableValueError
+from firesteel.connectors.postgres.cdc_options import CdcOptions
+from firesteel.connectors.postgres.cdc_split import ChunkSplit
+from firesteel.connectors.postgres.connection import connect, import_psycopg, translating
+from firesteel.connectors.postgres.transaction_snapshot import TransactionSnapshot
+
+__all__ = ["ChunkFetcher", "FetchedRows"]
+
+MAX_WAITING = 2
+"""Batches of rows that are fetched ahead."""
+_STOP_CHECK_S = 0.1
+_JOIN_S = 30.0
+
+FetchedRows = list[tuple[Any, ...]]
+"""Values of the table's columns, then those of its ``key_selection``."""
+
+
+class ChunkFetcher:
+    """Reads the rest of a chunk in one transaction. ``snapshot`` is there before the first rows are."""
+
+    def __init__(self, options: CdcOptions, chunk: ChunkSplit) -> None:
+        self._options = options
+        self._chunk = chunk
+        self._fetched: queue.Queue[FetchedRows] = queue.Queue(MAX_WAITING)
+        self._stopping = threading.Event()
+        self._has_ended = threading.Event()
+        self._failure: BaseException | None = None
+        self._connection: Any = None
+        self.snapshot: TransactionSnapshot | None = None
+        self._thread = threading.Thread(target=self._run, name=f"fetch {chunk.split_id}", daemon=True)
+        self._thread.start()
+
+    def take(self) -> FetchedRows | None:
+        """The next rows, None if none are there now; raises what went wrong, after all rows before it."""
+        ended = self._has_ended.is_set()
+        try:
+            return self._fetched.get_nowait()
+        except queue.Empty:
+            if ended and self._failure is not None:
+                raise self._failure from None
+            return None
+
+    @property
+    def is_at_end(self) -> bool:
+        """Whether all rows have been taken."""
+        return self._has_ended.is_set() and self._failure is None and self._fetched.empty()
+
+    def close(self) -> None:
+        """Stops the thread, also in the middle of a statement."""
+        self._stopping.set()
+        connection = self._connection
+        if connection is not None and self._thread.is_alive():
+            try:
+                connection.cancel_safe(timeout=5.0)
+            except Exception:  # noqa: BLE001, S110 - the connection may be gone already, which will do
+                pass
+        self._thread.join(_JOIN_S)
+
+    def _run(self) -> None:
+        try:
+            self._read()
+        except BaseException as error:  # noqa: BLE001 - raised again in the task's thread
+            self._failure = error
+        finally:
+            self._has_ended.set()
+
+    def _read(self) -> None:
+        table, server = self._chunk.table, self._options.connection.describe()
+        psycopg = import_psycopg()
+        with connect(
+            self._options.connection,
+            name=f"firesteel cdc {self._chunk.split_id}",
+            autocommit=False,
+            options=SESSION_OPTIONS,
+        ) as connection:
+            connection.isolation_level = psycopg.IsolationLevel.REPEATABLE_READ
+            connection.read_only = True
+            self._connection = connection
+            with translating(f"Table {table.table_id} cannot be read", server, table=table.table_id):
+                try:
+                    self._read_rows(connection)
+                except psycopg.DataError as error:
+                    if error.sqlstate is not None:
+                        raise
+                    raise UnreadableValueError(
+                        f"Table {table.table_id} at {server} has a value that cannot be read: {error}",
+                        server=server,
+                        table=table.table_id,
+                        hint="Change the value, or capture the table without such values.",
+                    ) from error
+
+    def _read_rows(self, connection: Any) -> None:
+        table, chunk = self._chunk.table, self._chunk
+        snapshot = connection.execute(
+            "SELECT pg_current_snapshot()::text, pg_current_wal_insert_lsn()::text"
+        ).fetchone()
+        self.snapshot = TransactionSnapshot.parse(*snapshot)
+        condition, parameters = table.range_condition(chunk.low, chunk.high)
+        selection = ", ".join([*(quote(column.name) for column in table.columns), *table.key_selection])
+        statement = f"SELECT {selection} FROM {table.sql_name} WHERE {condition} ORDER BY {table.key_expressions}"  # noqa: S608
+        with connection.cursor(name="chunk") as cursor:
+            cursor.execute(statement, parameters)
+            while not self._stopping.is_set():
+                rows = cursor.fetchmany(self._options.fetch_size)
+                if not rows:
+                    return
+                self._put(rows)
+
+    def _put(self, rows: FetchedRows) -> None:
+        while not self._stopping.is_set():
+            try:
+                self._fetched.put(rows, timeout=_STOP_CHECK_S)
+            except queue.Full:
+                continue
+            return

@@ -1,0 +1,205 @@
+"""How records become rows of a table: their values in the order of the columns, and those as COPY wants them."""
+
+from __future__ import annotations
+
+import logging
+import struct
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import nullcontext
+from datetime import datetime, timezone
+from typing import TYPE_CHECKING, Any
+
+from firesteel.common.errors import RecordSerializationError
+from firesteel.common.types import Row, RowKind
+from firesteel.connectors.postgres.connection import import_psycopg
+from firesteel.connectors.postgres.tables import Column
+
+if TYPE_CHECKING:
+    import psycopg
+
+__all__ = ["CopyFormat", "RecordMapper", "values_of"]
+
+RecordMapper = Callable[[Any], Sequence[Any]]
+
+_log = logging.getLogger(__name__)
+
+_INSERT = RowKind.INSERT
+
+# types, and arrays of them, that are sent in binary form: a tenth of the time of text
+_BINARY = frozenset(
+    {
+        *("smallint", "integer", "bigint", "real", "double precision", "numeric", "text", "character varying"),
+        *("bytea", "boolean", "date", "timestamp without time zone", "timestamp with time zone"),
+        *("time without time zone", "uuid", "json", "jsonb"),
+    }
+)
+_JSON = frozenset({"json", "jsonb"})
+
+
+def values_of(record: Any, columns: tuple[str, ...]) -> Sequence[Any]:
+    """A record's values in the order of the columns, by name if it has names."""
+    kind = record.__class__
+    values: Sequence[Any]
+    if kind is Row:
+        values = record._values
+        if record._fields == columns:
+            return values
+        values = record._values if record._fields is None else _by_name(record, columns, record._fields)
+    elif kind is tuple or kind is list:
+        values = record
+    elif isinstance(record, dict):
+        return _by_name(record, columns, record)
+    elif isinstance(record, (tuple, list)):
+        values = record
+    elif len(columns) == 1:
+        return (record,)
+    else:
+        raise RecordSerializationError(
+            f"A {kind.__name__} is no row of {len(columns)} columns ({', '.join(columns)}).",
+            record=repr(record)[:200],
+            hint="Give the sink Rows, tuples, lists or dicts, or a function with set_record_mapper().",
+        )
+    if len(values) != len(columns):
+        raise RecordSerializationError(
+            f"A record has {len(values)} values, but there are {len(columns)} columns ({', '.join(columns)}).",
+            record=repr(record)[:200],
+            hint="Name the columns to write with set_columns(), in the order of the record's values.",
+        )
+    return values
+
+
+def _by_name(record: Any, columns: tuple[str, ...], fields: Iterable[str]) -> list[Any]:
+    try:
+        return [record[name] for name in columns]
+    except (KeyError, AttributeError):
+        missing = [name for name in columns if name not in fields]
+        raise RecordSerializationError(
+            f"A record has no field {', '.join(map(repr, missing))}.",
+            record=repr(record)[:200],
+            hint=f"The sink writes the columns {', '.join(columns)}; set_columns() changes that.",
+        ) from None
+
+
+class CopyFormat:
+    """Sends rows with COPY: in binary form as long as all types and values allow, else as text, which the server reads.
+
+    As text, values of other Python types than the column's own are taken too, if the server can read them; what it
+    cannot read it refuses, naming row, column and value.
+    """
+
+    def __init__(self, columns: Sequence[Column], extra: Sequence[str] = ()) -> None:
+        """``extra`` are the types of columns that come before those of the records."""
+        self._names = [column.name for column in columns]
+        self._types = [*extra, *(_base_name(column.type_name) for column in columns)]
+        self._oids = [column.oid for column in columns]
+        self._extra = list(extra)
+        self._converters = [(i, _TEXT[t]) for i, t in enumerate(self._types) if t in _TEXT]
+        self._is_binary = all(name.removesuffix("[]") in _BINARY for name in self._types)
+
+    def write(self, connection: psycopg.Connection[Any], target: Any, rows: Sequence[Sequence[Any]]) -> None:
+        """Copies rows into a table; ``target`` is its name and columns, as SQL."""
+        if self._is_binary:
+            try:
+                # within a transaction a COPY that is given up must not take the rest with it
+                with connection.transaction() if _in_transaction(connection) else nullcontext():
+                    self._copy(connection, target, rows, binary=True)
+            except (TypeError, AttributeError, KeyError, ValueError, OverflowError, struct.error) as error:
+                # a value that is not of its column's type, found before it was sent
+                _log.info("Rows are sent as text from now on: %s", error)
+                self._is_binary = False
+            except import_psycopg().DataError as error:
+                if error.sqlstate is not None:
+                    raise
+                self._is_binary = False
+            else:
+                return
+        self._copy(connection, target, [self._to_text(row) for row in rows], binary=False)
+
+    def _copy(
+        self, connection: psycopg.Connection[Any], target: Any, rows: Sequence[Sequence[Any]], *, binary: bool
+    ) -> None:
+        from psycopg import sql
+
+        ending = sql.SQL(" (FORMAT binary)") if binary else sql.SQL("")
+        with connection.cursor() as cursor:
+            if binary:
+                for dumper in _checked_dumpers():
+                    cursor.adapters.register_dumper(*dumper)
+            with cursor.copy(sql.SQL("COPY {} FROM STDIN{}").format(target, ending)) as copy:
+                if binary:
+                    copy.set_types([*self._extra, *self._oids])
+                write = copy.write_row
+                for row in rows:
+                    write(row)
+
+    def _to_text(self, row: Sequence[Any]) -> Sequence[Any]:
+        if not self._converters:
+            return row
+        values = list(row)
+        for index, convert in self._converters:
+            if values[index] is not None:
+                values[index] = convert(values[index])
+        return values
+
+
+def _in_transaction(connection: psycopg.Connection[Any]) -> bool:
+    from psycopg.pq import TransactionStatus
+
+    return connection.info.transaction_status is not TransactionStatus.IDLE
+
+
+def _base_name(type_name: str) -> str:
+    """Without length or precision: ``numeric(10,2)[]`` is ``numeric[]``, ``timestamp(3) with time zone`` the latter."""
+    start, opened, rest = type_name.partition("(")
+    return start + rest.partition(")")[2] if opened else type_name
+
+
+def _to_json(value: Any) -> Any:
+    from psycopg.types.json import Jsonb
+
+    return value if isinstance(value, Jsonb) else Jsonb(value)
+
+
+def _to_json_array(value: Any) -> Any:
+    return [_to_json(item) for item in value]
+
+
+def _without_zone(value: Any) -> Any:
+    # the server would just drop the zone
+    if isinstance(value, datetime) and value.tzinfo is not None:
+        return value.astimezone(timezone.utc).replace(tzinfo=None)
+    return value
+
+
+_TEXT: dict[str, Callable[[Any], Any]] = {
+    "json": _to_json,
+    "jsonb": _to_json,
+    "json[]": _to_json_array,
+    "jsonb[]": _to_json_array,
+    "timestamp without time zone": _without_zone,
+}
+
+_dumpers: list[tuple[type, Any]] = []
+
+
+def _checked_dumpers() -> list[tuple[type, Any]]:
+    """Dumpers for types of which psycopg's own would send something else without a word if a value does not fit."""
+    if _dumpers:
+        return _dumpers
+    from psycopg.adapt import Dumper
+    from psycopg.pq import Format
+
+    def make(python_type: type, oid: int, dump: Callable[[Any], bytes]) -> tuple[type, Any]:
+        members = {"format": Format.BINARY, "oid": oid, "dump": staticmethod(dump)}
+        return python_type, type(f"Checked{oid}Dumper", (Dumper,), members)
+
+    booleans = {True: b"\x01", False: b"\x00"}
+    _dumpers.extend(
+        [
+            make(int, 21, struct.Struct("!h").pack),
+            make(int, 23, struct.Struct("!i").pack),
+            make(float, 700, struct.Struct("!f").pack),
+            make(bool, 16, booleans.__getitem__),
+        ]
+    )
+    return _dumpers

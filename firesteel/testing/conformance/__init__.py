@@ -1,0 +1,27 @@
+"""The conformance suite: what every source and every sink must do, run over one's own.
+
+- :class:`SourceConformance`: subclass it, say how to make a source with known records.
+- :class:`SinkConformance`: subclass it, say how to make a sink and how to look at what it has written.
+
+The ``test_`` methods are found by pytest; ``MySuite().run()`` runs them without. See
+``docs/connectors/writing_a_connector.md``.
+"""
+
+from __future__ import annotations
+
+from firesteel.testing.conformance.errors import CheckSkipped, ConformanceError
+from firesteel.testing.conformance.sink_suite import SinkConformance
+from firesteel.testing.conformance.source_harness import SourceHarness, SourceSnapshot
+from firesteel.testing.conformance.source_suite import SourceConformance
+from firesteel.testing.conformance.suite import ConformanceReport, ConformanceSuite
+
+__all__ = [
+    "CheckSkipped",
+    "ConformanceError",
+    "ConformanceReport",
+    "ConformanceSuite",
+    "SinkConformance",
+    "SourceConformance",
+    "SourceHarness",
+    "SourceSnapshot",
+]

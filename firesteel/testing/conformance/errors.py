@@ -1,0 +1,15 @@
+"""What a connector is told that does not do what it must."""
+
+from __future__ import annotations
+
+import unittest
+
+__all__ = ["CheckSkipped", "ConformanceError"]
+
+
+class ConformanceError(AssertionError):
+    """A connector breaks a rule of its interface; the message says which, and what happens to its users."""
+
+
+class CheckSkipped(unittest.SkipTest):
+    """A check that does not apply to a connector, and why."""

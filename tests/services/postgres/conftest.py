@@ -1,0 +1,7 @@
+"""What the tests against a PostgreSQL server share."""
+
+from __future__ import annotations
+
+from postgres_tables import tables
+
+__all__ = ["tables"]

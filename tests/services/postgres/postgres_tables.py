@@ -1,0 +1,71 @@
+"""Tables of the tests, each in a schema of its own, and sinks that write to them."""
+
+from __future__ import annotations
+
+import itertools
+from typing import Any
+
+import psycopg
+import pytest
+
+from firesteel.common.connector import DeliveryGuarantee
+from firesteel.connectors.postgres.sink import PostgresSink
+from firesteel.connectors.postgres.sink_builder import PostgresSinkBuilder
+
+EXACTLY_ONCE = DeliveryGuarantee.EXACTLY_ONCE
+
+_numbers = itertools.count(1)
+
+
+class Tables:
+    """A schema of the server, and a connection that looks into it."""
+
+    def __init__(self, server: Any) -> None:
+        self.server = server
+        self.schema = f"s{next(_numbers)}"
+        self.url = f"postgresql://postgres@127.0.0.1:{server.port}/postgres?options=-csearch_path%3D{self.schema}"
+        self._connection: psycopg.Connection[Any] | None = None
+        self.run(f"CREATE SCHEMA {self.schema}")
+
+    def run(self, statement: str, *values: Any) -> list[tuple[Any, ...]]:
+        # another one after the server was restarted
+        if self._connection is None or self._connection.closed:
+            self._connection = psycopg.connect(self.url, autocommit=True, prepare_threshold=None)
+        cursor = self._connection.execute(statement, values or None)
+        return cursor.fetchall() if cursor.description else []
+
+    def column(self, statement: str, *values: Any) -> list[Any]:
+        return [row[0] for row in self.run(statement, *values)]
+
+    def url_of(self, user: str, password: str = "") -> str:
+        return self.url.replace("postgres@", f"{user}:{password}@" if password else f"{user}@")
+
+    def sink(self, table: str = "t") -> PostgresSinkBuilder:
+        return PostgresSink.builder().set_url(self.url).set_table(table)
+
+    def sessions(self) -> list[int]:
+        """The sinks' writers that are connected."""
+        return self.column(
+            "SELECT pid FROM pg_stat_activity WHERE application_name LIKE 'firesteel %' "
+            "AND application_name <> 'firesteel committer'"
+        )
+
+    def end_sessions(self) -> int:
+        """Ends all sessions of sources and sinks, as a restart of the server would."""
+        return len(
+            self.column(
+                "SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity WHERE application_name LIKE 'firesteel%'"
+            )
+        )
+
+    def close(self) -> None:
+        self.run(f"DROP SCHEMA {self.schema} CASCADE")
+        assert self._connection is not None
+        self._connection.close()
+
+
+@pytest.fixture
+def tables(postgres):
+    tables = Tables(postgres)
+    yield tables
+    tables.close()

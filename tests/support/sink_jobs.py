@@ -1,0 +1,95 @@
+"""A job of a source of numbers and a sink, driven step by step: what is killed when, the test says."""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Callable
+from typing import Any
+
+from firesteel.common.connector import Sink
+from firesteel.testing import HarnessSnapshot, SinkHarness
+
+__all__ = ["SinkJob", "committables_of"]
+
+
+class SinkJob:
+    """The source goes back to where it was at the checkpoint; a number becomes a record by ``to_record``."""
+
+    def __init__(
+        self,
+        make_sink: Callable[[], Sink],
+        parallelism: int = 1,
+        job_id: str = "feed",
+        restored: Any = None,
+        to_record: Callable[[int], Any] = lambda number: number,
+    ) -> None:
+        self.make_sink = make_sink
+        self.job_id = job_id
+        self.to_record = to_record
+        self.attempt = 0
+        self.position = 0
+        self.subtasks: list[SinkHarness] = []
+        self.checkpoint_id = 0 if restored is None else restored[1].checkpoint_id
+        self.completed = restored
+        self.start(parallelism)
+
+    def start(self, parallelism: int) -> None:
+        sink = self.make_sink()
+        self.position, snapshot = self.completed or (0, None)
+        self.subtasks = []
+        for subtask in range(parallelism):
+            harness = SinkHarness(
+                pickle.loads(pickle.dumps(sink)),
+                subtask=subtask,
+                parallelism=parallelism,
+                attempt=self.attempt,
+                job_id=self.job_id,
+            )
+            self.subtasks.append(harness)
+            harness.initialize_state(snapshot)
+            harness.open()
+
+    def restart(self, parallelism: int | None = None) -> None:
+        self.kill()
+        self.attempt += 1
+        self.start(len(self.subtasks) if parallelism is None else parallelism)
+
+    def kill(self) -> None:
+        for harness in self.subtasks:
+            harness.close()
+
+    def write(self, count: int) -> None:
+        for number in range(self.position, self.position + count):
+            self.subtasks[number % len(self.subtasks)].process_element(self.to_record(number))
+        self.position += count
+
+    def snapshot(self) -> Any:
+        self.checkpoint_id += 1
+        taken = HarnessSnapshot.combine(*[harness.snapshot(self.checkpoint_id) for harness in self.subtasks])
+        return self.position, pickle.loads(pickle.dumps(taken))
+
+    def complete(self, snapshot: Any, notify: int | None = None) -> None:
+        """The checkpoint exists from now on, whoever hears of it."""
+        self.completed = snapshot
+        for harness in self.subtasks if notify is None else self.subtasks[:notify]:
+            harness.notify_checkpoint_complete(snapshot[1].checkpoint_id)
+
+    def checkpoint(self) -> None:
+        self.complete(self.snapshot())
+
+    def finish(self) -> None:
+        for harness in self.subtasks:
+            harness.finish()
+        self.checkpoint()
+        self.kill()
+
+
+def committables_of(snapshot: Any) -> list[Any]:
+    """What a snapshot has to be committed."""
+    return [
+        pickle.loads(item)[1]
+        for state in snapshot[1].subtasks
+        for handle in state.operator
+        if handle.name == "_committables"
+        for item in pickle.loads(handle.data.data)
+    ]

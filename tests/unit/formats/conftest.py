@@ -1,0 +1,13 @@
+import pytest
+
+from firesteel.connectors.formats import json_library
+
+
+@pytest.fixture(params=["json", "orjson"])
+def library(request, monkeypatch):
+    """Both JSON libraries: what holds for one must hold for the other."""
+    if request.param == "orjson":
+        pytest.importorskip("orjson")
+    else:
+        monkeypatch.setattr(json_library, "_orjson", lambda: None)
+    return request.param
