@@ -57,13 +57,10 @@ class Stage:
         settings = {"linger.ms": 50, "batch.size": 1_000_000, "queue.buffering.max.messages": 2_000_000}
         producer = Producer({"bootstrap.servers": self.servers(), **settings})
         for first in range(0, records, _BATCH):
-            batch = [
-                {"value": b"%d,%d" % (n % KEYS, n), "partition": n // _BATCH % PARTITIONS}
-                for n in range(first, min(first + _BATCH, records))
-            ]
+            batch = [{"value": b"%d,%d" % (n % KEYS, n)} for n in range(first, min(first + _BATCH, records))]
             while len(producer) > 1_000_000:
                 producer.poll(0.01)
-            producer.produce_batch(INPUT, batch)
+            producer.produce_batch(INPUT, batch, first // _BATCH % PARTITIONS)
         producer.flush(120)
         return records
 

@@ -80,13 +80,14 @@ def produce_transaction(broker: Any, topic: str, records: Iterable[str], *, comm
 
 def add_partitions(broker: Any, topic: str, total: int) -> None:
     """Gives a topic more partitions."""
-    broker.admin().create_partitions([NewPartitions(topic, total)])[topic].result(DEADLINE_S)
+    admin = broker.admin()
+    admin.create_partitions([NewPartitions(topic, total)])[topic].result(DEADLINE_S)
 
 
 def delete_records(broker: Any, topic: str, before: int) -> None:
     """Deletes the first records of partition 0."""
-    place = TopicPartition(topic, 0, before)
-    next(iter(broker.admin().delete_records([place]).values())).result(DEADLINE_S)
+    admin = broker.admin()
+    next(iter(admin.delete_records([TopicPartition(topic, 0, before)]).values())).result(DEADLINE_S)
 
 
 def committed(broker: Any, group: str, topic: str, partition: int = 0) -> int | None:
