@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import datetime as dt
 from collections.abc import Callable, Mapping, Sequence
+from operator import attrgetter
 from typing import Any
 
 from firesteel.common.arrow_types import require_pyarrow
@@ -22,6 +23,7 @@ _EPOCH = dt.datetime(1970, 1, 1, tzinfo=dt.timezone.utc)
 _MICROSECOND = dt.timedelta(microseconds=1)
 _PER_SECOND = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
 _MAX_TEXT = 200
+_FIELDS, _VALUES = attrgetter("_fields"), attrgetter("_values")
 _NONE: frozenset[type] = frozenset({type(None)})
 
 
@@ -73,11 +75,16 @@ class ArrowBatchEncoder:
         rows: Sequence[Any] = ()
         if kinds == {tuple}:
             rows = records
-        elif kinds == {Row} and {record._fields for record in records} <= {None, self._names}:
-            rows = [record._values for record in records]
+        elif kinds == {Row} and self._are_own(set(map(id, map(_FIELDS, records))), records):
+            rows = list(map(_VALUES, records))
         if set(map(len, rows)) != {len(self._names)}:
             rows = [self._fields(record) for record in records]
         return list(zip(*rows, strict=True))
+
+    def _are_own(self, names: set[int], records: Sequence[Row]) -> bool:
+        """Whether rows have the schema's names or none. Rows share their names, so there are few to compare."""
+        distinct = {id(record._fields): record._fields for record in records} if len(names) > 1 else {}
+        return all(fields in (None, self._names) for fields in distinct.values() or (records[0]._fields,))
 
     def _fields(self, record: Any) -> Sequence[Any]:
         names = self._names

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import gc
 import time
 import uuid
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from confluent_kafka import Consumer, TopicPartition
@@ -13,7 +17,15 @@ from firesteel.common import SimpleStringSchema
 from firesteel.common.connector import DeliveryGuarantee
 from firesteel.datastream.connectors.kafka import KafkaRecordSerializationSchema, KafkaSink, KafkaSinkBuilder
 
-__all__ = ["ExactlyOnceJob", "fresh_prefix", "messages", "numbers", "is_unblocked", "sink_builder"]
+__all__ = [
+    "ExactlyOnceJob",
+    "fresh_prefix",
+    "is_unblocked",
+    "messages",
+    "numbers",
+    "refused_connections",
+    "sink_builder",
+]
 
 DEADLINE_S = 30.0
 
@@ -109,3 +121,12 @@ class ExactlyOnceJob(SinkJob):
         """Closes all writers there have been."""
         for harness in [*getattr(self, "left", []), *self.subtasks]:
             harness.close()
+
+
+@contextmanager
+def refused_connections() -> Iterator[None]:
+    """Where a broker is away: kafka-python leaves sockets that were refused to the garbage collector."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ResourceWarning)
+        yield
+        gc.collect()

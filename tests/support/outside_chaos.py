@@ -108,6 +108,7 @@ class OutsideRun:
         self._say_to = say
         self._began = time.monotonic()
         self._fed = 0
+        self._step = records // (len(kinds) + 1)
         self._parallelism = 2
         self._driver: subprocess.Popen[bytes] | None = None
         self._family = Family()
@@ -146,7 +147,7 @@ class OutsideRun:
         return self.report
 
     def _go_on(self) -> None:
-        step = self._records // (len(self._kinds) + 1)
+        step = self._step
         self._feed(step)
         self._wait_for(lambda: self._reader.count > 0, "the first output")
         for number, kind in enumerate(self._kinds, 1):
@@ -159,13 +160,12 @@ class OutsideRun:
             report.events_before = before = self._fed
             report.at = round(time.monotonic() - self._began, 2)
             report.done = self._inject(kind)
-            self._feed(step - step // 2 if number < len(self._kinds) else self._records - self._fed)
+            self._feed(step // 4 if number < len(self._kinds) else self._records - self._fed)
             # the next one strikes before the rest is through
             self._wait_for(lambda: self._reader.count > before, f"output after fault {number} ({kind})")
             report.recovered_after = round(time.monotonic() - self._began - report.at, 2)
-            self._say(
-                f"  {self._reader.count:,} of {self._fed:,} are through after {report.recovered_after} s ({report.done})"
-            )
+            through = f"{self._reader.count:,} of {self._fed:,} are through"
+            self._say(f"  {through} after {report.recovered_after} s ({report.done})")
         self._wait_for(lambda: self._reader.count >= self._records, "the rest")
         self._wait_for(lambda: self._in_table() >= self._records, "the rest in the table")
         self._wait(2.5)  # whatever is there twice would come now
@@ -215,6 +215,7 @@ class OutsideRun:
     def _raise(self) -> str:
         order = self._control / "raise"
         order.touch()
+        self._feed(self._step // 4)  # so that there is something to fail at
         self._wait_for(lambda: not order.exists(), "user code to fail")
         return "once"
 
@@ -254,6 +255,7 @@ class OutsideRun:
     def _crash_at(self, point: str) -> str:
         path = self._control / f"{point}.kill"
         path.touch()
+        self._feed(self._step // 4)
         self._wait_for(lambda: not path.exists(), f"the fault point {point}")
         return "reached"
 

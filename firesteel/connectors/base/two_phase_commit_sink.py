@@ -99,6 +99,10 @@ class TwoPhaseCommitSink(Sink, Generic[TransactionT, CommittableT]):
         """Exactly once."""
         return DeliveryGuarantee.EXACTLY_ONCE
 
+    def needs_checkpoints(self) -> bool:
+        """Without them nothing would be seen before the stream ends."""
+        return True
+
     def abort_left_over(self, sink_id: str, *, attempt_id: str | None, keep: Collection[str]) -> None:
         """Removes transactions of the sink that nobody will commit: not of this attempt, nor to be kept."""
         for transaction_id in list(self.pending_transactions(f"{sink_id}-")):

@@ -53,7 +53,7 @@ class CsvParser:
         """The row of each line, None for a comment. Raises for all if one of them is bad: find it by ``parse_line``."""
         escape = self._schema.escape_char
         if (
-            self._schema.allow_comments
+            (self._schema.allow_comments and any("#" in line for line in lines))
             or (escape is not None and any(escape in line for line in lines))
             or any(line[:1] == _BOM for line in lines)
         ):
@@ -83,10 +83,10 @@ class CsvParser:
             rows = _read_rows(line, self._settings)
         except csv.Error as error:
             raise SchemaMismatchError("", "a line of CSV", f"one that is not, {error}: {describe(line)}") from error
-        if len(rows) != 1 or not rows[0]:
-            what = "an empty one" if not rows or rows == [[]] else f"{len(rows)}: {describe(line)}"
-            raise SchemaMismatchError("", f"one line with the columns {', '.join(self._names)}", what)
-        return rows[0]
+        if len(rows) > 1:
+            wanted = f"one line with the columns {', '.join(self._names)}"
+            raise SchemaMismatchError("", wanted, f"{len(rows)}: {describe(line)}")
+        return rows[0] if rows else []
 
     def continues(self, text: str) -> bool:
         """Whether a quoted column is still open at the end: then the next line belongs to the same row."""
@@ -145,7 +145,7 @@ class CsvParser:
         names = self._names
         if len(columns) == len(names) + 1 and not columns[-1]:
             columns = columns[:-1]  # a separator behind the last column, as many programs write it
-        if len(columns) > len(names) or (len(columns) < len(names) and not self._ignore_parse_errors):
+        if not 0 < len(columns) <= len(names) or (len(columns) < len(names) and not self._ignore_parse_errors):
             wanted = f"{len(names)} columns ({', '.join(names)})"
             raise SchemaMismatchError("", wanted, f"{len(columns)}: {describe(columns)}")
         values = [self._value(parse, text) for parse, text in zip(self._fields, columns, strict=False)]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import linecache
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -62,7 +61,6 @@ def compile_function(name: str, lines: Sequence[str], scope: Mapping[str, Any]) 
     file_name = f"<firesteel format {name} {next(_serial)}>"
     names = dict(scope)
     exec(compile(text, file_name, "exec"), names)  # noqa: S102 - our own text
-    linecache.cache[file_name] = (len(text), None, text.splitlines(keepends=True), file_name)
     function: Callable[..., Any] = names[name]
     return function
 

@@ -21,8 +21,16 @@ __all__ = [
 ]
 
 
-_client_log = logging.getLogger("firesteel.connectors.kafka.client")
-"""What librdkafka itself logs."""
+class _ClientLog:
+    """Takes what librdkafka logs, a line for each attempt to connect; what matters of it is raised or logged as well."""
+
+    def log(self, level: int, message: str, *arguments: Any) -> None:
+        """Logs a line, as a detail."""
+        _log.log(logging.INFO if level >= logging.CRITICAL else logging.DEBUG, message, *arguments)
+
+
+_log = logging.getLogger("firesteel.connectors.kafka.client")
+_client_log = _ClientLog()
 
 
 class KafkaClientError(FiresteelError):

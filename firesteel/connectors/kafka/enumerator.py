@@ -126,6 +126,7 @@ class KafkaSourceEnumerator(SplitEnumerator[KafkaPartitionSplit]):
         self._no_more_splits = False
         self._has_looked = False
         """Whether all that was there when this enumerator started has been found."""
+        self._asking: dict[int, None] = {}
         self._looking_up: set[KafkaTopicPartition] = set()
         self._removed: set[KafkaTopicPartition] = set()
         self._add(restored.pending if restored else ())
@@ -140,13 +141,13 @@ class KafkaSourceEnumerator(SplitEnumerator[KafkaPartitionSplit]):
             self._look_for_new(0)
 
     def handle_split_request(self, subtask: int, host: str | None) -> None:
-        """Nothing: splits are given without being asked for."""
+        """Splits are given without being asked for; who asks is told when it has all there were."""
+        self._asking[subtask] = None
+        self._answer()
 
     def add_reader(self, subtask: int) -> None:
         """Gives the reader what waits for it."""
         self._assign([subtask])
-        if self._has_looked:
-            self._context.send_event_to_reader(subtask, DiscoveryFinished())
 
     def add_splits_back(self, splits: list[KafkaPartitionSplit], subtask: int) -> None:
         """Keeps the splits for when the reader has started again."""
@@ -233,12 +234,16 @@ class KafkaSourceEnumerator(SplitEnumerator[KafkaPartitionSplit]):
             self._pending[split.topic_partition] = split
 
     def _finish_discovery(self) -> None:
-        readers = self._context.registered_readers()
-        self._assign(readers)
-        if not self._has_looked:
-            self._has_looked = True
-            for reader in readers:
+        self._has_looked = True
+        self._assign(self._context.registered_readers())
+        self._answer()
+
+    def _answer(self) -> None:
+        # where there are no more splits, that says it
+        if self._has_looked and not self._no_more_splits:
+            for reader in self._asking:
                 self._context.send_event_to_reader(reader, DiscoveryFinished())
+            self._asking.clear()
 
     def _assign(self, readers: Collection[int]) -> None:
         parallelism = self._context.current_parallelism()

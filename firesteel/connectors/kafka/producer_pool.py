@@ -39,6 +39,7 @@ def live_producer(transactional_id: str) -> TransactionalProducer | None:
 class TransactionState(Enum):
     """How far a producer's transaction is."""
 
+    UNINITIALIZED = "uninitialized"
     NONE = "none"
     OPEN = "open"
     PREPARED = "prepared"
@@ -51,7 +52,7 @@ class TransactionalProducer(RecordProducer):
     def __init__(self, transactional_id: str, properties: Mapping[str, Any]):
         super().__init__({**properties, "transactional.id": transactional_id})
         self.transactional_id = transactional_id
-        self.state = TransactionState.NONE
+        self.state = TransactionState.UNINITIALIZED
         self._records = 0
 
     @property
@@ -67,7 +68,8 @@ class TransactionalProducer(RecordProducer):
 
     def initialize(self, is_wanted: Callable[[], bool]) -> None:
         """Gets a producer id from the coordinator; takes 10 ms to 1 s."""
-        self._call(self.client.init_transactions, "begin to write transactions", is_wanted)
+        if self._call(self.client.init_transactions, "begin to write transactions", is_wanted):
+            self.state = TransactionState.NONE
 
     def begin(self) -> None:
         """Begins a transaction; the brokers learn of it with the first record."""
@@ -108,20 +110,27 @@ class TransactionalProducer(RecordProducer):
             try:
                 self.client.purge()
                 self.client.abort_transaction(ABORT_TIMEOUT_S)
+                self.state = TransactionState.NONE
             except self._kafka_exception as error:
                 _log.info("%s is not aborted now: %s", self.transactional_id, error)
         _live.pop(self.transactional_id, None)
         super().close()
 
-    def _call(self, call: Callable[[float], None], doing: str, is_wanted: Callable[[], bool] = lambda: True) -> None:
+    def can_end(self) -> bool:
+        """Not with a transaction that is prepared, or can be neither committed nor aborted now."""
+        return self.state is TransactionState.NONE
+
+    def _call(self, call: Callable[[float], None], doing: str, is_wanted: Callable[[], bool] = lambda: True) -> bool:
+        """Calls until it is done; says whether it is, or no longer wanted."""
         deadline = time.monotonic() + DEADLINE_S
         while is_wanted():
             try:
                 call(SLICE_S)
-                break
+                return True
             except self._kafka_exception as error:
                 if not is_transient(error) or time.monotonic() > deadline:
                     raise client_error(error, doing, servers=self._properties["bootstrap.servers"]) from error
+        return False
 
 
 class ProducerPool:
@@ -195,12 +204,15 @@ class ProducerPool:
             self._thread.start()
 
     def _initialize(self, transactional_id: str) -> None:
-        producer, failure = None, None
+        producer: TransactionalProducer | None = None
+        failure: Exception | None = None
         try:
             producer = TransactionalProducer(transactional_id, self._properties)
             producer.initialize(lambda: not self._closed)
         except Exception as error:  # noqa: BLE001 - raised in the task's own thread
-            failure = self._explain(error)
+            # without its traceback, in which the producer would live on
+            failure = self._explain(error).with_traceback(None)
+            failure.__cause__ = failure.__context__ = None
         with self._condition:
             self._thread = None
             if self._closed or failure is not None:

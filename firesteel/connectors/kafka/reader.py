@@ -95,6 +95,7 @@ class KafkaSourceReader(SourceReader[KafkaPartitionSplit]):
         allows_missing_topics: bool,
     ) -> None:
         client = kafka_client()
+        self._context = context
         self._servers = properties.servers
         self._group_id = properties.group_id
         self._in_epochs = context.in_epochs
@@ -125,6 +126,11 @@ class KafkaSourceReader(SourceReader[KafkaPartitionSplit]):
             config["on_commit"] = self._commits.answered
         self._consumer = create_client("Consumer", config)
         self._check = None if allows_missing_topics else TopicCheck(self._consumer, self._servers)
+
+    def start(self) -> None:
+        """In epochs, asks whether there are more splits to come: each time it is loaded."""
+        if self._in_epochs:
+            self._context.send_split_request()
 
     # -- splits -------------------------------------------------------------------------------------
 
@@ -189,7 +195,7 @@ class KafkaSourceReader(SourceReader[KafkaPartitionSplit]):
         status = self._poll(output, max_records)
         if self._in_epochs:
             self._pending_at_poll = self._count_pending()
-            if self._pending_at_poll and self._has_data_lately() and status is InputStatus.NOTHING_AVAILABLE:
+            if status is InputStatus.NOTHING_AVAILABLE and self._awaits_records():
                 return InputStatus.MORE_AVAILABLE
         return status
 
@@ -240,7 +246,7 @@ class KafkaSourceReader(SourceReader[KafkaPartitionSplit]):
 
     def _consume(self, max_records: int) -> list[Any]:
         # in an epoch nobody else needs the thread, and a pause would end the epoch
-        wait = _EPOCH_WAIT_S if self._in_epochs and self._pending_at_poll and self._has_data_lately() else 0
+        wait = _EPOCH_WAIT_S if self._in_epochs and self._awaits_records() else 0
         try:
             messages: list[Any] = self._consumer.consume(max_records, wait)
         except kafka_client().KafkaException as error:
@@ -260,9 +266,11 @@ class KafkaSourceReader(SourceReader[KafkaPartitionSplit]):
             except kafka_client().KafkaException:
                 return  # the time is up at once
 
-    def _has_data_lately(self) -> bool:
-        """Whether what is on its way is worth waiting for: a broker may be away."""
-        return bool(self._partitions) and time.monotonic() - self._last_data < _EPOCH_PATIENCE_S
+    def _awaits_records(self) -> bool:
+        """Whether records are on their way, and worth waiting for: a broker may be away."""
+        if time.monotonic() - self._last_data > _EPOCH_PATIENCE_S:
+            return False
+        return any(self._pending(partition) for partition in self._partitions.values() if not partition.paused)
 
     def _emit(self, messages: list[Any], output: ReaderOutput) -> None:
         if not any(map(self._error_of, messages)):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections import deque
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from itertools import repeat
 from operator import length_hint
 from typing import Any
@@ -112,8 +113,16 @@ class RecordProducer:
     def close(self) -> None:
         """Forgets what was not sent, and ends the producer's threads."""
         self.client.purge()
-        self.client.poll(0)
+        # one that was fenced raises that once more: it must be released all the same
+        with suppress(Exception):
+            self.client.poll(0)
+        if self.can_end():
+            self.client.close()
         self.client = None
+
+    def can_end(self) -> bool:
+        """Whether the producer may be closed: that would abort a transaction."""
+        return True
 
     def _on_failure(self, error: Any, message: Any) -> None:
         if error is None:

@@ -37,6 +37,8 @@ _DEFAULTS = {
     # A broker answers one fetch after the other. While it waits for records of partitions that have none, those whose
     # queue was full when it was asked get nothing; and it takes so long until the end of a partition is seen.
     "fetch.wait.max.ms": "100",
+    # Java's default: a broker that is back is found again within a second
+    "reconnect.backoff.max.ms": "1000",
     # Deleted topics are reported when they have been missed for so long; the reader then makes sure.
     "topic.metadata.propagation.max.ms": "1000",
 }

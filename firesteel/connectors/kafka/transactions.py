@@ -25,9 +25,11 @@ The last line is why a prepared transaction is known by its start too, and descr
 from __future__ import annotations
 
 import logging
+import socket
 import threading
 import time
-from collections.abc import Awaitable, Callable, Mapping
+import warnings
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from enum import Enum
 from typing import Any, NamedTuple, TypeVar
 
@@ -99,18 +101,18 @@ class TransactionCoordinators:
     def __init__(self, properties: Mapping[str, Any]):
         self._servers = properties["bootstrap.servers"]
         self._arguments = wire_arguments(properties)
+        self._client_class, self._errors = _kafka_python()
         self._client: Any = None
         self._lock = threading.RLock()
         self._closed = False
 
     def describe(self, transactional_id: str) -> TransactionDescription | None:
         """The last transaction of an id; None if the coordinator knows none."""
-        from kafka.errors import TransactionalIdNotFoundError
 
         def ask(client: Any) -> TransactionDescription | None:
             try:
                 found = client.describe_transactions([transactional_id])[transactional_id]
-            except TransactionalIdNotFoundError:
+            except self._errors.TransactionalIdNotFoundError:
                 return None
             return TransactionDescription(
                 found.state.value,
@@ -134,7 +136,6 @@ class TransactionCoordinators:
 
     def commit(self, prepared: PreparedTransaction) -> Outcome:
         """Commits a transaction, if it is still to be; says what had become of it before."""
-        from kafka.errors import InvalidProducerIdMappingError, InvalidTxnStateError, ProducerFencedError
         from kafka.protocol.producer.transaction import EndTxnRequest
 
         outcome = Outcome.of(prepared, self.describe(prepared.transactional_id))
@@ -149,7 +150,7 @@ class TransactionCoordinators:
         )
         try:
             self._ask_coordinator(prepared.transactional_id, request, "commit")
-        except (InvalidTxnStateError, InvalidProducerIdMappingError, ProducerFencedError):
+        except self._refusals():
             # aborted since it was described: timed out in this very moment
             return Outcome.of(prepared, self.describe(prepared.transactional_id))
         return Outcome.OPEN
@@ -161,8 +162,9 @@ class TransactionCoordinators:
         into a transaction that nobody ends. The request is made once: a second one would begin anew, and the
         coordinator forget when the transaction had started.
         """
-        from kafka.errors import ConcurrentTransactionsError
         from kafka.protocol.producer.transaction import InitProducerIdRequest
+
+        has_begun = self._errors.ConcurrentTransactionsError
 
         deadline = time.monotonic() + DEADLINE_S
         wait_s = _FIRST_WAIT_S
@@ -179,9 +181,9 @@ class TransactionCoordinators:
                     max_version=_INIT_VERSION,
                 )
                 try:
-                    self._ask_coordinator(transactional_id, request, "abort", given_up=ConcurrentTransactionsError)
-                except ConcurrentTransactionsError:
-                    pass  # the abort has begun
+                    self._ask_coordinator(transactional_id, request, "abort", given_up=has_begun)
+                except has_begun:
+                    pass
             if self._closed or time.monotonic() > deadline:
                 raise BrokerUnavailableError(
                     f"The transaction '{transactional_id}' is still {found.state} {DEADLINE_S:g} s after it was "
@@ -206,21 +208,19 @@ class TransactionCoordinators:
             return None
 
     def close(self) -> None:
-        """Closes the connections, and has another thread that waits for a broker give up."""
+        """Closes the connections; another thread that waits for an answer gets an error."""
         self._closed = True
         self._disconnect()
 
     def _disconnect(self) -> None:
-        with self._lock:
-            client, self._client = self._client, None
-            if client is not None:
-                client.close()
+        client, self._client = self._client, None
+        if client is not None:
+            _shut(client)
 
     def _ask_coordinator(
         self, transactional_id: str, request: Any, doing: str, given_up: type[Exception] | None = None
     ) -> None:
         """Sends a request to the coordinator of an id; raises the error that the response has."""
-        from kafka.errors import NoError, for_code
         from kafka.protocol.metadata import CoordinatorType
 
         def ask(client: Any) -> None:
@@ -230,84 +230,114 @@ class TransactionCoordinators:
                 )
                 return await client._manager.send(request, node_id=(await found)[transactional_id])
 
-            error = for_code(client._manager.run(send).error_code)
-            if error is not NoError:
+            error = self._errors.for_code(client._manager.run(send).error_code)
+            if error is not self._errors.NoError:
                 raise error(f"for transactional id '{transactional_id}'")
 
         self._retry(ask, f"{doing} the transaction '{transactional_id}'", given_up)
 
     def _retry(self, ask: Callable[[Any], T], doing: str, given_up: type[Exception] | None = None) -> T:
         """Asks until there is an answer: brokers that are away, or have just become coordinators, are waited for."""
-        from kafka.errors import (
-            ConcurrentTransactionsError,
-            InvalidProducerIdMappingError,
-            InvalidTxnStateError,
-            KafkaError,
-            KafkaTimeoutError,
-            ProducerFencedError,
-            RetriableError,
-        )
-
+        errors = self._errors
         deadline = time.monotonic() + DEADLINE_S
         wait_s = _FIRST_WAIT_S
         while True:
             try:
                 with self._lock:
                     return ask(self._connected())
-            except (InvalidTxnStateError, InvalidProducerIdMappingError, ProducerFencedError):
+            except self._refusals():
                 raise
-            except (RetriableError, KafkaTimeoutError, OSError) as error:
+            except (errors.RetriableError, OSError) as error:
                 if given_up is not None and isinstance(error, given_up):
                     raise
                 if self._closed or time.monotonic() > deadline:
                     raise self._error(doing, error) from error
                 _log.debug("cannot %s yet: %r", doing, error)
-                if not isinstance(error, ConcurrentTransactionsError):
+                if not isinstance(error, errors.ConcurrentTransactionsError):
                     # what is known of coordinators may be old
                     self._disconnect()
-            except KafkaError as error:
+            except errors.KafkaError as error:
                 raise self._error(doing, error) from error
             time.sleep(wait_s)
             wait_s = min(wait_s * 2, _LONGEST_WAIT_S)
 
+    def _refusals(self) -> tuple[type[Exception], ...]:
+        """What a coordinator says of a transaction that has ended."""
+        errors = self._errors
+        return errors.InvalidTxnStateError, errors.InvalidProducerIdMappingError, errors.ProducerFencedError
+
     def _connected(self) -> Any:
+        """The client; called with the lock."""
         if self._client is None:
-            admin = _admin_client()
-            self._client = admin(
-                **self._arguments,
-                request_timeout_ms=int(REQUEST_TIMEOUT_S * 1000),
-                bootstrap_timeout_ms=int(REQUEST_TIMEOUT_S * 1000),
-                reconnect_backoff_max_ms=1000,
-            )
+            _check_reachable(self._arguments["bootstrap_servers"])
+            # known before it connects, in its constructor, so that it can be closed meanwhile
+            client = self._client = self._client_class.__new__(self._client_class)
+            try:
+                client.__init__(
+                    **self._arguments,
+                    request_timeout_ms=int(REQUEST_TIMEOUT_S * 1000),
+                    bootstrap_timeout_ms=int(REQUEST_TIMEOUT_S * 1000),
+                    reconnect_backoff_max_ms=1000,
+                )
+            except BaseException:
+                self._disconnect()
+                raise
         return self._client
 
     def _error(self, doing: str, error: Exception) -> KafkaClientError:
-        from kafka.errors import AuthorizationError, SaslAuthenticationFailedError
-
+        errors = self._errors
         name = type(error).__name__
         message = f"Cannot {doing} at {self._servers} ({name}: {error})."
-        if isinstance(error, (AuthorizationError, SaslAuthenticationFailedError)):
+        if isinstance(error, (errors.AuthorizationError, errors.SaslAuthenticationFailedError)):
             return KafkaAuthorizationError(
                 message,
                 code=name,
                 hint="Grant the principal WRITE and DESCRIBE on the transactional ids with the sink's prefix.",
             )
-        if getattr(error, "retriable", False) or isinstance(error, OSError):
+        if isinstance(error, (errors.RetriableError, OSError)):
             return BrokerUnavailableError(
                 message, code=name, hint="Check that the brokers run and that bootstrap.servers can be reached."
             )
         return KafkaClientError(message, code=name)
 
 
-def _admin_client() -> Any:
+def _check_reachable(servers: Sequence[str]) -> None:
+    """Raises unless a server accepts connections: kafka-python leaves every socket that was refused unclosed."""
+    failure: OSError | None = None
+    for server in servers:
+        host, _, port = server.rpartition(":")
+        try:
+            with socket.create_connection((host.strip("[]") or server, int(port) if host else 9092), REQUEST_TIMEOUT_S):
+                return
+        except OSError as error:
+            failure = error
+    raise failure or ConnectionError("no bootstrap servers")
+
+
+def _shut(client: Any) -> None:
+    """Ends a client, also one that has not come to the end of its constructor: its own close() does not."""
+    net = getattr(client, "_net", None)
+    if net is not None:
+        client._client.close()
+        net.stop()
+
+
+def _kafka_python() -> tuple[Any, Any]:
+    """The client and its errors; fails with what to install if it is not there."""
     try:
-        from kafka.admin import KafkaAdminClient
-        from kafka.net.sasl.oauth import AbstractTokenProvider
+        with warnings.catch_warnings():
+            # of how it reads its own files
+            warnings.simplefilter("ignore", DeprecationWarning)
+            import kafka.admin
+            import kafka.errors
+            import kafka.net.sasl.oauth
+            import kafka.protocol.metadata
+            import kafka.protocol.producer.transaction
     except ImportError as error:
         raise InvalidProgramError(
             "A KafkaSink with DeliveryGuarantee.EXACTLY_ONCE needs the kafka-python package, which cannot be imported: "
             f"{error}.",
             hint="pip install 'firesteel[kafka]', on the driver and on the executors.",
         ) from error
-    AbstractTokenProvider.register(TokenProvider)
-    return KafkaAdminClient
+    kafka.net.sasl.oauth.AbstractTokenProvider.register(TokenProvider)
+    return kafka.admin.KafkaAdminClient, kafka.errors

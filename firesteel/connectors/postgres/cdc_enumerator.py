@@ -19,6 +19,9 @@ from firesteel.connectors.postgres.cdc_split import CdcSplit, ChunkPart, ChunkSp
 
 __all__ = ["CdcEnumerator", "CdcEnumeratorState", "ChunkFinished", "ChunksRecorded"]
 
+SETTLE_MS = 60_000
+"""How long rows have to go through a job that takes no checkpoints."""
+
 
 @dataclass(frozen=True)
 class ChunkFinished:
@@ -63,6 +66,10 @@ class CdcEnumerator(SplitEnumerator[CdcSplit]):
 
     A reader keeps a chunk it has finished in its own checkpoints until one of the enumerator's has it, so it does not
     matter on which side of a checkpoint the news was under way: what comes twice is known by the chunk's id.
+
+    With several readers the log waits for a checkpoint that has all chunks as finished: then all rows have gone
+    through the job before the first change does, as the log's reader could overtake another one's rows. A job without
+    checkpoints only waits for some time.
     """
 
     def __init__(
@@ -77,6 +84,9 @@ class CdcEnumerator(SplitEnumerator[CdcSplit]):
         self._unrecorded: dict[int, list[str]] = {}
         """Finished chunks by the reader that has told of them."""
         self._in_checkpoints: dict[int, dict[int, list[str]]] = {}
+        self._takes_checkpoints = False
+        self._has_waited: bool | None = None
+        """Whether the time is over; None if it has not begun."""
 
     def start(self) -> None:
         """Prepares the server, or checks that it still is."""
@@ -116,6 +126,7 @@ class CdcEnumerator(SplitEnumerator[CdcSplit]):
 
     def snapshot_state(self, checkpoint_id: int) -> CdcEnumeratorState:
         """All of it."""
+        self._takes_checkpoints = True
         self._in_checkpoints[checkpoint_id] = {subtask: list(ids) for subtask, ids in self._unrecorded.items()}
         self._state.pending = list(self._pending)
         return self._state.copy()
@@ -130,6 +141,7 @@ class CdcEnumerator(SplitEnumerator[CdcSplit]):
             self._unrecorded[subtask] = left
             if known:
                 self._context.send_event_to_reader(subtask, ChunksRecorded(tuple(split_ids)))
+        self._assign()
 
     def _on_prepared(self, prepared: PreparedCapture | None, error: Exception | None) -> None:
         if error is not None:
@@ -179,11 +191,23 @@ class CdcEnumerator(SplitEnumerator[CdcSplit]):
         elif self._state.log_is_assigned:
             if self._options.close_idle_readers:
                 self._dismiss()
-        elif not self._state.unfinished and self._waiting:
+        elif not self._state.unfinished and self._waiting and self._are_rows_through():
             self._waiting.sort()
             self._context.assign_split(self._log_split(), self._waiting.pop(0))
             self._state.log_is_assigned = True
             self._assign()
+
+    def _are_rows_through(self) -> bool:
+        if self._context.current_parallelism() == 1 or not any(self._unrecorded.values()):
+            return True
+        if self._has_waited is None:
+            self._has_waited = False
+            self._context.call_async(lambda: None, self._on_waited, initial_delay_ms=SETTLE_MS)
+        return self._has_waited and not self._takes_checkpoints
+
+    def _on_waited(self, _result: Any, _error: Exception | None) -> None:
+        self._has_waited = True
+        self._assign()
 
     def _dismiss(self) -> None:
         for subtask in self._waiting:

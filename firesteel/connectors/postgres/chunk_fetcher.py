@@ -107,14 +107,16 @@ class ChunkFetcher:
         self.snapshot = TransactionSnapshot.parse(*snapshot)
         condition, parameters = table.range_condition(chunk.low, chunk.high)
         selection = ", ".join([*(quote(column.name) for column in table.columns), *table.key_selection])
-        statement = f"SELECT {selection} FROM {table.sql_name} WHERE {condition} ORDER BY {table.key_expressions}"  # noqa: S608
-        with connection.cursor(name="chunk") as cursor:
-            cursor.execute(statement, parameters)
-            while not self._stopping.is_set():
-                rows = cursor.fetchmany(self._options.fetch_size)
-                if not rows:
-                    return
-                self._put(rows)
+        connection.execute(
+            f"DECLARE chunk NO SCROLL CURSOR FOR SELECT {selection} FROM {table.sql_name} "  # noqa: S608
+            f"WHERE {condition} ORDER BY {table.key_expressions}",
+            parameters,
+        )
+        while not self._stopping.is_set():
+            rows = connection.execute(f"FETCH {self._options.fetch_size} FROM chunk").fetchall()
+            if not rows:
+                return
+            self._put(rows)
 
     def _put(self, rows: FetchedRows) -> None:
         while not self._stopping.is_set():

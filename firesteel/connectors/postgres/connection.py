@@ -177,6 +177,8 @@ def split_name(table: str) -> tuple[str, ...]:
     """
     parts: list[str] = []
     rest = table.strip()
+    if rest.endswith("."):
+        raise _bad_name(table)
     while rest:
         if rest.startswith('"'):
             end = 1

@@ -71,7 +71,7 @@ def values_of(record: Any, columns: tuple[str, ...]) -> Sequence[Any]:
 def _by_name(record: Any, columns: tuple[str, ...], fields: Iterable[str]) -> list[Any]:
     try:
         return [record[name] for name in columns]
-    except (KeyError, AttributeError):
+    except (KeyError, ValueError):
         missing = [name for name in columns if name not in fields]
         raise RecordSerializationError(
             f"A record has no field {', '.join(map(repr, missing))}.",

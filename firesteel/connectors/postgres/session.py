@@ -12,7 +12,7 @@ from firesteel.connectors.postgres.errors import PostgresConnectionError, is_con
 if TYPE_CHECKING:
     import psycopg
 
-__all__ = ["Session", "end_sessions"]
+__all__ = ["Session", "end_sessions", "find_sessions"]
 
 T = TypeVar("T")
 
@@ -42,6 +42,7 @@ class Session:
         self._max_retries = max_retries
         self._prepare = prepare
         self._connection: psycopg.Connection[Any] | None = None
+        self._was_connected = False
         self.server = options.describe()
 
     def run(self, work: Callable[[psycopg.Connection[Any]], T], doing: str, *, table: str | None = None) -> T:
@@ -52,7 +53,8 @@ class Session:
             try:
                 return work(self._connected())
             except PostgresConnectionError:
-                if retries >= self._max_retries:
+                # a server that was never reached is more likely given wrongly than about to come back
+                if retries >= self._max_retries or not self._was_connected:
                     raise
             except module.Error as error:
                 lost = is_connection_lost(error)
@@ -72,6 +74,7 @@ class Session:
         if self._connection is None or self._connection.closed:
             self._connection = None
             connection = connect(self._options, name=self._name)
+            self._was_connected = True
             try:
                 if self._prepare is not None:
                     self._prepare(connection)
@@ -82,25 +85,29 @@ class Session:
         return self._connection
 
 
+def find_sessions(connection: psycopg.Connection[Any], like: str, unlike: str) -> list[int]:
+    """The server processes of this user whose application name is like one pattern and not like the other."""
+    rows = connection.execute(
+        "SELECT pid FROM pg_stat_activity WHERE pid <> pg_backend_pid() AND usename = current_user "
+        "AND application_name LIKE %s AND application_name NOT LIKE %s",
+        (like, unlike),
+    ).fetchall()
+    return [row[0] for row in rows]
+
+
 def end_sessions(connection: psycopg.Connection[Any], server: str, like: str, unlike: str) -> None:
-    """Ends the sessions whose application name is like one pattern and not like the other, and waits until they are.
+    """Ends such sessions, and waits until they have ended.
 
     A writer that was taken for dead, or the server's part of a connection that was lost, may still be at work: what
     it writes now would come after what its successor writes.
     """
     deadline = time.monotonic() + _END_DEADLINE_S
-    while True:
-        rows = connection.execute(
-            "SELECT pid, pg_terminate_backend(pid) FROM pg_stat_activity WHERE pid <> pg_backend_pid() "
-            "AND usename = current_user AND application_name LIKE %s AND application_name NOT LIKE %s",
-            (like, unlike),
-        ).fetchall()
-        if not rows:
-            return
+    while found := find_sessions(connection, like, unlike):
         if time.monotonic() > deadline:
             raise PostgresConnectionError(
-                f"A session of an earlier attempt (process {rows[0][0]} of {server}) does not end.",
+                f"A session of an earlier attempt (process {found[0]} of {server}) does not end.",
                 server=server,
                 hint="End it with pg_terminate_backend, or restart the server.",
             )
+        connection.execute("SELECT pg_terminate_backend(pid) FROM unnest(%s::int[]) AS pid", (found,))
         time.sleep(0.01)

@@ -13,8 +13,9 @@ from firesteel.common.connector import SinkWriter, WriterContext
 from firesteel.common.errors import RecordSerializationError
 from firesteel.common.types import Row, RowKind
 from firesteel.connectors.postgres.connection import describe_table
+from firesteel.connectors.postgres.errors import PostgresError
 from firesteel.connectors.postgres.rows import CopyFormat, values_of
-from firesteel.connectors.postgres.session import Session, end_sessions
+from firesteel.connectors.postgres.session import Session, end_sessions, find_sessions
 from firesteel.connectors.postgres.sink_settings import SinkSettings
 from firesteel.connectors.postgres.statements import UpsertStatements, columns_of, to_placeholders
 from firesteel.connectors.postgres.tables import need_table
@@ -46,6 +47,8 @@ class BatchWriter(SinkWriter[Any]):
         )
         self._is_open = False
         self._rows: list[Any] = []
+        self._first_at = 0.0
+        """When the first of the rows came."""
         self._lock = threading.Lock()
         self._interval: _IntervalThread | None = None
         self._sent = context.get_metrics_group().counter("numRecordsSend")
@@ -55,9 +58,8 @@ class BatchWriter(SinkWriter[Any]):
             self.session.close()
             raise
         self._is_open = True
-        if settings.batch_interval_ms > 0:
+        if settings.batch_interval_ms > 0 and not settings.stages:
             self._interval = _IntervalThread(settings.batch_interval_ms / 1000, self._write_if_due)
-            self._first_at = 0.0
 
     @abstractmethod
     def open(self, connection: psycopg.Connection[Any]) -> None:
@@ -100,11 +102,19 @@ class BatchWriter(SinkWriter[Any]):
         self.session.close()
 
     def _enter(self, connection: psycopg.Connection[Any]) -> None:
-        # those of earlier attempts, and what is left of this writer's own lost connection
-        end_sessions(connection, self.session.server, *self._sessions)
+        if not self._is_open:
+            end_sessions(connection, self.session.server, *self._sessions)
+            return
+        if find_sessions(connection, *self._sessions):
+            raise PostgresError(
+                f"Another attempt of the job writes to {self.table_name} ({self.session.server}): this one was taken "
+                "for dead.",
+                server=self.session.server,
+                table=self.table_name,
+            )
+        # what is left of the connection that was lost
         end_sessions(connection, self.session.server, self._own_session, "")
-        if self._is_open:
-            self.prepare(connection)
+        self.prepare(connection)
 
     def _add(self, rows: list[Any]) -> None:
         self._rows += rows

@@ -1,5 +1,14 @@
 """PostgreSQL as source and sink."""
 
+from firesteel.connectors.postgres.cdc_options import StartupOptions
+from firesteel.connectors.postgres.cdc_source import PostgresCdcSource, PostgresCdcSourceBuilder
+from firesteel.connectors.postgres.change_record import (
+    ChangeRecord,
+    DebeziumDeserializationSchema,
+    EnvelopeDeserializationSchema,
+    JsonDebeziumDeserializationSchema,
+    RowDebeziumDeserializationSchema,
+)
 from firesteel.connectors.postgres.connection import PostgresConnectionOptions
 from firesteel.connectors.postgres.errors import PostgresConnectionError, PostgresError
 from firesteel.connectors.postgres.sink import PostgresSink
@@ -7,6 +16,12 @@ from firesteel.connectors.postgres.sink_builder import PostgresSinkBuilder
 from firesteel.connectors.postgres.source import PostgresSource, PostgresSourceBuilder
 
 __all__ = [
+    "ChangeRecord",
+    "DebeziumDeserializationSchema",
+    "EnvelopeDeserializationSchema",
+    "JsonDebeziumDeserializationSchema",
+    "PostgresCdcSource",
+    "PostgresCdcSourceBuilder",
     "PostgresConnectionError",
     "PostgresConnectionOptions",
     "PostgresError",
@@ -14,4 +29,6 @@ __all__ = [
     "PostgresSinkBuilder",
     "PostgresSource",
     "PostgresSourceBuilder",
+    "RowDebeziumDeserializationSchema",
+    "StartupOptions",
 ]

@@ -204,9 +204,11 @@ class SourceOperator(StreamOperator):
         """Keeps the splits and the event time."""
         super().snapshot_state(checkpoint_id, operator_state, timestamp)
         assert self._reader is not None
+        # asked also at the end: it may tell the outside what it has read once the checkpoint is complete
+        splits = self._reader.snapshot_state(checkpoint_id)
         if self.ended:
             return
-        operator_state.put(SPLITS, SPLIT, self._reader.snapshot_state(checkpoint_id))
+        operator_state.put(SPLITS, SPLIT, splits)
         if self._restored_watermarks is None:
             items = WatermarkState.items(self._assigner, self.subtask_index, self.parallelism)
         else:

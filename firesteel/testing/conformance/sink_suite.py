@@ -7,7 +7,7 @@ import time
 import uuid
 from abc import abstractmethod
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from typing import Any
 
 import cloudpickle
@@ -29,8 +29,6 @@ __all__ = ["SinkConformance"]
 
 _FIRST, _SECOND, _ALL = 10, 20, 30
 """How many records there are up to the first checkpoint, up to the second, and at the end."""
-LEFT_TIMEOUT_S = 5.0
-"""How long what is about to end may take for it."""
 
 
 class SinkConformance(ConformanceSuite):
@@ -82,11 +80,16 @@ class SinkConformance(ConformanceSuite):
         """The record with this number: different for each, and picklable."""
         return f"record-{number}"
 
+    def create_other_sink(self) -> Sink:
+        """A sink of another job that writes to the same place; where jobs must be told apart by a name, with one of
+        its own."""
+        return self.create_sink()
+
     # -- checks ---------------------------------------------------------------------------------------
 
     def test_description_is_pickled_and_opens_nothing(self) -> None:
         """A sink travels with the program; connections are for writers and committers."""
-        with nothing_left_behind("Making the sink"):
+        with nothing_left_behind("Making the sink", timeout_s=self.left_timeout_s):
             sink = self.create_sink()
             try:
                 copy = pickle.loads(cloudpickle.dumps(sink, 5))
@@ -164,8 +167,10 @@ class SinkConformance(ConformanceSuite):
         """Like a process that was killed; it comes round when the next attempt has ended."""
         if not self.survives_zombies:
             self._skip("survives_zombies is False")
-        for number, point in enumerate(KillPoint):
-            self._play(point, number * _ALL, zombie=True)
+        with nothing_left_behind("Closing what a later attempt has replaced", tolerated_files=2), ExitStack() as late:
+            for number, point in enumerate(KillPoint):
+                late.callback(_close_late, self._play(point, number * _ALL, zombie=True))
+        self._check(self._records(0, len(KillPoint) * _ALL), "killed, and closed when the next attempt had ended")
 
     def test_killed_with_its_process(self) -> None:
         """Nothing is closed, nothing flushed, all connections break: right before and right after a commit."""
@@ -210,7 +215,7 @@ class SinkConformance(ConformanceSuite):
             self._check(self._records(0, start), f"{after} writers where {before} had prepared")
 
     def test_committed_in_another_process(self) -> None:
-        """By who has nothing but the pickled sink and the pickled committables; then once more."""
+        """By who has nothing but the pickled sink and the pickled committables; and again, as after a failure."""
         sink = self.create_sink()
         if sink.create_committer() is None:
             self._skip("the sink has no committer: it writes in one phase")
@@ -226,10 +231,12 @@ class SinkConformance(ConformanceSuite):
             except Exception as error:
                 raise ConformanceError(f"What is to be committed cannot be pickled: {error}") from error
             task.call("SinkWriter.close()", writer.close)
-            for name in ("commit", "commit", "recommit"):
+            for name in ("commit", "recommit", "recommit"):
                 committer = elsewhere.call("create_committer()", copy_of(sink).create_committer)
-                elsewhere.call(f"{name}()", getattr(committer, name), pickle.loads(pickled))
-                elsewhere.call("Committer.close()", committer.close)
+                try:
+                    elsewhere.call(f"{name}()", getattr(committer, name), pickle.loads(pickled))
+                finally:
+                    elsewhere.call("Committer.close()", committer.close)
                 self._check_all(self._records(0, _FIRST), f"{name}() elsewhere, after the writer was closed")
         finally:
             task.close()
@@ -237,8 +244,7 @@ class SinkConformance(ConformanceSuite):
 
     def test_another_job_is_left_alone(self) -> None:
         """A job that starts or restarts tidies up behind itself, not behind others that write to the same place."""
-        other = self.create_sink()
-        with self._attempt(other, 1) as neighbour:
+        with self._attempt(self.create_other_sink(), 1) as neighbour:
             neighbour.write(self._records(0, _FIRST))
             neighbour.snapshot(1)
             sink, job_id = self.create_sink(), uuid.uuid4().hex
@@ -256,7 +262,7 @@ class SinkConformance(ConformanceSuite):
         for warm_up in (True, False):
             for stop in ("at once", "while writing", "when prepared", "at the end"):
                 files = 100 if warm_up else 0
-                with nothing_left_behind(f"A sink closed {stop}", tolerated_files=files, timeout_s=LEFT_TIMEOUT_S):
+                with nothing_left_behind(f"A sink closed {stop}", tolerated_files=files, timeout_s=self.left_timeout_s):
                     with self._attempt(self.create_sink(), 2) as attempt:
                         if stop != "at once":
                             attempt.write(self._records(number, number + 6))
@@ -287,10 +293,10 @@ class SinkConformance(ConformanceSuite):
         run_sink_job(self.create_sink(), records, execution, self.timeout_s)
         self._check(records, f"a job ({execution}) that has failed on its way")
 
-    def _play(self, point: KillPoint, start: int, *, zombie: bool) -> None:
+    def _play(self, point: KillPoint, start: int, *, zombie: bool) -> SinkAttempt:
         """An attempt that is killed somewhere, and one that goes on to the end; with records of its own."""
         sink, job_id = self.create_sink(), uuid.uuid4().hex
-        with self._attempt(sink, 2, job_id) as attempt:
+        with self._attempt(sink, 2, job_id, closes=not zombie) as attempt:
             attempt.write(self._records(start, start + _FIRST))
             first = attempt.snapshot(1)
             attempt.complete(1)
@@ -298,16 +304,14 @@ class SinkConformance(ConformanceSuite):
             checkpoint = point.reach(attempt, first)
             if point is KillPoint.WRITING_ON:
                 attempt.write(self._records(start + _SECOND, start + _SECOND + 5))
-            if not zombie:
-                attempt.close()
-            position = start + (_FIRST if checkpoint is first else _SECOND)
+        position = start + (_FIRST if checkpoint is first else _SECOND)
+        try:
             self._go_on(sink, job_id, checkpoint, 1, 2, position, start + _ALL)
-            where = f"killed {point.value}"
-            self._check(self._records(0, start + _ALL), where)
-            if zombie:
-                with suppress(Exception):
-                    attempt.close()
-                self._check(self._records(0, start + _ALL), f"{where} and closed when the next attempt had ended")
+            self._check(self._records(0, start + _ALL), f"killed {point.value}")
+        except BaseException:
+            _close_late(attempt)
+            raise
+        return attempt
 
     def _go_on(
         self,
@@ -337,6 +341,7 @@ class SinkConformance(ConformanceSuite):
         restored: HarnessSnapshot | None = None,
         number: int = 0,
         checkpointing: bool = True,
+        closes: bool = True,
     ) -> Iterator[SinkAttempt]:
         attempt = SinkAttempt(
             sink,
@@ -350,10 +355,10 @@ class SinkConformance(ConformanceSuite):
         try:
             yield attempt
         except BaseException:
-            with suppress(BaseException):
-                attempt.close()
+            _close_late(attempt)
             raise
-        attempt.close()
+        if closes:
+            attempt.close()
 
     def _records(self, start: int, stop: int) -> list[Any]:
         return [self.create_record(number) for number in range(start, stop)]
@@ -393,3 +398,9 @@ class SinkConformance(ConformanceSuite):
             if len(found) >= count or time.monotonic() > deadline:
                 return found
             time.sleep(0.02)
+
+
+def _close_late(attempt: SinkAttempt) -> None:
+    """Closes an attempt after which another one has begun: it may well find that it has lost everything."""
+    with suppress(Exception):
+        attempt.close()

@@ -24,8 +24,6 @@ __all__ = ["SourceConformance"]
 
 _IDLE_POLLS = 20
 _SPINS = 200
-LEFT_TIMEOUT_S = 5.0
-"""How long what is about to end may take for it."""
 
 
 class SourceConformance(ConformanceSuite):
@@ -76,7 +74,7 @@ class SourceConformance(ConformanceSuite):
 
     def test_description_is_pickled_and_opens_nothing(self) -> None:
         """A source travels with the program; connections are for readers and enumerators."""
-        with nothing_left_behind("Making the source"):
+        with nothing_left_behind("Making the source", timeout_s=self.left_timeout_s):
             source = self.create_source()
             try:
                 copy = pickle.loads(cloudpickle.dumps(source, 5))
@@ -198,7 +196,7 @@ class SourceConformance(ConformanceSuite):
         with self._harness(source, 2) as harness:
             self._read_all(harness)
         for until in (0, expected // 2, expected):
-            with nothing_left_behind(f"A source closed after {until} records", timeout_s=LEFT_TIMEOUT_S):
+            with nothing_left_behind(f"A source closed after {until} records", timeout_s=self.left_timeout_s):
                 with self._harness(source, 2) as harness:
                     harness.run_to(until, max(1, expected // 8), self.timeout_s)
 

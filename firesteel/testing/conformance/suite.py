@@ -51,6 +51,9 @@ class ConformanceSuite:
     call_timeout_s: float = 5.0
     """How long a call may take that must not block."""
 
+    left_timeout_s: float = 5.0
+    """How long threads and connections of what was closed may take to end."""
+
     def set_up(self) -> None:
         """Called before each check: the place to make an empty outside."""
 

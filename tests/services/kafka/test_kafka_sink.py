@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 
 import pytest
-from kafka_sink_jobs import messages, numbers, sink_builder
+from kafka_sink_jobs import messages, numbers, refused_connections, sink_builder
 from kafka_topics import fresh_topic
 
 from firesteel.common import Configuration, Duration, SimpleStringSchema, Types, WatermarkStrategy
@@ -29,6 +29,8 @@ NONE, AT_LEAST_ONCE, EXACTLY_ONCE = (
     DeliveryGuarantee.AT_LEAST_ONCE,
     DeliveryGuarantee.EXACTLY_ONCE,
 )
+IMPATIENT = {"topic.metadata.propagation.max.ms": "100"}
+"""For how long a topic that a broker does not know may just have been created."""
 every_mode = pytest.mark.parametrize(
     "mode",
     [
@@ -49,6 +51,7 @@ def environment(tmp_path, settings, parallelism=2):
     for key, value in {
         "execution.checkpointing.interval": "20 ms",
         "execution.checkpointing.dir": str(tmp_path),
+        "restart-strategy.type": "none",
         **settings,
     }.items():
         configuration.set_string(key, value)
@@ -64,7 +67,7 @@ def test_every_record_comes_once_where_nothing_fails(kafka, tmp_path, guarantee,
     env.from_sequence(1, 2000).map(str, Types.STRING()).sink_to(sink)
     env.execute()
     # a commit is visible a moment after it is known
-    eventually(lambda: numbers(kafka, topic) == list(range(1, 2001)), "the records can be read")
+    eventually(lambda: numbers(kafka, topic) == list(range(1, 2001)))
 
 
 class Second(SerializationSchema):
@@ -182,14 +185,14 @@ def test_a_full_queue_neither_loses_nor_repeats_nor_reorders(kafka, guarantee):
         operator = harness._chained.operator
         held_back = 0
         for first in range(0, 500, 25):
-            eventually(operator.has_room, "there is room")
+            eventually(operator.has_room)
             operator.process_batch([str(number) for number in range(first, first + 25)], None)
             held_back += not operator.has_room()
         harness.finish()
         harness.snapshot()
         harness.notify_checkpoint_complete(1)
     assert held_back > 0
-    eventually(lambda: len(messages(kafka, topic)) == 500, "the records can be read")
+    eventually(lambda: len(messages(kafka, topic)) == 500)
     assert [int(message.value()) for message in messages(kafka, topic)] == list(range(500))
 
 
@@ -222,7 +225,8 @@ def test_a_broker_that_is_away_for_longer_than_the_delivery_timeout():
 def test_no_coordinator_can_be_reached(monkeypatch):
     monkeypatch.setattr("firesteel.connectors.kafka.producer_pool.DEADLINE_S", 0.5)
     monkeypatch.setattr("firesteel.connectors.kafka.transactions.DEADLINE_S", 0.5)
-    with SinkHarness(unreachable(EXACTLY_ONCE)) as harness:
+    monkeypatch.setattr("firesteel.connectors.kafka.transactions.REQUEST_TIMEOUT_S", 0.5)
+    with refused_connections(), SinkHarness(unreachable(EXACTLY_ONCE)) as harness:
         harness.process_element("1")
         with pytest.raises(BrokerUnavailableError, match="no Kafka broker answers at 127"):
             harness.snapshot()
@@ -230,8 +234,8 @@ def test_no_coordinator_can_be_reached(monkeypatch):
 
 @pytest.mark.parametrize("guarantee", [AT_LEAST_ONCE, EXACTLY_ONCE])
 def test_a_topic_that_is_not_there(kafka, guarantee):
-    sink = sink_builder(kafka, "never-created", guarantee).set_transactional_id_prefix("p").build()
-    with SinkHarness(sink) as harness:
+    builder = sink_builder(kafka, "never-created", guarantee).set_transactional_id_prefix("never-created")
+    with SinkHarness(builder.set_properties(IMPATIENT).build()) as harness:
         harness.process_element("1")
         with pytest.raises(UnknownTopicError, match="never-created") as caught:
             harness.snapshot()
@@ -242,16 +246,17 @@ def test_a_topic_that_is_not_there(kafka, guarantee):
 def test_a_record_that_is_too_large(kafka, limit):
     topic = fresh_topic(kafka, max_message_bytes="1000" if limit == "topic" else "1000000")
     sink = sink_builder(kafka, topic, AT_LEAST_ONCE).set_property("max.request.size", "100000").build()
-    with SinkHarness(sink) as harness, pytest.raises(KafkaWriteError, match="too large") as caught:
-        harness.process_element("x" * (200_000 if limit == "client" else 50_000))
-        harness.snapshot()
+    with pytest.raises(KafkaWriteError, match="too large") as caught:
+        write(sink, ["x" * (200_000 if limit == "client" else 50_000)])
     assert (caught.value.topic, caught.value.code) == (topic, "MSG_SIZE_TOO_LARGE")
     assert "max.message.bytes" in caught.value.hint
 
 
 def test_an_error_of_the_broker_fails_the_job_and_names_the_sink(kafka, tmp_path):
     env = environment(tmp_path, {}, 1)
-    env.from_collection(["1"], Types.STRING()).sink_to(sink_builder(kafka, "missing", AT_LEAST_ONCE).build()).name("s")
+    env.from_collection(["1"], Types.STRING()).sink_to(
+        sink_builder(kafka, "missing", AT_LEAST_ONCE).set_properties(IMPATIENT).build()
+    )
     with pytest.raises(JobExecutionError, match="'missing' does not exist"):
         env.execute()
 
@@ -269,8 +274,13 @@ def test_a_schema_that_gives_no_bytes(kafka):
         def serialize(self, element):
             return element
 
-    serializer = KafkaRecordSerializationSchema.builder().set_topic("out").set_value_serialization_schema(Wrong()).build()
-    with SinkHarness(built(kafka, serializer)) as harness, pytest.raises(RecordSerializationError, match="its key None"):
+    serializer = (
+        KafkaRecordSerializationSchema.builder().set_topic("out").set_value_serialization_schema(Wrong()).build()
+    )
+    with (
+        SinkHarness(built(kafka, serializer)) as harness,
+        pytest.raises(RecordSerializationError, match="its key None"),
+    ):
         harness.process_element(7)
 
 

@@ -28,8 +28,7 @@ class Tables:
         self.run(f"CREATE SCHEMA {self.schema}")
 
     def run(self, statement: str, *values: Any) -> list[tuple[Any, ...]]:
-        # another one after the server was restarted
-        if self._connection is None or self._connection.closed:
+        if self._connection is None:
             self._connection = psycopg.connect(self.url, autocommit=True, prepare_threshold=None)
         cursor = self._connection.execute(statement, values or None)
         return cursor.fetchall() if cursor.description else []
@@ -58,10 +57,15 @@ class Tables:
             )
         )
 
-    def close(self) -> None:
-        self.run(f"DROP SCHEMA {self.schema} CASCADE")
+    def forget(self) -> None:
+        """Gives the connection up: the next statement opens another one."""
         assert self._connection is not None
         self._connection.close()
+        self._connection = None
+
+    def close(self) -> None:
+        self.run(f"DROP SCHEMA {self.schema} CASCADE")
+        self.forget()
 
 
 @pytest.fixture

@@ -345,7 +345,7 @@ ELSEWHERE = "test_committed_in_another_process"
         (TidiesUpBehindOthers, "test_another_job_is_left_alone", "lost"),
         (CommitsWhenClosed, KILLED, "too often"),
         (UsesNamesAgain, KILLED, "lost"),
-        (RemovesItsOutputWhenClosedLate, ZOMBIE, "closed when the next attempt had ended"),
+        (RemovesItsOutputWhenClosedLate, ZOMBIE, "killed, and closed when the next attempt had ended"),
         (WritesHeaders, "test_without_records", "although nothing was written"),
         (HasCommittablesThatCannotTravel, ELSEWHERE, "cannot be pickled"),
         (HoldsALock, "test_description_is_pickled_and_opens_nothing", "cannot be pickled"),
@@ -363,7 +363,8 @@ def test_a_commit_that_raises_the_second_time(check: str) -> None:
     assert isinstance(report.failed[check], KeyError)
 
 
-def test_a_thread_that_is_left_behind(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("firesteel.testing.conformance.sink_suite.LEFT_TIMEOUT_S", 0.05)
+def test_a_thread_that_is_left_behind() -> None:
+    suite = suite_of(LeavesAThread)
+    suite.left_timeout_s = 0.05
     check = "test_closed_at_any_time_it_leaves_nothing_behind"
-    assert "thread 'left'" in str(suite_of(LeavesAThread).run(check).failed[check])
+    assert "thread 'left'" in str(suite.run(check).failed[check])

@@ -5,14 +5,14 @@ from __future__ import annotations
 import threading
 import time
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 
 from firesteel.common.connector import Boundedness, InputStatus, Source, SourceReader, SplitEnumerator
 from firesteel.testing.conformance import ConformanceError, SourceConformance, SourceHarness
 
-SPLITS = {"a": list(range(0, 12)), "b": list(range(100, 112)), "c": list(range(200, 212))}
+SPLITS = {"a": list(range(12)), "b": list(range(100, 112)), "c": list(range(200, 212))}
 RECORDS = [record for records in SPLITS.values() for record in records]
 
 
@@ -132,6 +132,7 @@ def suite_of(source: type[GoodSource], bounded: bool = True) -> SourceConformanc
     class Suite(SourceConformance):
         timeout_s = 0.6
         call_timeout_s = 0.3
+        left_timeout_s = 0.05
         kills = 4
 
         def create_source(self) -> Source[Any]:
@@ -149,7 +150,7 @@ def suite_of(source: type[GoodSource], bounded: bool = True) -> SourceConformanc
 @pytest.mark.parametrize("bounded", [True, False])
 def test_a_source_by_the_rules_conforms(bounded: bool) -> None:
     suite = suite_of(GoodSource, bounded)
-    suite.timeout_s, suite.call_timeout_s = 30, 10
+    suite.timeout_s, suite.call_timeout_s, suite.left_timeout_s = 30, 10, 5
     report = suite.run()
     report.raise_if_failed()
     not_for_it = "test_unbounded_source_waits_and_goes_on" if bounded else "test_job_in_batch"
@@ -209,7 +210,7 @@ class NeverTheSameOrder(GoodSource):
 class DropsWhatWasAcknowledged(GoodSource):
     """The outside forgets what is before a complete checkpoint, as a message queue does."""
 
-    acknowledged: dict[str, int] = {}
+    acknowledged: ClassVar[dict[str, int]] = {}
 
     class reader(Reader):
         def notify_checkpoint_complete(self, checkpoint_id: int) -> None:
@@ -370,8 +371,7 @@ def test_a_rule_for_unbounded_sources_that_is_broken(source: type[GoodSource], c
 
 
 @pytest.mark.parametrize(("source", "what"), [(LeavesAThread, "thread 'left'"), (LeavesAFile, "/dev/null")])
-def test_what_is_left_behind(source: type[GoodSource], what: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("firesteel.testing.conformance.source_suite.LEFT_TIMEOUT_S", 0.05)
+def test_what_is_left_behind(source: type[GoodSource], what: str) -> None:
     report = suite_of(source).run(CLOSED)
     assert what in str(report.failed[CLOSED])
     while OPEN:

@@ -53,28 +53,28 @@ def prop(text):
     return f'{{"type":"object","properties":{{"p":{text}}}}}'
 
 
-@pytest.mark.parametrize(
-    ("text", "problem"),
-    [
-        ("{", "is not JSON"),
-        ('{"type":"string"}', "not an object"),
-        (prop('{"type":"thing"}'), "unsupported type 'thing'"),
-        (prop("{}"), "no type"),
-        (prop("5"), "expected an object"),
-        (prop('{"type":["string","integer"]}'), "union"),
-        (prop('{"anyOf":[]}'), "'anyOf'"),
-        (prop('{"type":"array"}'), "'items'"),
-        (prop('{"type":"string","contentEncoding":"base32"}'), "base32"),
-        (prop('{"$ref":"other.json"}'), "other.json"),
-        (prop('{"$ref":"#/nowhere"}'), "could not find"),
-        (prop('{"$ref":"#/properties/p"}'), "cyclic"),
-        ('{"type":"object","properties":{"p":{"$ref":"#"}}}', "cyclic"),
-        ('{"type":"object","additionalProperties":true,"properties":{}}', "additional properties"),
-    ],
-)
-def test_what_has_no_row_type(text, problem):
-    with pytest.raises(InvalidProgramError, match=problem):
-        row_type_of_json_schema(text)
+REFUSED = [
+    ("{", "is not JSON"),
+    ('{"type":"string"}', "not an object"),
+    (prop('{"type":"thing"}'), "unsupported type 'thing'"),
+    (prop("{}"), "no type"),
+    (prop("5"), "expected an object"),
+    (prop('{"type":["string","integer"]}'), "union"),
+    (prop('{"anyOf":[]}'), "'anyOf'"),
+    (prop('{"type":"array"}'), "'items'"),
+    (prop('{"type":"string","contentEncoding":"base32"}'), "base32"),
+    (prop('{"$ref":"other.json"}'), "other.json"),
+    (prop('{"$ref":"#/nowhere"}'), "could not find"),
+    (prop('{"$ref":"#/properties/p"}'), "cyclic"),
+    ('{"type":"object","properties":{"p":{"$ref":"#"}}}', "cyclic"),
+    ('{"type":"object","additionalProperties":true,"properties":{}}', "additional properties"),
+]
+
+
+def test_what_has_no_row_type():
+    for text, problem in REFUSED:
+        with pytest.raises(InvalidProgramError, match=problem):
+            row_type_of_json_schema(text)
 
 
 def test_null_alone_is_anything():

@@ -71,9 +71,7 @@ def tid(sink="aa", attempt="02", subtask=0, writer="11", number=0, prefix="p"):
 
 def cleaner(coordinators, restored=(), prepared=(), parallelism=2, is_new_job=False):
     own = TransactionalId("p", "aa", "02", 0, "11", 0)
-    return AbandonedTransactions(
-        coordinators, own, restored, prepared, parallelism=parallelism, is_new_job=is_new_job
-    )
+    return AbandonedTransactions(coordinators, own, restored, prepared, parallelism=parallelism, is_new_job=is_new_job)
 
 
 def test_a_new_job_aborts_all_with_its_prefix_but_those_of_its_attempt():
@@ -84,7 +82,11 @@ def test_a_new_job_aborts_all_with_its_prefix_but_those_of_its_attempt():
 
 
 def test_a_restored_job_aborts_those_of_its_own_sink_that_were_not_prepared():
-    mine, left, other = tid(sink="bb", attempt="01"), tid(sink="bb", attempt="01", number=1), tid(sink="cc", attempt="01")
+    mine, left, other = (
+        tid(sink="bb", attempt="01"),
+        tid(sink="bb", attempt="01", number=1),
+        tid(sink="cc", attempt="01"),
+    )
     later = tid(sink="bb", attempt="01", number=2)
     coordinators = Coordinators(**{mine: 5, left: 6, other: 7, later: 9})
     prepared = [PreparedTransaction(mine, 1, 0, 5), PreparedTransaction(later, 1, 0, 8)]

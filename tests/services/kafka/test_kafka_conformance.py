@@ -1,0 +1,74 @@
+"""The Kafka source and sink through the conformance suite, against a real broker."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+from kafka_sink_jobs import fresh_prefix, messages, sink_builder
+from kafka_topics import builder, fresh_topic, produce, values
+
+from firesteel.common.connector import DeliveryGuarantee, Sink, Source
+from firesteel.datastream.connectors.kafka import KafkaOffsetsInitializer
+from firesteel.testing.conformance import SinkConformance, SourceConformance
+
+LATEST = KafkaOffsetsInitializer.latest()
+
+
+class TestBoundedKafkaSource(SourceConformance):
+    """Three partitions, up to what is there at the start."""
+
+    kills = 3
+
+    @pytest.fixture(autouse=True)
+    def _topic(self, kafka: Any) -> None:
+        self.broker = kafka
+        self.topic = fresh_topic(kafka, 3)
+        produce(kafka, self.topic, values(60), partitions=3)
+
+    def create_source(self) -> Source[Any]:
+        return builder(self.broker, self.topic).set_bounded(LATEST).build()
+
+    def create_empty_source(self) -> Source[Any]:
+        return builder(self.broker, fresh_topic(self.broker, 2)).set_bounded(LATEST).build()
+
+    def expected_records(self) -> Sequence[str]:
+        return values(60)
+
+
+class TestUnboundedKafkaSource(TestBoundedKafkaSource):
+    def create_source(self) -> Source[Any]:
+        return builder(self.broker, self.topic).build()
+
+    def create_empty_source(self) -> Source[Any]:
+        return builder(self.broker, fresh_topic(self.broker, 2)).build()
+
+    def add_records(self) -> Sequence[str]:
+        produce(self.broker, self.topic, ["late 1", "late 2"], partitions=3)
+        return ["late 1", "late 2"]
+
+
+class TestExactlyOnceKafkaSink(SinkConformance):
+    guarantee = DeliveryGuarantee.EXACTLY_ONCE
+
+    @pytest.fixture(autouse=True)
+    def _topic(self, kafka: Any) -> None:
+        self.broker = kafka
+        self.topic = fresh_topic(kafka, 2)
+        self.prefix = fresh_prefix()
+
+    def create_sink(self) -> Sink:
+        return sink_builder(self.broker, self.topic, self.guarantee).set_transactional_id_prefix(self.prefix).build()
+
+    def create_other_sink(self) -> Sink:
+        builder = sink_builder(self.broker, self.topic, self.guarantee)
+        return builder.set_transactional_id_prefix(fresh_prefix()).build()
+
+    def visible_records(self) -> Sequence[str]:
+        return [message.value().decode() for message in messages(self.broker, self.topic)]
+
+
+class TestAtLeastOnceKafkaSink(TestExactlyOnceKafkaSink):
+    guarantee = DeliveryGuarantee.AT_LEAST_ONCE
+    outside_is_shared = False  # one run of processes that are killed is enough

@@ -1,0 +1,82 @@
+"""The PostgreSQL source and sinks through the conformance suite, against a real server."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+from postgres_tables import EXACTLY_ONCE
+
+from firesteel.common import Row
+from firesteel.common.connector import DeliveryGuarantee, Sink, Source
+from firesteel.connectors.postgres.source import PostgresSource
+from firesteel.testing.conformance import SinkConformance, SourceConformance
+
+ROWS = 60
+
+
+class TestPostgresSource(SourceConformance):
+    """A table, in three parts."""
+
+    kills = 3
+
+    @pytest.fixture(autouse=True)
+    def _table(self, tables: Any) -> None:
+        self.tables = tables
+        tables.run("CREATE TABLE t (id int PRIMARY KEY, name text)")
+        tables.run(f"INSERT INTO t SELECT n, 'row ' || n FROM generate_series(1, {ROWS}) n")
+        tables.run("CREATE TABLE empty (id int PRIMARY KEY, name text)")
+
+    def create_source(self) -> Source[Any]:
+        return self._source("t")
+
+    def create_empty_source(self) -> Source[Any]:
+        return self._source("empty")
+
+    def _source(self, table: str) -> Source[Any]:
+        builder = PostgresSource.builder().set_url(self.tables.url).set_table(table)
+        return builder.set_partition_column("id", partitions=3).set_fetch_size(7).build()
+
+    def expected_records(self) -> Sequence[Any]:
+        return [Row(id=number, name=f"row {number}") for number in range(1, ROWS + 1)]
+
+
+class TestPostgresAppend(SinkConformance):
+    """Rows that are staged, and moved when their checkpoint is complete."""
+
+    @pytest.fixture(autouse=True)
+    def _table(self, tables: Any) -> None:
+        self.tables = tables
+        tables.run("CREATE TABLE t (name text)")
+
+    def create_sink(self) -> Sink:
+        return self.tables.sink().set_delivery_guarantee(EXACTLY_ONCE).set_batch_size(3).build()
+
+    def create_record(self, number: int) -> Any:
+        return (f"row {number}",)
+
+    def visible_records(self) -> Sequence[Any]:
+        return self.tables.run("SELECT name FROM t")
+
+
+class TestPostgresUpsert(TestPostgresAppend):
+    """Rows by their key: those that come again replace themselves."""
+
+    outside_is_shared = False  # one run of processes that are killed is enough
+
+    @pytest.fixture(autouse=True)
+    def _table(self, tables: Any) -> None:
+        self.tables = tables
+        tables.run("CREATE TABLE t (name text PRIMARY KEY)")
+
+    def create_sink(self) -> Sink:
+        builder = self.tables.sink().set_upsert_key("name").set_batch_size(3)
+        return builder.set_delivery_guarantee(EXACTLY_ONCE).build()
+
+
+class TestPostgresAtLeastOnce(TestPostgresAppend):
+    outside_is_shared = False
+
+    def create_sink(self) -> Sink:
+        return self.tables.sink().set_delivery_guarantee(DeliveryGuarantee.AT_LEAST_ONCE).set_batch_size(3).build()
