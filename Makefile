@@ -5,10 +5,10 @@ BIN = $(VENV)/bin
 STAMP = $(VENV)/.installed
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint types unit chaos bench docs format lock clean check-python check-java
+.PHONY: help demo test lint types unit chaos chaos-outside bench docs format lock clean check-python check-java
 
 help: ## List every target
-	@awk 'BEGIN {FS = ":.*## "} /^[a-z-]+:.*## / {printf "  %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk 'BEGIN {FS = ":.*## "} /^[a-z-]+:.*## / {printf "  %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 demo: check-java $(STAMP) ## Run the example job: spend per customer in five-minute windows, on embedded Spark
 	@$(BIN)/python -m examples.demo
@@ -30,6 +30,10 @@ unit: $(STAMP) ## Run the tests that need no Java (seconds)
 chaos: check-java $(STAMP) ## Kill, stop, cut and fill what a job runs on; FAULTS=200 SEED=7 EXECUTION=epochs, more in ARGS
 	@$(BIN)/python -m tests.chaos --faults $(or $(FAULTS),20) $(if $(SEED),--seed $(SEED)) \
 	  $(if $(EXECUTION),--execution $(EXECUTION)) $(ARGS)
+
+chaos-outside: check-java $(STAMP) ## The same with Kafka and PostgreSQL in it; FAULTS=60 RECORDS=10000000 SEED=7
+	@$(BIN)/python -m tests.chaos.outside --faults $(or $(FAULTS),13) --records $(or $(RECORDS),1000000) \
+	  $(if $(SEED),--seed $(SEED)) $(ARGS)
 
 bench: check-java $(STAMP) ## Measure Firesteel and its peers; options in ARGS="--cases keyed_sum --json"
 	@$(BIN)/python -m benchmarks $(ARGS)

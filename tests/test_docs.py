@@ -1,4 +1,4 @@
-"""Runs the code and checks the commands and links in README.md and docs/*.md.
+"""Runs the code and checks the commands and links in README.md and the pages beneath docs/.
 
 - A ``python`` block runs; the blocks of a page run in order, in one namespace, without Spark.
 - A ``text output`` block right behind one is what it prints.
@@ -30,12 +30,12 @@ sys.path.insert(0, str(ROOT / "scripts"))
 
 import generate_docs  # noqa: E402
 
-PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 FENCE = re.compile(r"^```(?P<info>[^\n`]*)\n(?P<text>.*?)^```$", re.MULTILINE | re.DOTALL)
 LINK = re.compile(r"\[[^\]]*\]\((?P<target>[^)\s]+)\)")
 LANGUAGES = {"python", "text", "console", "bash", "mermaid", "json"}
 
-pages = pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+pages = pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())
 
 
 @dataclass(frozen=True)

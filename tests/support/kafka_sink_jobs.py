@@ -104,7 +104,9 @@ def is_unblocked(broker: Any, topic: str) -> bool:
 class ExactlyOnceJob(SinkJob):
     """Writes numbers to a topic, exactly once."""
 
-    def __init__(self, broker: Any, topic: str, prefix: str, parallelism: int = 1, restored: Any = None, **settings: Any):
+    def __init__(
+        self, broker: Any, topic: str, prefix: str, parallelism: int = 1, restored: Any = None, **settings: Any
+    ):
         builder = sink_builder(broker, topic, DeliveryGuarantee.EXACTLY_ONCE).set_transactional_id_prefix(prefix)
         for name, value in settings.items():
             builder.set_property(name.replace("_", "."), value)

@@ -111,6 +111,7 @@ class OutsideRun:
         self._step = records // (len(kinds) + 1)
         self._parallelism = 2
         self._driver: subprocess.Popen[bytes] | None = None
+        self._reader: CommittedReader | None = None
         self._family = Family()
         self._runs = 0
         self._backend = self._random.choice(("hashmap", "rocksdb"))
@@ -143,7 +144,7 @@ class OutsideRun:
             self.report.seconds = round(time.monotonic() - self._began, 1)
             self.report.drivers = self._runs
             self.report.events = self._fed
-            self.report.results = self._reader.count
+            self.report.results = 0 if self._reader is None else self._reader.count
         return self.report
 
     def _go_on(self) -> None:

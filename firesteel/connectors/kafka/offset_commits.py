@@ -25,6 +25,7 @@ class OffsetCommits:
         self._finished: dict[tuple[str, int], int] = {}
         self._succeeded = metrics.counter("KafkaSourceReader.commitsSucceeded")
         self._failed = metrics.counter("KafkaSourceReader.commitsFailed")
+        self._is_failing = False
         self.committed: dict[tuple[str, int], int] = {}
         """What the group has, as far as this reader knows."""
 
@@ -57,8 +58,11 @@ class OffsetCommits:
         failure = error or next((each.error for each in partitions if each.error is not None), None)
         if failure is not None:
             self._failed.inc()
-            _log.warning("Offsets were not committed to the consumer group: %s", failure)
+            level = logging.DEBUG if self._is_failing else logging.WARNING
+            self._is_failing = True
+            _log.log(level, "Offsets are not committed to the consumer group: %s", failure)
             return
+        self._is_failing = False
         self._succeeded.inc()
         for each in partitions:
             place = each.topic, each.partition

@@ -133,6 +133,16 @@ def write_error(error: Any, topic: str | None, properties: Mapping[str, Any], si
             topic=topic,
             hint="Are the partition's leader and enough replicas (min.insync.replicas) up?",
         )
+    if name in ("_FENCED", "PRODUCER_FENCED", "INVALID_PRODUCER_EPOCH"):
+        return KafkaWriteError(
+            f"The transaction is aborted, and its producer may no longer write at {servers} "
+            f"({name}: {kafka_error.str()}).",
+            code=name,
+            topic=topic,
+            hint="It was open for longer than transaction.timeout.ms "
+            f"({properties.get('transaction.timeout.ms')} ms); or a new attempt of the job, or another job with the "
+            "same transactional id prefix, has begun.",
+        )
     return client_error(kafka_error, "write records", servers=servers, topic=topic)
 
 

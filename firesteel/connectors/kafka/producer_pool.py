@@ -126,10 +126,11 @@ class TransactionalProducer(RecordProducer):
         while is_wanted():
             try:
                 call(SLICE_S)
-                return True
             except self._kafka_exception as error:
                 if not is_transient(error) or time.monotonic() > deadline:
                     raise client_error(error, doing, servers=self._properties["bootstrap.servers"]) from error
+            else:
+                return True
         return False
 
 

@@ -114,7 +114,7 @@ class KafkaSourceReader(SourceReader[KafkaPartitionSplit]):
         self._pending_at_poll = 1
         self._failure: KafkaClientError | None = None
         self._last_data = time.monotonic()
-        self._last_log: tuple[str, float] = ("", 0.0)
+        self._logged: dict[str, float] = {}
         self._error_of, self._partition_of = client.Message.error, client.Message.partition
         self._end_code = client.KafkaError._PARTITION_EOF
         self._metrics = context.get_metrics_group()
@@ -354,9 +354,8 @@ class KafkaSourceReader(SourceReader[KafkaPartitionSplit]):
         elif not self._is_bearable(error, described):
             self._failure = self._failure or described
             return
-        last, at = self._last_log
-        if error.name() != last or time.monotonic() - at > _LOG_AGAIN_S:
-            self._last_log = error.name(), time.monotonic()
+        if time.monotonic() - self._logged.get(error.name(), -_LOG_AGAIN_S) >= _LOG_AGAIN_S:
+            self._logged[error.name()] = time.monotonic()
             _log.warning("The Kafka consumer goes on after: %s", error)
 
     def _is_bearable(self, error: Any, described: KafkaClientError) -> bool:

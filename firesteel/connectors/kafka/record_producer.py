@@ -77,20 +77,20 @@ class RecordProducer:
 
     def poll(self) -> None:
         """Hears of deliveries; raises the failure of any."""
-        self.client.poll(0)
-        if self._failure is not None:
-            raise self._failure
+        self._serve(0.0)
 
     def wait_for_room(self) -> None:
         """Waits a moment for deliveries, which make room in the queue; records that fail make room too."""
-        self.client.poll(ROOM_SLICE_S)
-        self.poll()
+        self._serve(ROOM_SLICE_S)
 
     def flush(self) -> None:
         """Waits until all records are acknowledged; raises if one is not, or takes longer than delivery.timeout.ms."""
         deadline = time.monotonic() + delivery_timeout_s(self._properties) + FLUSH_MARGIN_S
         while True:
-            left = self.client.flush(FLUSH_SLICE_S)
+            try:
+                left = self.client.flush(FLUSH_SLICE_S)
+            except self._kafka_exception as error:
+                raise write_error(error, None, self._properties) from error
             self.poll()
             if not left:
                 return
@@ -123,6 +123,14 @@ class RecordProducer:
     def can_end(self) -> bool:
         """Whether the producer may be closed: that would abort a transaction."""
         return True
+
+    def _serve(self, wait_s: float) -> None:
+        try:
+            self.client.poll(wait_s)
+        except self._kafka_exception as error:
+            raise write_error(error, None, self._properties) from error
+        if self._failure is not None:
+            raise self._failure
 
     def _on_failure(self, error: Any, message: Any) -> None:
         if error is None:

@@ -42,7 +42,13 @@ _DEFAULTS = {
     # Deleted topics are reported when they have been missed for so long; the reader then makes sure.
     "topic.metadata.propagation.max.ms": "1000",
 }
-_ALWAYS = {"enable.partition.eof": "true"}
+_ALWAYS = {
+    "enable.partition.eof": "true",
+    # Nobody joins the group. But so long a commit is tried again while its coordinator is away, and a consumer that is
+    # closed meanwhile waits for it.
+    "session.timeout.ms": "4000",
+    "heartbeat.interval.ms": "1000",
+}
 _RESET = {
     KafkaOffsetResetStrategy.EARLIEST: "earliest",
     KafkaOffsetResetStrategy.LATEST: "latest",

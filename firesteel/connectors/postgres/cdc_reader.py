@@ -22,7 +22,27 @@ __all__ = ["CdcReader"]
 
 MIN_WAIT_S = 0.001
 MAX_WAIT_S = 0.02
+FIRST_RECONNECT_DELAY_S = 0.1
 MAX_RECONNECT_DELAY_S = 5.0
+
+
+class _Patience:
+    """How often in a row a connection may fail, and how long to wait each time."""
+
+    def __init__(self, max_retries: int) -> None:
+        self._max = max_retries
+        self._failures = 0
+
+    def failed(self) -> float | None:
+        """A connection is lost: the seconds to wait, None if it was once too often."""
+        self._failures += 1
+        if self._failures > self._max:
+            return None
+        return min(FIRST_RECONNECT_DELAY_S * 4.0 ** (self._failures - 1), MAX_RECONNECT_DELAY_S)
+
+    def succeeded(self) -> None:
+        """Something was read."""
+        self._failures = 0
 
 
 class _ChunkReading:
@@ -30,23 +50,25 @@ class _ChunkReading:
 
     def __init__(self, options: CdcOptions, split: ChunkSplit) -> None:
         self.split = split
+        self._options = options
+        self._patience = _Patience(options.connect_max_retries)
         self._fetcher = ChunkFetcher(options, split)
         self._rows: FetchedRows = []
         self._emitted = 0
         self._key_of = split.table.key_of()
         self._columns = len(split.table.columns)
         self._has_extra = bool(split.table.key_selection)
-        self.last_row: tuple[Any, ...] | None = None
+        self._last_row: tuple[Any, ...] | None = None
 
     def take(self, limit: int) -> list[tuple[Any, ...]]:
         """Rows to emit."""
         if self._emitted >= len(self._rows):
-            self._rows, self._emitted = self._fetcher.take() or [], 0
+            self._rows, self._emitted = self._fetch(), 0
         rows = self._rows[self._emitted : self._emitted + limit]
         if not rows:
             return rows
         self._emitted += len(rows)
-        self.last_row = rows[-1]
+        self._last_row = rows[-1]
         return [row[: self._columns] for row in rows] if self._has_extra else rows
 
     @property
@@ -59,13 +81,30 @@ class _ChunkReading:
 
     def state(self) -> ChunkSplit:
         """What is left to be read, and in which snapshot the rows before were."""
-        if self.last_row is None:
+        if self._last_row is None:
             return self.split
         assert self._fetcher.snapshot is not None
-        return self.split.read_up_to(self._key_of(self.last_row), self._fetcher.snapshot)
+        return self.split.read_up_to(self._key_of(self._last_row), self._fetcher.snapshot)
 
     def close(self) -> None:
         self._fetcher.close()
+
+    def _fetch(self) -> FetchedRows:
+        try:
+            rows = self._fetcher.take()
+        except PostgresConnectionError:
+            delay = self._patience.failed()
+            if delay is None:
+                raise
+            self._fetcher.close()
+            # the rest in another transaction, as after a restart
+            self.split, self._last_row = self.state(), None
+            self._fetcher = ChunkFetcher(self._options, self.split, delay)
+            return []
+        if rows is None:
+            return []
+        self._patience.succeeded()
+        return rows
 
 
 class _LogReading:
@@ -76,23 +115,23 @@ class _LogReading:
         self._split = split
         self._decoder = LogDecoder(split, options)
         self._stream = ReplicationStream(options, split.position.lsn)
-        self._failures = 0
+        self._patience = _Patience(options.connect_max_retries)
 
     def take(self, limit: int, out: list[ChangeRecord]) -> bool:
         """Appends changes; says whether there was anything in the log."""
         try:
             frames = self._stream.take(limit)
         except PostgresConnectionError:
-            self._failures += 1
-            if self._failures > self._options.connect_max_retries:
+            delay = self._patience.failed()
+            if delay is None:
                 raise
-            self._reconnect()
+            self._reconnect(delay)
             return False
         decode = self._decoder.decode
         for frame in frames:
             decode(frame, out)
         if frames:
-            self._failures = 0
+            self._patience.succeeded()
         return bool(frames)
 
     def state(self) -> LogSplit:
@@ -116,12 +155,11 @@ class _LogReading:
     def close(self) -> None:
         self._stream.close()
 
-    def _reconnect(self) -> None:
+    def _reconnect(self, delay_s: float) -> None:
         self._stream.close()
         # the server tells of the tables again
         self._decoder = LogDecoder(self.state(), self._options)
-        delay = min(0.1 * 4 ** (self._failures - 1), MAX_RECONNECT_DELAY_S)
-        self._stream = ReplicationStream(self._options, self._decoder.position.lsn, delay)
+        self._stream = ReplicationStream(self._options, self._decoder.position.lsn, delay_s)
 
 
 class CdcReader(SourceReader[CdcSplit]):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import queue
 import threading
+import time
 from typing import Any
 
 from firesteel.connectors.postgres.capture_setup import SESSION_OPTIONS
@@ -20,6 +21,7 @@ MAX_WAITING = 2
 """Batches of rows that are fetched ahead."""
 _STOP_CHECK_S = 0.1
 _JOIN_S = 30.0
+_CANCEL_S = 1.0
 
 FetchedRows = list[tuple[Any, ...]]
 """Values of the table's columns, then those of its ``key_selection``."""
@@ -28,8 +30,9 @@ FetchedRows = list[tuple[Any, ...]]
 class ChunkFetcher:
     """Reads the rest of a chunk in one transaction. ``snapshot`` is there before the first rows are."""
 
-    def __init__(self, options: CdcOptions, chunk: ChunkSplit) -> None:
+    def __init__(self, options: CdcOptions, chunk: ChunkSplit, delay_s: float = 0.0) -> None:
         self._options = options
+        self._delay = delay_s
         self._chunk = chunk
         self._fetched: queue.Queue[FetchedRows] = queue.Queue(MAX_WAITING)
         self._stopping = threading.Event()
@@ -58,17 +61,21 @@ class ChunkFetcher:
     def close(self) -> None:
         """Stops the thread, also in the middle of a statement."""
         self._stopping.set()
-        connection = self._connection
-        if connection is not None and self._thread.is_alive():
-            try:
-                connection.cancel_safe(timeout=5.0)
-            except Exception:  # noqa: BLE001, S110 - the connection may be gone already, which will do
-                pass
-        self._thread.join(_JOIN_S)
+        deadline = time.monotonic() + _JOIN_S
+        while self._thread.is_alive() and time.monotonic() < deadline:
+            connection = self._connection
+            if connection is not None:
+                try:
+                    connection.cancel_safe(timeout=5.0)
+                except Exception:  # noqa: BLE001, S110 - the connection may be gone already, which will do
+                    pass
+            # again, if the statement has begun only after that
+            self._thread.join(_CANCEL_S)
 
     def _run(self) -> None:
         try:
-            self._read()
+            if not self._stopping.wait(self._delay):
+                self._read()
         except BaseException as error:  # noqa: BLE001 - raised again in the task's thread
             self._failure = error
         finally:
@@ -77,27 +84,20 @@ class ChunkFetcher:
     def _read(self) -> None:
         table, server = self._chunk.table, self._options.connection.describe()
         psycopg = import_psycopg()
-        with connect(
+        connection = connect(
             self._options.connection,
             name=f"firesteel cdc {self._chunk.split_id}",
             autocommit=False,
             options=SESSION_OPTIONS,
-        ) as connection:
+        )
+        try:
             connection.isolation_level = psycopg.IsolationLevel.REPEATABLE_READ
             connection.read_only = True
             self._connection = connection
             with translating(f"Table {table.table_id} cannot be read", server, table=table.table_id):
-                try:
-                    self._read_rows(connection)
-                except psycopg.DataError as error:
-                    if error.sqlstate is not None:
-                        raise
-                    raise UnreadableValueError(
-                        f"Table {table.table_id} at {server} has a value that cannot be read: {error}",
-                        server=server,
-                        table=table.table_id,
-                        hint="Change the value, or capture the table without such values.",
-                    ) from error
+                self._read_rows(connection)
+        finally:
+            connection.close()
 
     def _read_rows(self, connection: Any) -> None:
         table, chunk = self._chunk.table, self._chunk
@@ -113,10 +113,24 @@ class ChunkFetcher:
             parameters,
         )
         while not self._stopping.is_set():
-            rows = connection.execute(f"FETCH {self._options.fetch_size} FROM chunk").fetchall()
+            rows = self._fetch(connection)
             if not rows:
                 return
             self._put(rows)
+
+    def _fetch(self, connection: Any) -> FetchedRows:
+        table, server, psycopg = self._chunk.table, self._options.connection.describe(), import_psycopg()
+        cursor = connection.execute(f"FETCH {self._options.fetch_size} FROM chunk")
+        try:
+            rows: FetchedRows = cursor.fetchall()
+        except (psycopg.DataError, ValueError) as error:
+            raise UnreadableValueError(
+                f"Table {table.table_id} at {server} has a value that cannot be read: {error}",
+                server=server,
+                table=table.table_id,
+                hint="Python has nothing for it, such as dates after the year 9999 or infinity.",
+            ) from error
+        return rows
 
     def _put(self, rows: FetchedRows) -> None:
         while not self._stopping.is_set():

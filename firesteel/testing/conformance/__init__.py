@@ -10,6 +10,7 @@ The ``test_`` methods are found by pytest; ``MySuite().run()`` runs them without
 from __future__ import annotations
 
 from firesteel.testing.conformance.errors import CheckSkipped, ConformanceError
+from firesteel.testing.conformance.kill_points import KillPoint
 from firesteel.testing.conformance.sink_suite import SinkConformance
 from firesteel.testing.conformance.source_harness import SourceHarness, SourceSnapshot
 from firesteel.testing.conformance.source_suite import SourceConformance
@@ -20,6 +21,7 @@ __all__ = [
     "ConformanceError",
     "ConformanceReport",
     "ConformanceSuite",
+    "KillPoint",
     "SinkConformance",
     "SourceConformance",
     "SourceHarness",

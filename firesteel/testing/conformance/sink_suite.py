@@ -48,6 +48,9 @@ class SinkConformance(ConformanceSuite):
     parallelisms: Sequence[int] = (1, 2, 3)
     """How many writers are tried."""
 
+    kill_points: Sequence[KillPoint] = tuple(KillPoint)
+    """Where an attempt is killed; fewer where each takes seconds."""
+
     visible_after_checkpoint: bool = True
     """Whether what was written is seen once a checkpoint is complete, and not only at the end."""
 
@@ -160,7 +163,7 @@ class SinkConformance(ConformanceSuite):
 
     def test_killed_at_any_step(self) -> None:
         """The job goes on from its last complete checkpoint, and closes what was left of the attempt before."""
-        for number, point in enumerate(KillPoint):
+        for number, point in enumerate(self.kill_points):
             self._play(point, number * _ALL, zombie=False)
 
     def test_killed_without_being_closed(self) -> None:
@@ -168,9 +171,11 @@ class SinkConformance(ConformanceSuite):
         if not self.survives_zombies:
             self._skip("survives_zombies is False")
         with nothing_left_behind("Closing what a later attempt has replaced", tolerated_files=2), ExitStack() as late:
-            for number, point in enumerate(KillPoint):
+            for number, point in enumerate(self.kill_points):
                 late.callback(_close_late, self._play(point, number * _ALL, zombie=True))
-        self._check(self._records(0, len(KillPoint) * _ALL), "killed, and closed when the next attempt had ended")
+        self._check(
+            self._records(0, len(self.kill_points) * _ALL), "killed, and closed when the next attempt had ended"
+        )
 
     def test_killed_with_its_process(self) -> None:
         """Nothing is closed, nothing flushed, all connections break: right before and right after a commit."""

@@ -61,7 +61,7 @@ class Writer:
             connection.close()
 
 
-@pytest.mark.parametrize("seed", range(6, 150))
+@pytest.mark.parametrize("seed", range(6, 200))
 def test_every_change_comes_once_wherever_the_capture_is_killed(items, seed):
     chance = random.Random(seed)
     source = items.builder().fetch_size(chance.choice([1, 4, 100])).build()
