@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-import gc
 import time
 import uuid
-import warnings
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any
 
 from confluent_kafka import Consumer, TopicPartition
@@ -23,7 +19,6 @@ __all__ = [
     "is_unblocked",
     "messages",
     "numbers",
-    "refused_connections",
     "sink_builder",
 ]
 
@@ -124,11 +119,3 @@ class ExactlyOnceJob(SinkJob):
         for harness in [*getattr(self, "left", []), *self.subtasks]:
             harness.close()
 
-
-@contextmanager
-def refused_connections() -> Iterator[None]:
-    """Where a broker is away: kafka-python leaves sockets that were refused to the garbage collector."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ResourceWarning)
-        yield
-        gc.collect()

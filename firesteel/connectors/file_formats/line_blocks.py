@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import BinaryIO, NamedTuple
 
 from firesteel.connectors.file_formats.file_split import FileSourceSplit
-from firesteel.connectors.file_formats.line_codec import LineCodec, line_codec
+from firesteel.connectors.file_formats.line_codec import LineCodec, is_splittable_charset, line_codec
 
 __all__ = ["LineBlock", "LineBlocks", "LineOffsets"]
 
@@ -56,7 +56,9 @@ class LineBlocks:
         self.position = 0
         """Where the next block begins."""
         self._exhausted = False
-        self.codec: LineCodec = line_codec(charset, self._read_head(), passes_mark=passes_mark)
+        at_beginning = split.position is None and split.start == 0
+        head = self._read_head() if at_beginning or not is_splittable_charset(charset) else b""
+        self.codec: LineCodec = line_codec(charset, head, passes_mark=passes_mark)
         if split.position is not None:
             self._seek(split.position)
         elif split.start > 0:

@@ -17,10 +17,14 @@ _log = logging.getLogger(__name__)
 class OffsetCommits:
     """Offsets by checkpoint, until they are committed. No record depends on it: a commit that fails is logged.
 
-    The offset of a split that has ended is committed with the next checkpoint, and again until that went well.
+    The offset of a split that has ended is committed with the next checkpoint, and again until that went well. While
+    one commit is under way the next one waits, and only the newest: brokers may be away for long.
     """
 
     def __init__(self, metrics: Any) -> None:
+        self._consumer: Any = None
+        self._waiting: list[Any] = []
+        self._is_under_way = False
         self._by_checkpoint: dict[int, dict[tuple[str, int], int]] = {}
         self._finished: dict[tuple[str, int], int] = {}
         self._succeeded = metrics.counter("KafkaSourceReader.commitsSucceeded")
@@ -28,6 +32,10 @@ class OffsetCommits:
         self._is_failing = False
         self.committed: dict[tuple[str, int], int] = {}
         """What the group has, as far as this reader knows."""
+
+    def use(self, consumer: Any) -> None:
+        """Sets the consumer that commits."""
+        self._consumer = consumer
 
     def finish(self, topic: str, partition: int, offset: int) -> None:
         """A split has ended there."""
@@ -38,7 +46,7 @@ class OffsetCommits:
         offsets = {(split.topic, split.partition): split.offset for split in splits}
         self._by_checkpoint[checkpoint_id] = {**self._finished, **offsets}
 
-    def complete(self, checkpoint_id: int, consumer: Any) -> None:
+    def complete(self, checkpoint_id: int) -> None:
         """Commits the offsets of a checkpoint, without waiting for the answer."""
         offsets = self._by_checkpoint.get(checkpoint_id)
         self._by_checkpoint = {
@@ -47,14 +55,23 @@ class OffsetCommits:
         if not offsets:
             return
         client = kafka_client()
-        wanted = [client.TopicPartition(topic, number, offset) for (topic, number), offset in offsets.items()]
-        try:
-            consumer.commit(offsets=wanted, asynchronous=True)
-        except client.KafkaException as error:
-            self.answered(error.args[0], wanted)
+        self._waiting = [client.TopicPartition(topic, number, offset) for (topic, number), offset in offsets.items()]
+        if not self._is_under_way:
+            self.send()
+
+    def send(self) -> None:
+        """Commits what waits for it now."""
+        wanted, self._waiting = self._waiting, []
+        if wanted:
+            self._is_under_way = True
+            try:
+                self._consumer.commit(offsets=wanted, asynchronous=True)
+            except kafka_client().KafkaException as error:
+                self.answered(error.args[0], wanted)
 
     def answered(self, error: Any, partitions: list[Any]) -> None:
         """The group's coordinator has answered; called during a poll of the consumer."""
+        self._is_under_way = False
         failure = error or next((each.error for each in partitions if each.error is not None), None)
         if failure is not None:
             self._failed.inc()
@@ -69,3 +86,4 @@ class OffsetCommits:
             self.committed[place] = each.offset
             if self._finished.get(place) == each.offset:
                 del self._finished[place]
+        self.send()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import threading
 import time
 from collections.abc import Collection, Iterable, Sequence
 from itertools import groupby
@@ -38,6 +39,7 @@ _EPOCH_PATIENCE_S = 1.0
 _MIN_EPOCH_PAUSE_S = 0.2
 _MAX_EPOCH_PAUSE_S = 2.0
 _LOG_AGAIN_S = 30.0
+_CLOSE_S = 2.0
 _ASK_LEADERS_S = 0.05
 _ASK_LEADERS_FOR_S = 2.0
 
@@ -125,6 +127,8 @@ class KafkaSourceReader(SourceReader[KafkaPartitionSplit]):
         if self._commits is not None:
             config["on_commit"] = self._commits.answered
         self._consumer = create_client("Consumer", config)
+        if self._commits is not None:
+            self._commits.use(self._consumer)
         self._check = None if allows_missing_topics else TopicCheck(self._consumer, self._servers)
 
     def start(self) -> None:
@@ -172,7 +176,7 @@ class KafkaSourceReader(SourceReader[KafkaPartitionSplit]):
     def notify_checkpoint_complete(self, checkpoint_id: int) -> None:
         """Commits the checkpoint's offsets to the consumer group."""
         if self._commits is not None:
-            self._commits.complete(checkpoint_id, self._consumer)
+            self._commits.complete(checkpoint_id)
 
     def pause_or_resume_splits(self, to_pause: Collection[str], to_resume: Collection[str]) -> None:
         """Stops fetching splits, which drops what was fetched and not emitted, or goes on where it was."""
@@ -239,10 +243,16 @@ class KafkaSourceReader(SourceReader[KafkaPartitionSplit]):
         return self._pending_at_poll if self._in_epochs else self._count_pending()
 
     def close(self) -> None:
-        """Closes the consumer, which sends commits that are on their way."""
+        """Closes the consumer, which sends commits that are on their way, but waits for them a moment only."""
         if self._check is not None:
             self._check.close()
-        self._consumer.close()
+        if self._commits is not None:
+            self._commits.send()
+        closing = threading.Thread(target=self._consumer.close, name="kafka-consumer-close", daemon=True)
+        closing.start()
+        closing.join(_CLOSE_S)
+        if closing.is_alive():
+            _log.warning("The Kafka consumer is still waiting for brokers to take its commits; it closes by itself.")
 
     def _consume(self, max_records: int) -> list[Any]:
         # in an epoch nobody else needs the thread, and a pause would end the epoch

@@ -25,11 +25,10 @@ The last line is why a prepared transaction is known by its start too, and descr
 from __future__ import annotations
 
 import logging
-import socket
 import threading
 import time
 import warnings
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping
 from enum import Enum
 from typing import Any, NamedTuple, TypeVar
 
@@ -269,7 +268,6 @@ class TransactionCoordinators:
     def _connected(self) -> Any:
         """The client; called with the lock."""
         if self._client is None:
-            _check_reachable(self._arguments["bootstrap_servers"])
             # known before it connects, in its constructor, so that it can be closed meanwhile
             client = self._client = self._client_class.__new__(self._client_class)
             try:
@@ -301,19 +299,6 @@ class TransactionCoordinators:
         return KafkaClientError(message, code=name)
 
 
-def _check_reachable(servers: Sequence[str]) -> None:
-    """Raises unless a server accepts connections: kafka-python leaves every socket that was refused unclosed."""
-    failure: OSError | None = None
-    for server in servers:
-        host, _, port = server.rpartition(":")
-        try:
-            with socket.create_connection((host.strip("[]") or server, int(port) if host else 9092), REQUEST_TIMEOUT_S):
-                return
-        except OSError as error:
-            failure = error
-    raise failure or ConnectionError("no bootstrap servers")
-
-
 def _shut(client: Any) -> None:
     """Ends a client, also one that has not come to the end of its constructor: its own close() does not."""
     net = getattr(client, "_net", None)
@@ -330,6 +315,7 @@ def _kafka_python() -> tuple[Any, Any]:
             warnings.simplefilter("ignore", DeprecationWarning)
             import kafka.admin
             import kafka.errors
+            import kafka.net.inet
             import kafka.net.sasl.oauth
             import kafka.protocol.metadata
             import kafka.protocol.producer.transaction
@@ -340,4 +326,22 @@ def _kafka_python() -> tuple[Any, Any]:
             hint="pip install 'firesteel[kafka]', on the driver and on the executors.",
         ) from error
     kafka.net.sasl.oauth.AbstractTokenProvider.register(TokenProvider)
+    _close_refused_sockets(kafka.net.inet.KafkaNetSocket)
     return kafka.admin.KafkaAdminClient, kafka.errors
+
+
+def _close_refused_sockets(sockets: Any) -> None:
+    """Has kafka-python close what could not be connected: until a broker is back it tries again and again."""
+    connect = sockets.sock_connect
+    if getattr(connect, "closes_refused", False):
+        return
+
+    async def connect_or_close(self: Any, net: Any, sock: Any, *arguments: Any, **named: Any) -> Any:
+        try:
+            return await connect(self, net, sock, *arguments, **named)
+        except BaseException:
+            sock.close()
+            raise
+
+    connect_or_close.closes_refused = True  # type: ignore[attr-defined]
+    sockets.sock_connect = connect_or_close

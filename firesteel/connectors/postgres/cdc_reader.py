@@ -22,8 +22,8 @@ __all__ = ["CdcReader"]
 
 MIN_WAIT_S = 0.001
 MAX_WAIT_S = 0.02
-FIRST_RECONNECT_DELAY_S = 0.1
-MAX_RECONNECT_DELAY_S = 5.0
+FIRST_RECONNECT_DELAY_S = 0.2
+MAX_RECONNECT_DELAY_S = 10.0
 
 
 class _Patience:
@@ -38,7 +38,7 @@ class _Patience:
         self._failures += 1
         if self._failures > self._max:
             return None
-        return min(FIRST_RECONNECT_DELAY_S * 4.0 ** (self._failures - 1), MAX_RECONNECT_DELAY_S)
+        return min(FIRST_RECONNECT_DELAY_S * 5.0 ** (self._failures - 1), MAX_RECONNECT_DELAY_S)
 
     def succeeded(self) -> None:
         """Something was read."""

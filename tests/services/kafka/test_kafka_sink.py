@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 
 import pytest
-from kafka_sink_jobs import messages, numbers, refused_connections, sink_builder
+from kafka_sink_jobs import messages, numbers, sink_builder
 from kafka_topics import fresh_topic
 
 from firesteel.common import Configuration, Duration, SimpleStringSchema, Types, WatermarkStrategy
@@ -226,7 +226,7 @@ def test_no_coordinator_can_be_reached(monkeypatch):
     monkeypatch.setattr("firesteel.connectors.kafka.producer_pool.DEADLINE_S", 0.5)
     monkeypatch.setattr("firesteel.connectors.kafka.transactions.DEADLINE_S", 0.5)
     monkeypatch.setattr("firesteel.connectors.kafka.transactions.REQUEST_TIMEOUT_S", 0.5)
-    with refused_connections(), SinkHarness(unreachable(EXACTLY_ONCE)) as harness:
+    with SinkHarness(unreachable(EXACTLY_ONCE)) as harness:
         harness.process_element("1")
         with pytest.raises(BrokerUnavailableError, match="no Kafka broker answers at 127"):
             harness.snapshot()

@@ -230,6 +230,8 @@ def test_a_broker_that_restarts_is_waited_for(own_broker, tmp_path):
     eventually(lambda: sorted(job.results) == sorted(values(200)), timeout=30)
     assert job.attempt == 0
     assert path
+    eventually(lambda: committed(kafka, topic, topic) == 100)
+    job.cancel()
 
 
 def test_readers_that_are_loaded_anew_in_each_epoch(kafka, tmp_path):

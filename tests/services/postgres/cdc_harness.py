@@ -284,7 +284,8 @@ class CaptureHarness:
         def is_there():
             subtask = self.log_reader
             log = None if subtask is None else self.readers[subtask]._log
-            return log is not None and log.position.commit_lsn == 0 and log.position.lsn >= lsn
+            position = None if log is None else log.position
+            return position is not None and log.is_caught_up and position.commit_lsn == 0 and position.lsn >= lsn
 
         return self.run_until(is_there)
 

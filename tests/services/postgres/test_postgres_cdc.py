@@ -92,3 +92,184 @@ def test_every_change_comes_once_wherever_the_capture_is_killed(items, seed):
     finally:
         harness.close()
     assert Replica.of(harness.records) == items.rows("items")
+
+
+def test_rows_come_first_and_then_each_change(items):
+    harness = items.capture()
+    harness.run_until_caught_up(items.connection)
+    items.execute("UPDATE items SET version = 1 WHERE id = 7")
+    items.execute("DELETE FROM items WHERE id = 8")
+    items.execute("INSERT INTO items VALUES (61, 0, NULL)")
+    items.execute("UPDATE items SET id = 62 WHERE id = 61")
+    harness.run_until_caught_up(items.connection)
+    changes = [f"{row.get_row_kind()} {tuple(row)}" for row in harness.records[60:]]
+    assert changes == [
+        "-U (7, 0, 'item 7')",
+        "+U (7, 1, 'item 7')",
+        "-D (8, 0, 'item 8')",
+        "+I (61, 0, None)",
+        # another key is another row
+        "-D (61, 0, None)",
+        "+I (62, 0, None)",
+    ]
+    assert harness.records[0].get_field_names() == ["id", "version", "name"]
+
+
+def test_a_transaction_that_ends_while_tables_are_read_is_seen_by_chunk(items):
+    harness = items.capture(items.builder().fetch_size(1))
+    harness.deliver()
+    with psycopg.connect(items.dsn) as other:
+        other.execute("UPDATE items SET version = 1 WHERE id IN (3, 33)")
+        other.execute("UPDATE items SET id = 1033 WHERE id = 4")  # from the first chunk to the last one
+        other.execute("UPDATE items SET id = -5 WHERE id = 55")  # and from the last one to the first
+        harness.run_until(lambda: len(harness.records) >= 15)
+    # the first chunk has been read without the transaction, the last one is read with it
+    harness.run_until_caught_up(items.connection)
+    assert Replica.of(harness.records) == items.rows("items")
+    changed = [f"{row.get_row_kind()} {row.id}" for row in harness.records if row.id in (3, 4, 33, 55, -5, 1033)]
+    assert changed == ["+I 3", "+I 4", "+I 33", "+I 1033", "-U 3", "+U 3", "-D 4", "+I -5"]
+
+
+def test_the_log_goes_on_in_the_middle_of_a_transaction(items):
+    harness = items.capture()
+    harness.run_until_caught_up(items.connection)
+    items.execute("UPDATE items SET version = version + 1")
+    harness.run_until(lambda: 63 <= len(harness.records), max_records=1, checkpoints=False)
+    assert len(harness.records) < 180
+    harness.take_checkpoint()
+    before = len(harness.records)
+    harness.run_until(lambda: len(harness.records) > before, max_records=1, checkpoints=False)
+    harness = harness.recover()
+    assert len(harness.records) == before
+    harness.run_until_caught_up(items.connection)
+    harness.close()
+    assert len(harness.records) == 180
+    assert Replica.of(harness.records) == items.rows("items")
+
+
+def test_the_log_is_kept_until_a_checkpoint_is_complete(items):
+    harness = items.capture(items.builder().lsn_commit_checkpoints_delay(1))
+    harness.run_until_caught_up(items.connection)
+
+    def confirmed():
+        return items.value(
+            "SELECT confirmed_flush_lsn - '0/0'::pg_lsn FROM pg_replication_slots WHERE slot_name = %s", items.slot
+        )
+
+    items.execute("UPDATE items SET version = 1")
+    written = items.value("SELECT pg_current_wal_insert_lsn() - '0/0'::pg_lsn")
+    harness.run_until(lambda: len(harness.records) == 180, checkpoints=False)
+    harness.take_checkpoint()
+    assert confirmed() < written
+    harness.take_checkpoint()
+    harness.run_until(lambda: confirmed() >= written, checkpoints=False)
+
+
+def test_a_server_where_nothing_of_interest_happens_need_not_keep_its_log(items):
+    items.execute("CREATE TABLE others (n int)")
+    harness = items.capture()
+    harness.run_until_caught_up(items.connection)
+    items.execute("INSERT INTO others SELECT generate_series(1, 1000)")
+    written = items.value("SELECT pg_current_wal_insert_lsn() - '0/0'::pg_lsn")
+    statement = "SELECT confirmed_flush_lsn - '0/0'::pg_lsn FROM pg_replication_slots WHERE slot_name = %s"
+    harness.run_until(lambda: items.value(statement, items.slot) >= written)
+    assert len(harness.records) == 60
+
+
+def test_a_dropped_connection_is_made_again(items):
+    harness = items.capture()
+    harness.run_until_caught_up(items.connection)
+    terminate = "SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity WHERE application_name LIKE 'firesteel%%'"
+    for version in range(3):
+        items.execute("UPDATE items SET version = %s", version)
+        harness.poll_all(max_records=10)
+        assert items.value(terminate) >= 1
+        harness.run_until(lambda count=60 + 120 * (version + 1): len(harness.records) == count)
+    assert Replica.of(harness.records) == items.rows("items")
+
+
+def test_a_dropped_connection_while_tables_are_read_is_made_again(items):
+    harness = items.capture(items.builder().fetch_size(1).split_size(1000))
+    harness.run_until(lambda: len(harness.records) >= 5)
+    items.execute("UPDATE items SET version = 1")
+    terminate = "SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity WHERE application_name LIKE 'firesteel%%'"
+    assert items.value(terminate) == 1
+    harness.run_until_caught_up(items.connection)
+    assert Replica.of(harness.records) == items.rows("items")
+    # some rows were read before the update, the rest after it
+    assert 60 < len(harness.records) < 180
+
+
+def test_a_restarted_server_is_read_on_from(items, postgres):
+    harness = items.capture()
+    harness.run_until_caught_up(items.connection)
+    items.execute("UPDATE items SET version = 1")
+    items.connection.close()
+    postgres.restart()
+    items.execute("UPDATE items SET version = 2")
+    harness.run_until(lambda: len(harness.records) == 300)
+    assert Replica.of(harness.records) == items.rows("items")
+
+
+def test_a_server_that_stops_need_not_wait_for_what_is_not_confirmed(items):
+    harness = items.capture()
+    harness.run_until_caught_up(items.connection)
+    harness.take_checkpoint()
+    items.execute("UPDATE items SET version = 1")
+    harness.run_until(lambda: len(harness.records) == 180, checkpoints=False)
+    slot = f"firesteel cdc {items.slot}"
+    statement = "SELECT flush_lsn IS NULL, write_lsn = sent_lsn FROM pg_stat_replication WHERE application_name = %s"
+    harness.run_until(lambda: items.execute(statement, slot).fetchone() == (True, True), checkpoints=False)
+
+
+def test_the_startup_options_say_where_to_begin(items):
+    from firesteel.datastream.connectors.postgres import StartupOptions
+
+    only_rows = items.capture(items.builder().startup_options(StartupOptions.snapshot()), parallelism=2)
+    only_rows.run_until(lambda: only_rows.ended == {0, 1})
+    assert len(only_rows.records) == 60
+    assert items.value("SELECT count(*) FROM pg_replication_slots WHERE slot_name = %s", items.slot) == 0
+
+    latest = items.capture(items.builder().startup_options(StartupOptions.latest()))
+    latest.run_until_caught_up(items.connection)
+    items.execute("DELETE FROM items WHERE id = 1")
+    latest.run_until(lambda: len(latest.records) == 1)
+    latest.run_until_caught_up(items.connection)
+    latest.close()
+    items.execute("DELETE FROM items WHERE id = 2")
+
+    committed = items.capture(items.builder().startup_options(StartupOptions.committed_offset()))
+    committed.run_until(lambda: committed.records != [])
+    # what no checkpoint has confirmed comes again
+    assert committed.records[-1].id in (1, 2)
+    committed.run_until_caught_up(items.connection)
+    assert committed.records[-1].id == 2
+    committed.close()
+
+    latest = items.capture(items.builder().startup_options(StartupOptions.latest()))
+    latest.run_until_caught_up(items.connection)
+    items.execute("DELETE FROM items WHERE id = 3")
+    latest.run_until(lambda: latest.records != [])
+    assert [row.id for row in latest.records] == [3]
+
+
+def test_the_event_time_of_a_change_is_that_of_its_commit_and_no_row_is_later(items):
+    begin = items.value("SELECT (extract(epoch FROM clock_timestamp()) * 1000)::bigint")
+    harness = items.capture()
+    harness.run_until(lambda: len(harness.records) == 60)
+    items.execute("UPDATE items SET version = 1 WHERE id = 1")
+    harness.run_until(lambda: len(harness.records) == 62)
+    end = items.value("SELECT (extract(epoch FROM clock_timestamp()) * 1000)::bigint")
+    times = [timestamp for _, timestamp in harness.emitted]
+    assert begin <= times[0] <= times[60] == times[61] <= end
+    assert len(set(times[:60])) == 1
+
+
+def test_the_slot_is_dropped_on_demand(items):
+    harness = items.capture()
+    harness.run_until_caught_up(items.connection)
+    harness.close()
+    harness.source.drop_slot(publication=True)
+    harness.source.drop_slot(publication=True)
+    assert items.value("SELECT count(*) FROM pg_replication_slots WHERE slot_name = %s", items.slot) == 0
+    assert items.value("SELECT count(*) FROM pg_publication") == 0

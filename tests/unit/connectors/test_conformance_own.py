@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import itertools
 import shutil
 import sys
@@ -224,6 +225,14 @@ class TestAtLeastOnceSink(Directory, SinkConformance):
 
     def visible_records(self) -> Sequence[str]:
         return [line for file in self.directory.glob("*.txt") for line in file.read_text().splitlines()]
+
+
+def test_a_connector_is_short() -> None:
+    lengths = [
+        len(inspect.getsource(connector).splitlines())
+        for connector in (custom_connector.OrderSource, custom_connector.InvoiceSink)
+    ]
+    assert max(lengths) <= 40
 
 
 class TestExampleSource(Directory, SourceConformance):
