@@ -73,6 +73,19 @@ def database(postgres):
     database.close()
 
 
+def create_items(database):
+    database.execute("CREATE TABLE items (id int PRIMARY KEY, version int, name text)")
+    database.execute("ALTER TABLE items REPLICA IDENTITY FULL")
+    database.execute("INSERT INTO items SELECT n, 0, 'item ' || n FROM generate_series(1, 60) AS n")
+
+
+@pytest.fixture
+def items(database):
+    """A database with a table of 60 rows."""
+    create_items(database)
+    return database
+
+
 class _Metrics:
     def gauge(self, name, function):
         function()

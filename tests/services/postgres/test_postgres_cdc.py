@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 import random
+import signal
 
 import psycopg
 import pytest
-from cdc_harness import CaptureHarness, Replica, database
+from cdc_harness import CaptureHarness, Database, Replica, create_items, database, items
 
-__all__ = ["database"]
+from firesteel.common.time import Duration
+from firesteel.datastream.connectors.postgres import StartupOptions
+from firesteel.testing.services.postgres_server import PostgresServer
 
-
-@pytest.fixture
-def items(database):
-    database.execute("CREATE TABLE items (id int PRIMARY KEY, version int, name text)")
-    database.execute("ALTER TABLE items REPLICA IDENTITY FULL")
-    database.execute("INSERT INTO items SELECT n, 0, 'item ' || n FROM generate_series(1, 60) AS n")
-    return database
+__all__ = ["database", "items"]
 
 
 class Writer:
@@ -184,7 +181,8 @@ def test_a_dropped_connection_is_made_again(items):
         items.execute("UPDATE items SET version = %s", version)
         harness.poll_all(max_records=10)
         assert items.value(terminate) >= 1
-        harness.run_until(lambda count=60 + 120 * (version + 1): len(harness.records) == count)
+        harness.run_until_caught_up(items.connection)
+        assert len(harness.records) == 60 + 120 * (version + 1)
     assert Replica.of(harness.records) == items.rows("items")
 
 
@@ -200,19 +198,27 @@ def test_a_dropped_connection_while_tables_are_read_is_made_again(items):
     assert 60 < len(harness.records) < 180
 
 
-def test_a_restarted_server_is_read_on_from(items, postgres):
-    harness = items.capture()
-    harness.run_until_caught_up(items.connection)
-    items.execute("UPDATE items SET version = 1")
-    items.connection.close()
-    postgres.restart()
-    items.execute("UPDATE items SET version = 2")
-    harness.run_until(lambda: len(harness.records) == 300)
-    assert Replica.of(harness.records) == items.rows("items")
+@pytest.mark.parametrize("signal_number", [signal.SIGINT, signal.SIGQUIT])
+def test_a_restarted_server_is_read_on_from(postgres, signal_number):
+    # one that others do not need meanwhile
+    with PostgresServer() as server:
+        database = Database(server)
+        create_items(database)
+        harness = database.capture()
+        harness.run_until_caught_up(database.connection)
+        harness.take_checkpoint()
+        database.execute("UPDATE items SET version = 1")
+        database.connection.close()
+        server._server.stop(signal_number)
+        server.start()
+        database.execute("UPDATE items SET version = 2")
+        harness.run_until(lambda: len(harness.records) == 300)
+        assert Replica.of(harness.records) == database.rows("items")
+        database.close()
 
 
 def test_a_server_that_stops_need_not_wait_for_what_is_not_confirmed(items):
-    harness = items.capture()
+    harness = items.capture(items.builder().heartbeat_interval(Duration.of_millis(50)))
     harness.run_until_caught_up(items.connection)
     harness.take_checkpoint()
     items.execute("UPDATE items SET version = 1")
@@ -223,8 +229,6 @@ def test_a_server_that_stops_need_not_wait_for_what_is_not_confirmed(items):
 
 
 def test_the_startup_options_say_where_to_begin(items):
-    from firesteel.datastream.connectors.postgres import StartupOptions
-
     only_rows = items.capture(items.builder().startup_options(StartupOptions.snapshot()), parallelism=2)
     only_rows.run_until(lambda: only_rows.ended == {0, 1})
     assert len(only_rows.records) == 60

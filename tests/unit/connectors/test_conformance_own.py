@@ -11,10 +11,12 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from firesteel.common import Encoder
 from firesteel.common.connector import Boundedness, Sink, Source, WriterContext
 from firesteel.common.time import Duration
-from firesteel.connectors import CollectionSource, DataGeneratorSource, NumberSequenceSource
+from firesteel.connectors import CollectionSource, NumberSequenceSource
 from firesteel.connectors.base import AtLeastOnceSink, IteratorSource
 from firesteel.connectors.hybrid_source import HybridSource
 from firesteel.datastream.connectors.file_system import (
@@ -24,7 +26,7 @@ from firesteel.datastream.connectors.file_system import (
     RollingPolicy,
     StreamFormat,
 )
-from firesteel.testing.conformance import SinkConformance, SourceConformance
+from firesteel.testing.conformance import ConformanceSuite, SinkConformance, SourceConformance
 
 sys.path.insert(0, str(Path(__file__).parents[3]))
 
@@ -49,7 +51,7 @@ class TestNumberSequence(SourceConformance):
         return range(-10, 50)
 
 
-class TestCollection(SourceConformance):
+class Collection(SourceConformance):
     def create_source(self) -> Source[Any]:
         return CollectionSource(range(60), parallel=True)
 
@@ -58,14 +60,6 @@ class TestCollection(SourceConformance):
 
     def expected_records(self) -> Sequence[int]:
         return range(60)
-
-
-class TestDataGenerator(SourceConformance):
-    def create_source(self) -> Source[Any]:
-        return DataGeneratorSource(str, count=60)
-
-    def expected_records(self) -> Sequence[str]:
-        return [str(number) for number in range(60)]
 
 
 class TestTextFiles(Directory, SourceConformance):
@@ -125,7 +119,7 @@ class Letters(IteratorSource):
             yield None
 
 
-class TestIteratorsInThreads(SourceConformance):
+class IteratorsInThreads(SourceConformance):
     blocking, endless = True, False
 
     def create_source(self) -> Source[Any]:
@@ -138,15 +132,15 @@ class TestIteratorsInThreads(SourceConformance):
         return [f"{letter}{number}" for letter in "abcde" for number in range(12)]
 
 
-class TestIteratorsInline(TestIteratorsInThreads):
+class IteratorsInline(IteratorsInThreads):
     blocking = False
 
 
-class TestEndlessIteratorsInThreads(TestIteratorsInThreads):
+class EndlessIteratorsInThreads(IteratorsInThreads):
     endless = True
 
 
-class TestEndlessIteratorsInline(TestIteratorsInThreads):
+class EndlessIteratorsInline(IteratorsInThreads):
     blocking, endless = False, True
 
 
@@ -164,7 +158,7 @@ class TestHybrid(SourceConformance):
         return range(60)
 
 
-class TestHybridWithoutEnd(SourceConformance):
+class HybridWithoutEnd(SourceConformance):
     def create_source(self) -> Source[Any]:
         last = Letters("xyz", 10, blocking=True, endless=True)
         return HybridSource.builder(NumberSequenceSource(0, 29)).add_source(last).build()
@@ -184,7 +178,7 @@ class TestFileSink(Directory, SinkConformance):
         return [line for file in self.directory.rglob("part-*") for line in file.read_text().splitlines()]
 
 
-class TestFileSinkThatRollsAtCheckpoints(TestFileSink):
+class FileSinkThatRollsAtCheckpoints(TestFileSink):
     visible_after_checkpoint = True
     outside_is_shared = False  # one run of processes that are killed is enough
 
@@ -216,7 +210,7 @@ class AppendingSink(AtLeastOnceSink[Any]):
         client.close()
 
 
-class TestAtLeastOnceSink(Directory, SinkConformance):
+class AppendingSinkSuite(Directory, SinkConformance):
     settle_s = 0.0
     outside_is_shared = False
 
@@ -267,3 +261,22 @@ class TestExampleSink(Directory, SinkConformance):
 
     def visible_records(self) -> Sequence[str]:
         return [row for (row,) in custom_connector.run(self.path, ("SELECT row FROM invoices", ()))]
+
+
+@pytest.mark.parametrize(
+    "suite",
+    [
+        Collection,
+        IteratorsInThreads,
+        IteratorsInline,
+        EndlessIteratorsInThreads,
+        EndlessIteratorsInline,
+        HybridWithoutEnd,
+        FileSinkThatRollsAtCheckpoints,
+        AppendingSinkSuite,
+    ],
+)
+def test_conforms(suite: type[ConformanceSuite]) -> None:
+    report = suite().run()
+    report.raise_if_failed()
+    assert len(report.passed) >= 10
