@@ -386,7 +386,7 @@ class Committer(ABC, Generic[CommittableT]):
         self.commit(committables)
 
     def finish(self) -> None:
-        """A batch job has ended, with all committed that counts: what else its writers have left can go."""
+        """A batch, or a job in epochs, has ended, with all committed that counts: what else its writers left can go."""
 
     def close(self) -> None:
         """Called once at the end."""

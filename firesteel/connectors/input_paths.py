@@ -27,7 +27,7 @@ def to_input_path(path: str | os.PathLike[str]) -> InputPath:
     scheme, separator, rest = text.partition("://")
     if not separator or not scheme.isalnum() or scheme.lower() == "file" or not _is_known(scheme.lower()):
         return to_local_path(path)
-    if scheme.lower() in _S3 and not rest.strip("/"):
+    if scheme.lower() in _S3 and not rest.partition("/")[0]:
         raise InvalidProgramError(f"'{text}' names no bucket.", hint="Write s3://bucket/path.")
     return normalize(text)
 

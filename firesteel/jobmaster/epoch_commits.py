@@ -102,6 +102,12 @@ class EpochCommits:
             self._committers[operator_id] = sink.create_committer()
         return self._committers[operator_id]
 
+    def finish(self) -> None:
+        """The job has ended, and all it has prepared is committed: what tasks left that were run twice can go."""
+        for committer in self._committers.values():
+            if committer is not None:
+                committer.finish()
+
     def close(self) -> None:
         """Closes the committers; raises the first error of those there were."""
         errors: list[Exception] = []

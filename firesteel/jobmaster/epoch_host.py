@@ -290,6 +290,11 @@ class _EpochAttempt:
                 self._changed.wait_for(lambda: self._ended is not None, _FAREWELL_S)
         except BaseException as error:  # noqa: BLE001 - the JobMaster must hear of it
             failure = describe_failure(error)
+        if failure is None and self._tasks.finished == set(self._tasks.descriptors):
+            try:
+                self._commits.finish()
+            except Exception:  # noqa: BLE001 - all that counts is committed
+                _log.warning("What tasks have left that were run twice could not be removed.", exc_info=True)
         try:
             self._commits.close()
         except Exception:  # noqa: BLE001 - what it had to do is done

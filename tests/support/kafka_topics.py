@@ -114,7 +114,7 @@ def builder(broker: Any, *topics: str) -> KafkaSourceBuilder:
     begun = KafkaSource.builder().set_bootstrap_servers(broker.bootstrap_servers)
     if topics:
         begun.set_topics(*topics)
-    return begun.set_value_only_deserializer(SimpleStringSchema())  # type: ignore[no-any-return]
+    return begun.set_value_only_deserializer(SimpleStringSchema())
 
 
 def stream_of(env: Any, source: Any) -> Any:

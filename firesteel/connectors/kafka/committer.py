@@ -8,7 +8,7 @@ from typing import Any
 
 from firesteel.common.connector import Committer
 from firesteel.common.errors import FiresteelError
-from firesteel.connectors.kafka.client_errors import KafkaClientError
+from firesteel.connectors.kafka.client_errors import BrokerUnavailableError, KafkaClientError
 from firesteel.connectors.kafka.producer_pool import live_producer
 from firesteel.connectors.kafka.transactional_id import TransactionalId
 from firesteel.connectors.kafka.transactions import Outcome, PreparedTransaction, TransactionCoordinators
@@ -47,6 +47,9 @@ class KafkaCommitter(Committer[PreparedTransaction]):
                 try:
                     producer.commit()
                     continue
+                except BrokerUnavailableError:
+                    # the next attempt commits it
+                    raise
                 except KafkaClientError as error:
                     _log.warning("%s; looking what has become of it.", error.message)
             self._commit_by_id(prepared)
@@ -85,7 +88,7 @@ class KafkaCommitter(Committer[PreparedTransaction]):
         error = TransactionLostError(
             f"The transaction '{prepared.transactional_id}' that a checkpoint relies on "
             f"{'was aborted' if outcome is Outcome.ABORTED else 'is gone'}: its records are lost. Its "
-            f"transaction.timeout.ms is {self._properties['transaction.timeout.ms']} ms.",
+            f"transaction.timeout.ms is {self._properties.get('transaction.timeout.ms')} ms.",
             transactional_id=prepared.transactional_id,
             hint="A transaction is aborted when it is older than transaction.timeout.ms, which must be longer than the "
             "time between checkpoints and a restart together; or by another job with the same transactional id prefix. "

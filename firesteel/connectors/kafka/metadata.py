@@ -46,6 +46,7 @@ class ClusterMetadata:
         self._timeout_s = timeout_ms / 1000
         self._abandoned = abandoned
         self._refusal: Any = None
+        self._asks_group = False
         self._consumer = create_client("Consumer", {**properties, "error_cb": self._on_error})
 
     def __enter__(self) -> Self:
@@ -66,6 +67,7 @@ class ClusterMetadata:
     def committed_offsets(self, partitions: Collection[KafkaTopicPartition]) -> dict[KafkaTopicPartition, int]:
         """What the group has committed; a partition of which nothing was is left out."""
         wanted = [_topic_partition(partition) for partition in partitions]
+        self._asks_group = True
         doing = f"find what the group '{self.group_id}' has committed"
         return self._offsets(lambda timeout: self._consumer.committed(wanted, timeout=timeout), doing)
 
@@ -127,7 +129,7 @@ class ClusterMetadata:
             except _Certain as certain:
                 raise certain.error from None
             except kafka_client().KafkaException as error:
-                self._consumer.poll(0)  # calls back with what is not the answer to a question
+                self._hear()
                 refused = self._refusal is not None
                 if refused or remaining <= 0 or self._abandoned.is_set() or not _may_pass(error):
                     raise self._describe(self._refusal if refused else error, doing) from error
@@ -139,8 +141,15 @@ class ClusterMetadata:
             described.message += f" Waited {self._timeout_s:g} s (default.api.timeout.ms)."
         return described
 
+    def _hear(self) -> None:
+        """Takes what the brokers said that was not the answer to a question."""
+        message = self._consumer.poll(0)
+        if message is not None and message.error() is not None:
+            self._on_error(message.error())
+
     def _on_error(self, error: Any) -> None:
-        if not is_transient(error):
+        concerns_group = error.name() == "GROUP_AUTHORIZATION_FAILED"
+        if not is_transient(error) and (self._asks_group or not concerns_group):
             self._refusal = error
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from firesteel.common.connector import DeliveryGuarantee
 from firesteel.common.errors import InvalidProgramError
-from firesteel.connectors.kafka.client_errors import KafkaClientError, client_error, kafka_client
+from firesteel.connectors.kafka.client_errors import KafkaClientError, client_error, create_client
 from firesteel.connectors.kafka.properties import client_properties, to_bool, to_int
 
 __all__ = ["KafkaWriteError", "create_producer", "producer_properties", "write_error"]
@@ -99,17 +99,7 @@ def delivery_timeout_s(properties: Mapping[str, Any]) -> float:
 
 def create_producer(properties: Mapping[str, Any], on_failure: Any) -> Any:
     """A confluent_kafka Producer; ``on_failure`` is called in ``poll`` for each record that was not delivered."""
-    client = kafka_client()
-    try:
-        return client.Producer({**properties, "on_delivery": on_failure, "delivery.report.only.error": True})
-    except client.KafkaException as error:
-        reason = error.args[0].str() if error.args else str(error)
-        raise InvalidProgramError(
-            f"The properties of the KafkaSink are not accepted: {reason}.",
-            hint="See librdkafka's list of configuration properties.",
-        ) from error
-    except (TypeError, ValueError) as error:
-        raise InvalidProgramError(f"The properties of the KafkaSink are not accepted: {error}.") from error
+    return create_client("Producer", {**properties, "on_delivery": on_failure, "delivery.report.only.error": True})
 
 
 def write_error(error: Any, topic: str | None, properties: Mapping[str, Any], size: int | None = None) -> Exception:

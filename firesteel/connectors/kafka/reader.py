@@ -99,7 +99,6 @@ class KafkaSourceReader(SourceReader[KafkaPartitionSplit]):
         client = kafka_client()
         self._context = context
         self._servers = properties.servers
-        self._group_id = properties.group_id
         self._in_epochs = context.in_epochs
         self._partitions: dict[tuple[str, int], _Partition] = {}
         self._topics: set[str] = set()
@@ -129,6 +128,8 @@ class KafkaSourceReader(SourceReader[KafkaPartitionSplit]):
         self._consumer = create_client("Consumer", config)
         if self._commits is not None:
             self._commits.use(self._consumer)
+        if not self._in_epochs:
+            self._metrics.gauge("pendingRecords", self._count_pending)
         self._check = None if allows_missing_topics else TopicCheck(self._consumer, self._servers)
 
     def start(self) -> None:
@@ -396,7 +397,7 @@ class KafkaSourceReader(SourceReader[KafkaPartitionSplit]):
         return -1 if offsets is None else int(offsets[1])
 
     def _count_pending(self) -> int:
-        if not self._has_first_splits and not self._no_more_splits:
+        if self._in_epochs and not self._has_first_splits and not self._no_more_splits:
             return 1
         return sum(self._pending(partition) for partition in self._partitions.values())
 

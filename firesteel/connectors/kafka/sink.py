@@ -9,6 +9,7 @@ from firesteel.common.connector import DeliveryGuarantee, Sink, SinkWriter, Writ
 from firesteel.connectors.kafka.committer import KafkaCommitter
 from firesteel.connectors.kafka.serialization import KafkaRecordSerializationSchema
 from firesteel.connectors.kafka.transactional_writer import TransactionalKafkaWriter
+from firesteel.connectors.kafka.transactions import PreparedTransaction
 from firesteel.connectors.kafka.writer import KafkaWriter
 
 if TYPE_CHECKING:
@@ -66,8 +67,19 @@ class KafkaSink(Sink):
     def restore_writer(self, context: WriterContext, state: Sequence[Any]) -> SinkWriter[Any]:
         """A writer that knows which transactions of the attempt before are still to be committed."""
         if self._guarantee is not DeliveryGuarantee.EXACTLY_ONCE:
+            self._commit_what_was_prepared(context, state)
             return self.create_writer(context)
         return TransactionalKafkaWriter(context, self._serializer, self._properties, self._prefix, state)
+
+    def _commit_what_was_prepared(self, context: WriterContext, state: Sequence[Any]) -> None:
+        """Finishes the transactions of a job that gave EXACTLY_ONCE, and gives less from now on."""
+        prepared = [item for item in state if isinstance(item, PreparedTransaction)]
+        if prepared and context.subtask_index == 0:
+            committer = KafkaCommitter(self._properties, self._prefix, ignores_lost=self._ignores_lost)
+            try:
+                committer.recommit(prepared)
+            finally:
+                committer.close()
 
     def create_committer(self) -> KafkaCommitter | None:
         """The committer of transactions; None if there are none."""

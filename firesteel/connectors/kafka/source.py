@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Mapping
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from firesteel.common.connector import Boundedness, ReaderContext, Source, SplitEnumeratorContext
 from firesteel.common.typeinfo import TypeInformation
@@ -22,6 +22,9 @@ from firesteel.connectors.kafka.reader import KafkaSourceReader
 from firesteel.connectors.kafka.source_properties import SourceProperties
 from firesteel.connectors.kafka.split import KafkaPartitionSplit
 from firesteel.connectors.kafka.topics import Subscriber
+
+if TYPE_CHECKING:
+    from firesteel.connectors.kafka.source_builder import KafkaSourceBuilder
 
 __all__ = ["KafkaSource"]
 
@@ -56,7 +59,7 @@ class KafkaSource(Source[KafkaPartitionSplit]):
         self._bad_records = bad_records
 
     @staticmethod
-    def builder() -> Any:
+    def builder() -> KafkaSourceBuilder:
         """Begins a source."""
         from firesteel.connectors.kafka.source_builder import KafkaSourceBuilder
 

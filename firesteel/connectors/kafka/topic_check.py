@@ -12,7 +12,7 @@ __all__ = ["TopicCheck"]
 
 _TIMES = 3
 _PAUSE_S = 1.0
-_TIMEOUT_S = 5.0
+_TIMEOUT_S = 2.0
 
 
 class TopicCheck:

@@ -38,7 +38,7 @@ from firesteel.connectors.kafka.wire_properties import TokenProvider, wire_argum
 
 __all__ = ["Outcome", "PreparedTransaction", "TransactionCoordinators", "TransactionDescription"]
 
-DEADLINE_S = 60.0
+DEADLINE_S = 30.0
 """How long brokers may be away while a transaction is asked for or ended."""
 REQUEST_TIMEOUT_S = 10.0
 _FIRST_WAIT_S = 0.005
@@ -327,6 +327,10 @@ def _kafka_python() -> tuple[Any, Any]:
         ) from error
     kafka.net.sasl.oauth.AbstractTokenProvider.register(TokenProvider)
     _close_refused_sockets(kafka.net.inet.KafkaNetSocket)
+    logger = logging.getLogger("kafka")
+    if logger.level == logging.NOTSET:
+        # each attempt to reach a broker that is away is an ERROR to it
+        logger.setLevel(logging.CRITICAL)
     return kafka.admin.KafkaAdminClient, kafka.errors
 
 

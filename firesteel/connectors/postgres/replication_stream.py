@@ -76,7 +76,8 @@ class ReplicationStream:
     def is_caught_up(self) -> bool:
         """Whether all has been taken that the log had when the stream began, and all that has come since."""
         with self._lock:
-            return self.is_connected and self._received >= self._target and not self._frames
+            is_running = self.is_connected and self._failure is None
+            return is_running and self._received >= self._target and not self._frames
 
     @property
     def server_lsn(self) -> int:

@@ -12,8 +12,7 @@ from firesteel.common.connector import Sink, Source
 from firesteel.common.watermark_strategy import WatermarkStrategy
 from firesteel.connectors.collection import CollectionSource
 from firesteel.testing.conformance.paced_source import PacedSource
-from firesteel.testing.conformance.source_jobs import FailsOnce, job_settings
-from firesteel.testing.environment import test_environment
+from firesteel.testing.conformance.source_jobs import FailsOnce, job_environment
 
 __all__ = ["run_sink_job"]
 
@@ -21,7 +20,7 @@ __all__ = ["run_sink_job"]
 def run_sink_job(sink: Sink, records: Sequence[Any], execution: str, timeout_s: float) -> None:
     """Writes records with two writers; a function fails once half way, and then a commit."""
     with tempfile.TemporaryDirectory(prefix="conformance") as directory:
-        env = test_environment(2, job_settings(directory, execution))
+        env = job_environment(directory, execution)
         source: Source[Any] = CollectionSource(records, parallel=True)
         if execution == "pipelined":
             source = PacedSource(source)

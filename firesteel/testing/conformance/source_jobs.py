@@ -13,11 +13,14 @@ from firesteel.common.connector import Boundedness, Source
 from firesteel.common.watermark_strategy import WatermarkStrategy
 from firesteel.connectors.base import TwoPhaseCommitSink
 from firesteel.datastream.functions import MapFunction
+from firesteel.datastream.stream_execution_environment import StreamExecutionEnvironment
 from firesteel.testing.conformance.errors import ConformanceError
+from firesteel.testing.conformance.faulty_stages import FaultyStages
 from firesteel.testing.conformance.paced_source import PacedSource
 from firesteel.testing.environment import test_environment
+from firesteel.testing.in_process import InProcessExecutor
 
-__all__ = ["MemorySink", "job_settings", "run_source_job"]
+__all__ = ["FailsOnce", "MemorySink", "job_environment", "run_source_job"]
 
 _committed: dict[str, dict[str, list[Any]]] = {}
 _failures: dict[str, int] = {}
@@ -75,8 +78,8 @@ class FailsOnce(MapFunction):
         return value
 
 
-def job_settings(directory: str, execution: str) -> Configuration:
-    """The settings of a job that takes checkpoints and restarts, in one of the three ways to execute it."""
+def job_environment(directory: str, execution: str) -> StreamExecutionEnvironment:
+    """Where a job takes checkpoints and restarts, with two subtasks, in one of the three ways to execute it."""
     settings = {
         "execution.checkpointing.dir": directory,
         "restart-strategy.type": "fixed-delay",
@@ -93,14 +96,16 @@ def job_settings(directory: str, execution: str) -> Configuration:
     configuration = Configuration()
     for key, value in settings.items():
         configuration.set_string(key, value)
-    return configuration
+    env = test_environment(2, configuration)
+    env._executor = InProcessExecutor(create_stages=FaultyStages)
+    return env
 
 
 def run_source_job(source: Source[Any], count: int, execution: str, timeout_s: float) -> list[Any]:
     """What a job with two readers reads that fails once half way, and has written when it is over."""
     sink = MemorySink()
     with tempfile.TemporaryDirectory(prefix="conformance") as directory:
-        env = test_environment(2, job_settings(directory, execution))
+        env = job_environment(directory, execution)
         paced = PacedSource(source) if execution == "pipelined" else source
         stream = env.from_source(paced, WatermarkStrategy.no_watermarks(), "source under test")
         stream.map(FailsOnce(max(1, count // 4))).sink_to(sink)

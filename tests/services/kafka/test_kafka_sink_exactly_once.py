@@ -13,11 +13,12 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
-from kafka_sink_jobs import ExactlyOnceJob, fresh_prefix, is_unblocked, numbers
+from kafka_sink_jobs import ExactlyOnceJob, fresh_prefix, is_unblocked, numbers, sink_builder
 from kafka_topics import fresh_topic
-from sink_jobs import committables_of
+from sink_jobs import SinkJob, committables_of
 
 from firesteel.common import fault_points
+from firesteel.common.connector import DeliveryGuarantee
 from firesteel.connectors.kafka.committer import TransactionLostError
 from firesteel.connectors.kafka.producer import KafkaWriteError
 from firesteel.connectors.kafka.transactions import Outcome, PreparedTransaction, TransactionCoordinators
@@ -91,8 +92,10 @@ def test_records_are_visible_once_the_checkpoint_is_complete(kafka, topic, start
 STEPS = ["before snapshot", "after snapshot", "before commit", "during commit", "after commit", "later transaction"]
 
 
-@pytest.mark.parametrize("crash", STEPS)
-@pytest.mark.parametrize("way", ["closed", "vanished"])
+@pytest.mark.parametrize(
+    ("crash", "way"),
+    [*((step, "vanished") for step in STEPS), ("after snapshot", "closed"), ("before commit", "closed")],
+)
 def test_a_crash_at_every_step(kafka, topic, start, expect, armed, crash, way):
     job = start(2)
     job.write(6)
@@ -154,8 +157,7 @@ def test_without_records_there_is_no_transaction(start, coordinators):
     assert coordinators.list_ongoing(start.prefix) == []
 
 
-@pytest.mark.parametrize(("before", "after"), [(1, 3), (3, 1), (2, 3)])
-@pytest.mark.parametrize("notified", [0, 1])
+@pytest.mark.parametrize(("before", "after", "notified"), [(1, 3, 0), (3, 1, 0), (3, 1, 1), (2, 3, 1)])
 def test_another_parallelism_commits_what_was_prepared(start, expect, before, after, notified):
     job = start(before)
     job.write(4)
@@ -183,6 +185,18 @@ def test_a_savepoint_is_restored_by_another_job(start, expect):
     second.write(5)
     second.finish()
     expect(10)
+
+
+def test_a_savepoint_is_restored_by_a_job_with_a_weaker_guarantee(kafka, topic, start, expect):
+    first = start(2)
+    first.write(5)
+    snapshot = first.snapshot()
+    first.kill()
+    make_sink = sink_builder(kafka, topic, DeliveryGuarantee.AT_LEAST_ONCE).build
+    second = SinkJob(make_sink, 1, "other", restored=snapshot, to_record=str)
+    second.write(2)
+    second.finish()
+    expect(7)
 
 
 def test_a_restart_without_any_checkpoint(start, expect):

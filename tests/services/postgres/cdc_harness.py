@@ -259,9 +259,10 @@ class CaptureHarness:
 
     def recover(self, parallelism=None):
         """Another harness that goes on from the last checkpoint."""
+        assert self.checkpoint is not None, "there is no checkpoint to go on from"
         self.close()
         following = CaptureHarness(self.source, parallelism or self.parallelism, self.checkpoint)
-        following.emitted = self.emitted[: self.committed_count] if self.checkpoint is not None else []
+        following.emitted = self.emitted[: self.committed_count]
         following.committed_count = len(following.emitted)
         following.checkpoints = self.checkpoints
         return following
@@ -292,7 +293,7 @@ class CaptureHarness:
 
     def run_until_caught_up(self, connection):
         """Polls until everything that is committed now has been emitted."""
-        (lsn,) = connection.execute("SELECT pg_current_wal_insert_lsn() - '0/0'::pg_lsn").fetchone()
+        (lsn,) = connection.execute("SELECT pg_current_wal_flush_lsn() - '0/0'::pg_lsn").fetchone()
 
         def is_there():
             subtask = self.log_reader

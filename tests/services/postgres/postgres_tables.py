@@ -30,6 +30,7 @@ class Tables:
     def run(self, statement: str, *values: Any) -> list[tuple[Any, ...]]:
         if self._connection is None:
             self._connection = psycopg.connect(self.url, autocommit=True, prepare_threshold=None)
+            self._connection.execute("SET lock_timeout = '20s'")
         cursor = self._connection.execute(statement, values or None)
         return cursor.fetchall() if cursor.description else []
 

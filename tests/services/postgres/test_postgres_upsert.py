@@ -141,8 +141,6 @@ def test_a_writer_that_is_still_at_work_is_ended_before_its_successor_begins(tab
     old = opened(table.sink().set_upsert_key("id"), **options)
     [pid] = table.sessions()
     feed(old, [(1, "old", 1)])
-    locker = psycopg.connect(table.url)
-    locker.execute("LOCK TABLE t IN EXCLUSIVE MODE")
     failures = []
 
     def write_old():
@@ -151,12 +149,14 @@ def test_a_writer_that_is_still_at_work_is_ended_before_its_successor_begins(tab
         except PostgresError as error:
             failures.append(error)
 
-    thread = threading.Thread(target=write_old)
-    thread.start()
-    eventually(lambda: table.column("SELECT wait_event_type FROM pg_stat_activity WHERE pid = %s", pid) == ["Lock"])
-    new = opened(table.sink().set_upsert_key("id"), attempt=1, **options)
-    assert pid not in table.sessions()
-    locker.close()
+    thread = threading.Thread(target=write_old, daemon=True)
+    waits = "SELECT wait_event_type FROM pg_stat_activity WHERE pid = %s"
+    with psycopg.connect(table.url) as locker:
+        locker.execute("LOCK TABLE t IN EXCLUSIVE MODE")
+        thread.start()
+        eventually(lambda: table.column(waits, pid) == ["Lock"])
+        new = opened(table.sink().set_upsert_key("id"), attempt=1, **options)
+        assert pid not in table.sessions()
     feed(new, [(1, "new", 2)])
     new.snapshot(1)
     thread.join(20)

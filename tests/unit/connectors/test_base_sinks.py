@@ -11,8 +11,9 @@ from firesteel.common import Configuration, WatermarkStrategy
 from firesteel.common.connector import DeliveryGuarantee
 from firesteel.connectors import NumberSequenceSource
 from firesteel.connectors.base import AtLeastOnceSink, PreparedTransaction, TwoPhaseCommitSink
-from firesteel.testing import SinkHarness, test_environment
+from firesteel.testing import SinkHarness, eventually, test_environment
 from firesteel.testing.conformance.sink_attempt import SinkAttempt, StandaloneContext
+from firesteel.testing.conformance.sink_jobs import run_sink_job
 
 CALLS: list[Any] = []
 PENDING: dict[str, list[Any]] = {}
@@ -151,6 +152,13 @@ def test_a_batch_job_leaves_nothing_over() -> None:
     env.execute("batch")
     assert sorted(VISIBLE) == list(range(1, 11))
     assert list(PENDING) == ["unrelated"]
+
+
+def test_a_job_in_epochs_whose_tasks_run_twice_leaves_nothing_over() -> None:
+    PENDING["unrelated"] = []
+    run_sink_job(Ledger(), range(60), "epochs", 30)
+    assert sorted(VISIBLE) == list(range(60))
+    eventually(lambda: list(PENDING) == ["unrelated"])
 
 
 class Careful(Ledger):

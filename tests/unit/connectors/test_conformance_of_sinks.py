@@ -31,7 +31,7 @@ class Writer(SinkWriter[str]):
         self.context = context
         self.table = sink.table
         self.buffer: list[Any] = []
-        self.name = f"{context.sink_id}/{context.attempt_id}/{context.subtask_index}"
+        self.name = f"{context.sink_id}/{context.attempt_id}/{context.subtask_index}/{uuid.uuid4().hex}"
         self.number = 0
         self.ready: list[str] = []
         self.uncommitted: list[str] = []
@@ -290,6 +290,15 @@ class UsesNamesAgain(GoodSink):
             pass
 
 
+class UsesNamesAgainWithinAnAttempt(GoodSink):
+    """A task that is loaded anew, or run a second time, counts from 0 again."""
+
+    class writer(Writer):
+        def __init__(self, sink: GoodSink, context: Any, restored: Sequence[str] = ()) -> None:
+            super().__init__(sink, context, restored)
+            self.name = f"{context.sink_id}/{context.attempt_id}/{context.subtask_index}"
+
+
 class RemovesItsOutputWhenClosedLate(GoodSink):
     class writer(Writer):
         def close(self) -> None:
@@ -345,6 +354,7 @@ ELSEWHERE = "test_committed_in_another_process"
         (TidiesUpBehindOthers, "test_another_job_is_left_alone", "lost"),
         (CommitsWhenClosed, KILLED, "too often"),
         (UsesNamesAgain, KILLED, "lost"),
+        (UsesNamesAgainWithinAnAttempt, "test_job_in_epochs", "lost"),
         (RemovesItsOutputWhenClosedLate, ZOMBIE, "killed, and closed when the next attempt had ended"),
         (WritesHeaders, "test_without_records", "although nothing was written"),
         (HasCommittablesThatCannotTravel, ELSEWHERE, "cannot be pickled"),

@@ -14,9 +14,9 @@ from firesteel.common.connector import Boundedness, InputStatus
 from firesteel.common.errors import InvalidProgramError
 from firesteel.connectors import file_discovery
 from firesteel.connectors.file_discovery import MonitoringSplitEnumerator
+from firesteel.connectors.file_source import FileEnumeratorProvider, FileSource, StreamFormat
 from firesteel.connectors.parquet import ParquetSource
 from firesteel.connectors.split_reader import AskAgain
-from firesteel.connectors.file_source import FileEnumeratorProvider, FileSource, StreamFormat
 from firesteel.datastream import RuntimeExecutionMode, StreamExecutionEnvironment
 
 INTERVAL_S = 10

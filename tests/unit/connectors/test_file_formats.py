@@ -202,20 +202,21 @@ class TestTextLines:
                 assert (bad.raw, bad.offset) == (b"na\xefve", 5)
 
 
-class TestCompressed:
-    CODECS = {
-        ".gz": gzip.compress,
-        ".bz2": bz2.compress,
-        ".xz": lzma.compress,
-        ".deflate": zlib.compress,
-        ".zst": lambda data: pa.compress(data, "zstd", asbytes=True),
-        ".ZSTD": lambda data: pa.compress(data, "zstd", asbytes=True),
-    }
+CODECS = {
+    ".gz": gzip.compress,
+    ".bz2": bz2.compress,
+    ".xz": lzma.compress,
+    ".deflate": zlib.compress,
+    ".zst": lambda data: pa.compress(data, "zstd", asbytes=True),
+    ".ZSTD": lambda data: pa.compress(data, "zstd", asbytes=True),
+}
 
+
+class TestCompressed:
     @pytest.mark.parametrize("suffix", CODECS)
     def test_each_is_read_from_its_beginning_by_one_reader(self, fakes, tmp_path, suffix):
         lines = [f"line {number} " + "x" * (number % 50) for number in range(3000)]
-        (tmp_path / f"a.txt{suffix}").write_bytes(self.CODECS[suffix]("\n".join(lines).encode()))
+        (tmp_path / f"a.txt{suffix}").write_bytes(CODECS[suffix]("\n".join(lines).encode()))
         source = source_of(StreamFormat.text_line_format("utf-8-sig"), tmp_path, split_bytes=10, fetch_bytes=1000)
         for polls in (0, 1, 40):
             first = fakes.SourceHarness(source)
@@ -228,7 +229,7 @@ class TestCompressed:
 
     @pytest.mark.parametrize("suffix", [".deflate", ".zst", ".gz"])
     def test_one_that_is_cut_off_or_plain(self, fakes, tmp_path, suffix):
-        whole = self.CODECS[suffix](random.Random(1).randbytes(5000))
+        whole = CODECS[suffix](random.Random(1).randbytes(5000))
         for content in (whole[:-900], b"plain text, not compressed at all"):
             path = tmp_path / f"a{suffix}"
             path.write_bytes(content)
@@ -240,7 +241,7 @@ class TestCompressed:
             harness.close()
 
     def test_an_empty_compressed_file(self, fakes, tmp_path):
-        for suffix, compress in self.CODECS.items():
+        for suffix, compress in CODECS.items():
             (tmp_path / f"a{suffix}").write_bytes(compress(b""))
         assert fakes.SourceHarness(source_of(StreamFormat.text_line_format(), tmp_path)).run().records == []
 

@@ -136,7 +136,9 @@ def test_a_stream_format_without_positions(fakes, tmp_path, polls, max_records):
 @pytest.mark.parametrize("polls", [0, 3, 20])
 def test_formats_that_read_parts_of_files(fakes, tmp_path, file_format, split_bytes, polls):
     (tmp_path / "a").write_bytes(b"".join(map(NUMBER.pack, range(200))))
-    begin = FileSource.for_bulk_file_format if isinstance(file_format, BulkFormat) else FileSource.for_record_stream_format
+    begin = (
+        FileSource.for_bulk_file_format if isinstance(file_format, BulkFormat) else FileSource.for_record_stream_format
+    )
     source = begin(file_format, tmp_path).set_file_enumerator(FileEnumeratorProvider(split_bytes)).build()
     first = fakes.SourceHarness(source, 2)
     for poll in range(polls):

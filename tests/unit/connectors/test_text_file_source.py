@@ -14,7 +14,6 @@ from hypothesis import strategies as st
 
 from firesteel.common.connector import Boundedness, InputStatus
 from firesteel.common.errors import InvalidProgramError
-from firesteel.connectors.local_paths import FileReadError
 from firesteel.connectors.file_source import (
     FileEnumeratorProvider,
     FileSource,
@@ -22,6 +21,7 @@ from firesteel.connectors.file_source import (
     FileSplitAssignerProvider,
     StreamFormat,
 )
+from firesteel.connectors.local_paths import FileReadError
 
 # A busy machine is no failure.
 patient = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
