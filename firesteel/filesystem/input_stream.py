@@ -65,6 +65,8 @@ class RangedInputStream(io.RawIOBase):
         """Up to so many bytes, fewer only at the end of the file; all that are left if no number is given."""
         left = max(self._size - self._position, 0)
         wanted = left if size is None or size < 0 else min(size, left)
+        if not wanted:
+            return b""
         begin = self._position - self._buffer_at
         if begin >= 0 and begin + wanted <= len(self._buffer):
             data = self._buffer[begin : begin + wanted]

@@ -22,7 +22,7 @@ __all__ = [
 
 
 class _ClientLog:
-    """Takes what librdkafka logs, a line for each attempt to connect; what matters of it is raised or logged as well."""
+    """Takes what librdkafka logs, a line for each attempt to connect; what matters of it is raised or logged too."""
 
     def log(self, level: int, message: str, *arguments: Any) -> None:
         """Logs a line, as a detail."""

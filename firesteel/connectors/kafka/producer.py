@@ -54,6 +54,8 @@ def producer_properties(properties: Mapping[str, Any], guarantee: DeliveryGuaran
         # a key goes to the partition to which Java's producers (and Flink) send it
         "partitioner": "murmur2_random",
         "queue.buffering.max.messages": DEFAULT_QUEUE_MESSAGES,
+        # as Java's producer: a broker that is back is found again within a second
+        "reconnect.backoff.max.ms": 1000,
     }
     if any(name in wanted for name in _LINGER):
         del defaults["linger.ms"]

@@ -11,20 +11,12 @@ from typing import Any, ClassVar
 
 from firesteel.common.connector import InputStatus, ReaderContext, ReaderOutput, SourceReader
 from firesteel.connectors.bad_records import BadRecords
-from firesteel.connectors.kafka.client_errors import (
-    KafkaAuthorizationError,
-    KafkaClientError,
-    UnknownTopicError,
-    client_error,
-    create_client,
-    is_transient,
-    kafka_client,
-)
+from firesteel.connectors.kafka.client_errors import client_error, create_client, kafka_client
+from firesteel.connectors.kafka.consumer_errors import ConsumerErrors
 from firesteel.connectors.kafka.deserialization import KafkaRecordDeserializationSchema, create_decoder
 from firesteel.connectors.kafka.offset_commits import OffsetCommits
 from firesteel.connectors.kafka.source_properties import SourceProperties
 from firesteel.connectors.kafka.split import DiscoveryFinished, KafkaPartitionSplit
-from firesteel.connectors.kafka.topic_check import TopicCheck
 
 __all__ = ["KafkaSourceReader"]
 
@@ -38,7 +30,6 @@ _EPOCH_WAIT_S = 0.01
 _EPOCH_PATIENCE_S = 1.0
 _MIN_EPOCH_PAUSE_S = 0.2
 _MAX_EPOCH_PAUSE_S = 2.0
-_LOG_AGAIN_S = 30.0
 _CLOSE_S = 2.0
 _ASK_LEADERS_S = 0.05
 _ASK_LEADERS_FOR_S = 2.0
@@ -113,16 +104,15 @@ class KafkaSourceReader(SourceReader[KafkaPartitionSplit]):
         self._has_first_splits = False
         """Whether it has all there was when the job started: an epoch before that has not read all there is."""
         self._pending_at_poll = 1
-        self._failure: KafkaClientError | None = None
         self._last_data = time.monotonic()
-        self._logged: dict[str, float] = {}
         self._error_of, self._partition_of = client.Message.error, client.Message.partition
         self._end_code = client.KafkaError._PARTITION_EOF
         self._metrics = context.get_metrics_group()
         self._decoder = create_decoder(deserializer, bad_records, context)
         self._commits = OffsetCommits(self._metrics) if properties.commits_on_checkpoint else None
         config = properties.for_reader(context.subtask_index)
-        config["error_cb"] = self._on_client_error
+        self._errors = ConsumerErrors(self._servers, self._read_topics, allows_missing_topics=allows_missing_topics)
+        config["error_cb"] = self._errors.handle
         if self._commits is not None:
             config["on_commit"] = self._commits.answered
         self._consumer = create_client("Consumer", config)
@@ -130,7 +120,7 @@ class KafkaSourceReader(SourceReader[KafkaPartitionSplit]):
             self._commits.use(self._consumer)
         if not self._in_epochs:
             self._metrics.gauge("pendingRecords", self._count_pending)
-        self._check = None if allows_missing_topics else TopicCheck(self._consumer, self._servers)
+        self._errors.use(self._consumer)
 
     def start(self) -> None:
         """In epochs, asks whether there are more splits to come: each time it is loaded."""
@@ -205,7 +195,7 @@ class KafkaSourceReader(SourceReader[KafkaPartitionSplit]):
         return status
 
     def _poll(self, output: ReaderOutput, max_records: int) -> InputStatus:
-        self._raise_failure()
+        self._errors.raise_if_any()
         for split_id in self._ended:
             output.release_split(split_id)
         self._ended.clear()
@@ -221,7 +211,7 @@ class KafkaSourceReader(SourceReader[KafkaPartitionSplit]):
             self._emit(messages, output)
         elif self._unheard and self._ask_leaders_at <= time.monotonic() <= self._ask_leaders_until:
             self._ask_for_leaders()
-        self._raise_failure()
+        self._errors.raise_if_any()
         if len(messages) >= max_records or not self._partitions:
             return InputStatus.MORE_AVAILABLE
         return InputStatus.NOTHING_AVAILABLE
@@ -245,8 +235,7 @@ class KafkaSourceReader(SourceReader[KafkaPartitionSplit]):
 
     def close(self) -> None:
         """Closes the consumer, which sends commits that are on their way, but waits for them a moment only."""
-        if self._check is not None:
-            self._check.close()
+        self._errors.close()
         if self._commits is not None:
             self._commits.send()
         closing = threading.Thread(target=self._consumer.close, name="kafka-consumer-close", daemon=True)
@@ -329,7 +318,7 @@ class KafkaSourceReader(SourceReader[KafkaPartitionSplit]):
     def _handle_event(self, message: Any, error: Any, output: ReaderOutput) -> None:
         partition = self._partitions.get((message.topic(), message.partition()))
         if error.code() != self._end_code:
-            self._handle_error(error, message.topic(), message.partition())
+            self._errors.handle(error, message.topic(), message.partition())
         elif partition is None:
             return
         elif partition.paused or partition.held:
@@ -351,36 +340,8 @@ class KafkaSourceReader(SourceReader[KafkaPartitionSplit]):
         self._do(lambda: self._consumer.incremental_unassign(_topic_partitions([partition])), "end a partition")
         output.release_split(partition.split_id)
 
-    # -- errors -------------------------------------------------------------------------------------
-
-    def _on_client_error(self, error: Any) -> None:
-        """What concerns no single message; called during a poll."""
-        self._handle_error(error, None, None)
-
-    def _handle_error(self, error: Any, topic: str | None, number: int | None) -> None:
-        described = client_error(error, "read", servers=self._servers, topic=topic, partition=number)
-        if isinstance(described, UnknownTopicError):
-            if self._check is not None:
-                self._check.begin({partition.topic for partition in self._partitions.values()})
-        elif not self._is_bearable(error, described):
-            self._failure = self._failure or described
-            return
-        if time.monotonic() - self._logged.get(error.name(), -_LOG_AGAIN_S) >= _LOG_AGAIN_S:
-            self._logged[error.name()] = time.monotonic()
-            _log.warning("The Kafka consumer goes on after: %s", error)
-
-    def _is_bearable(self, error: Any, described: KafkaClientError) -> bool:
-        if is_transient(error):
-            return True
-        if isinstance(described, KafkaAuthorizationError):
-            # the group is only told how far this is; and what worked at the start may again
-            return error.name() in ("GROUP_AUTHORIZATION_FAILED", "_SSL")
-        return False
-
-    def _raise_failure(self) -> None:
-        failure = self._failure or (None if self._check is None else self._check.gone)
-        if failure is not None:
-            raise failure
+    def _read_topics(self) -> set[str]:
+        return {partition.topic for partition in self._partitions.values()}
 
     def _do(self, call: Any, doing: str) -> None:
         try:

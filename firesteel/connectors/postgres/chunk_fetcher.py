@@ -20,7 +20,8 @@ __all__ = ["ChunkFetcher", "FetchedRows"]
 MAX_WAITING = 2
 """Batches of rows that are fetched ahead."""
 _STOP_CHECK_S = 0.1
-_JOIN_S = 30.0
+_JOIN_S = 5.0
+"""A thread that waits for an unreachable server longer than that ends by itself later."""
 _CANCEL_S = 1.0
 
 FetchedRows = list[tuple[Any, ...]]

@@ -153,7 +153,7 @@ class _Relation:
 
 
 class LogDecoder:
-    """Goes through the frames of one replication stream from a position on; ``position`` is behind the last one.
+    """Goes through the frames of one replication stream from a position on.
 
     A change is left out if the rows that were read from the table show it: then its transaction is visible in the
     snapshot in which the row with this key was read. A row whose key changes may be so in one place and not in the
@@ -162,7 +162,9 @@ class LogDecoder:
     """
 
     def __init__(self, split: LogSplit, options: CdcOptions) -> None:
-        self.position = split.position
+        self._lsn = split.position.lsn
+        self._commit_lsn = split.position.commit_lsn
+        self._done = split.position.changes
         self._options = options
         self._needs_before = options.changelog_mode == ChangelogMode.ALL
         self._tables = {(table.schema, table.name): table for table in split.tables}
@@ -171,7 +173,13 @@ class LogDecoder:
         self._relations: dict[int, _Relation | None] = {}
         self._visibility: dict[str, bool | list[bool]] = {}
         self._skip = 0
+        """How many changes of the transaction have been emitted before."""
         self._begin: Begin | None = None
+
+    @property
+    def position(self) -> LogPosition:
+        """Behind the last change that was decoded."""
+        return LogPosition(self._lsn, self._commit_lsn, self._done)
 
     def set_parts(self, parts: dict[str, tuple[ChunkPart, ...]]) -> None:
         """Takes up what was read from the tables."""
@@ -183,8 +191,8 @@ class LogDecoder:
     def decode(self, frame: Frame, out: list[ChangeRecord]) -> None:
         """Appends what a frame says, and moves the position."""
         if isinstance(frame, Keepalive):
-            if self._begin is None and self.position.commit_lsn == 0 and frame.lsn > self.position.lsn:
-                self.position = LogPosition(frame.lsn)
+            if self._begin is None and self._commit_lsn == 0 and frame.lsn > self._lsn:
+                self._lsn = frame.lsn
             return
         message = decode_message(frame.payload)
         if message is None:
@@ -193,7 +201,7 @@ class LogDecoder:
             self._on_begin(message)
         elif isinstance(message, Commit):
             self._begin = None
-            self.position = LogPosition(message.end_lsn)
+            self._lsn, self._commit_lsn, self._done = message.end_lsn, 0, 0
         elif isinstance(message, Relation):
             table = self._tables.get((message.schema, message.name))
             self._relations[message.relation_id] = None if table is None else _Relation(message, table, self._options)
@@ -202,10 +210,9 @@ class LogDecoder:
 
     def _on_begin(self, begin: Begin) -> None:
         self._begin = begin
-        position = self.position
-        self._skip = position.changes if position.commit_lsn == begin.commit_lsn else 0
-        self.position = LogPosition(position.lsn, begin.commit_lsn, self._skip)
-        self._done = 0
+        self._skip = self._done if self._commit_lsn == begin.commit_lsn else 0
+        self._commit_lsn = begin.commit_lsn
+        self._done = self._skip
         self._visibility = {}
         if self.parts:
             if begin.commit_lsn > self._forget_after:
@@ -214,17 +221,16 @@ class LogDecoder:
                 self._visibility = {table: read.visibility(begin.xid) for table, read in self._read.items()}
 
     def _on_change(self, message: Insert | Update | Delete | Truncate, out: list[ChangeRecord]) -> None:
-        self._done += 1
-        if self._done <= self._skip:
+        if self._skip > 0:
+            self._skip -= 1
             return
-        position = self.position
         if isinstance(message, Truncate):
             self._on_truncate(message)
         else:
             relation = self._relations[message.relation_id]
             if relation is not None:
                 self._emit(relation, message, out)
-        self.position = LogPosition(position.lsn, position.commit_lsn, self._done)
+        self._done += 1
 
     def _on_truncate(self, message: Truncate) -> None:
         relations = [self._relations.get(relation_id) for relation_id in message.relation_ids]

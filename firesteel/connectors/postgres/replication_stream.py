@@ -23,7 +23,8 @@ MAX_BUFFERED_BYTES = 8 << 20
 _AT_ONCE = 256
 _IN_USE_WAIT_S = 0.2
 _STATEMENT_S = 60.0
-_JOIN_S = 30.0
+_JOIN_S = 5.0
+"""A thread that waits for an unreachable server longer than that ends by itself later."""
 _IN_USE = "55006"
 _NO_SUCH_OBJECT = "42704"
 _NOT_IN_PREREQUISITE_STATE = "55000"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from confluent_kafka.admin import AclBinding, AclOperation, AclPermissionType, ResourcePatternType, ResourceType
 from kafka_topics import (
     builder,
     commit,
@@ -24,6 +25,7 @@ from firesteel.datastream.connectors.kafka import (
     KafkaTopicPartition,
 )
 from firesteel.testing import collect, eventually, test_environment
+from firesteel.testing.services.kafka_broker import KafkaBroker
 from firesteel.testing.services.processes import free_ports
 
 LATEST = KafkaOffsetsInitializer.latest()
@@ -110,6 +112,37 @@ def test_a_topic_found_by_a_pattern_may_be_deleted(kafka, tmp_path):
     produce(kafka, kept, values(5, 10))
 
     eventually(lambda: len(job.results) == 15)
+
+
+@pytest.fixture
+def guarded_broker(kafka):
+    """One that refuses what an ACL denies."""
+    authorizer = "org.apache.kafka.metadata.authorizer.StandardAuthorizer"
+    with KafkaBroker({"authorizer.class.name": authorizer, "allow.everyone.if.no.acl.found": "true"}) as broker:
+        yield broker
+
+
+def test_no_permission(guarded_broker):
+    broker = guarded_broker
+    topic, secret = fresh_topic(broker), fresh_topic(broker)
+    produce(broker, topic, values(5))
+    admin = broker.admin()
+    denied = [(ResourceType.TOPIC, secret, AclOperation.READ), (ResourceType.GROUP, "others", AclOperation.ALL)]
+    for kind, name, operation in denied:
+        everybody = ("User:ANONYMOUS", "*", operation, AclPermissionType.DENY)
+        for done in admin.create_acls([AclBinding(kind, name, ResourcePatternType.LITERAL, *everybody)]).values():
+            done.result(30)
+
+    def is_refused():
+        failure = failure_of(builder(broker, secret).set_bounded(LATEST).build())
+        return failure.error_type == "KafkaAuthorizationError" and secret in failure.message
+
+    eventually(is_refused)
+    source = builder(broker, topic).set_group_id("others").set_bounded(LATEST)
+    assert read(source.build()) == values(5), "only commits need the group"
+    failure = failure_of(source.set_starting_offsets(KafkaOffsetsInitializer.committed_offsets()).build())
+    assert failure.error_type == "KafkaAuthorizationError"
+    assert "READ on the group" in failure.hint
 
 
 # -- offsets ----------------------------------------------------------------------------------------

@@ -60,23 +60,33 @@ class TestPostgresAppend(SinkConformance):
         return self.tables.run("SELECT name FROM t")
 
 
-class TestPostgresUpsert(TestPostgresAppend):
-    """Rows by their key: those that come again replace themselves."""
+class OneTable(TestPostgresAppend):
+    """All checks in one test, with one table that is emptied before each."""
 
     outside_is_shared = False  # one run of processes that are killed is enough
 
-    @pytest.fixture(autouse=True)
-    def _table(self, tables: Any) -> None:
-        self.tables = tables
-        tables.run("CREATE TABLE t (name text PRIMARY KEY)")
+    def set_up(self) -> None:
+        self.tables.run("TRUNCATE t")
+
+
+class Upsert(OneTable):
+    """Rows by their key: those that come again replace themselves."""
 
     def create_sink(self) -> Sink:
         builder = self.tables.sink().set_upsert_key("name").set_batch_size(3)
         return builder.set_delivery_guarantee(EXACTLY_ONCE).build()
 
 
-class TestPostgresAtLeastOnce(TestPostgresAppend):
-    outside_is_shared = False
-
+class AtLeastOnce(OneTable):
     def create_sink(self) -> Sink:
         return self.tables.sink().set_delivery_guarantee(DeliveryGuarantee.AT_LEAST_ONCE).set_batch_size(3).build()
+
+
+@pytest.mark.parametrize(("suite", "table"), [(Upsert, "t (name text PRIMARY KEY)"), (AtLeastOnce, "t (name text)")])
+def test_sink_in_one_phase_conforms(suite: type[OneTable], table: str, tables: Any) -> None:
+    tables.run(f"CREATE TABLE {table}")
+    conformance = suite()
+    conformance.tables = tables
+    report = conformance.run()
+    report.raise_if_failed()
+    assert len(report.passed) >= 12

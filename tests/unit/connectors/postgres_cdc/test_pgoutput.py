@@ -65,7 +65,7 @@ def test_what_a_server_sent():
     assert isinstance(begin, Begin)
     assert (begin.commit_lsn, begin.xid) == (0x15286F8, 726)
     assert decode_message(COMMIT) == Commit(0x15286F8, 0x1528728, begin.timestamp_ms)
-    assert begin.timestamp_ms == 1794766000307
+    assert begin.timestamp_ms == 1_794_766_002_831
     assert decode_message(RELATION) == Relation(
         0x4000,
         "public",
