@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
+import gc
 import uuid
 from collections.abc import Iterable, Sequence
 from typing import Any
 
 from confluent_kafka import Consumer, Producer, TopicPartition
-from confluent_kafka.admin import NewPartitions
+from confluent_kafka.admin import (
+    AclBinding,
+    AclOperation,
+    AclPermissionType,
+    NewPartitions,
+    ResourcePatternType,
+    ResourceType,
+)
 
 from firesteel.common import SimpleStringSchema, WatermarkStrategy
 from firesteel.datastream.connectors.kafka import KafkaSource, KafkaSourceBuilder
@@ -18,6 +26,7 @@ __all__ = [
     "commit",
     "committed",
     "delete_records",
+    "deny",
     "fresh_topic",
     "produce",
     "produce_transaction",
@@ -88,6 +97,21 @@ def delete_records(broker: Any, topic: str, before: int) -> None:
     """Deletes the first records of partition 0."""
     admin = broker.admin()
     next(iter(admin.delete_records([TopicPartition(topic, 0, before)]).values())).result(DEADLINE_S)
+
+
+def deny(broker: Any, *, topic: str, group: str) -> None:
+    """Forbids everybody to read a topic, and to use a group."""
+    admin = broker.admin()
+    denied = [(ResourceType.TOPIC, topic, AclOperation.READ), (ResourceType.GROUP, group, AclOperation.ALL)]
+    rules = [
+        AclBinding(kind, name, ResourcePatternType.LITERAL, "User:ANONYMOUS", "*", operation, AclPermissionType.DENY)
+        for kind, name, operation in denied
+    ]
+    for done in admin.create_acls(rules).values():
+        done.result(DEADLINE_S)
+    # the client is part of a cycle
+    del admin, done
+    gc.collect()
 
 
 def committed(broker: Any, group: str, topic: str, partition: int = 0) -> int | None:

@@ -88,12 +88,18 @@ def check_slot(options: CdcOptions) -> None:
 
 
 def drop_slot(options: CdcOptions, *, publication: bool) -> None:
-    """Drops the slot, and the publication if asked for; neither needs to exist."""
-    server = options.connection.describe()
+    """Drops the slot, and the publication if asked for; neither needs to exist. A reader may just have gone."""
+    server, psycopg = options.connection.describe(), import_psycopg()
+    deadline = time.monotonic() + options.connection.connect_timeout_s
     with connect(options.connection) as connection:
         with translating(f"The replication slot '{options.slot_name}' cannot be dropped", server):
-            if _find_slot(connection, options) is not None:
-                connection.execute("SELECT pg_drop_replication_slot(%s)", [options.slot_name])
+            while _find_slot(connection, options) is not None:
+                try:
+                    connection.execute("SELECT pg_drop_replication_slot(%s)", [options.slot_name])
+                except psycopg.errors.ObjectInUse:
+                    if time.monotonic() >= deadline:
+                        raise
+                    time.sleep(WAIT_S)
         if publication:
             with translating(f"The publication '{options.publication_name}' cannot be dropped", server):
                 connection.execute(f"DROP PUBLICATION IF EXISTS {quote(options.publication_name)}", [])
@@ -335,15 +341,11 @@ def _await_running_transactions(connection: psycopg.Connection[Any], options: Cd
     """Returns when every transaction that runs now has ended."""
     deadline = time.monotonic() + options.slot_creation_timeout_s
     with translating("Running transactions cannot be waited for", options.connection.describe()):
-        (now,) = _one(connection, "SELECT pg_current_snapshot()::text")
+        # the number of a transaction of our own: all that run now have lower ones
+        (own,) = _one(connection, "SELECT pg_current_xact_id()::text::bigint")
         while True:
-            (running,) = _one(
-                connection,
-                "SELECT count(*) FROM pg_snapshot_xip(%s::pg_snapshot) AS old(xid) "
-                "JOIN pg_snapshot_xip(pg_current_snapshot()) AS new(xid) USING (xid)",
-                [now],
-            )
-            if not running:
+            (oldest,) = _one(connection, "SELECT pg_snapshot_xmin(pg_current_snapshot())::text::bigint")
+            if oldest > own:
                 return
             if time.monotonic() >= deadline:
                 raise _waited_in_vain(options, None)

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import gc
+
 import pytest
+from confluent_kafka.admin import AclBinding, AclOperation, AclPermissionType, ResourcePatternType, ResourceType
 from kafka_sink_jobs import is_unblocked, numbers, sink_builder
 from kafka_topics import fresh_topic
 
 from firesteel.common import Configuration, Types, WatermarkStrategy
 from firesteel.common.connector import DeliveryGuarantee
-from firesteel.testing import ABORT, PAUSE, TestingSource, eventually, test_environment
+from firesteel.connectors.kafka.client_errors import KafkaAuthorizationError
+from firesteel.testing import ABORT, PAUSE, SinkHarness, TestingSource, eventually, test_environment
 from firesteel.testing.in_process import InProcessExecutor
 from firesteel.testing.services.kafka_broker import KafkaBroker
-from firesteel.testing.services.processes import ServiceUnavailable
 from firesteel.testing.stages import FaultKind, InProcessStages, TaskFault
 
 DEADLINE_S = 60.0
@@ -153,18 +156,20 @@ def test_a_batch(kafka, topic, environment, stages):
 
 
 @pytest.fixture
-def own_broker():
-    """One that may be killed."""
-    try:
-        broker = KafkaBroker()
-    except ServiceUnavailable as error:
-        pytest.skip(f"no Kafka: {error}")
-    with broker:
+def own_broker(kafka):
+    """One that may be killed, and refuses what an ACL denies."""
+    authorizer = "org.apache.kafka.metadata.authorizer.StandardAuthorizer"
+    with KafkaBroker({"authorizer.class.name": authorizer, "allow.everyone.if.no.acl.found": "true"}) as broker:
         yield broker
 
 
-def test_a_broker_is_killed_and_comes_back(own_broker, environment):
-    kafka = own_broker
+def test_a_broker_that_is_killed_and_then_forbids_to_write(own_broker, environment):
+    # both in one test: it takes a broker of its own
+    check_a_broker_that_is_killed_and_comes_back(own_broker, environment)
+    check_that_missing_permissions_are_named(own_broker)
+
+
+def check_a_broker_that_is_killed_and_comes_back(kafka, environment):
     topic, at_least_once = fresh_topic(kafka), fresh_topic(kafka)
     env = environment(1, **{"execution.checkpointing.tolerable-failed-checkpoints": "100"})
     stream = stream_of(env, items(range(100), every=1))
@@ -176,3 +181,31 @@ def test_a_broker_is_killed_and_comes_back(own_broker, environment):
     client.get_job_execution_result().result(DEADLINE_S)
     check(kafka, topic, 100)
     assert set(numbers(kafka, at_least_once)) == set(range(100))
+
+
+def check_that_missing_permissions_are_named(kafka):
+    topic, secret = fresh_topic(kafka), fresh_topic(kafka)
+    admin = kafka.admin()
+    denied = [(ResourceType.TOPIC, secret), (ResourceType.TRANSACTIONAL_ID, "forbidden")]
+    for kind, name in denied:
+        everybody = ("User:ANONYMOUS", "*", AclOperation.WRITE, AclPermissionType.DENY)
+        binding = AclBinding(kind, name, ResourcePatternType.PREFIXED, *everybody)
+        for done in admin.create_acls([binding]).values():
+            done.result(30)
+
+    def refused(topic, guarantee, prefix):
+        builder = sink_builder(kafka, topic, guarantee).set_transactional_id_prefix(prefix)
+        with SinkHarness(builder.build()) as harness:
+            harness.process_element("1")
+            # an ACL counts a moment after it was made
+            with pytest.raises(KafkaAuthorizationError) as caught:
+                eventually(lambda: bool(harness.process_element("1") or harness.snapshot()) and False)
+        return str(caught.value)
+
+    for guarantee in (DeliveryGuarantee.AT_LEAST_ONCE, EXACTLY_ONCE):
+        message = refused(secret, guarantee, "allowed")
+        assert secret in message
+        assert "WRITE and DESCRIBE" in message
+    assert "WRITE on the transactional ids with this prefix" in refused(topic, EXACTLY_ONCE, "forbidden")
+    # exceptions and their frames hold clients
+    gc.collect()

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import pytest
-from confluent_kafka.admin import AclBinding, AclOperation, AclPermissionType, ResourcePatternType, ResourceType
 from kafka_topics import (
     builder,
     commit,
     delete_records,
+    deny,
     fresh_topic,
     produce,
     stream_of,
@@ -126,12 +126,7 @@ def test_no_permission(guarded_broker):
     broker = guarded_broker
     topic, secret = fresh_topic(broker), fresh_topic(broker)
     produce(broker, topic, values(5))
-    admin = broker.admin()
-    denied = [(ResourceType.TOPIC, secret, AclOperation.READ), (ResourceType.GROUP, "others", AclOperation.ALL)]
-    for kind, name, operation in denied:
-        everybody = ("User:ANONYMOUS", "*", operation, AclPermissionType.DENY)
-        for done in admin.create_acls([AclBinding(kind, name, ResourcePatternType.LITERAL, *everybody)]).values():
-            done.result(30)
+    deny(broker, topic=secret, group="others")
 
     def is_refused():
         failure = failure_of(builder(broker, secret).set_bounded(LATEST).build())

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import itertools
 import pickle
 import time
 from collections import deque
+from typing import ClassVar
 
 import psycopg
 import pytest
@@ -17,13 +19,15 @@ DEADLINE_S = 30.0
 
 
 class Database:
-    """A database of its own, and captures of its tables."""
+    """An empty database, and captures of its tables. There is one for all tests: to make one takes a while."""
+
+    _of_servers: ClassVar[dict[str, str]] = {}
+    _slots = itertools.count(1)
 
     def __init__(self, server):
-        self.dsn = server.create_database()
-        self.name = self.dsn.rpartition("=")[2]
-        self.slot = f"slot_{self.name}"
         self._server = server
+        self.dsn = self._of_servers.get(server.dsn) or self._of_servers.setdefault(server.dsn, server.create_database())
+        self.slot = f"capture_{next(self._slots)}"
         self._connection = None
         self._harnesses = []
 
@@ -58,12 +62,18 @@ class Database:
             harness.close()
         if self._connection is not None:
             self._connection.close()
-        with self._server.connect(autocommit=True) as connection:
-            parameters = [self.name]
-            of_database = "FROM pg_replication_slots WHERE database = %s"
-            connection.execute(f"SELECT pg_terminate_backend(active_pid, 5000) {of_database} AND active", parameters)
-            connection.execute(f"SELECT pg_drop_replication_slot(slot_name) {of_database}", parameters)
-            connection.execute(f'DROP DATABASE "{self.name}" WITH (FORCE)')
+        self._connection = None
+        slots = "FROM pg_replication_slots WHERE database = current_database()"
+        self.execute(f"SELECT pg_terminate_backend(active_pid, 5000) {slots} AND active")
+        self.execute(f"SELECT pg_drop_replication_slot(slot_name) {slots}")
+        for (name,) in self.execute("SELECT quote_ident(pubname) FROM pg_publication").fetchall():
+            self.execute(f"DROP PUBLICATION {name}")
+        for (name,) in self.execute(
+            "SELECT quote_ident(nspname) FROM pg_namespace WHERE nspname !~ '^(pg_|information_schema)'"
+        ).fetchall():
+            self.execute(f"DROP SCHEMA {name} CASCADE")
+        self.execute("CREATE SCHEMA public")
+        self.connection.close()
 
 
 @pytest.fixture

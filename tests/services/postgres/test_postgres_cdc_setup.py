@@ -49,6 +49,7 @@ def test_a_server_without_a_log_for_logical_replication(postgres):
 
 def test_a_user_who_may_not_replicate(items):
     items.execute("CREATE ROLE reader LOGIN")
+    items.execute("GRANT USAGE ON SCHEMA public TO reader")
     items.execute("GRANT SELECT ON items TO reader")
     try:
         error = refused(items, items.builder().username("reader"))
@@ -176,7 +177,7 @@ def test_a_slot_that_is_gone(items):
     harness.run_until_caught_up(items.connection)
     harness.take_checkpoint()
     harness.close()
-    items.execute("SELECT pg_drop_replication_slot(%s)", items.slot)
+    harness.source.drop_slot()
     following = CaptureHarness(harness.source, 1, harness.checkpoint)
     with pytest.raises(ReplicationSlotLostError, match="is gone"):
         following.deliver()
