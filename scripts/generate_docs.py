@@ -112,18 +112,12 @@ MODULES: dict[str, dict[str, dict[str, list[str]]]] = json.loads(
 
 LATER = "still to come"
 NO_JAVA = "there is no Java behind the API"
-STORED = "stored, without effect: checkpoints are still to come"
 
 NOTES = {
     # what a method or class differs in, or why it is absent; a class stands for all its methods and inner classes
-    "checkpoint_config.CheckpointConfig": STORED,
-    "connectors.file_system.FileSink.for_bulk_format": LATER,
-    "connectors.file_system.FileSource.for_bulk_file_format": LATER,
-    "connectors.file_system.BulkFormat": LATER,
     "connectors.file_system.FileCompactStrategy": LATER,
     "connectors.file_system.FileCompactor": LATER,
     "connectors.file_system.FileSink.BaseBuilder": LATER,
-    "connectors.file_system.FileSink.BulkFormatBuilder": LATER,
     "connectors.file_system.FileSink.get_transformer": LATER,
     "connectors.file_system.StreamingFileSink": "deprecated in Flink: use FileSink",
     "data_stream.CachedDataStream": LATER,
@@ -137,12 +131,9 @@ NOTES = {
     "functions.JavaFunctionWrapper": NO_JAVA,
     "functions.SourceFunction": "can be imported, not run: implement Source",
     "state_backend.CustomStateBackend": NO_JAVA,
-    "state_backend.EmbeddedRocksDBStateBackend": "stored, without effect: state is in memory so far",
     "stream_execution_environment.StreamExecutionEnvironment.add_source": "takes a Source only",
-    "stream_execution_environment.StreamExecutionEnvironment.enable_checkpointing": STORED,
     "stream_execution_environment.StreamExecutionEnvironment.get_default_local_parallelism": "see `spark.master`",
     "stream_execution_environment.StreamExecutionEnvironment.set_default_local_parallelism": "see `spark.master`",
-    "stream_execution_environment.StreamExecutionEnvironment.set_default_savepoint_directory": STORED,
 }
 
 INTERNAL = re.compile(

@@ -1,4 +1,12 @@
-"""Sources and sinks, under the names PyFlink has for them."""
+"""Sources and sinks, under the names PyFlink has for them.
+
+Those that need an extra are loaded when they are asked for.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
 
 from firesteel.datastream.connectors.base import DeliveryGuarantee, Sink, Source
 from firesteel.datastream.connectors.file_system import (
@@ -14,6 +22,10 @@ from firesteel.datastream.connectors.file_system import (
 )
 from firesteel.datastream.connectors.number_seq import NumberSequenceSource
 
+if TYPE_CHECKING:
+    from firesteel.datastream.connectors.jdbc import JdbcConnectionOptions, JdbcExecutionOptions, JdbcSink
+    from firesteel.datastream.connectors.kafka import KafkaRecordDeserializationSchema, KafkaSource
+
 __all__ = [
     "BucketAssigner",
     "DeliveryGuarantee",
@@ -22,6 +34,11 @@ __all__ = [
     "FileSource",
     "FileSourceBuilder",
     "FileSplitAssignerProvider",
+    "JdbcConnectionOptions",
+    "JdbcExecutionOptions",
+    "JdbcSink",
+    "KafkaRecordDeserializationSchema",
+    "KafkaSource",
     "NumberSequenceSource",
     "OutputFileConfig",
     "RollingPolicy",
@@ -29,3 +46,22 @@ __all__ = [
     "Source",
     "StreamFormat",
 ]
+
+_LATER_LOADED = {
+    "JdbcConnectionOptions": "jdbc",
+    "JdbcExecutionOptions": "jdbc",
+    "JdbcSink": "jdbc",
+    "KafkaRecordDeserializationSchema": "kafka",
+    "KafkaSource": "kafka",
+}
+
+
+def __getattr__(name: str) -> Any:
+    module = _LATER_LOADED.get(name)
+    if module is None:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(importlib.import_module(f"{__name__}.{module}"), name)
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_LATER_LOADED})

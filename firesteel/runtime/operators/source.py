@@ -91,6 +91,7 @@ class SourceOperator(StreamOperator):
         if self._interval > 0:
             context.schedule(context.processing_time() + self._interval, self._on_interval)
         if self._strategy.alignment is not None:
+            context.gauge("pausedSplits", lambda: self._assigner.paused_splits)
             self._align(context.processing_time())
 
     # -- what the task calls ------------------------------------------------------------------------

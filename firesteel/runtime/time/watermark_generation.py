@@ -115,6 +115,11 @@ class WatermarkAssigner:
                 (to_pause if is_beyond else to_resume).append(split_id)
         return to_pause, to_resume
 
+    @property
+    def paused_splits(self) -> int:
+        """How many splits wait for others."""
+        return sum(split.is_paused for split in self._splits.values())
+
     def restore(self, watermark: int, splits: Mapping[str, int]) -> None:
         """Goes on where event time had come to; sends the watermark that was sent last."""
         for split_id, split in self._splits.items():

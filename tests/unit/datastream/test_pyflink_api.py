@@ -21,7 +21,6 @@ ABSENT_CLASSES = {
     "connectors.file_system.FileCompactStrategy.Builder",
     "connectors.file_system.FileCompactor",
     "connectors.file_system.FileSink.BaseBuilder",
-    "connectors.file_system.FileSink.BulkFormatBuilder",
     # deprecated in PyFlink itself
     "connectors.file_system.StreamingFileSink",
     "connectors.file_system.StreamingFileSink.BaseBuilder",
