@@ -22,6 +22,8 @@ __all__ = ["ReplicationStream"]
 MAX_BUFFERED_BYTES = 8 << 20
 _AT_ONCE = 256
 _IN_USE_WAIT_S = 0.2
+_QUIET_S = 0.5
+_PAGE_BYTES = 8192
 _STATEMENT_S = 60.0
 _JOIN_S = 5.0
 """A thread that waits for an unreachable server longer than that ends by itself later."""
@@ -51,6 +53,7 @@ class ReplicationStream:
         self._target = 0
         self._to_confirm = 0
         self._status_at = 0.0
+        self._last_frame_at = 0.0
         self.is_connected = False
         self._bell, self._wake = socket.socketpair()
         self._bell.setblocking(False)
@@ -77,8 +80,13 @@ class ReplicationStream:
     def is_caught_up(self) -> bool:
         """Whether all has been taken that the log had when the stream began, and all that has come since."""
         with self._lock:
-            is_running = self.is_connected and self._failure is None
-            return is_running and self._received >= self._target and not self._frames
+            if not self.is_connected or self._failure is not None or self._frames:
+                return False
+            if self._received >= self._target:
+                return True
+            # a page may be written of which the last record is not complete: the server does not send up to there
+            is_quiet = time.monotonic() >= self._last_frame_at + _QUIET_S
+            return self._target % _PAGE_BYTES == 0 and is_quiet
 
     @property
     def server_lsn(self) -> int:
@@ -199,6 +207,7 @@ class ReplicationStream:
         )
         if result.status != _status("COPY_BOTH"):
             raise PostgresError(f"The server did not begin to stream: {result.status}.")
+        self._last_frame_at = time.monotonic()
         self.is_connected = True
 
     def _execute(self, pgconn: Any, statement: str) -> Any:
@@ -253,6 +262,7 @@ class ReplicationStream:
                     else self._refused(result)
                 )
             frame = decode_frame(bytes(data))
+            self._last_frame_at = time.monotonic()
             wants_reply |= isinstance(frame, Keepalive) and frame.wants_reply
             with self._lock:
                 self._frames.append(frame)

@@ -31,7 +31,7 @@ def has(job, *expected):
 def test_a_silent_partition_does_not_hold_back_the_others(kafka, tmp_path, parallelism):
     topic = fresh_topic(kafka, 2)
     seconds(kafka, topic, 0, 1, 2, 30)
-    strategy = WatermarkStrategy.for_monotonous_timestamps().with_idleness(Duration.of_millis(100))
+    strategy = WatermarkStrategy.for_monotonous_timestamps().with_idleness(Duration.of_millis(600))
     job = start(windows(environment(tmp_path, parallelism, **CHECKPOINTS), kafka, topic, strategy))
 
     def goes_on():

@@ -154,7 +154,7 @@ def test_the_log_is_kept_until_a_checkpoint_is_complete(items):
         )
 
     items.execute("UPDATE items SET version = 1")
-    written = items.value("SELECT pg_current_wal_flush_lsn() - '0/0'::pg_lsn")
+    written = items.value("SELECT pg_logical_emit_message(true, 'test', 'here') - '0/0'::pg_lsn")
     harness.run_until(lambda: len(harness.records) == 180, checkpoints=False)
     harness.take_checkpoint()
     assert confirmed() < written
@@ -167,7 +167,7 @@ def test_a_server_where_nothing_of_interest_happens_need_not_keep_its_log(items)
     harness = items.capture()
     harness.run_until_caught_up(items.connection)
     items.execute("INSERT INTO others SELECT generate_series(1, 1000)")
-    written = items.value("SELECT pg_current_wal_flush_lsn() - '0/0'::pg_lsn")
+    written = items.value("SELECT pg_logical_emit_message(true, 'test', 'here') - '0/0'::pg_lsn")
     statement = "SELECT confirmed_flush_lsn - '0/0'::pg_lsn FROM pg_replication_slots WHERE slot_name = %s"
     harness.run_until(lambda: items.value(statement, items.slot) >= written)
     assert len(harness.records) == 60

@@ -195,7 +195,7 @@ def test_a_checkpoint_that_is_older_than_the_slot(items):
     harness.take_checkpoint()
     old = harness.checkpoint
     items.execute("UPDATE items SET version = 1")
-    written = items.value("SELECT pg_current_wal_flush_lsn()::text")
+    written = items.value("SELECT pg_logical_emit_message(true, 'test', 'here')::text")
     harness.run_until_caught_up(items.connection)
     harness.take_checkpoint()
     slot = "SELECT confirmed_flush_lsn >= %s FROM pg_replication_slots WHERE slot_name = %s"
