@@ -43,7 +43,7 @@ class CdcEnumeratorState:
 
     prepared: PreparedCapture | None = None
     to_cut: list[CapturedTable] = field(default_factory=list)
-    pending: list[ChunkSplit] = field(default_factory=list)
+    pending: list[CdcSplit] = field(default_factory=list)
     unfinished: set[str] = field(default_factory=set)
     """Chunks of which not all rows have been emitted, pending or not."""
     finished: dict[str, list[ChunkPart]] = field(default_factory=dict)
@@ -107,10 +107,7 @@ class CdcEnumerator(SplitEnumerator[CdcSplit]):
 
     def add_splits_back(self, splits: list[CdcSplit], subtask: int) -> None:
         """Takes back what a failed reader had."""
-        for split in reversed(splits):
-            if isinstance(split, LogSplit):
-                raise NotImplementedError("the log is read on by a restart of the whole job")
-            self._pending.appendleft(split)
+        self._pending.extendleft(reversed(splits))
         self._assign()
 
     def handle_source_event(self, subtask: int, event: Any) -> None:

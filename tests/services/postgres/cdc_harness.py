@@ -287,13 +287,16 @@ class CaptureHarness:
                 return subtask
         return None
 
-    def run_until(self, condition, *, checkpoints=True, max_records=100):
+    def run_until(self, condition, *, checkpoints=True, max_records=100, delivers=True):
         """Polls, with a checkpoint now and then, until the condition holds."""
         deadline = time.monotonic() + DEADLINE_S
         rounds = 0
         while not condition():
             assert time.monotonic() < deadline, f"not within {DEADLINE_S:g} s; {len(self.emitted)} records came"
-            self.poll_all(max_records)
+            if delivers:
+                self.deliver()
+            for subtask in range(self.parallelism):
+                self.poll(subtask, max_records)
             rounds += 1
             if checkpoints and rounds % 20 == 0:
                 self.take_checkpoint()

@@ -153,13 +153,14 @@ def test_the_log_is_kept_until_a_checkpoint_is_complete(items):
             "SELECT confirmed_flush_lsn - '0/0'::pg_lsn FROM pg_replication_slots WHERE slot_name = %s", items.slot
         )
 
+    before = items.value("SELECT pg_current_wal_insert_lsn() - '0/0'::pg_lsn")
     items.execute("UPDATE items SET version = 1")
-    written = items.value("SELECT pg_logical_emit_message(true, 'test', 'here') - '0/0'::pg_lsn")
     harness.run_until(lambda: len(harness.records) == 180, checkpoints=False)
+    harness.run_until(lambda: harness.readers[0]._log.position.lsn > before, checkpoints=False)
     harness.take_checkpoint()
-    assert confirmed() < written
+    assert confirmed() <= before
     harness.take_checkpoint()
-    harness.run_until(lambda: confirmed() >= written, checkpoints=False)
+    harness.run_until(lambda: confirmed() > before, checkpoints=False)
 
 
 def test_a_server_where_nothing_of_interest_happens_need_not_keep_its_log(items):
@@ -288,10 +289,11 @@ def test_a_chunk_that_is_finished_while_a_checkpoint_is_under_way(items):
     harness.take_checkpoint()
     harness.run_until(lambda: len(harness.records) > 0, checkpoints=False)
     state = harness.begin_checkpoint()
+    finished = sum(len(output.released) for output in harness.outputs)
     # the news is after the enumerator's part of the checkpoint
-    while not any(output.released for output in harness.outputs):
-        harness.poll(0)
-        harness.poll(1)
+    harness.run_until(
+        lambda: sum(len(output.released) for output in harness.outputs) > finished, checkpoints=False, delivers=False
+    )
     harness.end_checkpoint(state)
     harness = harness.recover()
     try:
