@@ -91,6 +91,10 @@ class FileSourceReader(SequentialSplitReader[FileSourceSplit]):
         if self._emitted >= len(self._items):
             with self._explained(split):
                 batch = self._next_batch()
+                if self._fetcher is None and (batch is None or batch.is_last):
+                    # on a disk, an end that comes too early is no error of the system's
+                    assert self._input is not None
+                    self._input.check_not_shorter()
             if batch is None:
                 return self._status_without_batch()
             self._take(batch, split, output)

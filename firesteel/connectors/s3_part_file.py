@@ -93,6 +93,8 @@ class S3PartStore(PartStore):
         self.pool = UploadPool(self.uploads, self.base_path)
         self._cleaning: Future[None] | None = None
         self._abandoned: list[S3PartFile] = []
+        # otherwise a wrong name would be noticed with the first part that is full or rolled
+        self.pool.submit(self.uploads.check_bucket, base)
 
     def create(self, bucket_id: str, directory: str, name: str, now_ms: int) -> S3PartFile:
         """A part file of which nothing is uploaded yet."""

@@ -34,6 +34,7 @@ _PASSING_CODES = frozenset(
     {"RequestTimeout", "SlowDown", "InternalError", "ServiceUnavailable", "Throttling", "ThrottlingException"}
 )
 _GONE_CODES = frozenset({"NoSuchUpload", "InvalidPart"})
+_NO_WAY_IN = frozenset({"NoSuchBucket", "NoCredentialsError", "InvalidAccessKeyId", "SignatureDoesNotMatch"})
 _HINTS = {
     "NoSuchBucket": "Create the bucket first: a sink never does.",
     "AccessDenied": "The credentials need s3:PutObject, s3:GetObject, s3:AbortMultipartUpload, "
@@ -116,6 +117,15 @@ class S3Uploads:
         self._client: Any = None
         self._lock = threading.Lock()
         self._closing = threading.Event()
+
+    def check_bucket(self, target: S3Object) -> None:
+        """FileWriteError if there is no such bucket, or no way to it; what else a service may refuse is not told here."""
+        try:
+            self._request("list_multipart_uploads", S3Object(target.bucket, ""), MaxUploads=1)
+        except FileWriteError as error:
+            cause = error.__cause__
+            if isinstance(cause, Exception) and (_describe(cause)[0] in _NO_WAY_IN or _may_pass(cause)):
+                raise
 
     def create(self, target: S3Object) -> str:
         """Starts an upload; returns its id."""

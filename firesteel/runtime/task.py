@@ -140,6 +140,8 @@ class Task:
         """The operator being opened, finished or closed: where an error outside a loop belongs."""
         self.records_in = 0
         self.busy_s = 0.0
+        self._failure: Exception | None = None
+        """Of a sink that was asked for room."""
         self._services = services
         self._opened: list[ChainedOperator] = []
         self.outputs = [self.create_output(output, partition) for output, partition in partitions]
@@ -250,10 +252,22 @@ class Task:
 
     def sinks_have_room(self) -> bool:
         """Whether every sink can take another batch."""
-        return all(sink.has_room() for sink in self._sinks)
+        try:
+            return all(sink.has_room() for sink in self._sinks)
+        except Exception as error:  # noqa: BLE001 - a connector may raise anything
+            # asked between steps, where an error would end the whole slot: the task's next step fails with it
+            self._failure = error
+            return True
+
+    def raise_failure(self) -> None:
+        """Raises what a sink raised when it was asked for room."""
+        if self._failure is not None:
+            raise self._failure
 
     def has_work(self, now: float) -> bool:
-        """Whether there is input, or a source with data."""
+        """Whether there is input, or a source with data, or a failure to be told."""
+        if self._failure is not None:
+            return True
         if self.source is not None:
             if self.ended or self.suspended:
                 return False
@@ -263,6 +277,7 @@ class Task:
 
     def run_once(self, most: int = 1 << 62) -> None:
         """Processes one batch or control event; of a source not many more than ``most`` records."""
+        self.raise_failure()
         self.running = True
         before = self.records_in
         started = time.perf_counter()

@@ -118,4 +118,3 @@ class ExactlyOnceJob(SinkJob):
         """Closes all writers there have been."""
         for harness in [*getattr(self, "left", []), *self.subtasks]:
             harness.close()
-

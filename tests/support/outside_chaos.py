@@ -29,6 +29,7 @@ from outside_job import INPUT, KEYS, OUTPUT, PARTITIONS, TABLE, result_of
 from firesteel.common import fault_points
 from firesteel.testing.services.kafka_broker import KafkaBroker
 from firesteel.testing.services.postgres_server import PostgresServer
+from firesteel.testing.services.processes import die_with_parent
 
 __all__ = ["KINDS", "OutsideRun", "Violation", "main"]
 
@@ -307,6 +308,7 @@ class OutsideRun:
                 },
                 cwd=self._directory,
                 start_new_session=True,
+                preexec_fn=die_with_parent,
             )
         self._runs += 1
         self._say(f"  driver {self._runs} starts, from {newest.parents[1].name if newest else 'the beginning'}")

@@ -157,7 +157,7 @@ class _CsvReader(FormatReader):
             text = block.data.decode(codec.charset)
         except UnicodeDecodeError as error:
             if not self._skips_bad_records or codec.unit > 1:
-                raise undecodable(self._split.path, self._blocks, block, error) from error
+                raise undecodable(self._split.path, self._blocks, block, error, _CHARSET_HINT) from error
             # such lines are found again, and rejected, when they are parsed
             text, is_text = block.data.decode(codec.charset, "surrogateescape"), False
         lines = text.split("\n")

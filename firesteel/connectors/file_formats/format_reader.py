@@ -75,6 +75,7 @@ class SplitInput:
         self.decoder = decoder
         self.skips_bad_records = skips_bad_records
         self._opened: list[BinaryIO] = []
+        self._file: BinaryIO | None = None
 
     def open_stream(self) -> BinaryIO:
         """The file's bytes, decompressed, to be read from front to back."""
@@ -96,18 +97,16 @@ class SplitInput:
         split = self.split
         file = get_filesystem(split.path).open(split.path, version=split.version, read_ahead=read_ahead)
         self._opened.append(file)
-        if split.end is not None and not is_compressed(split.path):
-            self._check_not_shorter(length_of(file), split)
+        self._file = file
+        self.check_not_shorter()
         return file
 
-    def close(self) -> None:
-        """Closes what was opened."""
-        while self._opened:
-            self._opened.pop().close()
-
-    @staticmethod
-    def _check_not_shorter(size: int, split: FileSourceSplit) -> None:
-        assert split.end is not None
+    def check_not_shorter(self) -> None:
+        """FileReadError if the file lacks bytes that it had when it was found."""
+        split, file = self.split, self._file
+        if split.end is None or file is None or file.closed or is_compressed(split.path):
+            return
+        size = length_of(file)
         if size < split.end:
             raise FileReadError(
                 f"The input file '{split.path}' has {size} bytes but had at least {split.end} when it was found.",
@@ -115,6 +114,12 @@ class SplitInput:
                 offset=split.position,
                 hint="The file was changed since; a job can only read files that stay as they were.",
             )
+
+    def close(self) -> None:
+        """Closes what was opened."""
+        self._file = None
+        while self._opened:
+            self._opened.pop().close()
 
 
 class FileFormat(ABC):

@@ -17,6 +17,9 @@ from firesteel.connectors.local_paths import FileReadError
 __all__ = ["BadLine", "TextLineInputFormat", "lines_one_by_one", "undecodable"]
 
 _PREVIEW_BYTES = 120
+_CHARSET_HINT = (
+    "If the file is in another charset, name it, for instance StreamFormat.text_line_format('latin-1') or 'cp1252'."
+)
 
 
 class TextLineInputFormat(StreamFormat):
@@ -102,7 +105,9 @@ def lines_one_by_one(codec: LineCodec, block: LineBlock) -> list[str | BadLine]:
     return lines
 
 
-def undecodable(path: str, blocks: LineBlocks, block: LineBlock, error: UnicodeDecodeError) -> FileReadError:
+def undecodable(
+    path: str, blocks: LineBlocks, block: LineBlock, error: UnicodeDecodeError, hint: str = _CHARSET_HINT
+) -> FileReadError:
     """The error for bytes that are not text, with the line they are in."""
     codec, data = blocks.codec, block.data
     line_begin = max(codec.find_last_newline(data[: error.start - error.start % codec.unit]), 0)
@@ -119,8 +124,5 @@ def undecodable(path: str, blocks: LineBlocks, block: LineBlock, error: UnicodeD
         f"  line: {'…' if window else ''}{preview}",
         path=path,
         offset=offset,
-        hint=(
-            "If the file is in another charset, name it, for instance "
-            "StreamFormat.text_line_format('latin-1') or 'cp1252'."
-        ),
+        hint=hint,
     )

@@ -225,6 +225,7 @@ class StageTask:
         """Waits while a writer cannot take more; what else is full is put aside."""
         while not self.task.sinks_have_room():
             time.sleep(_WRITER_WAIT_S)
+        self.act(self.task.raise_failure)
 
     # -- rows out -----------------------------------------------------------------------------------
 

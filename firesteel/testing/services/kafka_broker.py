@@ -117,10 +117,10 @@ class KafkaBroker:
         assert self._server is not None, "the broker is not running"
         return self._server.pid
 
-    def start(self) -> KafkaBroker:
-        """Starts the broker; returns when it answers."""
+    def start(self, *, outlives: bool = False) -> KafkaBroker:
+        """Starts the broker, which ends with this process unless it is to outlive it; returns when it answers."""
         command = [*self._java(f"-Xmx{self._heap}", f"-Xms{self._heap}"), "kafka.Kafka", str(self._properties)]
-        self._server = ServerProcess("Kafka", command, log=self._directory / "broker.log")
+        self._server = ServerProcess("Kafka", command, log=self._directory / "broker.log", outlives=outlives)
         self._server.await_ready(self._answers)
         return self
 
@@ -231,7 +231,7 @@ def main(arguments: list[str] | None = None) -> None:
             record.unlink()
         sys.stdout.write("Kafka is stopped.\n")
         return
-    broker = KafkaBroker(port=chosen.port, directory=str(directory)).start()
+    broker = KafkaBroker(port=chosen.port, directory=str(directory)).start(outlives=True)
     record.write_text(json.dumps({"pid": broker.pid}), encoding="utf-8")
     sys.stdout.write(f"Kafka {KAFKA_VERSION} answers at {broker.bootstrap_servers}.\n")
 

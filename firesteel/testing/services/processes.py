@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import ctypes
 import os
 import signal
 import socket
 import subprocess
+import sys
 import tempfile
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -14,7 +16,7 @@ from pathlib import Path
 
 from firesteel.common.errors import FiresteelError
 
-__all__ = ["ServerProcess", "ServiceUnavailable", "cache_directory", "free_ports", "is_listening"]
+__all__ = ["ServerProcess", "ServiceUnavailable", "cache_directory", "die_with_parent", "free_ports", "is_listening"]
 
 _TAIL = 2000
 
@@ -50,8 +52,17 @@ def cache_directory(name: str) -> Path:
     return directory
 
 
+_PR_SET_PDEATHSIG = 1
+
+
+def die_with_parent() -> None:
+    """Has the kernel kill this process when the one that started it ends, in whatever way."""
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+
+
 class ServerProcess:
-    """A server in a process of its own, which leads a process group."""
+    """A server in a process of its own, which leads a process group and ends with whoever has started it."""
 
     def __init__(
         self,
@@ -62,6 +73,7 @@ class ServerProcess:
         environment: Mapping[str, str] | None = None,
         user: str | None = None,
         directory: str | None = None,
+        outlives: bool = False,
     ) -> None:
         self.name = name
         self._log = log
@@ -75,6 +87,7 @@ class ServerProcess:
                 cwd=directory or tempfile.gettempdir(),
                 user=user,
                 start_new_session=True,
+                preexec_fn=None if outlives else die_with_parent,  # noqa: PLW1509 - it calls the kernel, no more
             )
 
     @property
