@@ -119,13 +119,14 @@ class S3Uploads:
         self._closing = threading.Event()
 
     def check_bucket(self, target: S3Object) -> None:
-        """FileWriteError if there is no such bucket, or no way to it; what else a service may refuse is not told here."""
+        """FileWriteError if there is no such bucket, or no way in; a service may refuse to list uploads, and take them."""
+        operation = "list_multipart_uploads"
         try:
-            self._request("list_multipart_uploads", S3Object(target.bucket, ""), MaxUploads=1)
+            self._request(operation, S3Object(target.bucket, ""), MaxUploads=1)
         except FileWriteError as error:
             cause = error.__cause__
             if isinstance(cause, Exception) and (_describe(cause)[0] in _NO_WAY_IN or _may_pass(cause)):
-                raise
+                raise self._failed(operation, target, cause) from cause
 
     def create(self, target: S3Object) -> str:
         """Starts an upload; returns its id."""

@@ -21,6 +21,10 @@ from firesteel.connectors.local_paths import FileReadError
 __all__ = ["CsvReaderFormat"]
 
 MAX_RECORD_BYTES = 4 << 20
+_CHARSET_HINT = (
+    "If the file is in another charset, name it: CsvReaderFormat.for_schema(schema, charset_name='latin-1'). To go on "
+    "without such rows, set_bad_records(BadRecords.drop()) on the source's builder."
+)
 """A quote that is open for longer was never meant to be one."""
 
 

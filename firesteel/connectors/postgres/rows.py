@@ -113,7 +113,13 @@ class CopyFormat:
                 self._is_binary = False
             else:
                 return
-        self._copy(connection, target, [self._to_text(row) for row in rows], binary=False)
+        try:
+            self._copy(connection, target, [self._to_text(row) for row in rows], binary=False)
+        except (TypeError, ValueError, AttributeError, import_psycopg().ProgrammingError) as error:
+            if getattr(error, "sqlstate", None) is None:
+                # not the server's: of a value that has no form as text
+                self._find_unwritable(rows)
+            raise
 
     def _copy(
         self, connection: psycopg.Connection[Any], target: Any, rows: Sequence[Sequence[Any]], *, binary: bool
@@ -131,6 +137,26 @@ class CopyFormat:
                 write = copy.write_row
                 for row in rows:
                     write(row)
+
+    def _find_unwritable(self, rows: Sequence[Sequence[Any]]) -> None:
+        from psycopg.adapt import PyFormat, Transformer
+
+        transformer = Transformer()
+        for row in rows:
+            record = row[len(self._extra) :]
+            for index, (name, value) in enumerate(zip(self._names, record, strict=True), len(self._extra)):
+                only = [value if i == index else None for i in range(len(row))]
+                try:
+                    text = self._to_text(only)[index]
+                    if text is not None:
+                        transformer.get_dumper(text, PyFormat.TEXT).dump(text)
+                except Exception as error:
+                    raise RecordSerializationError(
+                        f"The {type(value).__name__} {repr(value)[:100]} cannot be written to the column '{name}': "
+                        f"{str(error).partition(' using placeholder')[0]}.",
+                        record=repr(record)[:200],
+                        hint="Map it to a value of the column's type, for instance with set_record_mapper().",
+                    ) from error
 
     def _to_text(self, row: Sequence[Any]) -> Sequence[Any]:
         if not self._converters:

@@ -221,6 +221,17 @@ def test_a_table_dropped_under_way(table):
     harness.close()
 
 
+@pytest.mark.parametrize(("value", "said"), [("\ud800", "surrogates not allowed"), ({1}, "cannot adapt type 'set'")])
+@pytest.mark.parametrize("change", [lambda sink: sink, lambda sink: sink.set_delivery_guarantee(EXACTLY_ONCE)])
+def test_a_value_that_has_no_text(table, change, value, said):
+    env = test_environment()
+    env.from_collection([(1, "a"), (2, value)]).sink_to(change(table.sink()).build())
+    with pytest.raises(JobExecutionError, match=said) as caught:
+        env.execute()
+    assert "to the column 'name'" in str(caught.value)
+    assert caught.value.failure.element == repr((2, value))
+
+
 def test_the_job_tells_of_it(table):
     env = test_environment()
     env.from_collection([(1, "a"), ("two", "b")]).sink_to(table.sink().build()).name("orders")

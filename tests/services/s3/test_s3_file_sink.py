@@ -417,6 +417,21 @@ def test_a_bucket_that_does_not_exist_is_named(bucket, tmp_path):
     assert "Create the bucket" in caught.value.failure.hint
 
 
+def test_a_bucket_that_does_not_exist_is_noticed_before_anything_is_uploaded(bucket):
+    bucket.path = "s3://nobody-has-it/out"
+    job = text_job(bucket, STAY_OPEN)
+
+    def is_noticed():
+        with pytest.raises(FileWriteError, match="NoSuchBucket") as caught:
+            job.write(1)
+        return caught.value
+
+    error = eventually(is_noticed)
+    assert error.path == bucket.path
+    assert "Create the bucket" in error.hint
+    job.kill()
+
+
 def test_credentials_that_are_not_enough_are_named(bucket):
     def ask_for_credentials(after):
         url = f"{bucket.server.endpoint}/moto-api/reset-auth"
@@ -424,11 +439,11 @@ def test_credentials_that_are_not_enough_are_named(bucket):
         urllib.request.urlopen(request, timeout=10).close()
 
     configure_filesystems(Configuration.from_dict({**bucket.server.settings, "s3.access-key": "unknown"}))
-    job = text_job(bucket)
-    job.write(1)
     ask_for_credentials(b"0")
+    job = text_job(bucket)
     try:
         with pytest.raises(FileWriteError, match="InvalidAccessKeyId") as caught:
+            job.write(1)
             job.finish()
     finally:
         ask_for_credentials(b"inf")
@@ -456,8 +471,8 @@ def test_a_store_that_stays_away_is_an_error_after_the_time_set(bucket):
         settings = {**bucket.server.settings, "s3.endpoint": endpoint, "s3.upload.timeout": "300 ms"}
         configure_filesystems(Configuration.from_dict(settings))
         job = text_job(bucket)
-        job.write(1)
         with pytest.raises(FileWriteError, match=r"repeated for 0\.3 s") as caught:
+            job.write(1)
             job.finish()
         assert "s3.endpoint" in caught.value.hint
         job.kill()

@@ -234,6 +234,18 @@ def test_a_truncated_file_cannot_be_resumed(fakes, write):
     reader.close()
 
 
+@pytest.mark.parametrize("left", [20, 60])
+def test_a_file_that_is_truncated_while_it_is_read(fakes, write, left):
+    path = write(b"".join(b"line %d\n" % number for number in range(10)))
+    harness = fakes.SourceHarness(small_source(path, chunk_bytes=16))
+    harness.poll(max_records=1)
+    os.truncate(path, left)
+    with pytest.raises(FileReadError, match=f"{left} bytes but had at least 70"):
+        harness.run()
+    assert all(line in {f"line {number}" for number in range(10)} for line in harness.records)
+    harness.close()
+
+
 @pytest.mark.parametrize("chunk_bytes", [3, 1000])
 def test_undecodable_bytes(fakes, write, chunk_bytes):
     path = write(b"good line\nalso good\nna\xefve\r\nlater\n")

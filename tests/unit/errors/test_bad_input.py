@@ -158,6 +158,20 @@ class FailingSink(Sink):
         return FailingWriter()
 
 
+class FullWriter(SinkWriter[Any]):
+    def write_batch(self, values: Any, timestamps: Any) -> None: ...
+
+    def has_room(self) -> bool:
+        raise ValueError("in has_room")  # <-- has_room
+
+
+class FullSink(Sink):
+    name = "Full"
+
+    def create_writer(self, context: Any) -> FullWriter:
+        return FullWriter()
+
+
 class FailingSecondInput(CoMapFunction):
     def map1(self, value: Any) -> Any:
         return value
