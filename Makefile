@@ -15,7 +15,7 @@ demo: check-java $(STAMP) ## Run the example job: spend per customer in five-min
 
 test: check-java $(STAMP) ## Check style and types, then run every test
 	@$(MAKE) --no-print-directory lint types
-	@$(BIN)/python -m pytest -q -n $(or $(JOBS),2) --dist loadgroup
+	@$(BIN)/python scripts/run_tests.py $(ARGS)
 
 lint: $(STAMP) ## Check style
 	@$(BIN)/ruff check .

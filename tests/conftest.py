@@ -17,7 +17,6 @@ from firesteel.datastream import StreamExecutionEnvironment
 from firesteel.testing.in_process import InProcessExecutor
 
 ROOT = Path(__file__).parents[1]
-SERVICES = Path(__file__).parent / "services"
 sys.path.insert(0, str(ROOT / "tests" / "support"))
 
 from leak_check import no_leaks  # noqa: E402, F401 - a fixture
@@ -58,20 +57,11 @@ def pytest_unconfigure(config: pytest.Config) -> None:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Marks what needs Spark, and puts tests in order.
-
-    In one process, what needs no Spark runs first, what needs a cluster last. In several, those that share a server run
-    in the same one, beginning with the longest: those on Spark.
-    """
+    """Marks what needs Spark; what needs none runs first, what needs a cluster last."""
     for item in items:
         if "spark_context" in getattr(item, "fixturenames", ()):
             item.add_marker(pytest.mark.spark)
-        if "spark" in item.keywords or "cluster" in item.keywords:
-            item.add_marker(pytest.mark.xdist_group("spark"))
-        elif SERVICES in item.path.parents:
-            item.add_marker(pytest.mark.xdist_group(item.path.parent.name))
-    order = -1 if "PYTEST_XDIST_WORKER" in os.environ else 1
-    items.sort(key=lambda item: order * (("spark" in item.keywords) + 2 * ("cluster" in item.keywords)))
+    items.sort(key=lambda item: ("spark" in item.keywords) + 2 * ("cluster" in item.keywords))
 
 
 @pytest.fixture

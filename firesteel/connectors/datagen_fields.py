@@ -107,7 +107,7 @@ def normal(mean: float, deviation: float) -> Field:
 
 def boolean(probability: float = 0.5) -> Field:
     """True with a probability."""
-    bound = probability * _BITS
+    bound = _check_rate("boolean", probability) * _BITS
     return lambda _index, bits: bits < bound
 
 
@@ -129,6 +129,8 @@ def choice(values: Sequence[Any], weights: Sequence[float] | None = None) -> Fie
         raise InvalidProgramError("choice: there must be values, and as many weights if there are any.")
     if weights is None:
         return lambda _index, bits: values[bits % len(values)]
+    if min(weights) < 0 or not 0 < sum(weights) < math.inf:
+        raise InvalidProgramError(f"choice: {list(weights)} are no weights: none may be negative, nor all be zero.")
     sums = list(itertools.accumulate(weights))
     last = len(values) - 1
     return lambda _index, bits: values[min(bisect.bisect_right(sums, bits / _BITS * sums[-1]), last)]
@@ -136,12 +138,14 @@ def choice(values: Sequence[Any], weights: Sequence[float] | None = None) -> Fie
 
 def nullable(field: Field, rate: float) -> Field:
     """None now and then, else what the field gives."""
-    bound = rate * _BITS
+    bound = _check_rate("nullable", rate) * _BITS
     return lambda index, bits: None if mix(bits) < bound else field(index, bits)
 
 
 def list_of(field: Field, most: int, least: int = 0) -> Field:
     """Lists of so many values."""
+    if not 0 <= least <= most:
+        raise InvalidProgramError(f"list_of: there is no length from {least} to {most}.")
     span = most - least + 1
     return lambda index, bits: [field(index, mix(bits + 1 + number)) for number in range(least + bits % span)]
 
@@ -253,3 +257,9 @@ def mix(value: int) -> int:
     value = (value ^ (value >> 30)) * 0xBF58476D1CE4E5B9 & 0xFFFFFFFFFFFFFFFF
     value = (value ^ (value >> 27)) * 0x94D049BB133111EB & 0xFFFFFFFFFFFFFFFF
     return value ^ (value >> 31)
+
+
+def _check_rate(name: str, rate: float) -> float:
+    if not 0 <= rate <= 1:
+        raise InvalidProgramError(f"{name}: {rate} is no probability: give a number from 0 to 1.")
+    return rate

@@ -67,4 +67,5 @@ class CloseableIterator:
                 result.result()
         close = getattr(self._iterator, "close", None)
         if close is not None:
-            close()
+            with suppress(ValueError):  # another thread waits in it for a result, and hears of the end by itself
+                close()

@@ -119,7 +119,7 @@ class S3Uploads:
         self._closing = threading.Event()
 
     def check_bucket(self, target: S3Object) -> None:
-        """FileWriteError if there is no such bucket, or no way in; a service may refuse to list uploads but take them."""
+        """FileWriteError if there is no such bucket, or no way in. To list uploads may be forbidden."""
         operation = "list_multipart_uploads"
         try:
             self._request(operation, S3Object(target.bucket, ""), MaxUploads=1)

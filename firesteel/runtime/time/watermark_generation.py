@@ -25,7 +25,7 @@ class SplitWatermarks:
         """Watermark alignment holds the split back: that there are no records does not make it idle."""
         self.on_batch = getattr(generator, "on_batch", None)
         self._idle_timeout = idle_timeout_ms
-        self._last_event = now
+        self.last_event = now
         self._saw_event = False
 
     def emit_watermark(self, watermark: Any) -> None:
@@ -52,8 +52,8 @@ class SplitWatermarks:
         """Asks the generator for its watermark, and notices idleness."""
         if self._saw_event or self.is_paused:
             self._saw_event = False
-            self._last_event = now
-        if self._idle_timeout is not None and now - self._last_event >= self._idle_timeout:
+            self.last_event = now
+        if self._idle_timeout is not None and now - self.last_event >= self._idle_timeout:
             self.idle = True
             return
         self.generator.on_periodic_emit(self)
@@ -66,12 +66,12 @@ class SplitWatermarks:
     def restart_idle_timeout(self, now: int) -> None:
         """The split may have had records that nobody came to read."""
         self._saw_event = False
-        self._last_event = now
+        self.last_event = now
 
     @property
     def idle_at(self) -> int | None:
         """When the split is idle if nothing comes."""
-        return None if self.idle or self._idle_timeout is None else self._last_event + self._idle_timeout
+        return None if self.idle or self._idle_timeout is None else self.last_event + self._idle_timeout
 
 
 class WatermarkAssigner:
@@ -183,8 +183,13 @@ class WatermarkAssigner:
     def periodic(self) -> bool:
         """Asks every generator; sends the combined watermark if it advanced. Returns whether idleness changed."""
         now = self._clock()
+        active = [split for split in self._splits.values() if not split.idle]
         for split in self._splits.values():
             split.periodic(now)
+        if active and all(split.idle for split in self._splits.values()):
+            # fell silent one after the other, noticed together: the last ones were alone for a while
+            silent_since = max(split.last_event for split in active)
+            self._send(min(split.watermark for split in active if split.last_event == silent_since))
         return self._combine()
 
     def _combine(self) -> bool:
@@ -215,7 +220,11 @@ class WatermarkAssigner:
         for split in self._splits.values():
             if not split.idle and (lowest is None or split.watermark < lowest):
                 lowest = split.watermark
-        if lowest is not None and lowest > self.watermark:
+        if lowest is not None:
+            self._send(lowest)
+
+    def _send(self, lowest: int) -> None:
+        if lowest > self.watermark:
             self.watermark = lowest
             self._emit_watermark(lowest)
 

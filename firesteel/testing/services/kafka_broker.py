@@ -7,6 +7,7 @@ python -m firesteel.testing.services.kafka_broker stop
 from __future__ import annotations
 
 import argparse
+import contextlib
 import json
 import os
 import shutil
@@ -197,6 +198,8 @@ class KafkaBroker:
             "share.coordinator.state.topic.num.partitions": "1",
             "broker.session.timeout.ms": "3000",
             "transaction.abort.timed.out.transaction.cleanup.interval.ms": "1000",
+            # event times of tests are often long ago, and old records would be deleted
+            "log.retention.ms": "-1",
             **settings,
         }
         lines = [f"{key}={value}" for key, value in properties.items()]
@@ -221,17 +224,21 @@ def main(arguments: list[str] | None = None) -> None:
     """Starts a broker that outlives this command, or stops it."""
     parser = argparse.ArgumentParser(description="A Kafka broker on loopback, for trying things out.")
     parser.add_argument("action", choices=["start", "stop"])
-    parser.add_argument("--port", type=int, default=9092)
+    parser.add_argument("--port", type=int, help="9092 if a broker is started; all of them if they are stopped")
     chosen = parser.parse_args(arguments)
-    directory = cache_directory("kafka-broker")
-    record = directory / "broker.json"
+    brokers = cache_directory("kafka-brokers")
     if chosen.action == "stop":
-        if record.exists():
-            os.kill(json.loads(record.read_text(encoding="utf-8"))["pid"], signal.SIGTERM)
+        for record in brokers.glob("*/broker.json" if chosen.port is None else f"{chosen.port}/broker.json"):
+            with contextlib.suppress(ProcessLookupError):  # it has ended by itself
+                os.kill(json.loads(record.read_text(encoding="utf-8"))["pid"], signal.SIGTERM)
             record.unlink()
         sys.stdout.write("Kafka is stopped.\n")
         return
-    broker = KafkaBroker(port=chosen.port, directory=str(directory)).start(outlives=True)
+    port = chosen.port or 9092
+    directory = brokers / str(port)
+    directory.mkdir(exist_ok=True)
+    record = directory / "broker.json"
+    broker = KafkaBroker(port=port, directory=str(directory)).start(outlives=True)
     record.write_text(json.dumps({"pid": broker.pid}), encoding="utf-8")
     sys.stdout.write(f"Kafka {KAFKA_VERSION} answers at {broker.bootstrap_servers}.\n")
 

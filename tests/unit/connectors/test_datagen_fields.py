@@ -83,6 +83,15 @@ def test_what_cannot_be():
         fields.integer(5, 4)
     with pytest.raises(InvalidProgramError, match="as many weights"):
         fields.choice("ab", [1])
+    for weights in ([-1, 2], [0, 0]):
+        with pytest.raises(InvalidProgramError, match="no weights"):
+            fields.choice("ab", weights)
+    for field in (fields.boolean, lambda rate: fields.nullable(fields.city(), rate)):
+        for rate in (-0.1, 80, float("nan")):
+            with pytest.raises(InvalidProgramError, match=f"{rate} is no probability"):
+                field(rate)
+    with pytest.raises(InvalidProgramError, match="no length from 3 to 2"):
+        fields.list_of(fields.city(), 2, 3)
     with pytest.raises(InvalidProgramError, match="at least one key"):
         fields.hot_keys(0)
 

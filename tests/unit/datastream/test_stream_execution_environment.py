@@ -3,6 +3,7 @@
 import json
 import subprocess
 import sys
+import threading
 from concurrent.futures import Future
 
 import pytest
@@ -229,6 +230,26 @@ def test_closing_results_twice_cancels_once(env):
     results.close()
     assert job.cancelled
     assert list(results) == []
+
+
+def test_results_can_be_closed_while_another_thread_waits_for_one(env):
+    waits, over = threading.Event(), threading.Event()
+
+    def results():
+        waits.set()
+        over.wait(10)
+        yield 1
+
+    job = FakeJob(results=(), running=True)
+    iterator = CloseableIterator(results(), JobClient(job))
+    waiting = threading.Thread(target=lambda: list(iterator))
+    waiting.start()
+    assert waits.wait(10)
+    iterator.close()
+    assert job.cancelled
+    over.set()
+    waiting.join(10)
+    assert not waiting.is_alive()
 
 
 def test_results_of_a_failed_job_end_with_its_error(env):

@@ -19,7 +19,7 @@ from firesteel.common.errors import JobExecutionError
 from firesteel.common.watermark_strategy import TimestampAssigner, WatermarkGenerator
 from firesteel.connectors.datagen import DataGeneratorSource
 from firesteel.connectors.rate_limiter import RateLimiterStrategy
-from firesteel.datastream import DataStream, StreamExecutionEnvironment
+from firesteel.datastream import DataStream, RuntimeExecutionMode, StreamExecutionEnvironment
 from firesteel.datastream.functions import (
     AggregateFunction,
     CoMapFunction,
@@ -308,6 +308,10 @@ RAISING: dict[str, tuple[Build, dict[str, Any]]] = {
         lambda env: digits(env).sink_to(FailingSink()),
         {"operator": "Sink: Failing", "user_line": line("write_batch")},
     ),
+    "sink writer asked for room": (
+        lambda env: digits(env).sink_to(FullSink()),
+        {"operator": "Sink: Full", "user_line": line("has_room")},
+    ),
     "partitioner": (
         lambda env: digits(env).partition_custom(explode_at_four, lambda x: x).map(lambda x: x).print(),
         {"operator": "Map", "during": "partition_custom", "user_line": line("four"), "element": "4"},
@@ -329,6 +333,13 @@ def test_a_function_that_raises(in_process_env: Env, build: Build, expected: dic
     assert failure.defined_at is not None
     assert failure.defined_at.startswith(f"{__file__}:")
     assert f", line {failure.user_line}" in failure.traceback or "inlined" in str(failure.user_source)
+
+
+def test_a_sink_that_raises_when_asked_for_room_in_a_batch(in_process_env: Env) -> None:
+    env = in_process_env(1)
+    env.set_runtime_mode(RuntimeExecutionMode.BATCH)
+    failure = fail(env, RAISING["sink writer asked for room"][0])
+    assert (failure.operator, failure.error_type, failure.user_line) == ("Sink: Full", "ValueError", line("has_room"))
 
 
 def test_the_message_says_it_all_without_the_traceback(in_process_env: Env) -> None:

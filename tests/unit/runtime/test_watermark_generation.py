@@ -107,6 +107,24 @@ def test_an_idle_split_does_not_hold_back_the_others() -> None:
     assert bench.tick() == [694]
 
 
+def test_the_last_split_to_fall_silent_counts_alone_before_all_are_idle() -> None:
+    bench = Bench(BOUNDED.with_idleness(Duration.of_seconds(1)))
+    bench.assigner.add_split("never had any")
+    bench.assigner.process("had some at the start", ["a"], [500])
+    sent = [watermark for _ in range(6) for watermark in bench.tick()]
+    assert sent == [494], "as in Flink, where the second one falls idle an interval later"
+    assert bench.assigner.idle
+
+
+def test_splits_that_fall_silent_together_leave_the_watermark_where_it_is() -> None:
+    bench = Bench(BOUNDED.with_idleness(Duration.of_seconds(1)))
+    bench.assigner.process("1", ["a"], [500])
+    bench.assigner.process("2", ["b"], [100])
+    sent = [watermark for _ in range(6) for watermark in bench.tick()]
+    assert sent == [94]
+    assert bench.assigner.idle
+
+
 def test_all_splits_idle_is_told_once_each_way() -> None:
     bench = Bench(BOUNDED.with_idleness(Duration.of_seconds(1)))
     bench.assigner.process("1", ["a"], [100])
