@@ -14,6 +14,8 @@ from pathlib import Path
 from chaos_job import Directories
 from processes import command_line, descendants
 
+from firesteel.testing.services.processes import die_with_parent
+
 __all__ = ["DriverProcess", "Family", "kill"]
 
 SUPPORT = Path(__file__).parent
@@ -85,6 +87,7 @@ class DriverProcess:
                 env={**os.environ, "PYTHONPATH": f"{ROOT}{os.pathsep}{SUPPORT}", **environment},
                 cwd=directories.root,
                 start_new_session=True,
+                preexec_fn=die_with_parent,
             )
 
     def kill(self) -> None:
