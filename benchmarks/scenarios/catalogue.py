@@ -367,7 +367,7 @@ def _epoch_state() -> Scenario:
 def _kafka() -> Scenario:
     params: dict[str, Any] = {
         "scene": "load",
-        "records": 30_000_000,
+        "records": 16_000_000,
         "interval": "1 s",
         "guarantee": "exactly-once",
         "warmup_s": 10.0,

@@ -32,8 +32,10 @@ class KafkaStage:
 
     def __exit__(self, *_: object) -> None:
         assert self._process.stdin is not None
+        assert self._process.stdout is not None
         self._process.stdin.close()
         self._process.wait(60)
+        self._process.stdout.close()
 
     def __call__(self, action: str, **arguments: Any) -> Any:
         """Has the stage do something."""

@@ -140,7 +140,7 @@ def test_any_order_of_events_ends_in_one_terminal_status(make_harness, restarts)
     run_state_machine_as_test(
         machine(make_harness, restarts, seen),
         settings=settings(
-            max_examples=250,
+            max_examples=500,
             stateful_step_count=30,
             deadline=None,
             derandomize=True,
