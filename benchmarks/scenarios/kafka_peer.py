@@ -60,13 +60,12 @@ def measure(run: Run, stage: KafkaStage, *, warmup_s: float) -> dict[str, Any]:
     params = run.params
     if params["scene"] == "latency":
         stage("begin_latency", rate=params["rate"])
-        time.sleep(warmup_s + params["seconds"])
+        _await_output(stage)
+        time.sleep(warmup_s)
+        stage("forget_latency")
+        time.sleep(params["seconds"])
         return dict(stage("end_latency"))
-    deadline = time.monotonic() + 240
-    while not stage("committed"):
-        if time.monotonic() > deadline:
-            raise RuntimeError("nothing has come out in 240 s")
-        time.sleep(0.1)
+    _await_output(stage)
     time.sleep(warmup_s)
     # from one commit to another: what is visible grows in steps
     first, begin = _next_step(stage)
@@ -75,6 +74,14 @@ def measure(run: Run, stage: KafkaStage, *, warmup_s: float) -> dict[str, Any]:
     if last >= params["records"]:
         raise RuntimeError(f"all {last} records were through before the measurement ended")
     return {"records": last - first, "records_per_s": (last - first) / (end - begin)}
+
+
+def _await_output(stage: KafkaStage) -> None:
+    deadline = time.monotonic() + 240
+    while not stage("committed"):
+        if time.monotonic() > deadline:
+            raise RuntimeError("nothing has come out in 240 s")
+        time.sleep(0.1)
 
 
 def _next_step(stage: KafkaStage) -> tuple[int, float]:

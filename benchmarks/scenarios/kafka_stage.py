@@ -74,6 +74,12 @@ class Stage:
         self._latency = _Latency(self.servers(), self._consumer(), rate)
         return True
 
+    def forget_latency(self) -> bool:
+        """Begins to count now."""
+        assert self._latency is not None
+        self._latency.forget()
+        return True
+
     def end_latency(self) -> dict[str, Any]:
         """Latencies in milliseconds."""
         assert self._latency is not None
@@ -121,19 +127,22 @@ class _Latency:
 
     def _consume(self) -> None:
         while not self._ended.is_set():
-            messages = self._consumer.consume(1000, 0.05)
-            now = time.monotonic_ns()
-            self._taken += [
-                (now - int(message.value().split(b",")[1])) / 1e6 for message in messages if message.error() is None
-            ]
+            # one at a time: asked for several, the client waits for all of them or its time is up
+            message = self._consumer.poll(0.05)
+            if message is not None and message.error() is None:
+                made = int(message.value().split(b",")[1])
+                self._taken.append((time.monotonic_ns() - made) / 1e6)
+
+    def forget(self) -> None:
+        """What was taken so far was of a job that is getting warm."""
+        self._taken.clear()
 
     def end(self) -> dict[str, Any]:
         self._ended.set()
         for thread in self._threads:
             thread.join(10)
         self._consumer.close()
-        # the first few come while the job is still getting warm
-        taken = sorted(self._taken[len(self._taken) // 5 :])
+        taken = sorted(self._taken)
         if not taken:
             raise RuntimeError("no record has come out")
         return {
