@@ -1,35 +1,56 @@
-"""The real servers of these tests: started once, on loopback; tests of one that cannot be had are skipped."""
+"""The real servers of these tests, started once, on loopback. Tests of one that cannot be had are left out."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import pytest
 from s3_server import S3Server, running_s3_server
 
-from firesteel.testing.services.kafka_broker import KafkaBroker
-from firesteel.testing.services.postgres_server import PostgresServer
+from firesteel.testing.services.kafka_broker import KafkaBroker, kafka_jars
+from firesteel.testing.services.postgres_server import PostgresServer, postgres_binaries
 from firesteel.testing.services.processes import ServiceUnavailable
+
+HERE = Path(__file__).parent
+REQUIREMENTS: dict[str, tuple[str, Callable[[], Path]]] = {
+    "kafka": ("Kafka", kafka_jars),
+    "postgres": ("PostgreSQL", postgres_binaries),
+}
+"""What the tests of a directory need, and how to see whether it is there."""
+
+_left_out: list[str] = []
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    for directory, (name, require) in REQUIREMENTS.items():
+        concerned = [item for item in items if HERE / directory in item.path.parents]
+        if not concerned:
+            continue
+        try:
+            require()
+        except ServiceUnavailable as error:
+            _left_out.append(f"{len(concerned)} tests of {name} are left out: {' '.join(str(error).split())}")
+            config.hook.pytest_deselected(items=concerned)
+            items[:] = [item for item in items if item not in concerned]
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    for line in _left_out:
+        terminalreporter.write_line(line, yellow=True)
 
 
 @pytest.fixture(scope="session")
 def kafka() -> Iterator[KafkaBroker]:
-    try:
-        broker = KafkaBroker().start()
-    except ServiceUnavailable as error:
-        pytest.skip(f"no Kafka: {error}")
-    yield broker
-    broker.stop()
+    with KafkaBroker() as broker:
+        yield broker
 
 
 @pytest.fixture(scope="session")
 def postgres() -> Iterator[PostgresServer]:
-    try:
-        server = PostgresServer().start()
-    except ServiceUnavailable as error:
-        pytest.skip(f"no PostgreSQL: {error}")
-    yield server
-    server.stop()
+    with PostgresServer() as server:
+        yield server
 
 
 @pytest.fixture(scope="session")

@@ -53,7 +53,7 @@ class ConsumerErrors:
             return
         if time.monotonic() - self._logged.get(error.name(), -_LOG_AGAIN_S) >= _LOG_AGAIN_S:
             self._logged[error.name()] = time.monotonic()
-            _log.warning("The Kafka consumer goes on after: %s", error)
+            _log.warning("The Kafka consumer at %s goes on after: %s (%s)", self._servers, error.str(), error.name())
 
     def raise_if_any(self) -> None:
         """Raises the first error that ends the job."""

@@ -72,7 +72,9 @@ def fetch_jars(name: str, dependencies: Sequence[tuple[str, str, str]], *, trans
 
 
 def kafka_jars() -> Path:
-    """The directory with the broker's jars."""
+    """The directory with the broker's jars; fetched if they are not there yet."""
+    if shutil.which("java") is None:
+        raise ServiceUnavailable("Java is not installed.")
     return fetch_jars(
         f"kafka-{KAFKA_VERSION}",
         [("org.apache.kafka", "kafka_2.13", KAFKA_VERSION), ("org.slf4j", "slf4j-nop", _SLF4J_VERSION)],
@@ -94,8 +96,6 @@ class KafkaBroker:
         heap: str = "384m",
         directory: str | None = None,
     ) -> None:
-        if shutil.which("java") is None:
-            raise ServiceUnavailable("Java is not installed.")
         self._jars = kafka_jars()
         self._heap = heap
         self._keeps = directory is not None

@@ -17,7 +17,7 @@ from firesteel.testing.services.processes import ServerProcess, ServiceUnavailab
 if TYPE_CHECKING:
     from typing_extensions import Self
 
-__all__ = ["PostgresServer"]
+__all__ = ["PostgresServer", "postgres_binaries"]
 
 _USER = "postgres"
 _DIRECTORIES = "/usr/lib/postgresql"
@@ -28,7 +28,7 @@ class PostgresServer:
     """One server on loopback that keeps a log for logical replication; the data is deleted with it."""
 
     def __init__(self, **settings: str) -> None:
-        self._bin = _find_binaries()
+        self._bin = postgres_binaries()
         # the server refuses to run as root
         self._user = _USER if os.geteuid() == 0 else None
         if self._user is not None:
@@ -140,7 +140,8 @@ class PostgresServer:
             return False
 
 
-def _find_binaries() -> Path:
+def postgres_binaries() -> Path:
+    """The directory with the server's programs, of the newest version there is."""
     versions = sorted(Path(_DIRECTORIES).glob("*/bin/postgres"), key=lambda path: float(path.parts[-3]))
     if versions:
         return versions[-1].parent
