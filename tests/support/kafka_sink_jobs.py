@@ -108,7 +108,11 @@ class ExactlyOnceJob(SinkJob):
         super().__init__(builder.build, parallelism, uuid.uuid4().hex, restored, to_record=str)
 
     def vanish(self, parallelism: int | None = None) -> None:
-        """Starts anew, without that the writers of the attempt before were closed."""
+        """Starts anew, without that the writers of the attempt before were closed; what they had sent is there."""
+        for harness in self.subtasks:
+            producer = harness._chained.operator._writer._current()
+            if producer is not None:
+                producer.flush()
         count = len(self.subtasks) if parallelism is None else parallelism
         self.left = [*getattr(self, "left", []), *self.subtasks]
         self.attempt += 1

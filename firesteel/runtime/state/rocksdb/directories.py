@@ -53,6 +53,8 @@ class OwnedDirectory:
                 return
         shutil.rmtree(self.path, ignore_errors=True)
         os.close(self._lock)
+        # of an attempt before, whose process may have ended only after this one had begun
+        remove_leftovers(self.path.parent)
 
 
 def remove_leftovers(parent: Path) -> list[Path]:
