@@ -7,7 +7,7 @@ from typing import Any
 
 from benchmarks.runner import Run
 from benchmarks.scenarios.job import PAIR, KeyedSum
-from benchmarks.scenarios.kafka_peer import KafkaStage, measure
+from benchmarks.scenarios.kafka_peer import KafkaStage, measure, to_pair
 from benchmarks.scenarios.kafka_stage import INPUT, OUTPUT
 from benchmarks.systems.firesteel import FiresteelJob, _environment
 from firesteel.common import SimpleStringSchema, Types, WatermarkStrategy
@@ -42,11 +42,6 @@ def run(run: Run) -> dict[str, Any]:
             job.stop()
 
 
-def _pair(text: str) -> tuple[int, int]:
-    key, _, value = text.partition(",")
-    return int(key), int(value)
-
-
 def _build(env: Any, servers: str, guarantee: DeliveryGuarantee, *, latency: bool) -> None:
     offsets = KafkaOffsetsInitializer.latest() if latency else KafkaOffsetsInitializer.earliest()
     source = (
@@ -72,7 +67,7 @@ def _build(env: Any, servers: str, guarantee: DeliveryGuarantee, *, latency: boo
         .set_record_serializer(serializer)
         .build()
     )
-    pairs = env.from_source(source, WatermarkStrategy.no_watermarks(), "kafka").map(_pair, PAIR)
+    pairs = env.from_source(source, WatermarkStrategy.no_watermarks(), "kafka").map(to_pair, PAIR)
     keyed = pairs.key_by(lambda pair: pair[0], Types.LONG())
     # for the latency the value is the time at which the record was made: it goes through as it is
     sums = keyed.map(lambda pair: pair, PAIR) if latency else keyed.process(KeyedSum(), PAIR)

@@ -11,7 +11,7 @@ from typing import Any
 
 from benchmarks.runner import Run
 
-__all__ = ["KafkaStage", "measure"]
+__all__ = ["KafkaStage", "measure", "to_pair"]
 
 
 class KafkaStage:
@@ -53,6 +53,12 @@ class KafkaStage:
         if "error" in answer:
             raise RuntimeError(f"{what}: {answer['error']}")
         return answer.get("answer")
+
+
+def to_pair(text: str) -> tuple[int, int]:
+    """Key and value of a record."""
+    key, _, value = text.partition(",")
+    return int(key), int(value)
 
 
 def measure(run: Run, stage: KafkaStage, *, warmup_s: float) -> dict[str, Any]:

@@ -15,7 +15,7 @@ from pyflink.datastream.connectors.kafka import (
 )
 
 from benchmarks.runner import Run
-from benchmarks.scenarios.kafka_peer import KafkaStage, measure
+from benchmarks.scenarios.kafka_peer import KafkaStage, measure, to_pair
 from benchmarks.systems.pyflink import PAIR, THROUGHPUT, KeyedSum, PyFlinkJob, _environment
 
 __all__ = ["run"]
@@ -60,7 +60,7 @@ def run(run: Run) -> dict[str, Any]:
             .set_record_serializer(serializer)
             .build()
         )
-        pairs = env.from_source(source, WatermarkStrategy.no_watermarks(), "kafka").map(_pair, PAIR)
+        pairs = env.from_source(source, WatermarkStrategy.no_watermarks(), "kafka").map(to_pair, PAIR)
         sums = pairs.key_by(lambda pair: pair[0], Types.LONG()).process(KeyedSum(run.board), PAIR)
         sums.map(lambda pair: f"{pair[0]},{pair[1]}", Types.STRING()).sink_to(sink)
         job = PyFlinkJob(env, run.board)
@@ -68,8 +68,3 @@ def run(run: Run) -> dict[str, Any]:
             return measure(run, stage, warmup_s=params["warmup_s"])
         finally:
             job.stop()
-
-
-def _pair(text: str) -> tuple[int, int]:
-    key, _, value = text.partition(",")
-    return int(key), int(value)

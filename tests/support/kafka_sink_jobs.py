@@ -102,10 +102,11 @@ class ExactlyOnceJob(SinkJob):
     def __init__(
         self, broker: Any, topic: str, prefix: str, parallelism: int = 1, restored: Any = None, **settings: Any
     ):
-        builder = sink_builder(broker, topic, DeliveryGuarantee.EXACTLY_ONCE).set_transactional_id_prefix(prefix)
+        self.builder = sink_builder(broker, topic, DeliveryGuarantee.EXACTLY_ONCE)
+        self.builder.set_transactional_id_prefix(prefix)
         for name, value in settings.items():
-            builder.set_property(name.replace("_", "."), value)
-        super().__init__(builder.build, parallelism, uuid.uuid4().hex, restored, to_record=str)
+            self.builder.set_property(name.replace("_", "."), value)
+        super().__init__(self.builder.build, parallelism, uuid.uuid4().hex, restored, to_record=str)
 
     def vanish(self, parallelism: int | None = None) -> None:
         """Starts anew, without that the writers of the attempt before were closed; what they had sent is there."""

@@ -152,7 +152,6 @@ class _ParquetReader(FormatReader):
     def __init__(self, parquet: _Parquet, source: SplitInput) -> None:
         split = source.split
         self._file = ParquetFile(split.path, source.open_file(), parquet)
-        self._as_dicts = parquet.as_dicts
         self._records = None if parquet.as_dicts else ArrowRecords(self._file.schema, parquet.as_tuples)
         self._groups = [
             group

@@ -68,7 +68,6 @@ class _Relation:
         self.table = table
         self.columns = table.column_names
         """Of the records."""
-        self.has_full_identity = relation.replica_identity == "f"
         names = tuple(column.name for column in relation.columns)
         # the catalog says what is below a domain, the log does not
         known = {(column.name, column.declared_oid): column.type_oid for column in table.columns}

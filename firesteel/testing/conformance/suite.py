@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from firesteel.testing.conformance.errors import CheckSkipped, ConformanceError
@@ -95,10 +93,3 @@ class ConformanceSuite:
 
     def _skip(self, reason: str) -> None:
         raise CheckSkipped(reason)
-
-    def _wait_until(self, holds: Callable[[], bool], otherwise: Callable[[], str]) -> None:
-        deadline = time.monotonic() + self.timeout_s
-        while not holds():
-            if time.monotonic() > deadline:
-                raise ConformanceError(f"{otherwise()} (waited {self.timeout_s:g} s)")
-            time.sleep(0.005)

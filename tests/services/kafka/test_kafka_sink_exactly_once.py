@@ -300,9 +300,7 @@ def test_a_prepared_transaction_that_timed_out(kafka, topic, start, coordinators
         job.restart()
     assert "ignore_failures_after_transaction_timeout" in caught.value.hint
 
-    builder_of_ignoring = job.make_sink()
-    builder_of_ignoring._ignores_lost = True
-    job.make_sink = lambda: builder_of_ignoring
+    job.builder.ignore_failures_after_transaction_timeout()
     job.restart()
     job.write(2)
     job.finish()
