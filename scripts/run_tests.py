@@ -21,6 +21,7 @@ def main(arguments: Sequence[str]) -> int:
     """Starts both halves, shows what they print as it comes, and waits for them."""
     began = time.monotonic()
     running: dict[str, subprocess.Popen[str]] = {}
+    printed: dict[str, list[str]] = {name: [] for name in HALVES}
     readers: list[threading.Thread] = []
     try:
         for name, marks in HALVES.items():
@@ -30,7 +31,7 @@ def main(arguments: Sequence[str]) -> int:
             )
             running[name] = process
             assert process.stdout is not None
-            readers.append(threading.Thread(target=_show, args=(name, process.stdout), daemon=True))
+            readers.append(threading.Thread(target=_show, args=(name, process.stdout, printed[name]), daemon=True))
             readers[-1].start()
         codes = {name: process.wait() for name, process in running.items()}
         for reader in readers:
@@ -41,6 +42,8 @@ def main(arguments: Sequence[str]) -> int:
             process.wait(60)
         return 130
     failed = {name: code for name, code in codes.items() if code not in (0, NO_TESTS)}
+    for name in failed:
+        sys.stdout.writelines(f"{name:>6} | {line[:500].rstrip()}\n" for line in _failures(printed[name]))
     outcome = f"failed: {', '.join(failed)}" if failed else "passed"
     sys.stdout.write(f"{outcome}, in {time.monotonic() - began:.0f} s\n")
     if failed:
@@ -48,8 +51,14 @@ def main(arguments: Sequence[str]) -> int:
     return NO_TESTS if set(codes.values()) == {NO_TESTS} else 0
 
 
-def _show(name: str, output: IO[str]) -> None:
+def _failures(lines: Sequence[str]) -> Sequence[str]:
+    """What pytest said of each test that failed, or its last words if it has not come so far."""
+    return [line for line in lines if line.startswith(("FAILED ", "ERROR "))] or lines[-15:]
+
+
+def _show(name: str, output: IO[str], printed: list[str]) -> None:
     for line in output:
+        printed.append(line)
         sys.stdout.write(f"{name:>6} | {line}")
         sys.stdout.flush()
 
