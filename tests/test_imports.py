@@ -24,7 +24,19 @@ LAYERS: dict[str, set[str]] = {
     "jobmaster": {"graph", "runtime", "filesystem", "common"},
     "savepoint": {"jobmaster", "graph", "runtime", "filesystem", "common"},
     "spark": {"savepoint", "jobmaster", "graph", "runtime", "filesystem", "connectors", "common"},
-    "cli": {"savepoint", "datastream", "jobmaster", "graph", "runtime", "filesystem", "common"},
+    "rest": {"common"},
+    "cluster": {
+        "rest",
+        "savepoint",
+        "spark",
+        "datastream",
+        "jobmaster",
+        "graph",
+        "runtime",
+        "filesystem",
+        "common",
+    },
+    "cli": {"rest", "savepoint", "datastream", "jobmaster", "graph", "runtime", "filesystem", "common"},
     "testing": {"datastream", "jobmaster", "graph", "runtime", "filesystem", "connectors", "metrics", "common"},
 }
 """What each package may import, besides itself and the root."""
@@ -33,6 +45,7 @@ MODULE_NAME = re.compile(r"firesteel(\.\w+)+")
 
 BY_NAME = {
     ("__main__.py", "cli"),
+    ("cli/cluster_processes.py", "cluster"),  # what a new process is to run
     ("datastream/executor.py", "spark"),  # loaded when a program is executed, not before
     ("datastream/dataframes.py", "spark"),  # loaded when a program has to do with a DataFrame
     ("runtime/failure_place.py", "connectors"),  # looked for in tracebacks, never imported

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from firesteel.common import cluster_options
 from firesteel.common.config_options import ConfigOption, ConfigOptions
 from firesteel.common.exchange_options import (  # noqa: F401 - found here like all others
     BATCH_KEY_BUCKETS,
@@ -560,6 +561,7 @@ SPARK_MASTER = (
 
 
 def all_options() -> tuple[ConfigOption[Any], ...]:
-    """Every option of this module, in order of key."""
-    options = (value for value in globals().values() if isinstance(value, ConfigOption))
+    """Every option there is, in order of key."""
+    found = (*globals().values(), *vars(cluster_options).values())
+    options = (value for value in found if isinstance(value, ConfigOption))
     return tuple(sorted(options, key=lambda option: option.key))

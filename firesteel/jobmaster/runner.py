@@ -7,7 +7,6 @@ import itertools
 import linecache
 import logging
 import queue
-import sys
 import threading
 import time
 import warnings
@@ -38,6 +37,7 @@ from firesteel.jobmaster.client_channels import PRINT_CHANNEL
 from firesteel.jobmaster.host import Attempt, AttemptHost
 from firesteel.jobmaster.job_master import JobMaster
 from firesteel.jobmaster.job_preparation import PreparedJob
+from firesteel.jobmaster.job_services import JobServices
 from firesteel.jobmaster.restart_strategy import create_restart_strategy
 from firesteel.jobmaster.settings import JobMasterSettings
 from firesteel.runtime.checkpoint import storage as checkpoint_storage
@@ -53,11 +53,12 @@ _END = object()
 class JobMasterRunner:
     """Runs one job on a host. Is the JobHandle of its client."""
 
-    def __init__(self, job: PreparedJob, host: AttemptHost):
+    def __init__(self, job: PreparedJob, host: AttemptHost, services: JobServices | None = None):
         self.job_graph = job_graph = job.job_graph
         configuration = job_graph.configuration
         self._job = job
         self._host = host
+        self._services = services or JobServices()
         coordinator = CheckpointCoordinator(
             job.settings,
             job_graph.job_id,
@@ -101,6 +102,11 @@ class JobMasterRunner:
     def job_id(self) -> JobID:
         """The job's id."""
         return JobID(self.job_graph.job_id)
+
+    @property
+    def master(self) -> JobMaster:
+        """The job's state, for whoever shows it: written by the job's own thread, read from any."""
+        return self._master
 
     def status(self) -> JobStatus:
         """The job's present state."""
@@ -261,6 +267,8 @@ class JobMasterRunner:
             self._host.start(attempt, self._events.put)
         elif isinstance(instruction, instructions.KillAttempt):
             self._host.kill(instruction.attempt, instruction.reason)
+        elif isinstance(instruction, instructions.NotifyStatus):
+            self._services.status_changed(instruction.new, instruction.at)
         elif isinstance(instruction, instructions.JobDone):
             self._complete(instruction)
         else:
@@ -311,6 +319,8 @@ class JobMasterRunner:
         try:
             fault_points.reach("checkpoint.metadata")
             path = checkpoint_storage.store(instruction.location, instruction.metadata)
+            if not instruction.metadata.kind.is_savepoint:
+                self._services.register_checkpoint(checkpoint_id, path)
             fault_points.reach("checkpoint.stored")
         except Exception as error:  # noqa: BLE001 - storage may raise anything; the checkpoint fails, not the job
             self._events.put(events.MetadataFailed(checkpoint_id, f"{type(error).__name__}: {error}"))
@@ -355,10 +365,7 @@ class JobMasterRunner:
         consumed = events.ClientConsumed(delivery.attempt, delivery.channel, delivery.subtask, delivery.sequence)
         channel = delivery.channel.partition("#")[0]
         if channel == PRINT_CHANNEL:
-            stream, lines = deserialize_batch(delivery.payload).values
-            out = sys.stderr if stream == "stderr" else sys.stdout
-            out.write("\n".join(lines) + "\n")
-            out.flush()
+            self._services.write_output(*deserialize_batch(delivery.payload).values)
             self._events.put(consumed)
         else:
             self._channel(channel).put((consumed, delivery.payload))

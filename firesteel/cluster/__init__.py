@@ -1,0 +1,1 @@
+"""The JobManager process: Dispatcher, ResourceManager, REST server and high availability."""

@@ -1,0 +1,34 @@
+"""What a job needs of whoever runs it besides slots: where its output goes, and who must know of its checkpoints."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from firesteel.common.job_status import JobStatus
+
+__all__ = ["JobServices"]
+
+
+def _to_terminal(stream: str, lines: Sequence[str]) -> None:
+    out = sys.stderr if stream == "stderr" else sys.stdout
+    out.write("\n".join(lines) + "\n")
+    out.flush()
+
+
+def _nobody_asks(*_: object) -> None:
+    """The job belongs to the program that runs it."""
+
+
+@dataclass(frozen=True)
+class JobServices:
+    """Called from the job's own threads; must not block for long."""
+
+    write_output: Callable[[str, Sequence[str]], None] = _to_terminal
+    """Lines that functions printed to ``stdout`` or ``stderr``."""
+    register_checkpoint: Callable[[int, str], None] = _nobody_asks
+    """A checkpoint is stored, and nobody has been told yet. If this raises, the checkpoint has failed: whoever may no
+    longer lead the job must not have its sinks commit."""
+    status_changed: Callable[[JobStatus, int], None] = _nobody_asks
+    """The job has entered a status, at that time."""
