@@ -5,13 +5,16 @@ from __future__ import annotations
 import argparse
 
 from firesteel.cli.errors import CommandError
-from firesteel.common import exchange_options
-from firesteel.common import options as config_options
-from firesteel.common.config_options import InvalidConfigurationError
-from firesteel.common.configuration import Configuration
-from firesteel.filesystem.filesystem import configure_filesystems
 
-__all__ = ["add_program_options", "add_settings_option", "configure_stores", "program_settings", "settings_of"]
+__all__ = [
+    "add_cluster_options",
+    "add_program_options",
+    "add_settings_option",
+    "configure_stores",
+    "positive",
+    "program_settings",
+    "settings_of",
+]
 
 _MODES = ("batch", "streaming", "automatic")
 
@@ -41,6 +44,9 @@ def settings_of(options: argparse.Namespace) -> dict[str, str]:
 
 def configure_stores(options: argparse.Namespace) -> None:
     """Lets the settings say how object stores are reached."""
+    from firesteel.common.configuration import Configuration
+    from firesteel.filesystem.filesystem import configure_filesystems
+
     configure_filesystems(Configuration.from_dict(settings_of(options)))
 
 
@@ -49,7 +55,7 @@ def add_program_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("program", metavar="PROGRAM.py", help="the script; it runs as python PROGRAM.py would")
     parser.add_argument("arguments", metavar="ARG", nargs=argparse.REMAINDER, help="arguments of the program")
     parser.add_argument(
-        "-p", "--parallelism", metavar="N", type=_parallelism, help="how many subtasks an operator has by default"
+        "-p", "--parallelism", metavar="N", type=positive, help="how many subtasks an operator has by default"
     )
     parser.add_argument(
         "-s",
@@ -81,6 +87,9 @@ def add_program_options(parser: argparse.ArgumentParser) -> None:
 
 def program_settings(options: argparse.Namespace) -> dict[str, str]:
     """What the options of :func:`add_program_options` say; those with a name of their own win over ``-D``."""
+    from firesteel.common import exchange_options
+    from firesteel.common import options as config_options
+
     settings = settings_of(options)
     if options.parallelism is not None:
         settings[config_options.DEFAULT_PARALLELISM.key] = str(options.parallelism)
@@ -97,7 +106,8 @@ def program_settings(options: argparse.Namespace) -> dict[str, str]:
     return settings
 
 
-def _parallelism(text: str) -> int:
+def positive(text: str) -> int:
+    """A whole number of at least 1, as an argument."""
     if not text.isdecimal() or int(text) < 1:
         raise argparse.ArgumentTypeError(f"{text!r} is not a whole number of at least 1")
     return int(text)
@@ -105,6 +115,10 @@ def _parallelism(text: str) -> int:
 
 def _check(settings: dict[str, str]) -> None:
     """Says at once what else would be said when the value is needed."""
+    from firesteel.common import options as config_options
+    from firesteel.common.config_options import InvalidConfigurationError
+    from firesteel.common.configuration import Configuration
+
     configuration = Configuration.from_dict(settings)
     for option in config_options.all_options():
         try:

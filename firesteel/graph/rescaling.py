@@ -2,14 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from dataclasses import replace
 
+from firesteel.common.errors import InvalidProgramError
 from firesteel.graph.execution_graph import Execution, ExecutionGraph
 from firesteel.graph.job_graph import JobGraph, JobVertex
 from firesteel.graph.slots import slot_counts
+from firesteel.runtime.partitioner import ForwardPartitioner
 
-__all__ = ["limit_parallelism", "parallelism_limit", "rescale_execution_graph", "slots_at"]
+__all__ = [
+    "has_same_parallelism",
+    "limit_parallelism",
+    "parallelism_limit",
+    "rescale_execution_graph",
+    "slots_at",
+    "with_parallelism",
+]
 
 
 def parallelism_limit(groups: Collection[int], slots: int) -> int | None:
@@ -60,12 +69,43 @@ def limit_parallelism(job_graph: JobGraph, slots: int) -> JobGraph:
 
 
 def _limited(vertex: JobVertex, limit: int) -> JobVertex:
-    if vertex.parallelism <= limit:
-        return vertex
+    return vertex if vertex.parallelism <= limit else _at(vertex, limit)
+
+
+def _at(vertex: JobVertex, parallelism: int) -> JobVertex:
     operators = tuple(
-        replace(operator, node=replace(operator.node, parallelism=limit)) for operator in vertex.operators
+        replace(operator, node=replace(operator.node, parallelism=parallelism)) for operator in vertex.operators
     )
-    return replace(vertex, operators=operators, parallelism=limit)
+    return replace(vertex, operators=operators, parallelism=parallelism)
+
+
+def with_parallelism(job_graph: JobGraph, parallelism: Mapping[str, int]) -> JobGraph:
+    """The job with vertices, given by id, at another parallelism; InvalidProgramError where that cannot be."""
+    vertices = {vertex.id: vertex for vertex in job_graph.vertices}
+    for vertex_id, wanted in parallelism.items():
+        vertex = vertices.get(vertex_id)
+        if vertex is None:
+            raise InvalidProgramError(f"Job '{job_graph.job_name}' has no vertex {vertex_id}.")
+        if not 1 <= wanted <= vertex.max_parallelism:
+            raise InvalidProgramError(
+                f"'{vertex.name}' cannot run with parallelism {wanted}: at least 1 and, because of its maximum "
+                f"parallelism, at most {vertex.max_parallelism} are possible.",
+                hint="The maximum is fixed when a job first runs: see pipeline.max-parallelism.",
+            )
+        vertices[vertex_id] = _at(vertex, wanted)
+    for edge in job_graph.edges:
+        source, target = vertices[edge.source_vertex], vertices[edge.target_vertex]
+        if isinstance(edge.partitioner, ForwardPartitioner) and source.parallelism != target.parallelism:
+            raise InvalidProgramError(
+                f"'{source.name}' hands its records straight on to '{target.name}', so both need the same parallelism, "
+                f"not {source.parallelism} and {target.parallelism}."
+            )
+    return replace(job_graph, vertices=tuple(vertices.values()))
+
+
+def has_same_parallelism(one: JobGraph, other: JobGraph) -> bool:
+    """Whether every vertex of a job has the same parallelism in two of its graphs."""
+    return [vertex.parallelism for vertex in one.vertices] == [vertex.parallelism for vertex in other.vertices]
 
 
 def rescale_execution_graph(graph: ExecutionGraph, job_graph: JobGraph, timestamp: int) -> ExecutionGraph:

@@ -118,6 +118,13 @@ class AdaptiveScheduler:
         limit = parallelism_limit(self._groups, slots)
         self._usable = 0 if limit is None else slots_at(self._groups, limit)
 
+    def want(self, groups: Collection[int]) -> None:
+        """The job's slot sharing groups have other widths from now on."""
+        self._groups = tuple(groups)
+        self._wanted = sum(groups)
+        if self._available is not None:
+            self.slots_available(self._available)
+
     def wait_for_slots(self, now: int) -> None:
         """An attempt is to start. One that follows a `Rescale` takes what is there without waiting for more."""
         self._phase = _Phase.WAITING

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 from firesteel.common.errors import TaskFailure
+from firesteel.graph.job_graph import JobGraph
 from firesteel.runtime.checkpoint.options import SnapshotKind, StopMode
 from firesteel.runtime.messages import SlotMessage
 
@@ -19,10 +20,13 @@ __all__ = [
     "MessageReceived",
     "MetadataFailed",
     "MetadataStored",
+    "RescaleJob",
     "SlotLost",
     "SlotsAvailable",
     "SlotsOffered",
+    "SlotsQueued",
     "StartJob",
+    "SuspendJob",
     "TimerFired",
     "TriggerSavepoint",
 ]
@@ -41,6 +45,21 @@ class CancelJob:
 
 
 @dataclass(frozen=True, slots=True)
+class SuspendJob:
+    """The JobManager stops: the job ends here, and goes on from its last checkpoint where it is recovered."""
+
+    reason: str = "the JobManager is shutting down"
+
+
+@dataclass(frozen=True, slots=True)
+class RescaleJob:
+    """The user wants the same job at another parallelism."""
+
+    job_graph: JobGraph
+    reason: str = "the job is rescaled"
+
+
+@dataclass(frozen=True, slots=True)
 class MessageReceived:
     """A slot said something."""
 
@@ -54,6 +73,17 @@ class SlotsOffered:
 
     attempt: int
     available: int
+
+
+@dataclass(frozen=True, slots=True)
+class SlotsQueued:
+    """The attempt waits for slots that other jobs hold; told when its place changes."""
+
+    attempt: int
+    ahead: int
+    """How many jobs get slots before it."""
+    free: int
+    total: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,9 +178,12 @@ class MetadataFailed:
 Event: TypeAlias = (
     StartJob
     | CancelJob
+    | SuspendJob
+    | RescaleJob
     | MessageReceived
     | SlotsAvailable
     | SlotsOffered
+    | SlotsQueued
     | SlotLost
     | AttemptEnded
     | TimerFired

@@ -8,27 +8,10 @@ from typing import Any
 from firesteel.common.errors import FiresteelError, TaskFailure, UserCodeError
 from firesteel.common.job_status import JobStatus
 from firesteel.graph.execution_graph import ExecutionGraph, ExecutionState
-from firesteel.graph.rescaling import limit_parallelism, rescale_execution_graph
-from firesteel.jobmaster import executions, slot_failures
+from firesteel.graph.rescaling import has_same_parallelism, limit_parallelism, rescale_execution_graph
+from firesteel.jobmaster import events, executions, slot_failures
 from firesteel.jobmaster.checkpoint_coordinator import CheckpointCoordinator
 from firesteel.jobmaster.client_channels import ClientChannels
-from firesteel.jobmaster.events import (
-    AttemptEnded,
-    CallReturned,
-    CancelJob,
-    CheckpointWanted,
-    ClientConsumed,
-    Event,
-    MessageReceived,
-    MetadataFailed,
-    MetadataStored,
-    SlotLost,
-    SlotsAvailable,
-    SlotsOffered,
-    StartJob,
-    TimerFired,
-    TriggerSavepoint,
-)
 from firesteel.jobmaster.failure import ExceptionHistory, FailureKind, RootCause, failure_of, kind_of_task_failure
 from firesteel.jobmaster.instructions import (
     CallAsync,
@@ -56,29 +39,12 @@ from firesteel.jobmaster.slot_pool import Slot, SlotPool, SlotState
 from firesteel.jobmaster.source_coordinator import ReaderMessage, SourceCoordinators
 from firesteel.jobmaster.timers import Timer
 from firesteel.jobmaster.watermark_alignment import WatermarkAlignment
-from firesteel.runtime.messages import (
-    CancelSlot,
-    ClientAck,
-    ClientPayload,
-    Deploy,
-    Heartbeat,
-    MetricReport,
-    ReaderStarted,
-    RegisterSlot,
-    ReportWatermark,
-    RequestSplit,
-    Shutdown,
-    SlotFailed,
-    SlotMessage,
-    SlotStopped,
-    SourceEvent,
-    TaskStateChanged,
-)
+from firesteel.runtime import messages
 
 __all__ = ["JobMaster"]
 
 _WINDING_DOWN = frozenset({JobStatus.FAILING, JobStatus.CANCELLING, JobStatus.RESTARTING})
-_FREQUENT = (Heartbeat, MetricReport, ReportWatermark, ClientPayload)
+_FREQUENT = (messages.Heartbeat, messages.MetricReport, messages.ReportWatermark, messages.ClientPayload)
 
 
 class JobMaster(JobRecord):
@@ -98,7 +64,7 @@ class JobMaster(JobRecord):
 
     5. CancelSlot goes to every slot that is there, and to those that register late.
     6. KillAttempt, if slots are not gone after the cancellation timeout, or if those left cannot be told.
-    7. No process is left: the status is FAILED or CANCELED, or step 1 follows once the restart delay is over.
+    7. No process is left: the status is FAILED, CANCELED or (after SuspendJob) SUSPENDED, or step 1 follows once the restart delay is over.
 
     Which failure is the cause: a task that raises is followed by broken connections, a lost slot and a failed
     stage, which may overtake its own account. So a failure that may be a consequence is held for
@@ -131,26 +97,25 @@ class JobMaster(JobRecord):
         self._client = ClientChannels()
         self._alignment = WatermarkAlignment()
         self._root_cause = RootCause(self.exception_history)
-        self._shutting_down = False
-        self._killed = False
-        self._restarts_by_plan = False
+        self._shutting_down = self._killed = self._restarts_by_plan = self._suspends = False
+        self._rescale_reason: str | None = None
         self._wind_down_reason = ""
 
-    def handle(self, event: Event, now: int) -> list[Instruction]:
+    def handle(self, event: events.Event, now: int) -> list[Instruction]:
         """Takes an event at a time (epoch milliseconds) and tells what to do about it, in order."""
         self._now = now
-        if not isinstance(event, ClientConsumed) and not (
-            isinstance(event, MessageReceived) and isinstance(event.message, _FREQUENT)
+        if not isinstance(event, events.ClientConsumed) and not (
+            isinstance(event, events.MessageReceived) and isinstance(event.message, _FREQUENT)
         ):
-            said = event.message if isinstance(event, MessageReceived) else event
+            said = event.message if isinstance(event, events.MessageReceived) else event
             self.story.add(now, f"[{self.status.name}] {said!r}")
-        if isinstance(event, MessageReceived):
+        if isinstance(event, events.MessageReceived):
             self._on_message(event.slot_index, event.message)
-        elif isinstance(event, (MetadataStored, MetadataFailed)):
+        elif isinstance(event, (events.MetadataStored, events.MetadataFailed)):
             self.checkpoints.on_metadata(event, now)
         elif not self.status.is_terminal_state():
             self._on_event(event)
-        elif isinstance(event, TriggerSavepoint):
+        elif isinstance(event, events.TriggerSavepoint):
             self._refuse(event)
         self._consider_slots()
         self._keep_timer(Timer.CHECKPOINT, self.checkpoints.coordinator.next_due())
@@ -166,36 +131,43 @@ class JobMaster(JobRecord):
 
     # Events
 
-    def _on_event(self, event: Event) -> None:
-        if isinstance(event, TimerFired):
+    def _on_event(self, event: events.Event) -> None:
+        if isinstance(event, events.TimerFired):
             self._on_timer(event.name)
-        elif isinstance(event, ClientConsumed):
+        elif isinstance(event, events.ClientConsumed):
             self._on_client_consumed(event)
-        elif isinstance(event, CallReturned):
+        elif isinstance(event, events.CallReturned):
             self._on_call_returned(event)
-        elif isinstance(event, SlotsOffered):
+        elif isinstance(event, events.SlotsOffered):
             if self._pool is not None and event.attempt == self.attempt:
                 self._pool.offered = event.available
-        elif isinstance(event, SlotsAvailable):
+        elif isinstance(event, events.SlotsQueued):
+            self._on_slots_queued(event)
+        elif isinstance(event, events.SlotsAvailable):
             self.slots.available(event.slots)
-        elif isinstance(event, SlotLost):
+        elif isinstance(event, events.SlotLost):
             self._on_slot_lost(event)
-        elif isinstance(event, AttemptEnded):
+        elif isinstance(event, events.AttemptEnded):
             self._on_attempt_ended(event)
-        elif isinstance(event, CancelJob):
+        elif isinstance(event, events.CancelJob):
             self._on_cancel(event.reason)
-        elif isinstance(event, TriggerSavepoint):
+        elif isinstance(event, events.SuspendJob):
+            self._suspends = True
+            self._on_cancel(event.reason)
+        elif isinstance(event, events.RescaleJob):
+            self._on_rescale(event)
+        elif isinstance(event, events.TriggerSavepoint):
             if self.status is JobStatus.RUNNING:
                 self.checkpoints.on_request(event, self._now)
             else:
                 self._refuse(event)
-        elif isinstance(event, CheckpointWanted):
+        elif isinstance(event, events.CheckpointWanted):
             if self.status is JobStatus.RUNNING and event.attempt == self.attempt:
                 self.take_checkpoint()
-        elif isinstance(event, StartJob) and self.status is JobStatus.INITIALIZING:
+        elif isinstance(event, events.StartJob) and self.status is JobStatus.INITIALIZING:
             self._start_attempt()
 
-    def _refuse(self, event: TriggerSavepoint) -> None:
+    def _refuse(self, event: events.TriggerSavepoint) -> None:
         self._out.append(RequestFailed(str(event.request_id), f"the job is {self.status.name}"))
 
     def _on_cancel(self, reason: str) -> None:
@@ -210,8 +182,8 @@ class JobMaster(JobRecord):
         else:
             self._wind_down(reason)
 
-    def _on_message(self, slot_index: int, message: SlotMessage) -> None:
-        if isinstance(message, RegisterSlot):
+    def _on_message(self, slot_index: int, message: messages.SlotMessage) -> None:
+        if isinstance(message, messages.RegisterSlot):
             self._on_register(message)
             return
         pool = self._pool
@@ -221,20 +193,20 @@ class JobMaster(JobRecord):
             return
         slot = pool[slot_index]
         slot.last_seen = self._now
-        if isinstance(message, ClientPayload):
+        if isinstance(message, messages.ClientPayload):
             self._on_client_payload(slot, message)
-        elif isinstance(message, MetricReport):
+        elif isinstance(message, messages.MetricReport):
             self.metrics.report(message)
-        elif isinstance(message, TaskStateChanged):
+        elif isinstance(message, messages.TaskStateChanged):
             self._on_task_state(message)
-        elif isinstance(message, SlotStopped):
+        elif isinstance(message, messages.SlotStopped):
             self._on_slot_stopped(slot, message)
-        elif isinstance(message, SlotFailed):
+        elif isinstance(message, messages.SlotFailed):
             merge_accumulators(self.accumulators, message.accumulators)
             self._on_slot_failed(slot, message.failure)
-        elif isinstance(message, (ReaderStarted, RequestSplit, SourceEvent)):
+        elif isinstance(message, (messages.ReaderStarted, messages.RequestSplit, messages.SourceEvent)):
             self._on_reader(message)
-        elif isinstance(message, ReportWatermark):
+        elif isinstance(message, messages.ReportWatermark):
             self._send(slot_index, self._alignment.report(message))
         elif isinstance(message, CheckpointMessage) and self.status is JobStatus.RUNNING:
             self.checkpoints.on_message(message, self._now)
@@ -249,12 +221,13 @@ class JobMaster(JobRecord):
         self._alignment = WatermarkAlignment()
         self._pool = None
         self._shutting_down = self._killed = self._restarts_by_plan = False
+        self._rescale_reason = None
         self.slots.begin_attempt(self._now)
 
     def request_slots(self, slots: int) -> None:
         """Starts the attempt, at the parallelism for which there are slots."""
-        if slots != self.execution_graph.slots.total:
-            job_graph = limit_parallelism(self._job_graph, slots)
+        job_graph = limit_parallelism(self._job_graph, slots)
+        if not has_same_parallelism(job_graph, self.execution_graph.job_graph):
             self.execution_graph = rescale_execution_graph(self.execution_graph, job_graph, self._now)
         elif self.attempt > 0:
             self.execution_graph.reset(self._now)
@@ -271,7 +244,17 @@ class JobMaster(JobRecord):
         self._out.append(StartAttempt(self.attempt, self._pool.needed))
         self._set_timer(Timer.SLOT_REQUEST, self.settings.slot_request_timeout)
 
-    def _on_register(self, message: RegisterSlot) -> None:
+    def _on_slots_queued(self, event: events.SlotsQueued) -> None:
+        """The time that others take is no reason to give up: it counts from when the job is the next one."""
+        if self._pool is None or event.attempt != self.attempt or self.status is not JobStatus.CREATED:
+            return
+        self._pool.queued(event)
+        if event.ahead:
+            self._cancel_timers(Timer.SLOT_REQUEST)
+        elif not self._timers.is_set(Timer.SLOT_REQUEST):
+            self._set_timer(Timer.SLOT_REQUEST, self.settings.slot_request_timeout)
+
+    def _on_register(self, message: messages.RegisterSlot) -> None:
         pool = self._pool
         if (
             self.status.is_terminal_state()
@@ -282,7 +265,7 @@ class JobMaster(JobRecord):
             or pool[message.slot_index].state in (SlotState.STOPPED, SlotState.FAILED, SlotState.LOST)
         ):
             reason = f"attempt {message.attempt} has no use for slot {message.slot_index} any more"
-            self._out.append(SendToSlot(message.attempt, message.slot_index, CancelSlot(reason)))
+            self._out.append(SendToSlot(message.attempt, message.slot_index, messages.CancelSlot(reason)))
             return
         slot = pool[message.slot_index]
         if slot.state is SlotState.REGISTERED:
@@ -310,6 +293,21 @@ class JobMaster(JobRecord):
         """Takes a checkpoint as soon as possible."""
         self.checkpoints.carry_out(self.checkpoints.coordinator.trigger_checkpoint(None, self._now), self._now)
 
+    def _on_rescale(self, event: events.RescaleJob) -> None:
+        """The next attempt has another parallelism; one that runs takes a checkpoint first, to lose as little time."""
+        self._job_graph = event.job_graph
+        self.slots.rescaled(event.job_graph)
+        if self.status is JobStatus.RUNNING and self.checkpoints.is_running and not self._root_cause.is_pending:
+            self._rescale_reason = event.reason
+            self.take_checkpoint()
+        elif self.status in (JobStatus.CREATED, JobStatus.RUNNING) and not self._root_cause.is_pending:
+            self.restart(event.reason)
+
+    def _rescale_now(self) -> None:
+        reason, self._rescale_reason = self._rescale_reason, None
+        if reason is not None and self.status is JobStatus.RUNNING and not self._root_cause.is_pending:
+            self.restart(reason)
+
     def restart(self, reason: str) -> None:
         """Ends the attempt and begins the next one, although nothing has failed."""
         self.story.add(self._now, reason)
@@ -326,11 +324,13 @@ class JobMaster(JobRecord):
         peers = pool.peers()
         for slot in pool:
             restore = self.checkpoints.restore_of(slot.index)
-            self._send(slot.index, Deploy(self.attempt, peers, pool.needed, restore, self.settings.storage_token))
+            self._send(
+                slot.index, messages.Deploy(self.attempt, peers, pool.needed, restore, self.settings.storage_token)
+            )
             slot.last_seen = self._now
         self._set_timer(Timer.HEARTBEAT, self.settings.heartbeat_timeout)
 
-    def _on_task_state(self, message: TaskStateChanged) -> None:
+    def _on_task_state(self, message: messages.TaskStateChanged) -> None:
         try:
             if self.status is JobStatus.CREATED and message.state != ExecutionState.FAILED.name:
                 raise FiresteelError(f"A slot reported {message!r} before it was told to run anything.")
@@ -340,12 +340,9 @@ class JobMaster(JobRecord):
             self._fail(FailureKind.CAUSE, failure)
             return
         if message.state == ExecutionState.FAILED.name:
-            vertex = self.execution_graph.vertex(message.vertex_id, message.subtask)
-            failure = message.failure or TaskFailure(
-                f"{vertex.task_name} failed without saying why.",
-                task=vertex.task_name,
-                subtask=message.subtask,
-            )
+            name = self.execution_graph.vertex(message.vertex_id, message.subtask).task_name
+            text = f"{name} failed without saying why."
+            failure = message.failure or TaskFailure(text, task=name, subtask=message.subtask)
             self._fail(kind_of_task_failure(failure), failure)
             return
         if message.state == ExecutionState.FINISHED.name:
@@ -355,13 +352,13 @@ class JobMaster(JobRecord):
         if self.execution_graph.all_finished and not self._shutting_down and not self._root_cause.is_pending:
             self._shut_down()
 
-    def _on_reader(self, message: ReaderStarted | RequestSplit | SourceEvent) -> None:
+    def _on_reader(self, message: messages.ReaderStarted | messages.RequestSplit | messages.SourceEvent) -> None:
         if self.status is JobStatus.RUNNING:
             self._ask_sources(lambda sources: sources.accept(message))
-            if isinstance(message, ReaderStarted):
+            if isinstance(message, messages.ReaderStarted):
                 self.checkpoints.start_if_all_run(self._now)
 
-    def _on_call_returned(self, event: CallReturned) -> None:
+    def _on_call_returned(self, event: events.CallReturned) -> None:
         if event.attempt == self.attempt and self.status not in _WINDING_DOWN and not self._root_cause.is_pending:
             self._ask_sources(
                 lambda sources: sources.call_returned(event.operator_id, event.number, event.result, event.error)
@@ -378,24 +375,24 @@ class JobMaster(JobRecord):
         except FiresteelError as error:
             self._fail(FailureKind.CAUSE, failure_of(error))
 
-    def _on_client_payload(self, slot: Slot, message: ClientPayload) -> None:
+    def _on_client_payload(self, slot: Slot, message: messages.ClientPayload) -> None:
         for reply in self._client.accept(slot.index, message):
-            if isinstance(reply, ClientAck):
+            if isinstance(reply, messages.ClientAck):
                 self._send(slot.index, reply)
             else:
                 self._deliver(reply)
 
-    def _deliver(self, payload: ClientPayload) -> None:
+    def _deliver(self, payload: messages.ClientPayload) -> None:
         self._out.append(
             DeliverToClient(payload.channel, payload.payload, payload.attempt, payload.subtask, payload.sequence)
         )
 
-    def _on_client_consumed(self, event: ClientConsumed) -> None:
+    def _on_client_consumed(self, event: events.ClientConsumed) -> None:
         if event.attempt != self.attempt:
             return
         slot_index = self._client.consumed(event.channel, event.subtask, event.sequence)
         if slot_index is not None:
-            self._send(slot_index, ClientAck(event.channel, event.subtask, event.sequence))
+            self._send(slot_index, messages.ClientAck(event.channel, event.subtask, event.sequence))
 
     def _on_heartbeat_timeout(self) -> None:
         pool = self._expect_pool()
@@ -415,10 +412,12 @@ class JobMaster(JobRecord):
         self._ask_sources(lambda sources: sources.notify_checkpoint_complete(checkpoint_id))
         for payload in self._client.release(checkpoint_id):
             self._deliver(payload)
+        self._rescale_now()
 
     def checkpoint_aborted(self, checkpoint_id: int) -> None:
         """A checkpoint was given up."""
         self.slots.checkpoint_ended(completed=False)
+        self._rescale_now()
 
     def fail_job(self, failure: TaskFailure) -> None:
         """Too many checkpoints have failed, or there are too few slots."""
@@ -429,11 +428,11 @@ class JobMaster(JobRecord):
     def _shut_down(self) -> None:
         self._shutting_down = True
         for slot in self._expect_pool().live():
-            self._send(slot.index, Shutdown())
+            self._send(slot.index, messages.Shutdown())
         if self.settings.cancellation_timeout:
             self._set_timer(Timer.SHUTDOWN, self.settings.cancellation_timeout)
 
-    def _on_slot_stopped(self, slot: Slot, message: SlotStopped) -> None:
+    def _on_slot_stopped(self, slot: Slot, message: messages.SlotStopped) -> None:
         slot.state = SlotState.STOPPED
         executions.end_slot(self.execution_graph, slot.index, self._now, None)
         merge_accumulators(self.accumulators, message.accumulators)
@@ -456,7 +455,7 @@ class JobMaster(JobRecord):
         if self.status in _WINDING_DOWN:
             self._wind_down_further()
 
-    def _on_slot_lost(self, event: SlotLost) -> None:
+    def _on_slot_lost(self, event: events.SlotLost) -> None:
         pool = self._pool
         if pool is None or event.attempt != self.attempt or event.slot_index not in pool:
             return
@@ -471,7 +470,7 @@ class JobMaster(JobRecord):
         else:
             self._fail(FailureKind.SLOT_LOST, failure)
 
-    def _on_attempt_ended(self, event: AttemptEnded) -> None:
+    def _on_attempt_ended(self, event: events.AttemptEnded) -> None:
         pool = self._pool
         if pool is None or event.attempt != self.attempt:
             return
@@ -539,8 +538,8 @@ class JobMaster(JobRecord):
                 self._set_timer(Timer.CANCELLATION, self.settings.cancellation_timeout)
         self._wind_down_further()
 
-    def _cancellation(self) -> CancelSlot:
-        return CancelSlot(self._wind_down_reason, job_is_over=self.status is not JobStatus.RESTARTING)
+    def _cancellation(self) -> messages.CancelSlot:
+        return messages.CancelSlot(self._wind_down_reason, job_is_over=self.status is not JobStatus.RESTARTING)
 
     def _wind_down_further(self) -> None:
         pool = self._pool
@@ -552,7 +551,7 @@ class JobMaster(JobRecord):
         if self.status is JobStatus.FAILING:
             self._finish(JobStatus.FAILED)
         elif self.status is JobStatus.CANCELLING:
-            self._finish(JobStatus.CANCELED)
+            self._finish(JobStatus.SUSPENDED if self._suspends else JobStatus.CANCELED)
         elif pool is None or pool.ended:
             # Only now are the resources free that the next attempt needs.
             self._cancel_timers(Timer.CANCELLATION, Timer.KILL)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import deque
+
 from firesteel.common.job_status import JobStatus
 from firesteel.jobmaster.instructions import Instruction, NotifyStatus, SendToSlot
 from firesteel.jobmaster.job_checkpoints import CheckpointInstruction
@@ -10,9 +12,12 @@ from firesteel.jobmaster.slot_pool import SlotPool, SlotState
 from firesteel.jobmaster.source_coordinator import SourceCoordinators
 from firesteel.jobmaster.story import InvalidStatusTransitionError, Story
 from firesteel.jobmaster.timers import Timer, Timers
-from firesteel.runtime.messages import JobMasterMessage
+from firesteel.runtime.messages import JobMasterMessage, RegisterSlot
 
 __all__ = ["JobRecord"]
+
+_REMEMBERED_POOLS = 32
+"""Attempts whose slots are still known; there are fewer in the exception history."""
 
 
 class JobRecord:
@@ -24,7 +29,8 @@ class JobRecord:
         self.attempt = -1
         self.story = Story()
         self._timers = Timers()
-        self._pool: SlotPool | None = None
+        self._slot_pool: SlotPool | None = None
+        self._pools: deque[tuple[int, SlotPool]] = deque(maxlen=_REMEMBERED_POOLS)
         self._sources: SourceCoordinators | None = None
         self._out: list[Instruction] = []
         self._now = 0
@@ -32,6 +38,42 @@ class JobRecord:
     def timers(self) -> dict[str, int]:
         """The timers that are set, by name, and when they are due."""
         return self._timers.due()
+
+    @property
+    def _pool(self) -> SlotPool | None:
+        """The slots of the attempt."""
+        return self._slot_pool
+
+    @_pool.setter
+    def _pool(self, pool: SlotPool | None) -> None:
+        self._slot_pool = pool
+        if pool is not None:
+            self._pools.append((self._now, pool))
+
+    def slots_in_use(self) -> list[RegisterSlot]:
+        """The slots that are there now, for whoever shows the job."""
+        pool = self._slot_pool
+        if pool is None:
+            return []
+        return [slot.registration for slot in pool.live() if slot.registration is not None]
+
+    def slot_at(self, slot_index: int, created: int) -> RegisterSlot | None:
+        """Which process was the slot of an execution that was created then; None if it had none, or long ago.
+
+        The executions of an attempt are made in the same moment as its slots are asked for; those of the first are
+        there before anything is, at 0.
+        """
+        for requested, pool in reversed(self._pools):
+            if (requested == created or (not created and pool.attempt == 0)) and slot_index in pool:
+                return pool[slot_index].registration
+        return None
+
+    def slot_of_attempt(self, slot_index: int, attempt: int) -> RegisterSlot | None:
+        """Which process was a slot of an attempt of the job."""
+        for _, pool in reversed(self._pools):
+            if pool.attempt == attempt and slot_index in pool:
+                return pool[slot_index].registration
+        return None
 
     @property
     def sources(self) -> SourceCoordinators | None:

@@ -64,6 +64,13 @@ class JobSlots:
         """Whether the number of slots there are matters."""
         return self._scheduler is not None
 
+    def rescaled(self, job_graph: JobGraph) -> None:
+        """The job wants other numbers of slots from its next attempt on."""
+        groups = slot_counts(job_graph).values()
+        self._wanted = sum(groups)
+        if self._scheduler is not None:
+            self._scheduler.want(groups)
+
     def begin_attempt(self, now: int) -> None:
         """An attempt is to start."""
         if self._scheduler is None:

@@ -6,14 +6,14 @@ from firesteel.common.job_status import JobStatus
 
 __all__ = ["may_follow"]
 
-# SUSPENDED and RECONCILING belong to high availability: no transition leads there yet.
+# RECONCILING is reserved in Flink, too: no transition leads there.
 _FOLLOWING: dict[JobStatus, frozenset[JobStatus]] = {
     JobStatus.INITIALIZING: frozenset({JobStatus.CREATED, JobStatus.CANCELLING}),
     JobStatus.CREATED: frozenset({JobStatus.RUNNING, JobStatus.FAILING, JobStatus.RESTARTING, JobStatus.CANCELLING}),
     JobStatus.RUNNING: frozenset({JobStatus.FINISHED, JobStatus.FAILING, JobStatus.RESTARTING, JobStatus.CANCELLING}),
     JobStatus.RESTARTING: frozenset({JobStatus.CREATED, JobStatus.CANCELLING}),
     JobStatus.FAILING: frozenset({JobStatus.FAILED, JobStatus.CANCELLING}),
-    JobStatus.CANCELLING: frozenset({JobStatus.CANCELED}),
+    JobStatus.CANCELLING: frozenset({JobStatus.CANCELED, JobStatus.SUSPENDED}),
 }
 
 

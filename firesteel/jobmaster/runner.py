@@ -21,6 +21,7 @@ from firesteel.common.errors import (
     CheckpointError,
     FiresteelError,
     FiresteelWarning,
+    InvalidProgramError,
     JobCancelledError,
     JobExecutionError,
     RecordSerializationError,
@@ -31,12 +32,16 @@ from firesteel.common.job_id import JobID
 from firesteel.common.job_status import JobStatus
 from firesteel.graph.exchange import JobExecution, execution_of
 from firesteel.graph.execution_graph import ExecutionGraph
+from firesteel.graph.job_graph import JobGraph
+from firesteel.graph.rescaling import with_parallelism
+from firesteel.graph.slots import assign_slots
 from firesteel.jobmaster import events, instructions
 from firesteel.jobmaster.checkpoint_coordinator import CheckpointCoordinator
 from firesteel.jobmaster.client_channels import PRINT_CHANNEL
 from firesteel.jobmaster.host import Attempt, AttemptHost
 from firesteel.jobmaster.job_master import JobMaster
 from firesteel.jobmaster.job_preparation import PreparedJob
+from firesteel.jobmaster.job_serialization import serialize_job
 from firesteel.jobmaster.job_services import JobServices
 from firesteel.jobmaster.restart_strategy import create_restart_strategy
 from firesteel.jobmaster.settings import JobMasterSettings
@@ -118,6 +123,31 @@ class JobMasterRunner:
         over: Future[None] = Future()
         self._result.add_done_callback(lambda _result: over.set_result(None))
         return over
+
+    def suspend(self) -> Future[None]:
+        """Ends the job here, but keeps its checkpoints: it will go on elsewhere. Completes when nothing of it runs."""
+        self._events.put(events.SuspendJob())
+        over: Future[None] = Future()
+        self._result.add_done_callback(lambda _result: over.set_result(None))
+        return over
+
+    def rescale(self, parallelism: Mapping[str, int]) -> JobGraph:
+        """Has the job go on with other parallelisms of its vertices, given by id; returns its new graph.
+
+        Raises what is wrong with them. The job takes a checkpoint and restarts from it.
+        """
+        if self._job.storage is None or execution_of(self.job_graph).kind is not JobExecution.PIPELINED:
+            raise InvalidProgramError(
+                f"Job '{self.job_graph.job_name}' cannot be rescaled while it runs: without checkpoints of long-lived "
+                "tasks it would have to begin anew.",
+                hint="Set execution.checkpointing.interval; or stop it, and run it with another parallelism.",
+            )
+        job_graph = with_parallelism(self.job_graph, parallelism)
+        before, after = assign_slots(self.job_graph).total, assign_slots(job_graph).total
+        serialized = serialize_job(job_graph)
+        self.job_graph, self._job = job_graph, replace(self._job, job_graph=job_graph, serialized=serialized)
+        self._events.put(events.RescaleJob(job_graph, f"the job is rescaled from {before} to {after} slots"))
+        return job_graph
 
     def trigger_savepoint(self, savepoint_directory: str | None = None, *, native: bool = False) -> Future[str]:
         """Takes a savepoint while the job goes on; a future of its path."""
@@ -377,8 +407,9 @@ class JobMasterRunner:
         if done.status is JobStatus.FINISHED:
             net_runtime = int((time.monotonic() - self._started_at) * 1000)
             self._finish(JobExecutionResult(self.job_id(), net_runtime, dict(done.accumulators)))
-        elif done.status is JobStatus.CANCELED:
-            self._finish(error=JobCancelledError(f"Job '{self.job_graph.job_name}' was cancelled."))
+        elif done.status in (JobStatus.CANCELED, JobStatus.SUSPENDED):
+            how = "cancelled" if done.status is JobStatus.CANCELED else "suspended: its JobManager was shut down"
+            self._finish(error=JobCancelledError(f"Job '{self.job_graph.job_name}' was {how}."))
         else:
             failure = done.failure or TaskFailure("the job failed without saying why")
             self._finish(error=JobExecutionError(self.job_graph.job_name, _with_source(failure)))

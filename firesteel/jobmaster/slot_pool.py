@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import Enum
 
+from firesteel.jobmaster.events import SlotsQueued
 from firesteel.runtime.messages import Address, RegisterSlot
 
 __all__ = ["Slot", "SlotPool", "SlotState"]
@@ -49,6 +50,8 @@ class SlotPool:
         """The host has said that no process of the attempt is left."""
         self.offered: int | None = None
         """How many slots the host has, if it said so."""
+        self.free: int | None = None
+        """How many of those no job holds, if the attempt had to wait for them."""
         self._slots = [Slot(index) for index in range(needed)]
 
     def __contains__(self, slot_index: int) -> bool:
@@ -67,6 +70,10 @@ class SlotPool:
         slot.registration = registration
         slot.last_seen = now
 
+    def queued(self, place: SlotsQueued) -> None:
+        """The attempt waits until others give slots back."""
+        self.offered, self.free = place.total, place.free
+
     def live(self) -> list[Slot]:
         """Slots that can be talked to."""
         return [] if self.ended else self.speaking()
@@ -80,7 +87,8 @@ class SlotPool:
         """A sentence for when the host has enough slots, but none for this attempt; else nothing."""
         if self.offered is None or self.offered < self.needed:
             return ""
-        return f"There are {self.offered} slots in all, held by others. "
+        held = "held by others" if self.free is None else f"{self.offered - self.free} of them held by other jobs"
+        return f"There are {self.offered} slots in all, {held}. "
 
     @property
     def available(self) -> int:
@@ -88,6 +96,8 @@ class SlotPool:
 
         If others hold the host's slots, it has enough but they do not register.
         """
+        if self.free is not None and not any(slot.registration for slot in self._slots):
+            return self.free
         if self.offered is not None and self.offered < self.needed:
             return self.offered
         return sum(slot.registration is not None for slot in self._slots)

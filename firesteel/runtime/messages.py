@@ -73,6 +73,8 @@ class RegisterSlot:
     data_address: Address
     pid: int
     executor_id: str = ""
+    task_manager: str = ""
+    """The id of the TaskManager it runs in, if it knows."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,11 +163,17 @@ class MetricReport:
 
 @dataclass(frozen=True, slots=True)
 class Heartbeat:
-    """The slot is alive; ``sent_at`` is its own wall clock in milliseconds."""
+    """The slot is alive; ``sent_at`` is its own wall clock in milliseconds.
+
+    ``rss_bytes`` is the memory its process has now, ``cpu_ms`` the time it has computed since it started; 0 if nobody
+    can tell.
+    """
 
     attempt: int
     slot_index: int
     sent_at: int
+    rss_bytes: int = 0
+    cpu_ms: int = 0
 
 
 @dataclass(frozen=True, slots=True)

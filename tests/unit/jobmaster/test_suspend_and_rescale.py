@@ -1,0 +1,69 @@
+"""Jobs that are suspended with their JobManager, and jobs that are given another parallelism while they run."""
+
+from __future__ import annotations
+
+import pytest
+
+from firesteel.common.configuration import Configuration
+from firesteel.common.errors import InvalidProgramError, JobCancelledError
+from firesteel.common.job_status import JobStatus
+from firesteel.connectors.collect_sink import CollectSink
+from firesteel.testing import eventually, test_environment
+
+SECONDS = 30
+
+
+def endless(tmp_path, parallelism=1, **settings):
+    configuration = Configuration()
+    for key, value in {
+        "execution.checkpointing.interval": "50 ms",
+        "execution.checkpointing.dir": str(tmp_path / "checkpoints"),
+        **{key.replace("__", ".").replace("_", "-"): value for key, value in settings.items()},
+    }.items():
+        configuration.set_string(key, value)
+    env = test_environment(parallelism, configuration)
+    numbers = env.from_sequence(0, 1 << 60).name("numbers")
+    numbers.key_by(lambda value: value % 7).map(lambda value: value).name("keyed").sink_to(CollectSink("unread"))
+    client = env.execute_async("endless")
+    runner = client._handle
+    eventually(lambda: runner.checkpoint_statistics()["counts"]["completed"] > 0, SECONDS)
+    return runner
+
+
+def test_a_suspended_job_keeps_its_checkpoints(tmp_path):
+    runner = endless(tmp_path)
+    runner.suspend().result(SECONDS)
+    assert runner.status() is JobStatus.SUSPENDED
+    with pytest.raises(JobCancelledError, match="suspended"):
+        runner.result_future().result()
+    assert list((tmp_path / "checkpoints").glob("*/chk-*/_metadata"))
+
+
+def test_a_cancelled_one_does_not(tmp_path):
+    runner = endless(tmp_path)
+    runner.cancel().result(SECONDS)
+    assert not list((tmp_path / "checkpoints").glob("*/chk-*/_metadata"))
+
+
+def test_a_job_goes_on_with_another_parallelism(tmp_path):
+    runner = endless(tmp_path)
+    source, keyed = (vertex.id for vertex in runner.job_graph.vertices)
+    runner.rescale({keyed: 3})
+    eventually(lambda: runner.status() is JobStatus.RUNNING and runner.master.attempt == 1, SECONDS)
+    graph = runner.master.execution_graph
+    assert [len(graph.job_vertices[vertex].task_vertices) for vertex in (source, keyed)] == [1, 3]
+    assert runner.checkpoint_statistics()["counts"]["restored"] == 1
+    assert runner.master.exception_history.entries() == []
+    runner.cancel().result(SECONDS)
+
+
+@pytest.mark.parametrize(("parallelism", "message"), [(0, "at least 1"), (129, "at most 128")])
+def test_a_parallelism_that_cannot_be(tmp_path, parallelism, message):
+    runner = endless(tmp_path)
+    try:
+        with pytest.raises(InvalidProgramError, match=message):
+            runner.rescale({runner.job_graph.vertices[1].id: parallelism})
+        with pytest.raises(InvalidProgramError, match="no vertex"):
+            runner.rescale({"nobody": 1})
+    finally:
+        runner.cancel().result(SECONDS)
