@@ -238,6 +238,8 @@ def test_ctrl_c_is_exit_code_130(script: Write) -> None:
         stderr=subprocess.PIPE,
         text=True,
         start_new_session=True,
+        # a shell that runs the tests in the background has them ignore Ctrl-C
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
     )
     timer = threading.Timer(60, running.kill)
     timer.start()
