@@ -27,6 +27,7 @@ LAYERS: dict[str, set[str]] = {
     "rest": {"common"},
     "cluster": {
         "rest",
+        "cli",
         "savepoint",
         "spark",
         "datastream",

@@ -6,9 +6,7 @@ import argparse
 import sys
 from typing import Any
 
-from firesteel.cli.program import load_program
 from firesteel.cli.settings import add_program_options, program_settings
-from firesteel.graph.explain import explain
 
 __all__ = ["register", "run", "show"]
 
@@ -34,7 +32,20 @@ def run(options: argparse.Namespace) -> int:
 
 def show(options: argparse.Namespace, format: str) -> int:
     """Prints the plan of a program's first job."""
-    with load_program(options.program, options.arguments, program_settings(options)) as program:
+    from firesteel.cli.program import load_program
+    from firesteel.cli.program_files import program_files
+    from firesteel.graph.explain import explain
+
+    with (
+        program_files(options.python_files) as files,
+        load_program(
+            options.program,
+            options.arguments,
+            program_settings(options),
+            search_path=files.search_path,
+            module=options.module,
+        ) as program,
+    ):
         text = explain(program.job_graph, format)
     if program.execute_calls > 1:
         note = (

@@ -2,38 +2,78 @@
 
 from __future__ import annotations
 
-import argparse
 import os
 import sys
 from collections.abc import Sequence
 
 from firesteel import __version__
-from firesteel.cli import info, run, savepoint
-from firesteel.cli.errors import CommandError
+from firesteel.cli import (
+    cancel,
+    checkpoint,
+    cluster,
+    completion,
+    exceptions,
+    info,
+    list_jobs,
+    logs,
+    metrics,
+    rescale,
+    run,
+    run_application,
+    savepoint,
+    status,
+    stop,
+)
+from firesteel.cli.command_parser import CommandParser
+from firesteel.cli.errors import ClusterNotFoundError, CommandError
 from firesteel.common.errors import FiresteelError
 
-__all__ = ["main"]
+__all__ = ["main", "parser"]
 
-OK, PROBLEM, USAGE, INTERRUPTED = 0, 1, 2, 130
+OK, PROBLEM, USAGE, NO_CLUSTER, INTERRUPTED = 0, 1, 2, 3, 130
 
-_VERBS = (run, info, savepoint)
+# Importing a verb must cost next to nothing: what it needs it imports when it runs.
+_VERBS = (
+    run,
+    run_application,
+    info,
+    list_jobs,
+    status,
+    cancel,
+    stop,
+    savepoint,
+    checkpoint,
+    rescale,
+    metrics,
+    exceptions,
+    logs,
+    cluster,
+    completion,
+)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Runs one command; 0: all is well, 1: a problem, such as a failed job, 2: it cannot do what it was asked to."""
-    parser = _parser()
+    """Runs one command and returns its exit code.
+
+    0: all is well, 1: a problem, such as a failed job, 2: it cannot do what it was asked to, 3: no cluster answers,
+    130: Ctrl-C.
+    """
+    words = savepoint.with_verb(list(sys.argv[1:] if arguments is None else arguments))
     try:
         try:
-            options = parser.parse_args(arguments)
+            options = parser().parse_args(words)
             code: int = options.run(options)
         finally:
             sys.stdout.flush()  # also after --help, which exits
     except CommandError as error:
         _complain(error)
         return USAGE
+    except ClusterNotFoundError as error:
+        _complain(error)
+        return NO_CLUSTER
     except FiresteelError as error:
         _complain(error)
-        return PROBLEM
+        return NO_CLUSTER if _is_unreachable(error) else PROBLEM
     except KeyboardInterrupt:
         return INTERRUPTED
     except BrokenPipeError:
@@ -43,12 +83,19 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return code
 
 
+def _is_unreachable(error: FiresteelError) -> bool:
+    from firesteel.rest.client import ConnectionFailedError
+
+    return isinstance(error, ConnectionFailedError)
+
+
 def _complain(error: FiresteelError) -> None:
     print(f"firesteel: {error}", file=sys.stderr)  # noqa: T201 - the terminal is where a command speaks
 
 
-def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="firesteel", description="Runs jobs on Spark, and looks at what they leave.")
+def parser() -> CommandParser:
+    """The parser of the whole command line."""
+    parser = CommandParser(prog="firesteel", description="Runs jobs on Spark, and looks after them.")
     parser.add_argument("--version", action="version", version=f"firesteel {__version__}")
     verbs = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
     for verb in _VERBS:

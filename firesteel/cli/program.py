@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import contextlib
+import importlib.util
 import os
 import sys
 import traceback
@@ -19,7 +20,7 @@ from firesteel.common.job_client import JobClient
 from firesteel.datastream.executor import PipelineExecutor, execution_context
 from firesteel.graph.job_graph import JobGraph
 
-__all__ = ["Program", "ProgramError", "load_program", "run_program"]
+__all__ = ["Program", "ProgramError", "find_program", "load_program", "run_program"]
 
 _EXECUTE = ("execute", "execute_async", "execute_and_collect")
 
@@ -53,7 +54,12 @@ class _CapturingExecutor:
 
 @contextlib.contextmanager
 def load_program(
-    path: str, arguments: Sequence[str] = (), settings: Mapping[str, str] | None = None
+    path: str,
+    arguments: Sequence[str] = (),
+    settings: Mapping[str, str] | None = None,
+    *,
+    search_path: Sequence[str] = (),
+    module: str | None = None,
 ) -> Iterator[Program]:
     """The job a script defines; nothing is started.
 
@@ -62,7 +68,11 @@ def load_program(
     defined is there. What it prints goes to standard error.
     """
     configuration = Configuration.from_dict(settings or {})
-    with _as_script(path, arguments) as main_module, execution_context(configuration, _CapturingExecutor()):
+    with (
+        _as_script(path, arguments, search_path, module) as main_module,
+        execution_context(configuration, _CapturingExecutor()),
+    ):
+        path = main_module.__file__ or path
         yield Program(path, _capture(path, main_module), _execute_calls(path))
 
 
@@ -71,16 +81,21 @@ def run_program(
     arguments: Sequence[str] = (),
     settings: Mapping[str, str] | None = None,
     executor: PipelineExecutor | None = None,
+    *,
+    search_path: Sequence[str] = (),
+    module: str | None = None,
 ) -> int:
     """Runs a script as ``python script.py`` would, with the settings as the defaults of its environments.
 
-    Returns the exit code it asks for. Firesteel's own errors come out as they are: their message says it all. Others
-    come out as a ProgramError, with the frames of the script and of what it called.
+    With ``module``, that is run instead, as ``python -m module`` would; ``search_path`` is where the program imports
+    from besides its own directory. Returns the exit code it asks for. Firesteel's own errors come out as they are:
+    their message says it all. Others come out as a ProgramError, with the frames of the script and of what it called.
     """
     with (
-        _as_script(path, arguments) as main_module,
+        _as_script(path, arguments, search_path, module) as main_module,
         execution_context(Configuration.from_dict(settings or {}), executor),
     ):
+        path = main_module.__file__ or path
         try:
             _exec(path, main_module)
         except SystemExit as exited:
@@ -90,6 +105,12 @@ def run_program(
         except Exception as error:  # noqa: BLE001 - a program may raise anything
             raise ProgramError(f"{path} failed:\n{_user_traceback(error)}") from None
     return 0
+
+
+def find_program(path: str, module: str | None = None, search_path: Sequence[str] = ()) -> str:
+    """Where a program is that is to run elsewhere; CommandError if there is none."""
+    with _as_script(path, (), search_path, module) as main_module:
+        return str(Path(main_module.__file__ or path).resolve())
 
 
 def _exit_code(exited: SystemExit) -> int:
@@ -139,21 +160,43 @@ def _user_traceback(error: Exception) -> str:
 
 
 @contextlib.contextmanager
-def _as_script(path: str, arguments: Sequence[str]) -> Iterator[types.ModuleType]:
+def _as_script(
+    path: str, arguments: Sequence[str], search_path: Sequence[str] = (), module: str | None = None
+) -> Iterator[types.ModuleType]:
     """While it lasts, the process looks as if the script had been started; gives its module."""
-    if not Path(path).is_file():
+    if module is None and not Path(path).is_file():
         raise CommandError(f"There is no program {path}.")
     main_module = types.ModuleType("__main__")
-    main_module.__file__ = path
     saved_argv, saved_path, saved_main = sys.argv, list(sys.path), sys.modules.get("__main__")
-    sys.argv = [path, *arguments]
-    sys.path.insert(0, str(Path(path).resolve().parent))
-    if os.getcwd() not in sys.path:  # noqa: PTH109 - as the interpreter spells it
-        sys.path.append(os.getcwd())  # noqa: PTH109
-    sys.modules["__main__"] = main_module
+    directory = os.getcwd()  # noqa: PTH109 - as the interpreter spells it
+    sys.path[:0] = [directory if module else str(Path(path).resolve().parent), *search_path]
+    if directory not in sys.path:
+        sys.path.append(directory)
     try:
+        if module is not None:
+            path = _find_module(module, main_module)
+        main_module.__file__ = path
+        sys.argv = [path, *arguments]
+        sys.modules["__main__"] = main_module
         yield main_module
     finally:
         sys.argv, sys.path[:] = saved_argv, saved_path
         if saved_main is not None:
             sys.modules["__main__"] = saved_main
+
+
+def _find_module(name: str, main_module: types.ModuleType) -> str:
+    """Where a module's source is; the module that runs is told what package it belongs to."""
+    try:
+        spec = importlib.util.find_spec(name)
+        if spec is not None and spec.submodule_search_locations is not None:
+            spec = importlib.util.find_spec(f"{name}.__main__")
+    except (ImportError, ValueError) as error:
+        raise CommandError(f"There is no module {name}: {error}.") from None
+    if spec is None or spec.origin is None or not Path(spec.origin).is_file():
+        raise CommandError(
+            f"There is no module {name} that can be run.",
+            hint="It must be in the current directory, in what -pyfs names, or installed; a package needs a __main__.",
+        )
+    main_module.__package__ = spec.parent
+    return spec.origin

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import argparse
 
+from firesteel.cli.command_parser import CommandParser
 from firesteel.cli.errors import CommandError
 
 __all__ = [
     "add_cluster_options",
+    "add_jobmanager_options",
     "add_program_options",
     "add_settings_option",
     "configure_stores",
@@ -50,10 +52,64 @@ def configure_stores(options: argparse.Namespace) -> None:
     configure_filesystems(Configuration.from_dict(settings_of(options)))
 
 
-def add_program_options(parser: argparse.ArgumentParser) -> None:
-    """Adds the program, its arguments and the options that are settings for it."""
+def add_cluster_options(parser: argparse.ArgumentParser) -> None:
+    """Adds the options that say which cluster is meant, and ``-D``."""
+    parser.add_argument(
+        "-m",
+        "--jobmanager",
+        metavar="HOST:PORT",
+        help="the JobManager, also as https://…; else FIRESTEEL_JOBMANAGER, or rest.address and rest.port if they are "
+        "set with -D, or the cluster that runs on this machine",
+    )
+    parser.add_argument(
+        "-z",
+        "--cluster-id",
+        "--zookeeperNamespace",
+        dest="cluster_id",
+        metavar="ID",
+        help="which of the clusters on this machine, if there are several",
+    )
+    add_settings_option(parser)
+
+
+def add_jobmanager_options(parser: argparse.ArgumentParser) -> None:
+    """Adds the options of a JobManager that is to be started, and ``-D``."""
+    parser.add_argument("--master", metavar="URL", help="Spark's master; by default Spark is embedded")
+    parser.add_argument("--slots", metavar="N", type=positive, help="how many slots an embedded Spark has")
+    parser.add_argument(
+        "--port", metavar="PORT", help="where it listens, 8081 by default; a range such as 8081-8090, or 0 for any"
+    )
+    parser.add_argument(
+        "--host", metavar="ADDRESS", help="the address it listens on; by default only this machine reaches it"
+    )
+    parser.add_argument("--id", "-z", dest="cluster_id", metavar="ID", help="tells clusters apart; default by default")
+    parser.add_argument("--directory", metavar="DIR", help="where the cluster keeps its logs, its token and its jobs")
+    parser.add_argument("--foreground", action="store_true", help="stay, and stop the JobManager with Ctrl-C")
+    parser.add_argument(
+        "--timeout", metavar="SECONDS", type=float, default=90.0, help="how long it may take to start (default: 90)"
+    )
+    parser.add_argument("--json", action="store_true", help="print JSON")
+    add_settings_option(parser)
+
+
+def add_program_options(parser: argparse.ArgumentParser, *, settings: bool = True) -> None:
+    """Adds the program, its arguments and the options that are settings for it; ``-D`` unless it is there already."""
     parser.add_argument("program", metavar="PROGRAM.py", help="the script; it runs as python PROGRAM.py would")
     parser.add_argument("arguments", metavar="ARG", nargs=argparse.REMAINDER, help="arguments of the program")
+    if isinstance(parser, CommandParser):
+        parser.takes_program = True
+    parser.add_argument("-py", "--python", metavar="FILE", help="the script, as Flink's command wants it named")
+    parser.add_argument("-pym", "--pyModule", dest="module", metavar="MODULE", help="a module instead of a script")
+    parser.add_argument(
+        "-pyfs",
+        "--pyFiles",
+        dest="python_files",
+        metavar="PATHS",
+        action="append",
+        default=[],
+        help="files, directories and zip archives, separated by commas, that the program imports from; jobs on a "
+        "cluster find them in their slots",
+    )
     parser.add_argument(
         "-p", "--parallelism", metavar="N", type=positive, help="how many subtasks an operator has by default"
     )
@@ -82,7 +138,8 @@ def add_program_options(parser: argparse.ArgumentParser) -> None:
         help="read all there is now in epochs, commit, stop; the next such run goes on from there, if "
         "execution.checkpointing.dir is set",
     )
-    add_settings_option(parser)
+    if settings:
+        add_settings_option(parser)
 
 
 def program_settings(options: argparse.Namespace) -> dict[str, str]:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import shutil
+import sys
 from collections.abc import Iterable, Sequence
 from datetime import datetime, timezone
 
-__all__ = ["bytes_text", "count", "indented", "table", "time_text"]
+__all__ = ["bytes_text", "count", "fitted_table", "indented", "table", "time_text"]
 
 
 def table(headers: Sequence[str], rows: Iterable[Sequence[object]], *, right: Iterable[str] = ()) -> list[str]:
@@ -27,6 +29,24 @@ def table(headers: Sequence[str], rows: Iterable[Sequence[object]], *, right: It
         )
         lines.append("  ".join(aligned).rstrip())
     return lines
+
+
+def fitted_table(
+    headers: Sequence[str], rows: Iterable[Sequence[object]], *, shrink: str, right: Iterable[str] = ()
+) -> list[str]:
+    """The lines of a table that is no wider than the terminal, where one column can be cut for that."""
+    cells = [[_cell(value) for value in row] for row in rows]
+    column = list(headers).index(shrink)
+    if sys.stdout.isatty():
+        others = sum(
+            max(len(row[index]) for row in [list(headers), *cells]) + 2
+            for index in range(len(headers))
+            if index != column
+        )
+        room = max(12, shutil.get_terminal_size().columns - others)
+        for row in cells:
+            row[column] = row[column] if len(row[column]) <= room else f"{row[column][: room - 1]}…"
+    return table(headers, cells, right=right)
 
 
 def _cell(value: object) -> str:

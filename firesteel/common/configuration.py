@@ -9,7 +9,7 @@ from typing import Any, TypeVar, overload
 from firesteel.common.config_options import ConfigOption, ConfigOptions, InvalidConfigurationError
 from firesteel.common.config_values import parse_list, to_bytes, to_text
 
-__all__ = ["Configuration"]
+__all__ = ["HIDDEN", "Configuration", "is_sensitive"]
 
 T = TypeVar("T")
 D = TypeVar("D")
@@ -28,6 +28,19 @@ _SENSITIVE = (
     "account.key",
 )
 """Parts of keys whose values are not shown."""
+
+HIDDEN = "******"
+"""What is shown instead."""
+
+
+def is_sensitive(key: str) -> bool:
+    """Whether the value of a key is not to be shown.
+
+    >>> is_sensitive("s3.secret-key"), is_sensitive("parallelism.default")
+    (True, False)
+    """
+    return any(part in key.lower() for part in _SENSITIVE)
+
 
 
 class Configuration:
@@ -187,7 +200,7 @@ class Configuration:
 
     def __str__(self) -> str:
         entries = (
-            f"{key}={'******' if any(part in key.lower() for part in _SENSITIVE) else to_text(value)}"
+            f"{key}={HIDDEN if is_sensitive(key) else to_text(value)}"
             for key, value in self._data.items()
         )
         return "{" + ", ".join(entries) + "}"

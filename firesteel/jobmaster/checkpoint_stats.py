@@ -12,7 +12,7 @@ from firesteel.jobmaster.checkpoint_plan import PlannedTask, TaskKey
 from firesteel.runtime.checkpoint.metrics import CheckpointMetrics
 from firesteel.runtime.checkpoint.options import SnapshotKind, StopMode
 
-__all__ = ["CheckpointStatsTracker", "StatsSummary"]
+__all__ = ["CheckpointStatsTracker", "StatsSummary", "percentile"]
 
 Json: TypeAlias = dict[str, Any]
 
@@ -48,7 +48,7 @@ class StatsSummary:
         ordered = sorted(self._values)
         average = self._sum // self._count if self._count else 0
         answer: Json = {"min": self._min, "max": self._max, "avg": average}
-        return answer | {name: _percentile(ordered, p) for name, p in _PERCENTILES}
+        return answer | {name: percentile(ordered, p) if ordered else "NaN" for name, p in _PERCENTILES}
 
     @classmethod
     def of(cls, values: Iterable[int]) -> Json:
@@ -59,10 +59,13 @@ class StatsSummary:
         return summary.to_json()
 
 
-def _percentile(ordered: list[int], percentile: float) -> float | str:
-    if not ordered:
-        return "NaN"
-    position = percentile * (len(ordered) + 1) / 100
+def percentile(ordered: list[int], part: float) -> float:
+    """The value below which that part of 100 lies, interpolated as Flink does.
+
+    >>> percentile([10, 20, 30, 40], 25)
+    12.5
+    """
+    position = part * (len(ordered) + 1) / 100
     below = math.floor(position)
     if below < 1:
         return float(ordered[0])

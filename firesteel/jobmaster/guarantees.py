@@ -10,7 +10,7 @@ from firesteel.graph.job_graph import JobGraph
 from firesteel.graph.stream_graph import StreamNode
 from firesteel.runtime.operators.specs import SinkSpec, SourceSpec
 
-__all__ = ["check_guarantees"]
+__all__ = ["check_guarantees", "commits"]
 
 
 def check_guarantees(job_graph: JobGraph, *, checkpoints: bool) -> None:
@@ -48,6 +48,15 @@ def check_guarantees(job_graph: JobGraph, *, checkpoints: bool) -> None:
                 "read before a failure is lost.",
                 hint="Read from a source that keeps its records, such as Kafka or files, or ask for NONE.",
             )
+
+
+def commits(job_graph: JobGraph) -> bool:
+    """Whether the job has sinks that make output visible with checkpoints."""
+    sinks = (node.spec.sink for node in job_graph.nodes() if isinstance(node.spec, SinkSpec))
+    return any(
+        sink.create_committer() is not None or sink.get_delivery_guarantee() is DeliveryGuarantee.EXACTLY_ONCE
+        for sink in sinks
+    )
 
 
 def _check_sink(node: StreamNode, wanted: DeliveryGuarantee, *, needs_checkpoints: bool) -> None:

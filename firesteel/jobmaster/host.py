@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from firesteel.graph.job_graph import JobGraph
@@ -28,6 +28,8 @@ class Attempt:
 
     With fewer ``slots`` than it wants, each slot limits its parallelism by itself (`graph.rescaling`).
     """
+    artifacts: Mapping[str, bytes] = field(default_factory=dict)
+    """Python files and archives that must be importable where the job is unpickled, by file name."""
 
 
 class AttemptHost(Protocol):

@@ -7,7 +7,6 @@ from collections.abc import Mapping
 from typing import Protocol
 
 from firesteel.common import fault_points
-from firesteel.common.connector import DeliveryGuarantee
 from firesteel.common.errors import CheckpointError, FiresteelError, TaskFailure, UserCodeError
 from firesteel.common.job_status import JobStatus
 from firesteel.graph.execution_graph import ExecutionGraph, ExecutionState
@@ -29,6 +28,7 @@ from firesteel.jobmaster.checkpoint_decisions import (
 from firesteel.jobmaster.checkpoint_plan import CheckpointPlan
 from firesteel.jobmaster.checkpoint_settings import CheckpointSettings
 from firesteel.jobmaster.events import MetadataFailed, MetadataStored, TriggerSavepoint
+from firesteel.jobmaster.guarantees import commits
 from firesteel.jobmaster.job_preparation import RestoredJob
 from firesteel.jobmaster.source_coordinator import SourceCoordinators
 from firesteel.jobmaster.state_assignment import assign_state
@@ -45,7 +45,6 @@ from firesteel.runtime.messages import (
     TaskKey,
     TriggerCheckpoint,
 )
-from firesteel.runtime.operators.specs import SinkSpec
 
 __all__ = ["CheckpointInstruction", "CheckpointMessage", "CheckpointedJob", "JobCheckpoints", "without_checkpoints"]
 
@@ -217,12 +216,7 @@ class JobCheckpoints:
 
     def _commits(self) -> bool:
         """Whether the job has sinks that make output visible with checkpoints."""
-        specs = (node.spec for node in self._job.execution_graph.job_graph.nodes())
-        sinks = (spec.sink for spec in specs if isinstance(spec, SinkSpec))
-        return any(
-            sink.create_committer() is not None or sink.get_delivery_guarantee() is DeliveryGuarantee.EXACTLY_ONCE
-            for sink in sinks
-        )
+        return commits(self._job.execution_graph.job_graph)
 
     # -- what happens -------------------------------------------------------------------------------
 

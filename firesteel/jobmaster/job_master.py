@@ -64,7 +64,8 @@ class JobMaster(JobRecord):
 
     5. CancelSlot goes to every slot that is there, and to those that register late.
     6. KillAttempt, if slots are not gone after the cancellation timeout, or if those left cannot be told.
-    7. No process is left: the status is FAILED, CANCELED or (after SuspendJob) SUSPENDED, or step 1 follows once the restart delay is over.
+    7. No process is left: the status is FAILED, CANCELED or, after SuspendJob, SUSPENDED; or step 1 follows once the
+       restart delay is over.
 
     Which failure is the cause: a task that raises is followed by broken connections, a lost slot and a failed
     stage, which may overtake its own account. So a failure that may be a consequence is held for
@@ -192,7 +193,7 @@ class JobMaster(JobRecord):
         if slot_index not in pool or pool[slot_index].state is not SlotState.REGISTERED:
             return
         slot = pool[slot_index]
-        slot.last_seen = self._now
+        slot.heard(message, self._now)
         if isinstance(message, messages.ClientPayload):
             self._on_client_payload(slot, message)
         elif isinstance(message, messages.MetricReport):

@@ -2,20 +2,27 @@
 
 from __future__ import annotations
 
+import logging
 import shutil
 import tempfile
 import uuid
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 from firesteel.common import options
 from firesteel.common.configuration import Configuration
-from firesteel.common.errors import CheckpointError, InvalidProgramError, StateIncompatibleError
+from firesteel.common.errors import (
+    CheckpointError,
+    CheckpointStorageError,
+    InvalidProgramError,
+    StateIncompatibleError,
+)
 from firesteel.filesystem.filesystem import configure_filesystems
 from firesteel.graph.exchange import JobExecution, execution_of
 from firesteel.graph.job_graph import JobGraph
 from firesteel.jobmaster.checkpoint_settings import CheckpointSettings
 from firesteel.jobmaster.epoch_settings import as_epochs, epoch_checkpoint_settings
-from firesteel.jobmaster.guarantees import check_guarantees
+from firesteel.jobmaster.guarantees import check_guarantees, commits
 from firesteel.jobmaster.job_serialization import serialize_job
 from firesteel.jobmaster.state_assignment import adopt_max_parallelism, check_compatibility
 from firesteel.runtime.checkpoint import storage as checkpoint_storage
@@ -26,6 +33,10 @@ from firesteel.runtime.checkpoint.storage import CheckpointStorage
 from firesteel.runtime.state.factory import keeps_objects
 
 __all__ = ["PreparedJob", "RestoredJob", "prepare_job"]
+
+_log = logging.getLogger(__name__)
+_AHEAD = 10
+"""How far the numbers of checkpoints jump when a job is taken over: whoever had it may still take the next ones."""
 
 
 @dataclass(frozen=True)
@@ -50,6 +61,11 @@ class PreparedJob:
     temporary_directory: str | None = None
     """A checkpoint directory that exists for this job only."""
     restored: RestoredJob | None = None
+    own_checkpoints: Sequence[tuple[CheckpointMetadata, str]] = ()
+    """Those of the job itself that an earlier JobMaster has completed, oldest first, with their paths."""
+    next_checkpoint_id: int = 1
+    artifacts: Mapping[str, bytes] = field(default_factory=dict, repr=False)
+    """Python files and archives that the job's functions import, by file name."""
 
     def location_of(self, checkpoint_id: int) -> CheckpointLocation:
         """Where the files of a checkpoint go."""
@@ -71,10 +87,19 @@ class PreparedJob:
             shutil.rmtree(self.temporary_directory, ignore_errors=True)
 
 
-def prepare_job(job_graph: JobGraph, *, single_host: bool) -> PreparedJob:
+def prepare_job(
+    job_graph: JobGraph,
+    *,
+    single_host: bool,
+    default_directory: str | None = None,
+    taken_over: Sequence[tuple[int, str]] | None = None,
+    artifacts: Mapping[str, bytes] | None = None,
+) -> PreparedJob:
     """Checks what can be checked without slots; raises what the user has to mend, with names.
 
-    ``single_host`` tells that all slots run on this machine: a checkpoint directory may then be made up.
+    ``single_host`` tells that all slots run on this machine: a checkpoint directory may then be made up, unless there
+    is a ``default_directory`` for jobs that name none. A job that an earlier JobMaster has run is ``taken_over``: these
+    are the numbers and paths of the checkpoints it has registered, oldest first, perhaps none.
     """
     execution = execution_of(job_graph).kind
     if execution is JobExecution.BATCH:
@@ -88,37 +113,91 @@ def prepare_job(job_graph: JobGraph, *, single_host: bool) -> PreparedJob:
     check_guarantees(job_graph, checkpoints=settings.interval is not None)
     keeps_objects(configuration)  # knows the backend, or says which there are
     configure_filesystems(configuration)
-    restored = _resume(job_graph, settings, _load(configuration))
-    if restored is not None:
-        job_graph = adopt_max_parallelism(job_graph, restored.metadata)
-        allow = configuration.get(options.IGNORE_UNCLAIMED_STATE)
-        check_compatibility(restored.metadata, job_graph, allow)
-        _check_formats(restored.metadata, job_graph)
-        checkpoint_storage.check_files(restored.metadata)
+    own = _own_checkpoints(job_graph, taken_over or ())
+    restored = None if own else _resume(job_graph, settings, _load(configuration))
+    for metadata in [own[-1][0]] if own else [restored.metadata] if restored is not None else []:
+        job_graph = adopt_max_parallelism(job_graph, metadata)
+        check_compatibility(metadata, job_graph, configuration.get(options.IGNORE_UNCLAIMED_STATE))
+        _check_formats(metadata, job_graph)
+        checkpoint_storage.check_files(metadata)
     temporary = None
     if settings.interval is not None and settings.directory is None:
-        if not single_host:
+        if default_directory is None and not single_host:
             raise InvalidProgramError(
                 "Checkpoints are on, but there is no directory that all hosts share.",
                 hint="Set execution.checkpointing.dir to a mounted network directory or to s3://bucket/path.",
             )
-        temporary = tempfile.mkdtemp(prefix="firesteel-checkpoints-")
-        settings = replace(settings, directory=temporary)
-        configuration = Configuration(configuration).set(options.CHECKPOINTS_DIRECTORY, temporary)
+        if default_directory is None:
+            default_directory = temporary = tempfile.mkdtemp(prefix="firesteel-checkpoints-")
+        settings = replace(settings, directory=default_directory)
+        configuration = Configuration(configuration).set(options.CHECKPOINTS_DIRECTORY, default_directory)
         job_graph = replace(job_graph, configuration=configuration)
     job_graph = replace(job_graph, run_id=uuid.uuid4().hex)
     try:
-        serialized = serialize_job(job_graph)
-        if settings.interval is None or settings.directory is None:
-            return PreparedJob(job_graph, serialized, settings, restored=restored)
-        storage = CheckpointStorage(settings.directory, job_graph.job_id)
-        storage.check_writable()
-        token = storage.probe_token()
+        job = PreparedJob(
+            job_graph,
+            serialize_job(job_graph),
+            settings,
+            restored=restored,
+            own_checkpoints=own,
+            artifacts=artifacts or {},
+        )
+        storage = None
+        if settings.interval is not None and settings.directory is not None:
+            storage = CheckpointStorage(settings.directory, job_graph.job_id)
+            storage.check_writable()
+        if taken_over is not None:
+            job = replace(job, next_checkpoint_id=_next_checkpoint_id(taken_over, storage))
+        if storage is None:
+            return job
+        return replace(job, storage=storage, storage_token=storage.probe_token(), temporary_directory=temporary)
     except BaseException:
         if temporary is not None:
             shutil.rmtree(temporary, ignore_errors=True)
         raise
-    return PreparedJob(job_graph, serialized, settings, storage, token, temporary, restored)
+
+
+def _own_checkpoints(
+    job_graph: JobGraph, registered: Sequence[tuple[int, str]]
+) -> tuple[tuple[CheckpointMetadata, str], ...]:
+    """Those of the registered checkpoints that can still be read, oldest first.
+
+    That older ones are gone is as it should be. If the newest is, the job goes back to an older one, unless it has
+    sinks that commit: what they have committed with the newest would be written again.
+    """
+    own: list[tuple[CheckpointMetadata, str]] = []
+    problem: Exception | None = None
+    for number, path in reversed(registered):
+        try:
+            metadata = checkpoint_storage.load(path)
+            if not own:
+                checkpoint_storage.check_files(metadata)
+        except (CheckpointStorageError, OSError) as error:
+            if own:
+                continue
+            problem = problem or error
+            if commits(job_graph):
+                break
+            _log.warning("Checkpoint %d of job '%s' cannot be restored: %s", number, job_graph.job_name, error)
+        else:
+            own.append((metadata, path))
+    if registered and not own:
+        assert problem is not None
+        number, path = registered[-1]
+        raise CheckpointStorageError(
+            f"Checkpoint {number} of job '{job_graph.job_name}' cannot be restored: {problem}",
+            path=path,
+            hint="Older checkpoints are gone, or would have the job's sinks write again what they have committed. "
+            "Submit the job again, from a savepoint or a checkpoint that is complete.",
+        )
+    if problem is not None:
+        _log.warning("Job '%s' goes back to checkpoint %d.", job_graph.job_name, own[0][0].checkpoint_id)
+    return tuple(reversed(own))
+
+
+def _next_checkpoint_id(registered: Sequence[tuple[int, str]], storage: CheckpointStorage | None) -> int:
+    highest = max((number for number, _ in registered), default=0)
+    return max(highest, storage.highest_checkpoint_id() if storage is not None else 0) + _AHEAD
 
 
 def _without_checkpoints(job_graph: JobGraph) -> JobGraph:

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections import deque
 
 from firesteel.common.job_status import JobStatus
+from firesteel.graph.job_graph import JobGraph
 from firesteel.jobmaster.instructions import Instruction, NotifyStatus, SendToSlot
 from firesteel.jobmaster.job_checkpoints import CheckpointInstruction
 from firesteel.jobmaster.life_cycle import may_follow
-from firesteel.jobmaster.slot_pool import SlotPool, SlotState
+from firesteel.jobmaster.slot_pool import Slot, SlotPool, SlotState
 from firesteel.jobmaster.source_coordinator import SourceCoordinators
 from firesteel.jobmaster.story import InvalidStatusTransitionError, Story
 from firesteel.jobmaster.timers import Timer, Timers
@@ -22,6 +23,8 @@ _REMEMBERED_POOLS = 32
 
 class JobRecord:
     """Everything that all steps of a JobMaster use. Decides nothing."""
+
+    _job_graph: JobGraph
 
     def __init__(self) -> None:
         self.status = JobStatus.INITIALIZING
@@ -50,6 +53,11 @@ class JobRecord:
         if pool is not None:
             self._pools.append((self._now, pool))
 
+    @property
+    def wanted_job_graph(self) -> JobGraph:
+        """The job at the parallelism it was asked to run with, for which there may be too few slots."""
+        return self._job_graph
+
     def slots_in_use(self) -> list[RegisterSlot]:
         """The slots that are there now, for whoever shows the job."""
         pool = self._slot_pool
@@ -57,20 +65,25 @@ class JobRecord:
             return []
         return [slot.registration for slot in pool.live() if slot.registration is not None]
 
+    def live_slots(self) -> list[Slot]:
+        """The same, each with what its process said of itself last."""
+        pool = self._slot_pool
+        return [] if pool is None else pool.live()
+
     def slot_at(self, slot_index: int, created: int) -> RegisterSlot | None:
         """Which process was the slot of an execution that was created then; None if it had none, or long ago.
 
         The executions of an attempt are made in the same moment as its slots are asked for; those of the first are
         there before anything is, at 0.
         """
-        for requested, pool in reversed(self._pools):
+        for requested, pool in reversed(list(self._pools)):
             if (requested == created or (not created and pool.attempt == 0)) and slot_index in pool:
                 return pool[slot_index].registration
         return None
 
     def slot_of_attempt(self, slot_index: int, attempt: int) -> RegisterSlot | None:
         """Which process was a slot of an attempt of the job."""
-        for _, pool in reversed(self._pools):
+        for _, pool in reversed(list(self._pools)):
             if pool.attempt == attempt and slot_index in pool:
                 return pool[slot_index].registration
         return None

@@ -6,6 +6,7 @@ import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from firesteel.common.errors import TaskFailure
 from firesteel.common.job_status import JobStatus
 
 __all__ = ["JobServices"]
@@ -21,6 +22,10 @@ def _nobody_asks(*_: object) -> None:
     """The job belongs to the program that runs it."""
 
 
+def _always() -> bool:
+    return True
+
+
 @dataclass(frozen=True)
 class JobServices:
     """Called from the job's own threads; must not block for long."""
@@ -32,3 +37,8 @@ class JobServices:
     longer lead the job must not have its sinks commit."""
     status_changed: Callable[[JobStatus, int], None] = _nobody_asks
     """The job has entered a status, at that time."""
+    job_ending: Callable[[JobStatus, TaskFailure | None], None] = _nobody_asks
+    """The job is over, and nothing of it has been deleted yet: whoever would run it again must know before. If this
+    raises, nothing is deleted."""
+    may_delete: Callable[[], bool] = _always
+    """Asked before state that is no longer needed is deleted: whoever no longer leads the job must not."""

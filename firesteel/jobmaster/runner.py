@@ -45,6 +45,7 @@ from firesteel.jobmaster.job_serialization import serialize_job
 from firesteel.jobmaster.job_services import JobServices
 from firesteel.jobmaster.restart_strategy import create_restart_strategy
 from firesteel.jobmaster.settings import JobMasterSettings
+from firesteel.jobmaster.slot_questions import SlotQuestions
 from firesteel.runtime.checkpoint import storage as checkpoint_storage
 from firesteel.runtime.checkpoint.options import SnapshotKind, StopMode
 from firesteel.runtime.network.serialization import deserialize_batch
@@ -68,9 +69,11 @@ class JobMasterRunner:
             job.settings,
             job_graph.job_id,
             job_graph.job_name,
+            job.next_checkpoint_id,
             location_of=job.location_of,
             savepoint_location_of=job.savepoint_location_of,
         )
+        coordinator.recover(job.own_checkpoints)
         self._master = JobMaster(
             ExecutionGraph(job_graph),
             create_restart_strategy(configuration),
@@ -78,8 +81,11 @@ class JobMasterRunner:
             coordinator,
             job.restored,
         )
+        self._questions = SlotQuestions(self._master, host.send)
         self._storage_io = ThreadPoolExecutor(1, thread_name_prefix="firesteel-checkpoint-io")
         self._requests: dict[str, Future[str]] = {}
+        self._stops: dict[str, str | None] = {}
+        """The requests that are to end the job, and where their savepoints are: they are done when the job is."""
         self._next_request = 0
         self._events: queue.Queue[events.Event] = queue.Queue()
         self._timers: dict[str, int] = {}
@@ -197,6 +203,8 @@ class JobMasterRunner:
         self._next_request += 1
         request_id = self._next_request
         self._requests[str(request_id)] = future
+        if stop is not None:
+            self._stops[str(request_id)] = None
         self._events.put(events.TriggerSavepoint(request_id, kind, directory, stop))
         if self._result.done():
             self._end_requests()
@@ -219,6 +227,14 @@ class JobMasterRunner:
         """The latest metrics by (vertex id, operator id, subtask)."""
         return self._master.metrics.snapshot()
 
+    def ask(self, slot_index: int, question: Any, timeout_s: float) -> Future[Any]:
+        """Asks a slot of the running attempt (see ``runtime.slot_answers``); fails with a SlotQuestionError."""
+        return self._questions.ask(slot_index, question, timeout_s)
+
+    def _hear(self, event: events.Event) -> None:
+        if not self._questions.hears(event):
+            self._events.put(event)
+
     def collect_iterator(self, channel: str) -> Iterator[Any]:
         """The records of a collect sink, as they come; raises the job's error at the end if it failed."""
         incoming = self._channel(channel)
@@ -232,6 +248,36 @@ class JobMasterRunner:
         error = self._result.exception()
         if error is not None and not isinstance(error, JobCancelledError):
             raise error
+
+    def take_results(self, channel: str, timeout_s: float) -> tuple[events.ClientConsumed, bytes] | None:
+        """The next records of a collect sink, serialized, and what to `acknowledge` once they are where they belong.
+
+        None if nothing came in time. Raises EOFError when nothing will come any more.
+        """
+        incoming = self._channel(channel)
+        try:
+            item = incoming.get(timeout=timeout_s)
+        except queue.Empty:
+            return None
+        if item is _END:
+            incoming.put(_END)
+            raise EOFError(channel)
+        consumed, payload = item
+        return consumed, payload
+
+    def acknowledge(self, consumed: events.ClientConsumed) -> None:
+        """The client has what `take_results` gave: the slot may send more."""
+        self._events.put(consumed)
+
+    def abandon(self) -> None:
+        """The job is not started after all: leaves nothing behind."""
+        self._host.close()
+        self._storage_io.shutdown(wait=True)
+        self._job.discard()
+
+    def release(self) -> None:
+        """The job is over: lets go of what only a job that runs needs. What is shown of it stays."""
+        self._job = replace(self._job, serialized=b"", artifacts={}, own_checkpoints=(), restored=None)
 
     def _read(self, payload: bytes) -> Sequence[Any]:
         try:
@@ -247,7 +293,12 @@ class JobMasterRunner:
         try:
             while not self._done:
                 for event in self._next_events():
-                    for instruction in self._master.handle(event, _now_ms()):
+                    decided = self._master.handle(event, _now_ms())
+                    for done in decided:
+                        if isinstance(done, instructions.JobDone):
+                            # before the checkpoints go from which somebody else would start the job again
+                            self._services.job_ending(done.status, done.failure)
+                    for instruction in decided:
                         self._execute(instruction)
                     if not isinstance(event, events.TimerFired):
                         self._events.task_done()
@@ -291,10 +342,17 @@ class JobMasterRunner:
         elif isinstance(instruction, instructions.StartAttempt):
             if instruction.attempt > 0:
                 self._say_why(instruction.attempt)
+                self._end_stops("the job failed before it had ended, and goes on from it")
                 # behind what is still being written, and before the new slots write anything
                 self._storage_io.submit(self._remove_leftovers).result()
-            attempt = Attempt(instruction.attempt, instruction.slots_needed, self.job_graph, self._job.serialized)
-            self._host.start(attempt, self._events.put)
+            attempt = Attempt(
+                instruction.attempt,
+                instruction.slots_needed,
+                self.job_graph,
+                self._job.serialized,
+                self._job.artifacts,
+            )
+            self._host.start(attempt, self._hear)
         elif isinstance(instruction, instructions.KillAttempt):
             self._host.kill(instruction.attempt, instruction.reason)
         elif isinstance(instruction, instructions.NotifyStatus):
@@ -333,7 +391,10 @@ class JobMasterRunner:
         elif isinstance(instruction, instructions.DeleteFiles):
             self._storage_io.submit(self._delete, None, instruction.paths, False)
         elif isinstance(instruction, instructions.RequestDone):
-            self._requests.pop(instruction.request_id).set_result(instruction.path)
+            if instruction.request_id in self._stops:
+                self._stops[instruction.request_id] = instruction.path
+            else:
+                self._requests.pop(instruction.request_id).set_result(instruction.path)
         elif isinstance(instruction, instructions.RequestFailed):
             error = CheckpointError(f"Job '{self.job_graph.job_name}': {instruction.reason}")
             self._requests.pop(instruction.request_id).set_exception(error)
@@ -359,6 +420,8 @@ class JobMasterRunner:
 
     def _delete(self, directory: str | None, files: Sequence[str], whole: bool) -> None:
         """Deletes what nobody needs; what cannot be deleted is left, and said."""
+        if not self._services.may_delete():
+            return
         try:
             fault_points.reach("checkpoint.delete")
             if directory is not None:
@@ -373,7 +436,7 @@ class JobMasterRunner:
         Only while no slot runs.
         """
         storage, coordinator = self._job.storage, self._master.checkpoints.coordinator
-        if storage is not None:
+        if storage is not None and self._services.may_delete():
             try:
                 retained = [checkpoint.path for checkpoint in coordinator.retained()]
                 storage.remove_unreferenced(coordinator.needed_files(), retained)
@@ -428,10 +491,23 @@ class JobMasterRunner:
         else:
             assert result is not None
             self._result.set_result(result)
+        self._end_stops(None if error is None else "the job did not end well")
         self._end_requests()
+        self._questions.close()
         for incoming in self._collected.values():
             incoming.put(_END)
         self._collected = _Ended(self._collected)
+
+    def _end_stops(self, why_not: str | None) -> None:
+        """A job that was to be stopped has ended, or has begun anew."""
+        for request_id, path in list(self._stops.items()):
+            if path is not None:
+                del self._stops[request_id]
+                request = self._requests.pop(request_id)
+                if why_not is None:
+                    request.set_result(path)
+                else:
+                    request.set_exception(CheckpointError(f"The savepoint is at {path}, but {why_not}."))
 
     def _end_requests(self) -> None:
         """Whoever still waits for a savepoint, or asks for one now, waits in vain."""

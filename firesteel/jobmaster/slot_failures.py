@@ -37,8 +37,9 @@ def fell_silent(slots: Iterable[Slot], timeout: int) -> TaskFailure:
 
 def was_lost(slot: Slot, reason: str) -> TaskFailure:
     """The connection to a slot ended."""
+    memory = f" It had {slot.rss_bytes >> 20} MB when it was last heard of." if slot.rss_bytes else ""
     return TaskFailure(
-        f"Lost {slot.describe()}: {reason}.",
+        f"Lost {slot.describe()}: {reason}.{memory}",
         error_type="SlotLost",
         hint="its process was killed or crashed (out of memory?), or its network failed",
     )

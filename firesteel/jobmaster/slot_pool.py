@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from enum import Enum
 
 from firesteel.jobmaster.events import SlotsQueued
-from firesteel.runtime.messages import Address, RegisterSlot
+from firesteel.runtime.messages import Address, Heartbeat, RegisterSlot, SlotMessage
 
 __all__ = ["Slot", "SlotPool", "SlotState"]
 
@@ -30,6 +30,16 @@ class Slot:
     state: SlotState = SlotState.REQUESTED
     registration: RegisterSlot | None = None
     last_seen: int = 0
+    rss_bytes: int = 0
+    """The memory its process had when it said so last."""
+    cpu_ms: int = 0
+    """How long its process had computed then."""
+
+    def heard(self, message: SlotMessage, now: int) -> None:
+        """The slot has said something."""
+        self.last_seen = now
+        if isinstance(message, Heartbeat) and message.rss_bytes:
+            self.rss_bytes, self.cpu_ms = message.rss_bytes, message.cpu_ms
 
     def describe(self) -> str:
         """The slot with what is known of its process."""

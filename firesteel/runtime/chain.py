@@ -13,7 +13,7 @@ from firesteel.common.output_tag import OutputTag
 from firesteel.runtime.codegen import Loop, compile_loop
 from firesteel.runtime.context import StreamingRuntimeContext
 from firesteel.runtime.deployment import OperatorDescriptor, TaskDeploymentDescriptor, TaskMode
-from firesteel.runtime.elements import CheckpointBarrier, Watermark, WatermarkStatus
+from firesteel.runtime.elements import MIN_TIMESTAMP, CheckpointBarrier, Watermark, WatermarkStatus
 from firesteel.runtime.key_groups import KeyGroupRange
 from firesteel.runtime.metrics import Counter, Gauge, MetricRegistry
 from firesteel.runtime.operators.base import StateInitializationContext, StreamOperator
@@ -100,7 +100,11 @@ class ChainedOperator:
         self.runtime_context = StreamingRuntimeContext(task, descriptor, self.backend, self.metrics)
         self.type_check = _type_check(descriptor)
         self._services = services
-        self._downstream: dict[str | None, list[ChainedOperator | TaskOutput]] = {None: []}
+        self.downstream: dict[str | None, list[ChainedOperator | TaskOutput]] = {None: []}
+        """What reads the results (None) and each side output that is read."""
+        self.emitted: dict[str | None, int] = {}
+        """Records handed on outside of generated loops, by side output."""
+        self.input_watermark = self.output_watermark = MIN_TIMESTAMP
         self._tags: dict[str, OutputTag] = {}
         self._loops: dict[tuple[str | None, bool], Loop] = {}
         self._timers: list[InternalTimerService] = []
@@ -111,14 +115,14 @@ class ChainedOperator:
     def add_consumer(self, tag: OutputTag | None, consumer: ChainedOperator | TaskOutput) -> None:
         """Connects what reads this operator's results, or one of its side outputs."""
         if tag is None:
-            self._downstream[None].append(consumer)
+            self.downstream[None].append(consumer)
         else:
             self._tags[tag.tag_id] = tag
-            self._downstream.setdefault(tag.tag_id, []).append(consumer)
+            self.downstream.setdefault(tag.tag_id, []).append(consumer)
 
     def consumers(self, tag: OutputTag | None) -> Sequence[ChainedOperator | TaskOutput]:
         """What reads the results, or a side output."""
-        return self._downstream.get(None if tag is None else tag.tag_id, ())
+        return self.downstream.get(None if tag is None else tag.tag_id, ())
 
     def tags(self) -> Sequence[OutputTag]:
         """The side outputs that are read."""
@@ -190,7 +194,7 @@ class ChainedOperator:
     def _choosers(self) -> Iterator[Any]:
         """KeySelector and Partitioner objects, which have a life as other functions do."""
         functions = list(self.descriptor.key_selectors)
-        for consumer in itertools.chain.from_iterable(self._downstream.values()):
+        for consumer in itertools.chain.from_iterable(self.downstream.values()):
             if isinstance(consumer, TaskOutput):
                 functions += consumer.functions
         for function in functions:
@@ -224,7 +228,7 @@ class ChainedOperator:
 
     def emit_side(self, tag: OutputTag, values: Sequence[Any], timestamps: Sequence[int] | None) -> None:
         """Hands records to a side output; dropped where nobody reads it."""
-        if tag.tag_id in self._downstream:
+        if tag.tag_id in self.downstream:
             self._emit(tag.tag_id, values, timestamps)
 
     def _emit(self, tag_id: str | None, values: Sequence[Any], timestamps: Sequence[int] | None) -> None:
@@ -233,9 +237,10 @@ class ChainedOperator:
                 end = start + _EMIT_AT_MOST
                 self._emit(tag_id, values[start:end], None if timestamps is None else timestamps[start:end])
             return
+        self.emitted[tag_id] = self.emitted.get(tag_id, 0) + len(values)
         loop = self._loops.get((tag_id, timestamps is not None))
         if loop is None:
-            consumers = self._downstream[tag_id]
+            consumers = self.downstream[tag_id]
             name = self.descriptor.name
             if tag_id is None and self.type_check is not None:
                 for value in values:
@@ -249,7 +254,8 @@ class ChainedOperator:
 
     def emit_watermark(self, timestamp: int) -> None:
         """Sends a watermark downstream, into side outputs as well."""
-        for consumers in self._downstream.values():
+        self.output_watermark = timestamp
+        for consumers in self.downstream.values():
             for consumer in consumers:
                 if isinstance(consumer, ChainedOperator):
                     consumer.process_watermark(timestamp)
@@ -258,6 +264,7 @@ class ChainedOperator:
 
     def process_watermark(self, timestamp: int) -> None:
         """Event time has advanced: timers fire, then the operator passes it on."""
+        self.input_watermark = timestamp
         if isinstance(self.operator, StreamOperator):
             for timers in self._timers:
                 timers.advance_watermark(timestamp)
@@ -265,7 +272,7 @@ class ChainedOperator:
 
     def emit_idle(self, idle: bool) -> None:
         """Tells downstream whether this operator's watermark counts."""
-        for consumers in self._downstream.values():
+        for consumers in self.downstream.values():
             for consumer in consumers:
                 if isinstance(consumer, ChainedOperator):
                     consumer.process_idle(idle)

@@ -22,6 +22,8 @@ __all__ = [
     "AddSplits",
     "Address",
     "AlignWatermark",
+    "Answer",
+    "Ask",
     "CancelSlot",
     "ClientAck",
     "ClientPayload",
@@ -209,6 +211,17 @@ class TaskAwaitsCheckpoint:
 
 
 @dataclass(frozen=True, slots=True)
+class Answer:
+    """What a slot was asked, as plain data that every process can read; with an ``error`` there is no value."""
+
+    attempt: int
+    slot_index: int
+    request_id: int
+    value: Any = None
+    error: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class SlotStopped:
     """The slot has closed all its tasks, after a Shutdown or a CancelSlot, and exits."""
 
@@ -303,6 +316,14 @@ class NotifyCheckpointAborted:
 
 
 @dataclass(frozen=True, slots=True)
+class Ask:
+    """Somebody wants to know something: see ``slot_answers`` for what can be asked."""
+
+    request_id: int
+    question: Any
+
+
+@dataclass(frozen=True, slots=True)
 class ClientAck:
     """The client has taken this payload and every one before it on the same channel and subtask."""
 
@@ -338,6 +359,7 @@ SlotMessage: TypeAlias = (
     | AcknowledgeCheckpoint
     | DeclineCheckpoint
     | TaskAwaitsCheckpoint
+    | Answer
     | SlotStopped
     | SlotFailed
 )
@@ -352,6 +374,7 @@ JobMasterMessage: TypeAlias = (
     | TriggerCheckpoint
     | NotifyCheckpointComplete
     | NotifyCheckpointAborted
+    | Ask
     | ClientAck
     | CancelSlot
     | Shutdown

@@ -88,6 +88,11 @@ class Distribution:
         self.min = value if self.min is None else min(self.min, value)
         self.max = value if self.max is None else max(self.max, value)
 
+    def summary(self) -> dict[str, float | None]:
+        """Count, sum, minimum, maximum and mean."""
+        mean = self.sum / self.count if self.count else None
+        return {"count": self.count, "sum": self.sum, "min": self.min, "max": self.max, "mean": mean}
+
 
 Metric = Counter | Gauge | Meter | Distribution
 
@@ -125,8 +130,25 @@ class MetricRegistry:
         return metric
 
     def snapshot(self) -> dict[str, Any]:
-        """Every metric's present value."""
-        return {name: _value(metric) for name, metric in self.metrics.items()}
+        """Every metric's present value by its name in reports: a meter gives its rate, a distribution several values.
+
+        >>> registry = MetricRegistry()
+        >>> MetricGroup(registry, "user.").add_group("parser").counter("broken").inc()
+        >>> registry.snapshot()
+        {'parser.broken': 1}
+        """
+        values: dict[str, Any] = {}
+        for name, metric in self.metrics.items():
+            name = name.removeprefix("user.")
+            if isinstance(metric, Counter):
+                values[name] = metric.count
+            elif isinstance(metric, Gauge):
+                values[name] = _read(metric)
+            elif isinstance(metric, Meter):
+                values[name] = metric.rate()
+            else:
+                values.update({f"{name}_{part}": value for part, value in metric.summary().items()})
+        return values
 
 
 def _read(gauge: Gauge) -> Any:
@@ -136,16 +158,6 @@ def _read(gauge: Gauge) -> Any:
         return value if value is None or isinstance(value, (int, float, str)) else str(value)
     except Exception:  # noqa: BLE001 - user code may raise anything
         return None
-
-
-def _value(metric: Metric) -> Any:
-    if isinstance(metric, Counter):
-        return metric.count
-    if isinstance(metric, Gauge):
-        return _read(metric)
-    if isinstance(metric, Meter):
-        return {"count": metric.count, "rate": metric.rate()}
-    return {"count": metric.count, "sum": metric.sum, "min": metric.min, "max": metric.max}
 
 
 class MetricGroup:

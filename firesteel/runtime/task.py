@@ -37,6 +37,7 @@ from firesteel.runtime.operators.source import SourceOperator
 from firesteel.runtime.operators.specs import OperatorSpec
 from firesteel.runtime.output import TaskOutput
 from firesteel.runtime.state.factory import keeps_objects
+from firesteel.runtime.task_metrics import TaskMetrics, TaskTimes
 from firesteel.runtime.time.watermarks import WatermarkValve
 
 __all__ = ["Task", "TaskServices"]
@@ -140,6 +141,8 @@ class Task:
         """The operator being opened, finished or closed: where an error outside a loop belongs."""
         self.records_in = 0
         self.busy_s = 0.0
+        self.times: TaskTimes | None = None
+        """Where the task's time goes, if its slot looks."""
         self._failure: Exception | None = None
         """Of a sink that was asked for room."""
         self._services = services
@@ -165,6 +168,7 @@ class Task:
         """The first checkpoint after the end, or the savepoint to stop with: the task ends when it is complete."""
         self._most = SourceOperator.MAX_RECORDS if self.source is not None else 1 << 62
         """How many records to process at a time: fewer where they take long."""
+        self.reports = TaskMetrics(self)
 
     def create_output(self, descriptor: OutputDescriptor, partition: ResultPartition) -> TaskOutput:
         """One of the task's outputs."""
@@ -395,6 +399,7 @@ class Task:
 
     def take_snapshot(self, barrier: CheckpointBarrier, in_flight: InFlightInput | None, alignment_ms: int) -> None:
         """Takes this task's part of a checkpoint."""
+        self.reports.checkpoint_begins(self.processing_time() - barrier.timestamp, alignment_ms)
         if barrier.options.stop is StopMode.SUSPEND:
             self.suspended = True
             self._last_checkpoint = barrier.checkpoint_id
@@ -491,25 +496,13 @@ class Task:
         """The event time the task has reached."""
         return self._valve.watermark if self.source is None else self.source.watermark
 
+    @property
+    def records_out(self) -> int:
+        """Records that have left the task: to other tasks, and through its sinks."""
+        return sum(output.partition.num_records_out for output in self.outputs) + sum(
+            sink.records for sink in self._sinks
+        )
+
     def metrics(self) -> dict[str, dict[str, Any]]:
         """Task metrics under '', operator metrics under their operator id."""
-        partitions = [output.partition for output in self.outputs]
-        records_out = sum(partition.num_records_out for partition in partitions)
-        reports: dict[str, dict[str, Any]] = {
-            "": {
-                "numRecordsIn": self.records_in,
-                "numRecordsOut": records_out + sum(sink.records for sink in self._sinks),
-                "numBytesOut": sum(partition.num_bytes_out for partition in partitions),
-                "numBuffersOut": sum(partition.num_buffers_out for partition in partitions),
-                "busyTimeMs": int(self.busy_s * 1000),
-                "currentInputWatermark": self.watermark,
-            }
-        }
-        if self.gate is not None:
-            reports[""]["numBytesIn"] = self.gate.num_bytes_in
-            reports[""]["numBuffersIn"] = self.gate.num_buffers_in
-        for chained in self.chain:
-            snapshot = chained.metrics.snapshot()
-            if snapshot:
-                reports[chained.descriptor.operator_id] = snapshot
-        return reports
+        return self.reports.report()

@@ -13,6 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any, NoReturn, Protocol
 
+from firesteel.common.cluster_options import METRICS_INTERVAL
 from firesteel.common.errors import RecordSerializationError, UserCodeError
 from firesteel.runtime import messages
 from firesteel.runtime.checkpoint.assignment import TaskRestore
@@ -27,14 +28,15 @@ from firesteel.runtime.mailbox import Clock, Poller, ProcessingTimers
 from firesteel.runtime.operators.source import SourceOperator
 from firesteel.runtime.operators.specs import SourceSpec
 from firesteel.runtime.output import TaskOutput
+from firesteel.runtime.slot_answers import SlotAnswers
 from firesteel.runtime.task import Task
+from firesteel.runtime.task_metrics import BACKPRESSURED, BUSY, SlotTimes
 from firesteel.runtime.wiring import Wiring
 
 __all__ = ["JobMasterGateway", "TaskCancelled", "TaskExecutor"]
 
 IDLE_FLUSH_S = 0.001
 """With nothing else to do, buffers leave after a millisecond instead of at the buffer timeout."""
-METRIC_INTERVAL_MS = 500
 MAX_UNACKED = 16
 """Payloads a sink may have on their way to the client."""
 MAX_WAIT_S = 1.0
@@ -97,7 +99,11 @@ class TaskExecutor:
         self._restore: Mapping[messages.TaskKey, TaskRestore] = {}
         self._storage_token: str | None = None
         first = self._descriptors[0]
+        self._metrics_interval = first.configuration.get(METRICS_INTERVAL).to_millis()
+        """0 for neither measurements nor reports."""
+        self._times: SlotTimes | None = None
         self._snapshots = SlotSnapshots(first.configuration, first.job_id)
+        self._answers = SlotAnswers(attempt, self._slots[0], self._send_from_any_thread, self._between_batches)
         self._sequences: dict[tuple[str, int], int] = {}
         self._unacked: dict[tuple[str, int], int] = {}
         self._unflushed = False
@@ -108,6 +114,8 @@ class TaskExecutor:
 
     def deliver(self, message: messages.JobMasterMessage) -> None:
         """Puts a message from the JobMaster into the mailbox."""
+        if isinstance(message, messages.Ask) and self._answers.beside(message):
+            return
         self._mails.append(message)
         if isinstance(message, messages.CancelSlot):
             self._job_is_over = message.job_is_over
@@ -136,6 +144,7 @@ class TaskExecutor:
             self._close_tasks(None)
             raise
         finally:
+            self._answers.close()
             self._snapshots.close(job_is_over=self._shutdown or self._job_is_over)
         accumulators = self.accumulators()
         for slot in self._slots:
@@ -181,6 +190,9 @@ class TaskExecutor:
         downstream_first = self._tasks[::-1]
         self._order = [task for task in downstream_first if task.source is None]
         self._order += (task for task in downstream_first if task.source is not None)
+        if self._metrics_interval:
+            self._times = SlotTimes(self._tasks)
+        self._answers.open(self._tasks)
         self._wiring.connect()
         files = self._snapshots.create_reader()
         try:
@@ -196,6 +208,8 @@ class TaskExecutor:
             restore = self._restore.get((task.descriptor.vertex_id, task.descriptor.subtask))
             self._guarded(task, partial(task.open, restore, files))
             self._report(task.descriptor, "RUNNING")
+            if task.times is not None:
+                task.times.start()
             if task.source is not None:
                 head = task.head.descriptor
                 self._gateway.send(
@@ -203,7 +217,8 @@ class TaskExecutor:
                         self._attempt, task.descriptor.vertex_id, head.operator_id, task.descriptor.subtask, self._host
                     )
                 )
-        self._next_report = self._clock.now_ms() + METRIC_INTERVAL_MS
+        if self._metrics_interval:
+            self._next_report = self._clock.now_ms() + self._metrics_interval
         return True
 
     def _close_tasks(self, state: str | None) -> None:
@@ -224,27 +239,31 @@ class TaskExecutor:
         self._check_cancelled()
         acted = bool(self._postponed) and self._run_postponed()
         progressed = self._run_timers() or acted
-        for task in self._order:
-            if not task.finished and not task.running and task.has_work(now) and task.has_room():
-                if task.source is not None and self._order[-1] is not task:
-                    # sources take turns: one that always has data must not keep the others from theirs
-                    self._order.remove(task)
-                    self._order.append(task)
-                self._run_task(task)
-                progressed = True
-                break
+        task = self._next_task(now) if self._times is None else self._times.next_task(self._order, now)
+        if task is not None:
+            if task.source is not None and self._order[-1] is not task:
+                # sources take turns: one that always has data must not keep the others from theirs
+                self._order.remove(task)
+                self._order.append(task)
+            self._act(task, task.run_once)
+            progressed = True
         if self._unflushed:
             self._flush_due(now)
         if self._ending:
             self._end_tasks()
         return progressed
 
-    def _run_task(self, task: Task) -> None:
-        self._act(task, task.run_once)
+    def _next_task(self, now: float) -> Task | None:
+        for task in self._order:
+            if not task.finished and not task.running and task.has_work(now) and task.has_room():
+                return task
+        return None
 
     def _act(self, task: Task, action: Callable[[], None]) -> None:
         """Has a task do something, after which it may have records to send, or have finished."""
         was_finished = task.finished
+        if task.times is not None and task.times.state != BUSY:
+            task.times.become_busy()
         self._guarded(task, action)
         self._unflushed = True
         if task.finished and not was_finished:
@@ -275,13 +294,15 @@ class TaskExecutor:
         while (due := self._timers.pop_due(now)) is not None:
             task, callback = due
             task.running = True
+            if task.times is not None and task.times.state != BUSY:
+                task.times.become_busy()
             try:
                 self._guarded(task, partial(callback, now))
             finally:
                 task.running = False
             ran = self._unflushed = True
         if now >= self._next_report > 0:
-            self._next_report = now + METRIC_INTERVAL_MS
+            self._next_report = now + self._metrics_interval
             self._report_metrics()
         return ran
 
@@ -319,6 +340,8 @@ class TaskExecutor:
                     self._check_cancelled()  # which interrupts a close() that hangs
                     self._fail(task, errors[0])
                 self._report(task.descriptor, "FINISHED")
+                if task.times is not None:
+                    task.times.stop()
                 self._report_metrics()
 
     def _wait(self) -> None:
@@ -354,9 +377,13 @@ class TaskExecutor:
 
     def wait_for_room(self, task: Task) -> None:
         """Runs the other tasks and the network until the task's outputs have room."""
+        if task.times is not None:
+            task.times.enter(BACKPRESSURED)
         while not task.has_room():
             if not self._step(time.monotonic()) and not task.has_room():
                 self._wait()
+        if task.times is not None:
+            task.times.become_busy()
 
     # -- mails --------------------------------------------------------------------------------------
 
@@ -387,6 +414,8 @@ class TaskExecutor:
             elif isinstance(message, messages.AlignWatermark):
                 task, source = self._reader(message)
                 self._between_batches(task, partial(source.align, message.max_allowed))
+            elif isinstance(message, messages.Ask):
+                self._answers.ask(message)
             elif isinstance(message, messages.ClientAck):
                 self._unacked[message.channel, message.subtask] = (
                     self._sequences[message.channel, message.subtask] - message.sequence - 1
@@ -449,9 +478,12 @@ class TaskExecutor:
         )
 
     def _report_metrics(self) -> None:
+        if not self._metrics_interval:
+            return
         by_slot: dict[int, dict[messages.MetricScope, Mapping[str, Any]]] = {slot: {} for slot in self._slots}
         for task in self._tasks:
             descriptor = task.descriptor
+            task.reports.mailbox_size = len(self._mails)
             for operator_id, values in task.metrics().items():
                 by_slot[descriptor.slot][descriptor.vertex_id, operator_id, descriptor.subtask] = values
         accumulators = self.accumulators()

@@ -5,21 +5,15 @@ from __future__ import annotations
 from typing import Any
 from weakref import WeakSet
 
-from pyspark import SparkContext
-
 from firesteel.common.configuration import Configuration
 from firesteel.common.job_client import JobClient
 from firesteel.graph.exchange import JobExecution, execution_of
 from firesteel.graph.job_graph import JobGraph
 from firesteel.graph.slots import assign_slots
-from firesteel.jobmaster.batch_host import BatchHost
-from firesteel.jobmaster.epoch_host import EpochHost
-from firesteel.jobmaster.host import AttemptHost
 from firesteel.jobmaster.job_preparation import prepare_job
 from firesteel.jobmaster.runner import JobMasterRunner
 from firesteel.runtime.operators.specs import SourceSpec
-from firesteel.spark.blocking.stage_runner import SparkStages
-from firesteel.spark.host import SparkHost
+from firesteel.spark.host_creation import create_host
 from firesteel.spark.session import get_spark_context, is_single_host
 
 __all__ = ["SparkPipelineExecutor"]
@@ -47,7 +41,7 @@ class SparkPipelineExecutor:
             context = get_spark_context(configuration, slots, in_use)
             if execution is not JobExecution.BATCH:
                 _write_rows(job.job_graph, files)
-            runner = JobMasterRunner(job, _host(execution, context))
+            runner = JobMasterRunner(job, create_host(job.job_graph, context))
         except BaseException:
             job.discard()
             _remove(files)
@@ -56,14 +50,6 @@ class SparkPipelineExecutor:
         _jobs.add(runner)
         runner.start()
         return JobClient(runner)
-
-
-def _host(execution: JobExecution, context: SparkContext) -> AttemptHost:
-    if execution is JobExecution.BATCH:
-        return BatchHost(SparkStages(context))
-    if execution is JobExecution.EPOCHS:
-        return EpochHost(SparkStages(context))
-    return SparkHost(context)
 
 
 def _write_rows(job_graph: JobGraph, files: list[Any]) -> None:

@@ -19,20 +19,23 @@ from firesteel.runtime.messages import JobMasterMessage, RegisterSlot
 from firesteel.runtime.network.errors import NetworkError
 from firesteel.spark.blocking.failures import hint_for
 from firesteel.spark.slot_main import SlotMain
-from firesteel.spark.slots import SlotInventory, available_slots, wait_for_slots
+from firesteel.spark.slots import available_slots, has_fixed_slots, wait_for_slots
 
 __all__ = ["SparkHost"]
 
 _WATCH_S = 1.0
-_inventory = SlotInventory()
 _ERROR = re.compile(r"[\w.$]*(?:Error|Exception): \S")
 
 
 class SparkHost:
-    """Starts attempts on a SparkContext and keeps the control connections of their slots."""
+    """Starts attempts on a SparkContext and keeps the control connections of their slots.
 
-    def __init__(self, context: SparkContext):
+    ``memory_limit`` is how many bytes a slot's process may have at most.
+    """
+
+    def __init__(self, context: SparkContext, *, memory_limit: int | None = None):
         self._context = context
+        self._memory_limit = memory_limit
         self._secret = os.urandom(32)
         host = context.getConf().get("spark.driver.host") or "127.0.0.1"
         bind = context.getConf().get("spark.driver.bindAddress") or host
@@ -44,7 +47,6 @@ class SparkHost:
         self._post: Post | None = None
         self._closed = False
         self._end = threading.Event()
-        self._latest = -1
         self._killed: set[int] = set()
         self._threads: list[threading.Thread] = []
         self._start_thread(self._accept, "firesteel-control-accept")
@@ -54,15 +56,13 @@ class SparkHost:
     def start(self, attempt: Attempt, post: Post) -> None:
         """Submits the barrier stage from a thread of its own."""
         self._post = post
-        self._latest = attempt.number
-        _inventory.hold(self, attempt.slots)
         thread = InheritableThread(target=self._run_stage, args=(attempt, post), name="firesteel-spark-stage")
         thread.daemon = True
         self._threads.append(thread)
         thread.start()
 
     def watch_slots(self, post: Post) -> None:
-        """Asks Spark every second, in a thread of its own."""
+        """Asks Spark every second, in a thread of its own; who holds them is the business of a QueuedHost."""
         self._start_thread(self._watch_slots, "firesteel-slot-inventory", post)
 
     def send(self, attempt: int, slot: int, message: JobMasterMessage) -> None:
@@ -122,21 +122,21 @@ class SparkHost:
                     attempt.slots,
                     self._address,
                     self._secret,
-                    local=self._context.master.startswith("local"),
+                    local=has_fixed_slots(self._context),
+                    artifacts=attempt.artifacts,
+                    memory_limit=self._memory_limit,
                 )
                 slots = self._context.parallelize(range(attempt.slots), attempt.slots)
                 slots.barrier().mapPartitions(main).collect()
         except Exception as error:  # noqa: BLE001 - whatever Spark says is passed on
             failure = _spark_failure(error)
-        if attempt.number == self._latest:
-            _inventory.hold(self, 0)
         post(AttemptEnded(attempt.number, failure))
 
     def _watch_slots(self, post: Post) -> None:
         known: int | None = None
         while not self._end.is_set():
             try:
-                slots = _inventory.left_for(self, available_slots(self._context))
+                slots = available_slots(self._context)
             except Exception:  # noqa: BLE001 - the context is being stopped, and with it the attempt
                 return
             if slots != known:

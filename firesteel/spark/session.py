@@ -10,7 +10,7 @@ import sys
 import sysconfig
 import tempfile
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from concurrent.futures import Future
 from contextlib import contextmanager
 from pathlib import Path
@@ -19,11 +19,19 @@ from typing import Any
 from pyspark import SparkConf, SparkContext
 from pyspark.java_gateway import launch_gateway
 
+from firesteel.common import cluster_options
 from firesteel.common.configuration import Configuration
 from firesteel.common.errors import FiresteelError
 from firesteel.spark.java import require_java
 
-__all__ = ["SparkStartError", "get_spark_context", "is_single_host", "spark_log", "stop_spark_context"]
+__all__ = [
+    "SparkStartError",
+    "get_spark_context",
+    "is_single_host",
+    "spark_log",
+    "start_cluster_context",
+    "stop_spark_context",
+]
 
 _LOG4J = """\
 rootLogger.level = warn
@@ -35,6 +43,25 @@ appender.file.layout.type = PatternLayout
 appender.file.layout.pattern = %d{{HH:mm:ss.SSS}} %p %c{{1}}: %m%n%ex
 """
 
+_ROTATING = """\
+rootLogger.level = warn
+rootLogger.appenderRef.file.ref = file
+appender.file.type = RollingFile
+appender.file.name = file
+appender.file.fileName = {log}
+appender.file.filePattern = {log}.%i
+appender.file.policies.type = Policies
+appender.file.policies.size.type = SizeBasedTriggeringPolicy
+appender.file.policies.size.size = 10MB
+appender.file.strategy.type = DefaultRolloverStrategy
+appender.file.strategy.max = 4
+appender.file.layout.type = PatternLayout
+appender.file.layout.pattern = %d{{yyyy-MM-dd HH:mm:ss,SSS}} %-5p %c{{1}}: %m%n%ex
+"""
+"""For a Spark that runs for months."""
+
+MIN_SLOTS = 4
+"""How many slots the embedded Spark of a cluster has at least: small jobs are to fit beside each other."""
 _PREFIX = "firesteel-spark-"
 _MAX_SOCKET_DIRECTORY = 60
 """Spark refuses longer ones: the path of a socket has room for about a hundred characters."""
@@ -79,6 +106,33 @@ def get_spark_context(configuration: Configuration, slots: int, in_use: bool = F
         return _own[0]
 
 
+def start_cluster_context(
+    configuration: Configuration,
+    slots: int | None = None,
+    *,
+    log: Path | None = None,
+    python_path: Sequence[str] = (),
+) -> SparkContext:
+    """The SparkContext of a JobManager, which is the only one its process ever has.
+
+    Without ``spark.master`` Spark is embedded, with ``slots`` slots, else with taskmanager.numberOfTaskSlots, else with
+    one per core and at least 4. Slots can import what is installed, what jobs bring along, and from the directories of
+    ``python_path``; not from where this process was started. ``log`` is the file Spark writes its log to.
+    `stop_spark_context` ends it; so does the end of this process, however it comes.
+    """
+    global _own
+    with _lock:
+        if SparkContext._active_spark_context is not None:
+            raise SparkStartError("This process has a SparkContext already, so it cannot be a JobManager.")
+        require_java()
+        settings = {key: value for key, value in configuration.to_dict().items() if key.startswith("spark.")}
+        if "spark.master" not in settings:
+            count = slots or configuration.get(cluster_options.TASK_SLOTS) or max(MIN_SLOTS, os.cpu_count() or 1)
+            settings["spark.master"] = f"local[{count}]"
+        _own = _create(settings, log=log, python_path=[_installed_at(), *python_path])
+        return _own[0]
+
+
 def is_single_host(configuration: Configuration) -> bool:
     """Whether all slots will run on this machine, as far as is known before Spark is started."""
     active = SparkContext._active_spark_context
@@ -106,12 +160,14 @@ def _slots_of(context: SparkContext) -> int:
     return int(context.defaultParallelism)
 
 
-def _create(settings: dict[str, str]) -> tuple[SparkContext, Path]:
+def _create(
+    settings: dict[str, str], *, log: Path | None = None, python_path: Sequence[str] | None = None
+) -> tuple[SparkContext, Path]:
     _remove_left_behind()
     directory = Path(tempfile.mkdtemp(prefix=f"{_PREFIX}{os.getpid()}-"))
     try:
         log4j = directory / "log4j2.properties"
-        log4j.write_text(_LOG4J.format(log=directory / "spark.log"))
+        log4j.write_text(_LOG4J.format(log=directory / "spark.log") if log is None else _ROTATING.format(log=log))
         conf = SparkConf()
         conf.set("spark.app.name", "firesteel")
         conf.set("spark.ui.enabled", "false")
@@ -131,7 +187,8 @@ def _create(settings: dict[str, str]) -> tuple[SparkContext, Path]:
                 conf.set("spark.python.unix.domain.socket.enabled", "true")
                 conf.set("spark.python.unix.domain.socket.dir", str(directory))
             # what the program could import its functions can too: also from beside the script, and what it added itself
-            conf.set("spark.executorEnv.PYTHONPATH", os.pathsep.join(_program_path()))
+            path = _program_path() if python_path is None else python_path
+            conf.set("spark.executorEnv.PYTHONPATH", os.pathsep.join(path))
         for key, value in settings.items():
             conf.set(key, value)
         os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
@@ -212,6 +269,11 @@ def _program_path() -> list[str]:
     """The module search path without what every interpreter has by itself."""
     own = tuple(sysconfig.get_path(name) for name in ("stdlib", "platstdlib", "purelib", "platlib"))
     return [entry for entry in sys.path if Path(entry).is_dir() and entry and not entry.startswith(own)]
+
+
+def _installed_at() -> str:
+    """Where Firesteel is imported from, which slots must be able to, too."""
+    return str(Path(__file__).resolve().parents[2])
 
 
 def _remove_left_behind() -> None:

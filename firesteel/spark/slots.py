@@ -1,4 +1,4 @@
-"""The slot inventory: how many tasks Spark can run at once, and waiting until that is enough."""
+"""The slots of Spark: how many tasks it can run at once, who gets them, and waiting until they are there."""
 
 from __future__ import annotations
 
@@ -9,36 +9,29 @@ from collections.abc import Callable
 from pyspark import SparkContext
 
 from firesteel.common.errors import NotEnoughSlotsError
+from firesteel.jobmaster.slot_allocator import SlotAllocator
 
-__all__ = ["SlotInventory", "available_slots", "wait_for_slots"]
+__all__ = ["allocator_of", "available_slots", "has_fixed_slots", "wait_for_slots"]
 
 _POLL_S = 0.1
+_lock = threading.Lock()
+_allocator: tuple[SparkContext, SlotAllocator] | None = None
 
 
-class SlotInventory:
-    """Which of Spark's slots the jobs of this process hold: Spark itself counts those that are taken, too."""
+def allocator_of(context: SparkContext) -> SlotAllocator:
+    """Who gives the slots of a SparkContext to the jobs of this process; always the same one."""
+    global _allocator
+    with _lock:
+        if _allocator is None or _allocator[0] is not context:
+            # a process has one SparkContext at a time
+            _allocator = context, SlotAllocator(lambda: available_slots(context), is_fixed=has_fixed_slots(context))
+        return _allocator[1]
 
-    def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._held: dict[int, int] = {}
 
-    def hold(self, owner: object, slots: int) -> None:
-        """A job has asked Spark for so many slots, or has none any more."""
-        with self._lock:
-            self._held[id(owner)] = slots
-            if not slots:
-                del self._held[id(owner)]
-
-    def left_for(self, owner: object, total: int) -> int:
-        """How many of the slots there are a job may have, those it holds included.
-
-        >>> inventory, one, other = SlotInventory(), object(), object()
-        >>> inventory.hold(one, 3)
-        >>> inventory.left_for(other, 4), inventory.left_for(one, 4)
-        (1, 4)
-        """
-        with self._lock:
-            return max(0, total - sum(slots for job, slots in self._held.items() if job != id(owner)))
+def has_fixed_slots(context: SparkContext) -> bool:
+    """Whether Spark is embedded: it has all the slots it will ever have. Executors of a cluster come and go."""
+    master = context.master
+    return bool(master.startswith("local")) and not master.startswith("local-cluster")
 
 
 def available_slots(context: SparkContext) -> int:
@@ -56,7 +49,7 @@ def wait_for_slots(
     Executors of a cluster may still be registering. An embedded Spark has all the slots it will ever have, so that
     too few are an error at once.
     """
-    fixed = context.master.startswith("local") and not context.master.startswith("local-cluster")
+    fixed = has_fixed_slots(context)
     offered: int | None = None
     while (available := available_slots(context)) < needed and not stopped():
         if fixed:

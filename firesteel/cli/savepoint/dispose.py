@@ -8,9 +8,6 @@ from typing import Any
 from firesteel.cli.errors import CommandError
 from firesteel.cli.settings import add_settings_option, configure_stores
 from firesteel.cli.table import bytes_text, count
-from firesteel.runtime.checkpoint.options import SnapshotKind
-from firesteel.runtime.checkpoint.storage import dispose, load
-from firesteel.savepoint.inspection import describe
 
 __all__ = ["register", "run"]
 
@@ -30,6 +27,10 @@ def register(commands: Any) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Deletes the savepoint."""
+    from firesteel.runtime.checkpoint.options import SnapshotKind
+    from firesteel.runtime.checkpoint.storage import dispose, load
+    from firesteel.savepoint.inspection import describe
+
     configure_stores(options)
     metadata = load(options.path)
     if not SnapshotKind(metadata.kind).is_savepoint:

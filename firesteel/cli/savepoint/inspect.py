@@ -9,9 +9,6 @@ from typing import Any
 
 from firesteel.cli.settings import add_settings_option, configure_stores
 from firesteel.cli.table import bytes_text, count, indented, table, time_text
-from firesteel.runtime.checkpoint.files import StateFileReader
-from firesteel.runtime.checkpoint.storage import load
-from firesteel.savepoint.inspection import count_states, describe, list_keys, verify
 
 __all__ = ["register", "run"]
 
@@ -39,6 +36,10 @@ def register(commands: Any) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Prints the description; 1 if the state files are damaged."""
+    from firesteel.runtime.checkpoint.files import StateFileReader
+    from firesteel.runtime.checkpoint.storage import load
+    from firesteel.savepoint.inspection import count_states, describe, list_keys, verify
+
     configure_stores(options)
     metadata = load(options.path)
     description = describe(metadata, options.path)

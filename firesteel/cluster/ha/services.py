@@ -9,11 +9,28 @@ from typing import Protocol
 from firesteel.common.errors import FiresteelError
 from firesteel.common.job_status import JobStatus
 
-__all__ = ["FencedError", "HighAvailabilityServices", "JobResult", "JobStore", "JobSubmission", "Leadership"]
+__all__ = [
+    "ElectionClosedError",
+    "FencedError",
+    "HighAvailabilityError",
+    "HighAvailabilityServices",
+    "JobResult",
+    "JobStore",
+    "JobSubmission",
+    "Leadership",
+]
+
+
+class HighAvailabilityError(FiresteelError):
+    """What must survive the JobManager cannot be kept, or cannot be read; nothing was changed."""
 
 
 class FencedError(FiresteelError):
     """Another JobManager leads now: what this one wants to write must not be written."""
+
+
+class ElectionClosedError(FiresteelError):
+    """The services were closed while somebody waited to lead."""
 
 
 @dataclass(frozen=True)
@@ -96,8 +113,9 @@ class HighAvailabilityServices(Protocol):
     def await_leadership(self, address: str, on_lost: Callable[[str], None]) -> Leadership:
         """Blocks until this JobManager leads; ``address`` is where clients reach it (host:port).
 
-        ``on_lost`` is called, from any thread, as soon as it is known that it no longer does: the process must end
-        without touching anything that is shared.
+        ``on_lost`` is called once, from any thread, as soon as it is known that it no longer does: the process must
+        end without touching anything that is shared. Where a write has failed because of it, that is before the write
+        raises, so that nobody cleans up after the failure. ElectionClosedError once the services are closed.
         """
         ...
 

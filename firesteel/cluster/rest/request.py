@@ -59,3 +59,5 @@ class Route:
     endpoint: Endpoint[Any, Any]
     handler: Handler
     blocking: bool = False
+    cache_ms: int = 0
+    """How old an answer may be: within that time, equal requests get the same bytes. Only for endpoints that read."""

@@ -20,6 +20,7 @@ from firesteel.runtime.codegen import Loop, LoopWriter
 from firesteel.runtime.deployment import OutputDescriptor
 from firesteel.runtime.elements import ControlEvent
 from firesteel.runtime.key_groups import RoutingTable, subtask_of
+from firesteel.runtime.network.gate import HandedOver
 from firesteel.runtime.network.serialization import serialize_records
 from firesteel.runtime.output import TaskOutput
 
@@ -76,6 +77,8 @@ class BucketedPartition:
     """
 
     has_room = True
+    queued = 0
+    usage = 0.0
 
     def __init__(self, edge: int, producer: int, partitions: Sequence[int], buckets: int):
         self._edge = edge
@@ -87,6 +90,7 @@ class BucketedPartition:
         self.timestamps: list[int] = []
         self.subpartitions: list[Any] = []
         self.num_records_out = self.num_bytes_out = self.num_buffers_out = 0
+        self.objects = HandedOver()
         self._runs: ColumnRuns | None = None
         self._divide_objects: Loop | None = None
         self._has_objects = False
@@ -109,6 +113,11 @@ class BucketedPartition:
     def is_overfull(self) -> bool:
         """Whether so many rows wait to be taken that they should be put aside."""
         return self._queued > _QUEUED_BYTES
+
+    @property
+    def records_emitted(self) -> int:
+        """All records so far, as far as they are counted."""
+        return self.num_records_out
 
     @property
     def held_records(self) -> int:

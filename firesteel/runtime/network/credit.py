@@ -148,6 +148,11 @@ class CreditReceiver:
         self.on_credit: Callable[[], None] = _nobody_listens
 
     @property
+    def in_use(self) -> int:
+        """Buffers that hold something."""
+        return len(self._in_use)
+
+    @property
     def announced(self) -> int:
         """Credit the sender has, or has used for buffers that are still on their way."""
         return self._free_exclusive + self._free_floating - self.unannounced

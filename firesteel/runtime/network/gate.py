@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
 
 from firesteel.runtime.elements import Batch, CheckpointBarrier, ControlEvent, EndOfPartition
 from firesteel.runtime.network.config import DEFAULT_NETWORK_CONFIG, NetworkConfig
 from firesteel.runtime.network.credit import CreditReceiver, FloatingBufferPool
 from firesteel.runtime.network.serialization import deserialize_batch, serialize_records
 
-__all__ = ["InFlightItem", "InputChannel", "InputGate", "to_in_flight"]
+__all__ = ["HandedOver", "InFlightItem", "InputChannel", "InputGate", "to_in_flight"]
 
 InFlightItem = bytes | ControlEvent
 """What a channel holds, as a checkpoint stores it: the bytes of a serialised batch, or an event."""
@@ -37,6 +38,25 @@ def to_in_flight(item: _Queued) -> InFlightItem:
     return item if isinstance(item, ControlEvent) else bytes(item)  # type: ignore[arg-type]
 
 
+class HandedOver:
+    """Counts records that tasks of one slot hand to each other as objects, which have no bytes to count."""
+
+    __slots__ = ("records", "sample")
+
+    MOST = 4
+
+    def __init__(self) -> None:
+        self.records = 0
+        self.sample: Sequence[Any] | None = ()
+        """A few records, to see how large they are; empty while some are wanted, None while not."""
+
+    def add(self, values: Sequence[Any]) -> None:
+        """Counts the records of a buffer."""
+        self.records += len(values)
+        if self.sample is not None:
+            self.sample = values[: self.MOST]
+
+
 class InputChannel:
     """Buffers and events that came from one producer and wait to be read."""
 
@@ -59,7 +79,9 @@ class InputChannel:
         self.queue.append(buffer)
         gate = self.gate
         gate.num_buffers_in += 1
-        if type(buffer) is not Batch:
+        if type(buffer) is Batch:
+            gate.objects.add(buffer.values)
+        else:
             gate.num_bytes_in += len(buffer)
         if self.recorded is not None:
             self.recorded.append(to_in_flight(buffer))
@@ -104,7 +126,17 @@ class InputChannel:
 class InputGate:
     """Reads its channels in turn, one buffer or event at a time; order is kept within a channel only."""
 
-    __slots__ = ("channels", "floating_buffers", "num_buffers_in", "num_bytes_in", "on_mark", "restored", "round")
+    __slots__ = (
+        "_buffers",
+        "channels",
+        "floating_buffers",
+        "num_buffers_in",
+        "num_bytes_in",
+        "objects",
+        "on_mark",
+        "restored",
+        "round",
+    )
 
     def __init__(self, num_channels: int, *, config: NetworkConfig = DEFAULT_NETWORK_CONFIG):
         self.floating_buffers = FloatingBufferPool(config.floating_buffers_per_gate)
@@ -116,8 +148,10 @@ class InputGate:
         """Channels that have something to read and are not blocked, next first."""
         self.restored: deque[tuple[int, bytes | Batch]] | None = None
         """After rescaling: channels and what was in flight there, to be read before anything that arrives."""
+        self._buffers = config.buffers_per_channel * num_channels + config.floating_buffers_per_gate
         self.num_buffers_in = 0
         self.num_bytes_in = 0
+        self.objects = HandedOver()
         self.on_mark: Callable[[int, ControlEvent], None] = _nobody_looks
         """Hears of a barrier or the end of a channel when it arrives, before it is read."""
 
@@ -130,6 +164,11 @@ class InputGate:
     def queued(self) -> int:
         """Buffers and events waiting to be read, blocked ones included."""
         return sum(len(channel.queue) for channel in self.channels) + len(self.restored or ())
+
+    @property
+    def usage(self) -> float:
+        """The share of its buffers that hold something which has not been read."""
+        return sum(channel.receiver.in_use for channel in self.channels) / self._buffers
 
     def restore_first(self, channel_index: int, buffers: Iterable[bytes]) -> None:
         """Puts what was in flight at a checkpoint before everything that will arrive, in whatever channel.

@@ -10,7 +10,7 @@ from firesteel.common.errors import FiresteelError, RecordSerializationError
 from firesteel.runtime.elements import Batch, CheckpointBarrier, ControlEvent
 from firesteel.runtime.network.config import DEFAULT_NETWORK_CONFIG, NetworkConfig
 from firesteel.runtime.network.credit import CreditSender
-from firesteel.runtime.network.gate import InFlightItem, to_in_flight
+from firesteel.runtime.network.gate import HandedOver, InFlightItem, to_in_flight
 from firesteel.runtime.network.serialization import preview_record, serialize_records
 
 __all__ = ["OVERDRAFT", "OutputCounters", "ResultPartition", "ResultSubpartition"]
@@ -33,7 +33,7 @@ can be taken, and in the middle of one only if it multiplies its records."""
 class OutputCounters:
     """What the subpartitions of one partition count together."""
 
-    __slots__ = ("full", "num_buffers_out", "num_bytes_out", "num_records_out", "queued")
+    __slots__ = ("full", "num_buffers_out", "num_bytes_out", "num_records_out", "objects", "queued")
 
     def __init__(self) -> None:
         self.queued = 0
@@ -43,6 +43,7 @@ class OutputCounters:
         self.num_buffers_out = 0
         self.num_bytes_out = 0
         self.num_records_out = 0
+        self.objects = HandedOver()
 
 
 def _nobody_waits(_checkpoint_id: int) -> None:
@@ -173,6 +174,8 @@ class ResultSubpartition:
         counters.num_records_out += records
         if type(buffer) is bytes:
             counters.num_bytes_out += len(buffer)
+        else:
+            counters.objects.add(buffer.values)  # type: ignore[union-attr]
 
     def poll(self) -> tuple[bytes | Batch | ControlEvent, int] | None:
         """The next buffer or event that may be sent, with the backlog behind it."""
@@ -306,6 +309,21 @@ class ResultPartition:
     def queued(self) -> int:
         """Finished data buffers not yet sent."""
         return self.counters.queued
+
+    @property
+    def usage(self) -> float:
+        """How much of the room there is has been taken; not more than all."""
+        return min(self.counters.queued / self._max_queued, 1.0)
+
+    @property
+    def records_emitted(self) -> int:
+        """All records so far, those in open buffers too."""
+        return self.num_records_out + sum(len(subpartition.values) for subpartition in self._open)
+
+    @property
+    def objects(self) -> HandedOver:
+        """What was handed over as objects."""
+        return self.counters.objects
 
     @property
     def num_bytes_out(self) -> int:

@@ -140,6 +140,12 @@ class HashMapKeyedStateBackend(KeyedStateBackend):
             for key, stored in list(entries.items()):
                 yield namespace, key, stored
 
+    def stored(self, state_name: str, key: Any) -> dict[Any, Any]:
+        """What a state holds of one key, by namespace."""
+        table = self._tables.get(state_name)
+        namespaces = {} if table is None else table.namespaces
+        return {namespace: entries[key] for namespace, entries in namespaces.items() if key in entries}
+
     def _create(self, descriptor: StateDescriptor) -> states.HashMapState:
         table = self.state_table(descriptor.get_name())
         if descriptor.ttl_config is None:

@@ -150,6 +150,17 @@ class RocksDBKeyedStateBackend(KeyedStateBackend):
         rows = table.scan(*bounds_of(self.key_groups))
         return ((namespace, key, stored) for _group, namespace, key, stored in stored_values(rows, meta))
 
+    def stored(self, state_name: str, key: Any) -> dict[Any, Any]:
+        """What a state holds of one key, by namespace."""
+        meta, table = self._meta(state_name), self._table(state_name)
+        if meta is None or table is None:
+            return {}
+        # not with the encoder of the states, which remembers the key it was last asked for
+        prefix = KeyEncoder(self.max_parallelism).prefix_of(key)
+        end = (int.from_bytes(prefix, "big") + 1).to_bytes(len(prefix), "big")
+        rows = stored_values(table.scan(prefix, end), meta)
+        return {namespace: stored for _group, namespace, _key, stored in rows}
+
     # -- snapshots --------------------------------------------------------------------------------------
 
     def snapshot(self, checkpoint_id: int, kind: SnapshotKind) -> KeyedSnapshot:

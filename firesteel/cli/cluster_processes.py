@@ -1,0 +1,219 @@
+"""The processes of a cluster on this machine: starts a JobManager, waits for it, ends it with all that it started."""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import signal
+import subprocess
+import sys
+import sysconfig
+import time
+import uuid
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+import psutil
+
+import firesteel
+from firesteel.cli.errors import CommandError
+from firesteel.cli.local_clusters import JobManagerEntry, LocalCluster
+from firesteel.common.errors import FiresteelError
+
+__all__ = ["ClusterStartError", "await_entry", "end_process", "launch", "log_tail", "run_in_foreground", "starting"]
+
+JOB_MANAGER = "firesteel.cluster.main"
+_LOG_LINES = 15
+_POLL_S = 0.1
+
+
+class ClusterStartError(FiresteelError):
+    """A JobManager that did not come up; the message has the end of its log."""
+
+
+@contextmanager
+def starting(cluster: LocalCluster) -> Iterator[None]:
+    """Keeps other commands from starting the same cluster meanwhile."""
+    try:
+        cluster.directory.mkdir(parents=True, exist_ok=True, mode=0o700)
+        file = (cluster.directory / "start.lock").open("w")
+    except OSError as error:
+        raise CommandError(f"The cluster's directory {cluster.directory} cannot be used: {error}.") from None
+    with file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise CommandError(f"Another command is starting the cluster '{cluster.cluster_id}' just now.") from None
+        yield
+
+
+def launch(
+    cluster: LocalCluster, told: Mapping[str, Any], *, search_path: Sequence[str] = (), foreground: bool = False
+) -> subprocess.Popen[bytes]:
+    """Starts a JobManager process: one of its own session, or one that has this terminal.
+
+    ``told`` is what it is to be. It stays in the cluster's directory, as the process may begin anew from it.
+    """
+    _forget_launches(cluster)
+    descriptions = cluster.directory / "launch"
+    descriptions.mkdir(exist_ok=True, mode=0o700)
+    description = descriptions / f"{uuid.uuid4().hex}.json"
+    with open(os.open(description, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:  # noqa: PTH123
+        json.dump(told, file, indent=1)
+    command = [sys.executable, "-m", JOB_MANAGER, str(description)]
+    environment = _environment(search_path)
+    if foreground:
+        return subprocess.Popen(command, env=environment)  # noqa: S603 - our own module
+    log = log_file(cluster)
+    log.parent.mkdir(exist_ok=True, mode=0o700)
+    with log.open("ab") as output:
+        return subprocess.Popen(  # noqa: S603 - our own module
+            command,
+            stdin=subprocess.DEVNULL,
+            stdout=output,
+            stderr=subprocess.STDOUT,
+            env=environment,
+            start_new_session=True,
+        )
+
+
+def log_file(cluster: LocalCluster) -> Path:
+    """What JobManagers of this machine print."""
+    return cluster.directory / "log" / "jobmanager.out"
+
+
+def log_tail(cluster: LocalCluster, since: int = 0) -> str:
+    """The last lines that JobManagers have printed, from a position of the file on."""
+    try:
+        with log_file(cluster).open("rb") as file:
+            file.seek(max(since, os.fstat(file.fileno()).st_size - 65536))
+            text = file.read().decode(errors="replace")
+    except OSError:
+        return ""
+    return "\n".join(line for line in text.splitlines()[-_LOG_LINES:])
+
+
+def log_size(cluster: LocalCluster) -> int:
+    """How much JobManagers have printed."""
+    try:
+        return log_file(cluster).stat().st_size
+    except OSError:
+        return 0
+
+
+def await_entry(
+    cluster: LocalCluster,
+    process: subprocess.Popen[bytes],
+    *,
+    seconds: float,
+    log_from: int,
+    is_ready: Callable[[JobManagerEntry], bool],
+    waiting: Callable[[], None],
+) -> JobManagerEntry:
+    """Waits until a new JobManager listens and is ready; ends it if it is not in time."""
+    deadline = time.monotonic() + seconds
+    while True:
+        code = process.poll()
+        if code is not None:
+            raise _not_started(cluster, f"ended with exit code {code}", log_from)
+        entry = next((entry for entry in cluster.job_managers() if entry.pid == process.pid), None)
+        if entry is not None and is_ready(entry):
+            return entry
+        if time.monotonic() > deadline:
+            end_process(process.pid, 5)
+            process.wait(10)
+            raise _not_started(cluster, f"was not ready after {seconds:g} s, and was ended", log_from)
+        waiting()
+        time.sleep(_POLL_S)
+
+
+def end_process(pid: int, seconds: float) -> list[int]:
+    """Ends a process and what it has started: asks, waits, kills. The ids of those that had to be killed."""
+    try:
+        process = psutil.Process(pid)
+        family = [process, *process.children(recursive=True)]
+    except psutil.NoSuchProcess:
+        return []
+    with suppress(psutil.NoSuchProcess):
+        process.send_signal(signal.SIGTERM)
+    # those that the process has started meanwhile are found as long as it is there
+    deadline = time.monotonic() + seconds
+    while time.monotonic() < deadline and any(_is_there(member) for member in family):
+        with suppress(psutil.NoSuchProcess):
+            known = {member.pid for member in family}
+            family += [child for child in process.children(recursive=True) if child.pid not in known]
+        time.sleep(_POLL_S)
+    left = [member for member in family if _is_there(member)]
+    for member in left:
+        with suppress(psutil.NoSuchProcess):
+            member.kill()
+    psutil.wait_procs(left, timeout=10)
+    return [member.pid for member in left]
+
+
+def run_in_foreground(process: subprocess.Popen[bytes], seconds: float) -> int:
+    """Waits for a process that has this terminal, and passes on what ends this one; its exit code.
+
+    Ctrl-C reaches both. It counts as a request to stop, which the process answers in its own time.
+    """
+    interrupted = False
+
+    def pass_on(number: int, _frame: object) -> None:
+        process.send_signal(number)
+
+    before = signal.signal(signal.SIGTERM, pass_on)
+    try:
+        while True:
+            try:
+                code = process.wait(seconds if interrupted else None)
+                break
+            except KeyboardInterrupt:
+                interrupted = True
+            except subprocess.TimeoutExpired:
+                end_process(process.pid, 0)
+                code = process.wait(10)
+                break
+    finally:
+        signal.signal(signal.SIGTERM, before)
+    return 130 if interrupted else code
+
+
+def _is_there(process: psutil.Process) -> bool:
+    try:
+        return process.is_running() and process.status() != psutil.STATUS_ZOMBIE
+    except psutil.Error:
+        return False
+
+
+def _not_started(cluster: LocalCluster, what: str, log_from: int) -> ClusterStartError:
+    said = log_tail(cluster, log_from)
+    reason = next((line for line in reversed(said.splitlines()) if line.startswith("firesteel: ")), None)
+    text = f"The JobManager {what}."
+    if reason is not None:
+        text = f"The JobManager could not be started: {reason.removeprefix('firesteel: ')}"
+    log = log_file(cluster)
+    return ClusterStartError(f"{text}\n{said}\n({log})" if said else text, hint=f"The logs are in {log.parent}.")
+
+
+def _forget_launches(cluster: LocalCluster) -> None:
+    """Removes what JobManagers that are gone were told to be; it may hold passwords."""
+    if not cluster.job_managers():
+        for path in (cluster.directory / "launch").glob("*.json"):
+            path.unlink(missing_ok=True)
+
+
+def _environment(search_path: Sequence[str]) -> dict[str, str]:
+    """This process's, with what the JobManager imports from besides what is installed."""
+    environment = dict(os.environ)
+    package = str(Path(firesteel.__file__).parents[1])
+    installed = {sysconfig.get_path("purelib"), sysconfig.get_path("platlib")}
+    path = [*search_path, *([] if package in installed else [package])]
+    if environment.get("PYTHONPATH"):
+        path.append(environment["PYTHONPATH"])
+    if path:
+        environment["PYTHONPATH"] = os.pathsep.join(path)
+    environment["PYTHONUNBUFFERED"] = "1"
+    return environment

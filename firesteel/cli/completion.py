@@ -1,0 +1,32 @@
+"""``firesteel completion``: lets a shell complete the command."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from typing import Any
+
+__all__ = ["register", "run"]
+
+
+def register(commands: Any) -> None:
+    """Adds the verb."""
+    parser = commands.add_parser(
+        "completion",
+        help="print what lets a shell complete commands and options",
+        description='For bash: eval "$(firesteel completion bash)" in ~/.bashrc. For zsh: firesteel completion zsh > '
+        "_firesteel in a directory of $fpath. For fish: firesteel completion fish > "
+        "~/.config/fish/completions/firesteel.fish.",
+    )
+    parser.add_argument("shell", choices=("bash", "zsh", "fish"))
+    parser.set_defaults(run=run)
+
+
+def run(options: argparse.Namespace) -> int:
+    """Prints the script."""
+    import shtab
+
+    from firesteel.cli.main import parser
+
+    sys.stdout.write(shtab.complete(parser(), options.shell))
+    return 0

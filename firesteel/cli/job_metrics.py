@@ -1,0 +1,81 @@
+"""Prints what a job measures."""
+
+from __future__ import annotations
+
+import argparse
+import fnmatch
+
+import msgspec
+
+from firesteel.cli.connection import ClusterClient
+from firesteel.cli.jobs import find_vertices, open_job, print_json
+from firesteel.cli.table import fitted_table
+from firesteel.common.errors import FiresteelError
+from firesteel.rest.jobs import JobVertex
+from firesteel.rest.metrics import VERTEX_METRICS
+
+__all__ = ["MetricNotFoundError", "show_metrics"]
+
+_AT_ONCE = 200
+"""How many metrics are asked for in one request: an address has its limits."""
+
+
+class MetricNotFoundError(FiresteelError):
+    """A job measures nothing of that name."""
+
+
+def show_metrics(options: argparse.Namespace) -> int:
+    """Prints the names of a job's metrics, or the values of some."""
+    client, job = open_job(options)
+    vertices = find_vertices(client, job.jid, options.vertex)
+    available = {vertex.id: _names(client, job.jid, vertex) for vertex in vertices}
+    if not options.names:
+        return _list_names(options, vertices, available)
+    found = []
+    for vertex in vertices:
+        wanted = [name for name in available[vertex.id] if _is_wanted(name, options.names)]
+        for start in range(0, len(wanted), _AT_ONCE):
+            part = wanted[start : start + _AT_ONCE]
+            path = {"jobid": job.jid, "vertexid": vertex.id}
+            for metric in client.call(VERTEX_METRICS, path, {"get": part}):
+                value = None if metric.value is msgspec.UNSET else metric.value
+                subtask, _, name = metric.id.partition(".")
+                found.append({"vertex": vertex.id, "vertex-name": vertex.name, "subtask": subtask, "metric": name})
+                found[-1]["value"] = value
+    if not found:
+        raise MetricNotFoundError(
+            f"Job '{job.name}' measures nothing of that name: {', '.join(options.names)}.",
+            hint="Without names, firesteel metrics lists those there are.",
+        )
+    if options.json:
+        print_json({"metrics": found})
+        return 0
+    rows = [[each["vertex-name"], each["subtask"], each["metric"], each["value"]] for each in found]
+    headers = ["vertex", "subtask", "metric", "value"]
+    print("\n".join(fitted_table(headers, rows, shrink="vertex", right=["subtask", "value"])))  # noqa: T201
+    return 0
+
+
+def _list_names(options: argparse.Namespace, vertices: list[JobVertex], available: dict[str, list[str]]) -> int:
+    if options.json:
+        print_json({"vertices": [{"id": v.id, "name": v.name, "metrics": available[v.id]} for v in vertices]})
+        return 0
+    for vertex in vertices:
+        names = sorted({name.partition(".")[2] for name in available[vertex.id]})
+        print("\n".join([f"{vertex.name}  ({vertex.id})", *(f"  {name}" for name in names)]))  # noqa: T201
+    return 0
+
+
+def _names(client: ClusterClient, job_id: str, vertex: JobVertex) -> list[str]:
+    path = {"jobid": job_id, "vertexid": vertex.id}
+    return [metric.id for metric in client.call(VERTEX_METRICS, path)]
+
+
+def _is_wanted(name: str, patterns: list[str]) -> bool:
+    """Whether ``0.numRecordsIn`` or ``0.map.numRecordsIn`` is meant by one of the patterns.
+
+    >>> _is_wanted("0.numRecordsIn", ["numRecords*"]), _is_wanted("0.map.numRecordsIn", ["numRecordsIn"])
+    (True, False)
+    """
+    bare = name.partition(".")[2]
+    return any(fnmatch.fnmatchcase(text, pattern) for pattern in patterns for text in (bare, name))

@@ -1,0 +1,63 @@
+"""``firesteel list``: the jobs of a cluster."""
+
+from __future__ import annotations
+
+import argparse
+from typing import Any
+
+from firesteel.cli.settings import add_cluster_options
+
+__all__ = ["register", "run"]
+
+
+def register(commands: Any) -> None:
+    """Adds the verb."""
+    parser = commands.add_parser(
+        "list",
+        help="list the jobs of a cluster",
+        description="Lists the jobs that run or wait. Exit codes: 0, 3 if no cluster answers.",
+    )
+    which = parser.add_mutually_exclusive_group()
+    which.add_argument("-r", "--running", action="store_true", help="only those that run or restart")
+    which.add_argument("-s", "--scheduled", action="store_true", help="only those that wait")
+    which.add_argument("-a", "--all", action="store_true", help="also those that have ended")
+    parser.add_argument("--json", action="store_true", help="print JSON")
+    add_cluster_options(parser)
+    parser.set_defaults(run=run)
+
+
+def run(options: argparse.Namespace) -> int:
+    """Prints the jobs."""
+    from firesteel.cli.connection import connect
+    from firesteel.cli.jobs import ENDED, SCHEDULED, duration_text, local_time, print_json
+    from firesteel.cli.table import fitted_table
+    from firesteel.rest.jobs import JOBS_OVERVIEW
+
+    jobs = connect(options).client().call(JOBS_OVERVIEW).jobs
+    if options.running:
+        jobs = [job for job in jobs if job.state not in (*ENDED, *SCHEDULED)]
+    elif options.scheduled:
+        jobs = [job for job in jobs if job.state in SCHEDULED]
+    elif not options.all:
+        jobs = [job for job in jobs if job.state not in ENDED]
+    if options.json:
+        print_json({"jobs": jobs})
+        return 0
+    if not jobs:
+        kind = "running " if options.running else "scheduled " if options.scheduled else ""
+        print(f"There are no {kind}jobs." + ("" if options.all else " firesteel list -a also shows those that ended."))  # noqa: T201
+        return 0
+    rows = [
+        [
+            job.jid,
+            job.state,
+            local_time(job.start_time),
+            duration_text(job.duration),
+            f"{job.tasks.running}/{job.tasks.total}",
+            job.name,
+        ]
+        for job in jobs
+    ]
+    headers = ["JobID", "state", "started", "duration", "tasks", "name"]
+    print("\n".join(fitted_table(headers, rows, shrink="name")))  # noqa: T201
+    return 0

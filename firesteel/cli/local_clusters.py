@@ -1,0 +1,132 @@
+"""The clusters of this user on this machine: where they keep their things, and which of them run."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import psutil
+
+from firesteel.cli.errors import CommandError
+from firesteel.common import cluster_options
+from firesteel.common.configuration import Configuration
+
+__all__ = [
+    "JobManagerEntry",
+    "LocalCluster",
+    "cluster_directory",
+    "find_local_cluster",
+    "local_cluster",
+    "running_clusters",
+]
+
+_SLACK_S = 2.0
+
+
+@dataclass(frozen=True)
+class JobManagerEntry:
+    """A JobManager that runs on this machine, as it says itself."""
+
+    pid: int
+    address: str
+    url: str
+    started_at: int
+    mode: str
+    token_file: str | None
+    path: Path
+
+    def is_running(self) -> bool:
+        """Whether the process is there; another one that has its number by now does not count."""
+        try:
+            process = psutil.Process(self.pid)
+            started_before = process.create_time() <= self.started_at / 1000 + _SLACK_S
+            return started_before and process.status() != psutil.STATUS_ZOMBIE
+        except psutil.Error:
+            return False
+
+
+@dataclass(frozen=True)
+class LocalCluster:
+    """A cluster's directory."""
+
+    cluster_id: str
+    directory: Path
+
+    def job_managers(self) -> list[JobManagerEntry]:
+        """Those that run, the oldest first."""
+        found = []
+        for path in (self.directory / "jobmanagers").glob("*.json"):
+            entry = _read(path)
+            if entry is not None and entry.is_running():
+                found.append(entry)
+        return sorted(found, key=lambda entry: entry.started_at)
+
+
+def state_directory() -> Path:
+    """Where clusters are, unless told otherwise."""
+    base = os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state"
+    return Path(base) / "firesteel"
+
+
+def cluster_directory(configuration: Configuration) -> Path:
+    """The directory of the cluster that a configuration describes."""
+    given = configuration.get(cluster_options.CLUSTER_DIRECTORY)
+    if given is not None:
+        return Path(given).absolute()
+    return state_directory() / configuration.get(cluster_options.CLUSTER_ID)
+
+
+def local_cluster(settings: Mapping[str, str]) -> LocalCluster:
+    """The cluster of this machine that settings name, whether it runs or not."""
+    configuration = Configuration.from_dict(settings)
+    cluster_id = configuration.get(cluster_options.CLUSTER_ID)
+    if not cluster_id or cluster_id.startswith(".") or "/" in cluster_id:
+        raise CommandError(f"{cluster_id!r} cannot be the id of a cluster: it names a directory.")
+    return LocalCluster(cluster_id, cluster_directory(configuration))
+
+
+def find_local_cluster(settings: Mapping[str, str]) -> LocalCluster | None:
+    """The cluster that runs on this machine: the one that settings name, else the only one there is."""
+    default = local_cluster(settings)
+    if default.job_managers():
+        return default
+    if _is_named(settings):
+        return None
+    running = running_clusters(settings)
+    if len(running) > 1:
+        ids = ", ".join(cluster.cluster_id for cluster in running)
+        raise CommandError(f"Several clusters run on this machine: {ids}.", hint="Say which one is meant with -z ID.")
+    return running[0] if running else None
+
+
+def running_clusters(settings: Mapping[str, str]) -> list[LocalCluster]:
+    """The clusters of this user that run on this machine; only the one that settings name, if they name one."""
+    if _is_named(settings):
+        found = [local_cluster(settings)]
+    else:
+        found = [LocalCluster(path.name, path) for path in sorted(state_directory().glob("*")) if path.is_dir()]
+    return [cluster for cluster in found if cluster.job_managers()]
+
+
+def _is_named(settings: Mapping[str, str]) -> bool:
+    return not {cluster_options.CLUSTER_ID.key, cluster_options.CLUSTER_DIRECTORY.key}.isdisjoint(settings)
+
+
+def _read(path: Path) -> JobManagerEntry | None:
+    try:
+        content: dict[str, Any] = json.loads(path.read_text())
+        return JobManagerEntry(
+            pid=int(content["pid"]),
+            address=str(content["address"]),
+            url=str(content["url"]),
+            started_at=int(content["started_at"]),
+            mode=str(content.get("mode", "session")),
+            token_file=content.get("token_file"),
+            path=path,
+        )
+    except (OSError, ValueError, KeyError, TypeError):
+        return None  # being written, or removed, just now

@@ -1,0 +1,71 @@
+"""What a command says while it waits: on standard error, so that standard output is left to results."""
+
+from __future__ import annotations
+
+import sys
+import time
+from types import TracebackType
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
+
+__all__ = ["Progress", "say"]
+
+_WIDTH = 100
+
+
+def say(text: str) -> None:
+    """Tells the user something that is not the result."""
+    print(f"firesteel: {text}", file=sys.stderr, flush=True)  # noqa: T201 - the terminal is where a command speaks
+
+
+class Progress:
+    """A line that changes while something is waited for; where there is no terminal, each new text is a line.
+
+    What changes all the time, such as figures and seconds, is shown on a terminal only.
+    """
+
+    def __init__(self, *, quiet: bool = False) -> None:
+        self._quiet = quiet
+        self._is_terminal = sys.stderr.isatty()
+        self._started = time.monotonic()
+        self._shown = ""
+        self._said = ""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.clear()
+
+    def show(self, text: str, figures: str = "") -> None:
+        """Shows what is being waited for."""
+        if self._quiet:
+            return
+        if not self._is_terminal:
+            if text != self._said:
+                say(text)
+                self._said = text
+            return
+        seconds = time.monotonic() - self._started
+        line = f"{text}{f'  {figures}' if figures else ''}  {seconds:.0f} s"[:_WIDTH]
+        if line != self._shown:
+            sys.stderr.write(f"\r\x1b[2K{line}")
+            sys.stderr.flush()
+            self._shown = line
+
+    def say(self, text: str) -> None:
+        """Says something that stays."""
+        self.clear()
+        if not self._quiet:
+            say(text)
+
+    def clear(self) -> None:
+        """Takes the line away."""
+        if self._shown:
+            sys.stderr.write("\r\x1b[2K")
+            sys.stderr.flush()
+            self._shown = ""

@@ -1,0 +1,81 @@
+"""Which kind of high availability a configuration asks for."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from firesteel.cluster.ha.filesystem_election import FileSystemHighAvailability
+from firesteel.cluster.ha.services import HighAvailabilityError, HighAvailabilityServices
+from firesteel.common import cluster_options
+from firesteel.common.config_options import ConfigOption
+from firesteel.common.configuration import Configuration
+from firesteel.common.time import Duration
+from firesteel.filesystem.filesystem import configure_filesystems, join, normalize, scheme_of
+
+__all__ = ["create_services", "storage_directory"]
+
+_SHORTEST_S = 0.1
+_CLUSTER_ID = re.compile(r"\w[\w.-]*")
+
+
+def storage_directory(configuration: Configuration, cluster_directory: Path) -> str:
+    """Where what must survive the JobManagers of a cluster is kept."""
+    cluster_id = configuration.get(cluster_options.CLUSTER_ID)
+    if not _CLUSTER_ID.fullmatch(cluster_id):
+        raise HighAvailabilityError(
+            f"high-availability.cluster-id is {cluster_id!r}, which cannot be the name of a directory.",
+            hint="Use letters, digits, dots, underscores and hyphens.",
+        )
+    told = configuration.get(cluster_options.HA_STORAGE_DIR)
+    return normalize(str(cluster_directory / "ha")) if told is None else join(normalize(told), cluster_id)
+
+
+def create_services(configuration: Configuration, cluster_directory: Path) -> HighAvailabilityServices:
+    """The leader election and job store of a cluster."""
+    directory = storage_directory(configuration, cluster_directory)
+    retained = max(configuration.get(cluster_options.JOB_STORE_CAPACITY), 1)
+    if configuration.get(cluster_options.HA_MODE) == "zookeeper":
+        quorum = configuration.get(cluster_options.HA_ZOOKEEPER_QUORUM)
+        if not quorum:
+            raise HighAvailabilityError(
+                "high-availability.type is zookeeper, but high-availability.zookeeper.quorum does not say where it is.",
+                hint="Set it to host:port, or to several of them with commas between.",
+            )
+        if configuration.get(cluster_options.HA_STORAGE_DIR) is None:
+            raise HighAvailabilityError(
+                "high-availability.type is zookeeper, but there is no high-availability.storageDir.",
+                hint="Set it to a directory that all JobManagers share, or to s3://bucket/path: jobs are kept there.",
+            )
+        try:
+            from firesteel.cluster.ha.zookeeper import ZooKeeperHighAvailability
+        except ModuleNotFoundError as error:
+            raise HighAvailabilityError(
+                f"ZooKeeper needs the package {error.name}, which is not installed.",
+                hint="pip install 'firesteel[zookeeper]', for every JobManager.",
+            ) from error
+        configure_filesystems(configuration)
+        return ZooKeeperHighAvailability(
+            quorum,
+            join(configuration.get(cluster_options.HA_ZOOKEEPER_ROOT), configuration.get(cluster_options.CLUSTER_ID)),
+            directory,
+            _seconds(configuration, cluster_options.HA_ZOOKEEPER_SESSION_TIMEOUT),
+            retained_results=retained,
+        )
+    if scheme_of(directory) != "file":
+        raise HighAvailabilityError(
+            f"high-availability.storageDir is {directory}, where nothing can be renamed in one step.",
+            hint="Use a directory that all JobManagers share, or set high-availability.type to zookeeper.",
+        )
+    duration = _seconds(configuration, cluster_options.HA_LEASE_DURATION)
+    return FileSystemHighAvailability(directory, duration, retained_results=retained)
+
+
+def _seconds(configuration: Configuration, option: ConfigOption[Duration]) -> float:
+    seconds = configuration.get(option).to_millis() / 1000
+    if seconds < _SHORTEST_S:
+        raise HighAvailabilityError(
+            f"{option.key} is {seconds:g} s, in which a leader cannot show that it is alive.",
+            hint="A few seconds are a good choice: so long may a leader be silent until another one takes over.",
+        )
+    return seconds

@@ -1,0 +1,144 @@
+"""Leader election in a directory that JobManagers share: whoever leads shows again and again that it is alive."""
+
+from __future__ import annotations
+
+import itertools
+import logging
+import threading
+import time
+from collections.abc import Callable
+from datetime import datetime, timezone
+from pathlib import Path
+
+from firesteel.cluster.ha.blobs import JobBlobs
+from firesteel.cluster.ha.filesystem_store import Epochs, Leader, Observation
+from firesteel.cluster.ha.job_store import PersistentJobStore
+from firesteel.cluster.ha.lease import Lease, clock_with_sleep
+from firesteel.cluster.ha.process_identity import this_process
+from firesteel.cluster.ha.services import ElectionClosedError, FencedError, JobStore
+
+__all__ = ["FileSystemHighAvailability", "FileSystemLeadership", "LeaseObserver"]
+
+_log = logging.getLogger(__name__)
+_LONGEST_POLL = 0.2
+"""Seconds: how soon a leader that was killed on this machine is missed."""
+
+
+class LeaseObserver:
+    """Decides from what a candidate sees, at times of its own clock, whether the leader is dead."""
+
+    def __init__(self) -> None:
+        self._seen: tuple[int, bytes] | None = None
+        self._at = 0.0
+        self._silent = 0.0
+
+    def is_free(self, now: float, seen: Observation) -> bool:
+        """Whether nobody leads; ``now`` is a time before ``seen`` was seen."""
+        if seen.epoch == 0 or not seen.is_live:
+            return True
+        if seen.leader is not None and seen.leader.process.is_gone():
+            return True
+        duration = seen.leader.lease_duration if seen.leader is not None else 0.0
+        if (seen.epoch, seen.lease) != self._seen:
+            self._seen, self._silent = (seen.epoch, seen.lease), 0.0
+        else:
+            # a candidate that was stopped itself, perhaps with the whole machine, has not watched all that time
+            self._silent += min(now - self._at, duration / 4)
+        self._at = now
+        return self._silent >= duration
+
+
+class FileSystemLeadership:
+    """This JobManager leads, as long as nobody takes its epoch away."""
+
+    def __init__(self, epochs: Epochs, epoch: int, lease: Lease, store: JobStore):
+        self.epoch = epoch
+        self.store = store
+        self._epochs = epochs
+        self._lease = lease
+
+    def is_valid(self) -> bool:
+        """Whether the lease has not run out."""
+        return self._lease.is_valid()
+
+    def resign(self) -> None:
+        """Takes its own epoch away: this one can write no more, and another one need not wait."""
+        self._lease.end()
+        self._epochs.seal(self.epoch)
+
+
+class FileSystemHighAvailability:
+    """Leader election and job store in ``directory``: one of a POSIX file system that all JobManagers share."""
+
+    def __init__(
+        self,
+        directory: str,
+        lease_duration_s: float,
+        *,
+        retained_results: int = 1000,
+        clock: Callable[[], float] = time.monotonic,
+        leader_clock: Callable[[], float] = clock_with_sleep,
+    ):
+        self._root = Path(directory)
+        self._duration = lease_duration_s
+        self._retained_results = retained_results
+        self._clock = clock
+        self._leader_clock = leader_clock
+        self._epochs = Epochs(self._root)
+        self._closing = threading.Event()
+        self._leadership: FileSystemLeadership | None = None
+
+    def await_leadership(self, address: str, on_lost: Callable[[str], None]) -> FileSystemLeadership:
+        """Blocks until this JobManager leads."""
+        observer = LeaseObserver()
+        poll = min(_LONGEST_POLL, self._duration / 10)
+        while not self._closing.is_set():
+            now = self._clock()
+            seen = self._epochs.observe()
+            if observer.is_free(now, seen):
+                leadership = self._lead(seen.epoch + 1, address, on_lost)
+                if leadership is not None:
+                    self._leadership = leadership
+                    return leadership
+            self._closing.wait(poll)
+        raise ElectionClosedError("This JobManager was closed before it led.")
+
+    def leader_address(self) -> str | None:
+        """Where the present leader is reached; None if there is none, or it is not ready."""
+        seen = self._epochs.observe()
+        if seen.leader is None or not seen.is_complete or seen.leader.process.is_gone():
+            return None
+        return seen.leader.address
+
+    def close(self) -> None:
+        """Gives up waiting and leading."""
+        self._closing.set()
+        if self._leadership is not None:
+            self._leadership.resign()
+
+    def _lead(self, epoch: int, address: str, on_lost: Callable[[str], None]) -> FileSystemLeadership | None:
+        since = datetime.now(timezone.utc).isoformat(timespec="seconds")
+        if not self._epochs.claim(epoch, Leader(address, self._duration, this_process(), since)):
+            return None
+        numbers = itertools.count(1)
+        lease = Lease(
+            self._duration,
+            lambda: self._epochs.renew(epoch, str(next(numbers)).encode()),
+            clock=self._leader_clock,
+        )
+        lease.start()
+        try:
+            records = self._epochs.take_over(epoch, lease.lose)
+            blobs = JobBlobs(str(self._root / "jobs"), epoch)
+            store = PersistentJobStore(records, blobs, retained_results=self._retained_results)
+            lease.announce_to(on_lost)
+        except FencedError as error:
+            lease.end()
+            _log.info("Another JobManager was quicker: %s", error.message)
+            return None
+        except BaseException:
+            lease.end()
+            # others may manage
+            self._epochs.seal(epoch)
+            raise
+        return FileSystemLeadership(self._epochs, epoch, lease, store)

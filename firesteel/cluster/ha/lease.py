@@ -1,0 +1,114 @@
+"""How long a leader may go on without having shown that it is alive."""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections.abc import Callable
+
+from firesteel.cluster.ha.services import FencedError
+
+__all__ = ["Lease", "clock_with_sleep"]
+
+_log = logging.getLogger(__name__)
+_RENEWALS = 5
+"""Per duration, so that several may fail."""
+
+
+def clock_with_sleep() -> float:
+    """Seconds that also go by while the machine sleeps, where the system has such a clock."""
+    clock = getattr(time, "CLOCK_BOOTTIME", None)
+    return time.monotonic() if clock is None else time.clock_gettime(clock)
+
+
+class Lease:
+    """Renews a claim to lead from a thread, and says when it cannot be relied on any more.
+
+    ``renew`` raises FencedError if another one leads. If it fails otherwise, it is tried again until the lease has run
+    out; then leadership is lost. If it succeeds late, because the process was stopped or the storage was slow, nobody
+    has taken over: the lease was not valid in between, and is again.
+    """
+
+    def __init__(
+        self,
+        duration_s: float,
+        renew: Callable[[], None],
+        *,
+        clock: Callable[[], float] = clock_with_sleep,
+    ):
+        self._duration = duration_s
+        self._renew = renew
+        self._clock = clock
+        self._deadline = clock() + duration_s
+        self._suspended = False
+        self._over: str | None = None
+        self._on_lost: Callable[[str], None] | None = None
+        self._lock = threading.Lock()
+        self._stop = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="firesteel-lease", daemon=True)
+
+    def start(self) -> None:
+        """Renews from now on."""
+        self._thread.start()
+
+    def announce_to(self, on_lost: Callable[[str], None]) -> None:
+        """Whom to tell from now on when leadership is lost; FencedError if it has been."""
+        with self._lock:
+            if self._over is not None:
+                raise FencedError(f"Leadership was lost before it began: {self._over}.")
+            self._on_lost = on_lost
+
+    def is_valid(self) -> bool:
+        """Whether nobody can have taken over yet."""
+        return self._over is None and not self._suspended and self._clock() < self._deadline
+
+    @property
+    def is_over(self) -> bool:
+        """Whether leadership is lost or was given up, for good."""
+        return self._over is not None
+
+    def suspend(self) -> None:
+        """Not valid until it has been renewed."""
+        self._suspended = True
+
+    def lose(self, reason: str) -> None:
+        """Leadership is lost; whoever is to know is told, once, before this returns."""
+        with self._lock:
+            if self._over is not None:
+                return
+            self._over = reason
+            on_lost = self._on_lost
+        self._stop.set()
+        if on_lost is not None:
+            on_lost(reason)
+
+    def end(self) -> None:
+        """Ends it on purpose: nobody is told."""
+        with self._lock:
+            if self._over is None:
+                self._over = "given up"
+        self._stop.set()
+        if self._thread.is_alive() and self._thread is not threading.current_thread():
+            self._thread.join(self._duration)
+
+    def tick(self) -> None:
+        """Renews it once."""
+        begun = self._clock()
+        try:
+            self._renew()
+        except FencedError as error:
+            self.lose(error.message)
+        except Exception as error:  # noqa: BLE001 - whatever it was, another attempt may succeed
+            _log.warning("The claim to lead could not be renewed: %s", error)
+            if self._clock() >= self._deadline:
+                self.lose(f"the claim to lead could not be renewed for {self._duration:g} s: {error}")
+        else:
+            if begun >= self._deadline:
+                _log.warning("The claim to lead was renewed %.1f s late; nobody else leads.", begun - self._deadline)
+            self._deadline = begun + self._duration
+            self._suspended = False
+
+    def _run(self) -> None:
+        while not self._stop.wait(self._duration / _RENEWALS):
+            self.tick()

@@ -1,0 +1,159 @@
+"""Makes a job that was submitted ready to run: unpickles it, adds the cluster's settings, checks and prepares it."""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+import cloudpickle
+
+from firesteel.cluster.ha.services import JobSubmission
+from firesteel.common.configuration import Configuration
+from firesteel.common.errors import (
+    CheckpointStorageError,
+    CorruptStateError,
+    FiresteelError,
+    InvalidProgramError,
+    TaskFailure,
+)
+from firesteel.graph.exchange import JobExecution, execution_of
+from firesteel.graph.job_graph import JobGraph
+from firesteel.jobmaster.epoch_settings import EpochSettings, as_epochs
+from firesteel.jobmaster.job_preparation import PreparedJob, prepare_job
+from firesteel.runtime.artifacts import importable
+from firesteel.runtime.failure import describe_failure
+
+__all__ = ["JobLoadError", "JobLoader", "failure_of_preparation", "lasting_id"]
+
+_log = logging.getLogger(__name__)
+_CLUSTER_DEFAULTS = (
+    "execution.checkpointing.",
+    "heartbeat.",
+    "jobmanager.",
+    "metrics.",
+    "restart-strategy",
+    "s3.",
+    "s3a.",
+    "fs.s3a.",
+    "slot.",
+    "state.",
+    "task.",
+    "taskmanager.",
+)
+"""What a job takes from the cluster's configuration where its own says nothing, as in Flink."""
+_STORE_PREFIXES = ("s3.", "s3a.", "fs.s3a.")
+_RECOVERY_ATTEMPTS = 4
+_FIRST_DELAY_S = 0.5
+
+
+class JobLoadError(FiresteelError):
+    """What was submitted cannot be unpickled."""
+
+
+class JobLoader:
+    """Prepares jobs as one cluster does. All of it may run the program's own code.
+
+    Jobs that name no place for their checkpoints get ``checkpoint_directory``, which must outlive the JobManager.
+    """
+
+    def __init__(self, configuration: Configuration, checkpoint_directory: str | None = None):
+        self._defaults = {
+            key: value for key, value in configuration.to_dict().items() if key.startswith(_CLUSTER_DEFAULTS)
+        }
+        self._checkpoint_directory = checkpoint_directory
+        self._lock = threading.Lock()
+        self._stores = _store_settings(self._defaults)
+
+    def load(self, submission: JobSubmission, taken_over: Sequence[tuple[int, str]] | None = None) -> PreparedJob:
+        """The job, ready to run; ``taken_over`` are the checkpoints that an earlier leader has registered.
+
+        Raises whatever is wrong with it.
+        """
+        with importable(submission.artifacts):
+            job_graph = self._with_defaults(_unpickled(submission))
+            attempts = 1 if taken_over is None else _RECOVERY_ATTEMPTS
+            for attempt in range(attempts - 1):
+                try:
+                    return self._prepare(job_graph, submission, taken_over)
+                except CorruptStateError:
+                    raise
+                except (CheckpointStorageError, OSError) as error:
+                    # the job ran before: a store that has a bad moment must not be its end
+                    _log.warning("Job '%s' cannot be recovered yet: %s", submission.job_name, error)
+                    time.sleep(_FIRST_DELAY_S * 2**attempt)
+            return self._prepare(job_graph, submission, taken_over)
+
+    def _prepare(
+        self, job_graph: JobGraph, submission: JobSubmission, taken_over: Sequence[tuple[int, str]] | None
+    ) -> PreparedJob:
+        return prepare_job(
+            job_graph,
+            single_host=self._checkpoint_directory is None,
+            default_directory=self._checkpoint_directory,
+            taken_over=taken_over,
+            artifacts=submission.artifacts,
+        )
+
+    def _with_defaults(self, job_graph: JobGraph) -> JobGraph:
+        stores = self._adopt_stores(job_graph)
+        configuration = Configuration.from_dict({**self._defaults, **stores}).add_all(job_graph.configuration)
+        return replace(job_graph, configuration=configuration)
+
+    def _adopt_stores(self, job_graph: JobGraph) -> dict[str, str]:
+        """How this process reaches object stores: as the cluster says, else as the first job that says it."""
+        wanted = _store_settings(job_graph.configuration.to_dict())
+        with self._lock:
+            if not self._stores:
+                self._stores = wanted
+            for key, value in wanted.items():
+                if self._stores.get(key) != value:
+                    raise InvalidProgramError(
+                        f"Job '{job_graph.job_name}' sets {key}, but this cluster's JobManager, which all its jobs "
+                        "share, reaches its object store with other settings.",
+                        hint=f"Leave it out, or start the cluster with -D {key}=…",
+                    )
+            return dict(self._stores)
+
+
+def _store_settings(settings: Mapping[str, str]) -> dict[str, str]:
+    return {key: value for key, value in settings.items() if key.startswith(_STORE_PREFIXES)}
+
+
+def _unpickled(submission: JobSubmission) -> JobGraph:
+    try:
+        job_graph = cloudpickle.loads(submission.serialized)
+    except ModuleNotFoundError as error:
+        raise JobLoadError(
+            f"Job '{submission.job_name}' cannot be loaded: the cluster has no module '{error.name}'.",
+            hint="Send the module along (-pyfs path), or install it where the cluster runs.",
+        ) from error
+    except Exception as error:
+        raise JobLoadError(
+            f"Job '{submission.job_name}' cannot be loaded: {type(error).__name__}: {error}",
+            hint="Client and cluster must have the same versions of Firesteel, of Python and of what the program uses.",
+        ) from error
+    if not isinstance(job_graph, JobGraph):
+        raise JobLoadError(
+            f"What was submitted as job '{submission.job_name}' is not a JobGraph, but a {type(job_graph).__name__}.",
+            hint="Submit programs with firesteel run.",
+        )
+    return replace(job_graph, job_id=submission.job_id)
+
+
+def lasting_id(job_graph: JobGraph) -> str | None:
+    """What two runs have in common of which the second goes on from the first, so that they must not run at once."""
+    if execution_of(job_graph).kind is not JobExecution.EPOCHS:
+        return None
+    epochs = as_epochs(job_graph)
+    return epochs.job_id if EpochSettings.from_configuration(epochs.configuration).resumes else None
+
+
+def failure_of_preparation(error: BaseException) -> TaskFailure:
+    """Why a job could not be prepared, for those who look at it."""
+    failure = describe_failure(error)
+    if isinstance(error, FiresteelError):
+        return replace(failure, hint=error.hint, cause=error)
+    return failure

@@ -1,0 +1,175 @@
+"""One JobManager from its start to its end: it listens, waits until it leads, runs jobs, and leaves nothing behind."""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import queue
+import signal
+import sys
+import threading
+import time
+from pathlib import Path
+from typing import Any
+
+from firesteel.cli.program import run_program
+from firesteel.cluster.application import DispatcherExecutor
+from firesteel.cluster.dispatcher import Dispatcher
+from firesteel.cluster.ha.creation import create_services, storage_directory
+from firesteel.cluster.ha.services import HighAvailabilityServices, Leadership
+from firesteel.cluster.launch import APPLICATION, Launch, cluster_directory
+from firesteel.cluster.logs import LogFiles
+from firesteel.cluster.rest.server import RestServer
+from firesteel.cluster.rest.standby import StandbyRoutes
+from firesteel.cluster.routes import all_routes
+from firesteel.cluster.spark_cluster import SparkCluster
+from firesteel.common import cluster_options
+from firesteel.common.errors import FiresteelError
+from firesteel.filesystem.filesystem import join
+from firesteel.rest.token import TOKEN_FILE_NAME, read_or_create_token
+
+__all__ = ["JobManager"]
+
+_log = logging.getLogger(__name__)
+_SUSPEND_S = 30.0
+_WEB = Path(__file__).parent / "web"
+
+
+class JobManager:
+    """Dispatcher, ResourceManager and REST server of one process.
+
+    1. It listens. Until it leads, it sends whoever asks on to the leader. Spark is started meanwhile.
+    2. It leads: the jobs of the leader before are recovered, and new ones are taken.
+    3. It is told to stop: jobs are suspended, so that the next leader goes on with them.
+
+    If it turns out that another one leads, the process begins anew as it was started, without any of the cleaning up
+    of step 3: what is shared is no longer its own.
+    """
+
+    def __init__(self, launch: Launch, logs: LogFiles):
+        self._launch = launch
+        self._logs = logs
+        self._configuration = launch.configuration
+        self.directory = cluster_directory(launch.configuration)
+        self.started_at = time.time_ns() // 1_000_000
+        self._told: queue.Queue[str | Leadership | BaseException] = queue.Queue()
+        self._spark = SparkCluster(self._configuration, logs.spark_log)
+        self._program_failed = False
+
+    def run(self) -> int:
+        """Runs until it is told to stop, or its program's jobs have ended; the process's exit code."""
+        for number in (signal.SIGTERM, signal.SIGINT):
+            signal.signal(number, lambda number, _frame: self.stop(signal.Signals(number).name))
+        token = read_or_create_token(self._configuration, self.directory)
+        services = create_services(self._configuration, self.directory)
+        server = RestServer(
+            StandbyRoutes(services.leader_address), self._configuration, token=token, static_directory=_WEB
+        )
+        try:
+            server.start()
+            with _Presence(self.directory, server, self._launch.mode, self.started_at):
+                return self._lead(server, services)
+        finally:
+            self._spark.stop()
+            services.close()
+            server.close()
+
+    def stop(self, why: str) -> None:
+        """Tells it to stop; from any thread, or a signal handler."""
+        self._told.put(f"stopping: {why}")
+
+    # -- steps --------------------------------------------------------------------------------------
+
+    def _lead(self, server: RestServer, services: HighAvailabilityServices) -> int:
+        self._spark.start()
+        threading.Thread(target=self._await_leadership, args=(server, services), daemon=True).start()
+        told = self._told.get()
+        if isinstance(told, BaseException):
+            raise told
+        if isinstance(told, str):
+            _log.info("%s, before it led", told)
+            return 0
+        leadership = told
+        _log.info("This JobManager leads (epoch %d).", leadership.epoch)
+        self._spark.await_start()
+
+        def spark_lost(why: str) -> None:
+            leadership.resign()
+            self._begin_anew(why)
+
+        self._spark.watch(spark_lost)
+        dispatcher = Dispatcher(
+            leadership.store,
+            self._configuration,
+            self._spark.create_runner,
+            on_fenced=self._begin_anew,
+            checkpoint_directory=join(storage_directory(self._configuration, self.directory), "checkpoints"),
+            is_leader=leadership.is_valid,
+            write_output=lambda _job_id, stream, lines: self._logs.output.write_output(stream, lines),
+        )
+        server.replace_routes(all_routes(dispatcher, self._spark, self._logs, self.started_at, self.stop))
+        dispatcher.recover()
+        if self._launch.mode == APPLICATION:
+            threading.Thread(target=self._run_program, args=(dispatcher,), name="program", daemon=True).start()
+        reason = self._told.get()
+        _log.info("%s", reason)
+        dispatcher.close(_SUSPEND_S)
+        leadership.resign()
+        return 1 if self._program_failed else 0
+
+    def _await_leadership(self, server: RestServer, services: HighAvailabilityServices) -> None:
+        try:
+            self._told.put(services.await_leadership(server.public_address, self._begin_anew))
+        except Exception as error:  # noqa: BLE001 - raised in the main thread
+            self._told.put(error)
+
+    def _begin_anew(self, why: str) -> None:
+        """This process becomes a new one, and with it go its slots and connections; nothing is cleaned up."""
+        _log.error("This JobManager cannot lead any more (%s): it begins anew as a standby.", why)
+        self._spark.kill()
+        logging.shutdown()
+        os.execv(sys.executable, [sys.executable, "-m", "firesteel.cluster.main", *sys.argv[1:]])  # noqa: S606
+
+    # -- the program of an application --------------------------------------------------------------
+
+    def _run_program(self, dispatcher: Dispatcher) -> None:
+        executor = DispatcherExecutor(dispatcher, self._configuration.get(cluster_options.CLUSTER_ID))
+        assert self._launch.program is not None
+        try:
+            code = run_program(self._launch.program, self._launch.arguments, self._configuration.to_dict(), executor)
+            ended_well = executor.await_jobs()
+            if not executor.jobs:
+                _log.error("%s ended without executing a job.", self._launch.program)
+            self._program_failed = code != 0 or not ended_well or not executor.jobs
+        except FiresteelError as error:
+            _log.error("%s", error)
+            self._program_failed = True
+        except BaseException:
+            _log.exception("%s failed", self._launch.program)
+            self._program_failed = True
+        self.stop("the program has ended")
+
+
+class _Presence:
+    """A file that tells where a JobManager of this machine listens, for as long as it does."""
+
+    def __init__(self, directory: Path, server: RestServer, mode: str, started_at: int):
+        self._path = directory / "jobmanagers" / f"{os.getpid()}.json"
+        self._content: dict[str, Any] = {
+            "pid": os.getpid(),
+            "address": server.public_address,
+            "url": server.url,
+            "started_at": started_at,
+            "mode": mode,
+            "token_file": str(directory / TOKEN_FILE_NAME),
+        }
+
+    def __enter__(self) -> None:
+        self._path.parent.mkdir(parents=True, exist_ok=True)
+        unfinished = self._path.with_suffix(".tmp")
+        unfinished.write_text(json.dumps(self._content))
+        unfinished.replace(self._path)
+
+    def __exit__(self, *_exception: object) -> None:
+        self._path.unlink(missing_ok=True)

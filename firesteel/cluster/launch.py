@@ -1,0 +1,54 @@
+"""What a JobManager process is told to be: read from the file that whoever starts it has written."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from firesteel.common import cluster_options
+from firesteel.common.configuration import Configuration
+from firesteel.common.errors import FiresteelError
+
+__all__ = ["APPLICATION", "SESSION", "Launch", "LaunchError", "cluster_directory"]
+
+SESSION, APPLICATION = "session", "application"
+
+
+class LaunchError(FiresteelError):
+    """The JobManager cannot be what it was told to be."""
+
+
+@dataclass(frozen=True)
+class Launch:
+    """A JobManager: for many jobs (session), or for those of one program that it runs itself (application)."""
+
+    mode: str
+    configuration: Configuration
+    program: str | None = None
+    arguments: Sequence[str] = field(default_factory=tuple)
+
+    @classmethod
+    def read(cls, path: str) -> Launch:
+        """What the file says; LaunchError if it makes no sense."""
+        try:
+            told: dict[str, Any] = json.loads(Path(path).read_bytes())
+            mode, settings = told["mode"], told["configuration"]
+            program, arguments = told.get("program"), tuple(told.get("arguments", ()))
+        except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+            raise LaunchError(f"{path} does not say what to start: {error}.") from None
+        if mode not in (SESSION, APPLICATION) or (mode == APPLICATION) != (program is not None):
+            raise LaunchError(f"{path}: the mode is session, or application with a program; got {mode!r}.")
+        return cls(mode, Configuration.from_dict(settings), program, arguments)
+
+
+def cluster_directory(configuration: Configuration) -> Path:
+    """Where a cluster keeps its logs, its token and, unless said otherwise, its jobs."""
+    told = configuration.get(cluster_options.CLUSTER_DIRECTORY)
+    if told is not None:
+        return Path(told)
+    state = os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state"
+    return Path(state) / "firesteel" / configuration.get(cluster_options.CLUSTER_ID)

@@ -1,0 +1,32 @@
+"""The process of a JobManager: ``python -m firesteel.cluster.main launch.json``."""
+
+from __future__ import annotations
+
+import logging
+import sys
+
+from firesteel.cluster.jobmanager import JobManager
+from firesteel.cluster.launch import Launch, cluster_directory
+from firesteel.cluster.logs import setup_logging
+from firesteel.common.errors import FiresteelError
+
+__all__ = ["main"]
+
+_log = logging.getLogger(__name__)
+
+
+def main(path: str) -> int:
+    """Runs the JobManager that the file describes; its exit code."""
+    try:
+        launch = Launch.read(path)
+        logs = setup_logging(cluster_directory(launch.configuration) / "log")
+        return JobManager(launch, logs).run()
+    except FiresteelError as error:
+        # whoever started the process reads this
+        print(f"firesteel: {error}", file=sys.stderr)  # noqa: T201
+        _log.error("%s", error)
+        return 1
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1]))

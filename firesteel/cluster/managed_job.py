@@ -1,0 +1,252 @@
+"""One job of a cluster, from when it was submitted until it is forgotten."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Iterator, Mapping
+from concurrent.futures import Future
+from contextlib import suppress
+from typing import Any
+
+from firesteel.cluster.ha.services import JobResult
+from firesteel.cluster.result_channels import ResultChannels
+from firesteel.common.errors import FiresteelError, JobCancelledError, JobExecutionError, TaskFailure
+from firesteel.common.job_execution_result import JobExecutionResult
+from firesteel.common.job_id import JobID
+from firesteel.common.job_status import JobStatus
+from firesteel.jobmaster.job_view import JobView
+from firesteel.jobmaster.runner import JobMasterRunner
+
+__all__ = ["JobNotRunningError", "ManagedJob", "ManagedJobHandle"]
+
+_BEFORE = {
+    JobStatus.FINISHED: JobStatus.RUNNING,
+    JobStatus.FAILED: JobStatus.FAILING,
+    JobStatus.CANCELED: JobStatus.CANCELLING,
+}
+
+
+class JobNotRunningError(FiresteelError):
+    """A job that does not run yet, or any more, was asked for something that only a running one can do."""
+
+
+class ManagedJob:
+    """A job the Dispatcher knows. All methods may be called from any thread.
+
+    ``runner`` is None until the job is prepared, for one that could not be, and for one that is only known from what an
+    earlier leader has left.
+    """
+
+    def __init__(self, job_id: str, name: str, submitted_at: int):
+        self.job_id = job_id
+        self.name = name
+        self.submitted_at = submitted_at
+        self.runner: JobMasterRunner | None = None
+        self.lasting_id: str | None = None
+        """See `job_loading.lasting_id`."""
+        self.failure: TaskFailure | None = None
+        self.channels: ResultChannels | None = None
+        self.client_expires_at: int | None = None
+        """When its client counts as gone unless it is heard of again (epoch milliseconds); None: nobody watches."""
+        self._lock = threading.Lock()
+        self._own_status: JobStatus | None = JobStatus.INITIALIZING
+        """What counts while no JobMaster can say it; None as long as one can."""
+        self._timestamps: dict[JobStatus, int] = {JobStatus.INITIALIZING: submitted_at}
+        self._is_recorded = False
+        self._cancel_wanted = self._suspend_wanted = False
+        self._prepared = threading.Event()
+        self._over: Future[JobExecutionResult] = Future()
+
+    @classmethod
+    def of_result(cls, result: JobResult) -> ManagedJob:
+        """A job that ended under an earlier leader."""
+        job = cls(result.job_id, result.job_name, result.started_at)
+        if result.status is JobStatus.FAILED:
+            job.failure = TaskFailure(result.failure or "The job failed under an earlier JobManager.")
+        job.end(result.status, result.ended_at, job.failure)
+        return job
+
+    # -- looking ------------------------------------------------------------------------------------
+
+    @property
+    def status(self) -> JobStatus:
+        """Where the job is in its life. It ends here when its end is recorded, so that nobody will run it again."""
+        own, runner = self._own_status, self.runner
+        if own is not None or runner is None:
+            return own or JobStatus.INITIALIZING
+        status = runner.status()
+        return status if self._is_recorded else _BEFORE.get(status, status)
+
+    @property
+    def is_over(self) -> bool:
+        """Whether nothing of it runs here any more."""
+        return self._over.done()
+
+    @property
+    def ended_at(self) -> int | None:
+        """When it ended for good; None while it has not."""
+        status = self.status
+        return self.view().timestamp(status) if status.is_globally_terminal_state() else None
+
+    def view(self) -> JobView:
+        """What is to be shown of it."""
+        runner = self.runner
+        master = None if runner is None else runner.master
+        return JobView(
+            self.job_id, self.name, self.submitted_at, self.status, dict(self._timestamps), master, self.failure
+        )
+
+    def result_future(self) -> Future[JobExecutionResult]:
+        """Completes with the result, or with the error the job ended with."""
+        return self._over
+
+    # -- what clients want --------------------------------------------------------------------------
+
+    def cancel(self) -> Future[None]:
+        """Cancels the job; the future completes when it is over. Nothing happens to one that is being cancelled."""
+        with self._lock:
+            runner = self.runner
+            if runner is None and self._own_status is JobStatus.INITIALIZING:
+                self._cancel_wanted = True
+                self._set_own(JobStatus.CANCELLING)
+        if runner is not None and not self.is_over and self.status is not JobStatus.CANCELLING:
+            runner.cancel()
+        return self._when_over()
+
+    def await_prepared(self, timeout_s: float | None = None) -> JobMasterRunner | None:
+        """Waits until the job is prepared, or could not be; returns its runner if it has one by then."""
+        self._prepared.wait(timeout_s)
+        return self.runner
+
+    def running(self) -> JobMasterRunner:
+        """What can take savepoints; JobNotRunningError if there is no such thing."""
+        runner = self.runner
+        if runner is None or self.is_over:
+            raise JobNotRunningError(f"Job {self.job_id} ('{self.name}') is {self.status.name}.")
+        return runner
+
+    # -- what becomes of it, told by the Dispatcher -------------------------------------------------
+
+    def attach(self, runner: JobMasterRunner) -> bool:
+        """The job is prepared; False if it is not wanted any more."""
+        with self._lock:
+            if self._cancel_wanted or self._suspend_wanted:
+                return False
+            self.runner = runner
+            self.channels = ResultChannels(runner)
+            self._own_status = None
+            self._prepared.set()
+            return True
+
+    def suspend(self) -> Future[None]:
+        """Ends the job here, so that it can go on elsewhere; one that is ending anyway just ends."""
+        with self._lock:
+            self._suspend_wanted = True
+            runner = self.runner
+        if runner is not None and not self.is_over and runner.status() not in _ENDING:
+            runner.suspend()
+        return self._when_over()
+
+    @property
+    def is_cancel_wanted(self) -> bool:
+        """Whether it was cancelled before it was prepared."""
+        return self._cancel_wanted
+
+    def recorded(self) -> None:
+        """Its end is in the store."""
+        self._is_recorded = True
+
+    def end(self, status: JobStatus, at: int | None = None, failure: TaskFailure | None = None) -> None:
+        """It is over, although no JobMaster says so."""
+        with self._lock:
+            self.failure = failure or self.failure
+            self._set_own(status, at)
+            self._is_recorded = True
+        self._complete(self._error())
+        self._prepared.set()
+
+    def complete(self, result: JobExecutionResult | None, error: BaseException | None) -> None:
+        """The JobMaster is done with it."""
+        if self.runner is not None:
+            self.runner.release()
+        self._complete(error, result)
+
+    def _complete(self, error: BaseException | None, result: JobExecutionResult | None = None) -> None:
+        with suppress(Exception):  # it was over already
+            if error is not None:
+                self._over.set_exception(error)
+            else:
+                self._over.set_result(result or JobExecutionResult(JobID(self.job_id), 0))
+
+    def _error(self) -> FiresteelError | None:
+        status = self.status
+        if status is JobStatus.FAILED:
+            return JobExecutionError(self.name, self.failure or TaskFailure("the job failed without saying why"))
+        if status is JobStatus.CANCELED:
+            return JobCancelledError(f"Job '{self.name}' was cancelled.")
+        if status is JobStatus.SUSPENDED:
+            return JobCancelledError(f"Job '{self.name}' was suspended: its JobManager was shut down.")
+        return None
+
+    def _set_own(self, status: JobStatus, at: int | None = None) -> None:
+        self._own_status = status
+        self._timestamps[status] = time.time_ns() // 1_000_000 if at is None else at
+
+    def _when_over(self) -> Future[None]:
+        over: Future[None] = Future()
+        self._over.add_done_callback(lambda _: over.set_result(None))
+        return over
+
+
+_ENDING = frozenset({JobStatus.CANCELLING, JobStatus.FAILING, *_BEFORE})
+
+
+class ManagedJobHandle:
+    """The JobHandle of a client in the same process: that of a program that runs in the JobManager."""
+
+    def __init__(self, job: ManagedJob):
+        self._job = job
+
+    def job_id(self) -> JobID:
+        """The job's id."""
+        return JobID(self._job.job_id)
+
+    def status(self) -> JobStatus:
+        """The job's present state."""
+        return self._job.status
+
+    def cancel(self) -> Future[None]:
+        """Cancels the job."""
+        return self._job.cancel()
+
+    def result_future(self) -> Future[JobExecutionResult]:
+        """Completes with the result, or with the error the job ended with."""
+        return self._job.result_future()
+
+    def accumulators(self) -> Mapping[str, Any]:
+        """The accumulators' present values."""
+        return self._job.view().accumulators()
+
+    def metrics(self) -> Mapping[Any, Mapping[str, Any]]:
+        """The latest metrics by (vertex id, operator id, subtask)."""
+        runner = self._job.runner
+        return {} if runner is None else runner.metrics()
+
+    def trigger_savepoint(self, savepoint_directory: str | None = None) -> Future[str]:
+        """Takes a savepoint while the job goes on."""
+        return self._job.running().trigger_savepoint(savepoint_directory)
+
+    def stop_with_savepoint(
+        self, advance_to_end_of_event_time: bool, savepoint_directory: str | None = None
+    ) -> Future[str]:
+        """Takes a savepoint and ends the job."""
+        return self._job.running().stop_with_savepoint(advance_to_end_of_event_time, savepoint_directory)
+
+    def collect_iterator(self, channel: str) -> Iterator[Any]:
+        """The records of a collect sink, as they come."""
+        runner = self._job.await_prepared()
+        if runner is None:
+            self._job.result_future().result()
+        else:
+            yield from runner.collect_iterator(channel)

@@ -1,0 +1,98 @@
+"""One client's connection: uvicorn's protocol, with bounds on what a client may send and how long it may take."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import msgspec
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+
+__all__ = ["Connection"]
+
+HEADERS_TIMEOUT_S = 20.0
+CHECK_S = 5.0
+LARGEST_HEAD = 64 * 1024
+LARGEST_LEFTOVER = 1024 * 1024
+"""How much of a body may still come once its request is answered."""
+
+
+class Connection(HttpToolsProtocol):
+    """Closes on a client that takes too long to say what it wants, or sends endless headers or bodies to nobody.
+
+    uvicorn bounds none of these; what is read of a body is bounded where it is read.
+    """
+
+    def __init__(self, *args: Any, **kwargs: Any):
+        super().__init__(*args, **kwargs)
+        self._head_since: float | None = None
+        self._head_bytes = 0
+        self._leftover = 0
+        self._check: asyncio.TimerHandle | None = None
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        """A client has connected."""
+        super().connection_made(transport)
+        self._head_since = self.loop.time()
+        self._check = self.loop.call_later(CHECK_S, self._check_head)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """The client is gone."""
+        if self._check is not None:
+            self._check.cancel()
+            self._check = None
+        super().connection_lost(exc)
+
+    def data_received(self, data: bytes) -> None:
+        """Something came: counted as long as it may be a head."""
+        if self._head_since is not None:
+            self._head_bytes += len(data)
+            if self._head_bytes > LARGEST_HEAD:
+                super().data_received(data[:LARGEST_HEAD])
+                data = data[LARGEST_HEAD:]
+                if not self._has_head():
+                    self.send_400_response("The request's headers are too large.")
+        if data and not self.transport.is_closing():
+            super().data_received(data)
+
+    def _has_head(self) -> bool:
+        return self._head_since is None
+
+    def on_message_begin(self) -> None:
+        """A request begins."""
+        super().on_message_begin()
+        self._leftover = 0
+        self._head_since = self.loop.time()
+
+    def on_headers_complete(self) -> None:
+        """The head of a request is there."""
+        self._head_since = None
+        self._head_bytes = 0
+        super().on_headers_complete()
+
+    def on_body(self, body: bytes) -> None:
+        """A part of a body has come."""
+        if self.cycle.response_complete:
+            self._leftover += len(body)
+            if self._leftover > LARGEST_LEFTOVER:
+                self.transport.abort()
+                return
+        super().on_body(body)
+
+    def send_400_response(self, msg: str) -> None:
+        """Answers what is not HTTP, in the format of all errors."""
+        if self.transport.is_closing():
+            return
+        body = msgspec.json.encode({"errors": [msg]})
+        self.transport.write(
+            b"HTTP/1.1 400 Bad Request\r\ncontent-type: application/json; charset=UTF-8\r\nconnection: close\r\n"
+            b"content-length: %d\r\n\r\n%b" % (len(body), body)
+        )
+        self.transport.close()
+
+    def _check_head(self) -> None:
+        since = self._head_since
+        if since is not None and self.loop.time() - since > HEADERS_TIMEOUT_S:
+            self.transport.abort()
+            return
+        self._check = self.loop.call_later(CHECK_S, self._check_head)

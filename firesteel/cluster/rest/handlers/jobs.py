@@ -1,0 +1,293 @@
+"""Answers what is asked about jobs."""
+
+from __future__ import annotations
+
+import platform
+import sys
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+
+from firesteel.cluster.rest.handlers.known_jobs import KnownJobs, find_job, now_ms
+from firesteel.cluster.rest.request import RestRequest, Route
+from firesteel.common import options
+from firesteel.common.configuration import HIDDEN, is_sensitive
+from firesteel.common.job_status import JobStatus
+from firesteel.graph.execution_graph import ExecutionState, aggregate_state
+from firesteel.jobmaster import job_view_vertices
+from firesteel.jobmaster.job_view import JobView
+from firesteel.jobmaster.job_view_diagnosis import diagnose
+from firesteel.jobmaster.job_view_vertices import VertexView
+from firesteel.jobmaster.restart_strategy import create_restart_strategy
+from firesteel.rest import jobs as rest
+
+__all__ = ["io_metrics", "job_overview", "routes", "state_counts"]
+
+OVERVIEW_CACHE_MS = 100
+"""How old a list of jobs may be: a page that many look at costs as much as one that one does."""
+
+_STATES = (
+    ExecutionState.CREATED,
+    ExecutionState.SCHEDULED,
+    ExecutionState.DEPLOYING,
+    ExecutionState.INITIALIZING,
+    ExecutionState.RUNNING,
+    ExecutionState.FINISHED,
+    ExecutionState.CANCELING,
+    ExecutionState.CANCELED,
+    ExecutionState.FAILED,
+)
+"""In the order of the fields of TaskCounts and StateCounts."""
+
+_JOB_STATES = (
+    JobStatus.INITIALIZING,
+    JobStatus.CREATED,
+    JobStatus.RUNNING,
+    JobStatus.FAILING,
+    JobStatus.FAILED,
+    JobStatus.CANCELLING,
+    JobStatus.CANCELED,
+    JobStatus.FINISHED,
+    JobStatus.RESTARTING,
+    JobStatus.SUSPENDED,
+    JobStatus.RECONCILING,
+)
+"""In the order of the fields of JobTimestamps."""
+
+_APPLICATION_STATUS = {
+    JobStatus.FINISHED: "SUCCEEDED",
+    JobStatus.FAILED: "FAILED",
+    JobStatus.CANCELED: "CANCELED",
+}
+
+
+def routes(jobs: KnownJobs) -> list[Route]:
+    """What answers each endpoint."""
+    handlers = _JobHandlers(jobs)
+    return [
+        Route(rest.JOBS, handlers.ids),
+        Route(rest.JOBS_OVERVIEW, handlers.overview, cache_ms=OVERVIEW_CACHE_MS),
+        Route(rest.JOB, handlers.details),
+        Route(rest.JOB_PLAN, handlers.plan),
+        Route(rest.JOB_STATUS, handlers.status),
+        Route(rest.JOB_CONFIG, handlers.config),
+        Route(rest.JOB_EXECUTION_RESULT, handlers.execution_result),
+        Route(rest.JOB_ACCUMULATORS, handlers.accumulators),
+        Route(rest.JOB_JOBMANAGER_CONFIG, handlers.jobmanager_config),
+        Route(rest.JOB_JOBMANAGER_ENVIRONMENT, handlers.jobmanager_environment),
+        Route(rest.JOB_RESOURCE_REQUIREMENTS, handlers.resource_requirements),
+        Route(rest.JOB_DIAGNOSIS, handlers.diagnosis),
+    ]
+
+
+class _JobHandlers:
+    def __init__(self, jobs: KnownJobs):
+        self._jobs = jobs
+
+    def ids(self, _request: RestRequest[Any]) -> rest.JobIds:
+        return rest.JobIds([rest.JobIdWithStatus(job.job_id, job.status.name) for job in self._jobs.jobs()])
+
+    def overview(self, _request: RestRequest[Any]) -> rest.JobsOverview:
+        now = now_ms()
+        return rest.JobsOverview([job_overview(job.view(), now) for job in self._jobs.jobs()])
+
+    def details(self, request: RestRequest[Any]) -> rest.JobDetails:
+        view = find_job(self._jobs, request)
+        now = now_ms()
+        vertices = view.vertices()
+        return rest.JobDetails(
+            jid=view.job_id,
+            application_id=view.job_id,
+            name=view.name,
+            is_stoppable=False,
+            state=view.status.name,
+            job_type=view.job_type,
+            scheduler_type=_scheduler(view),
+            start_time=view.start_time,
+            end_time=view.end_time,
+            duration=view.duration(now),
+            max_parallelism=view.configuration.get(options.MAX_PARALLELISM),
+            now=now,
+            timestamps=rest.JobTimestamps(*(view.timestamp(status) for status in _JOB_STATES)),
+            vertices=[_vertex(vertex, now) for vertex in vertices],
+            status_counts=state_counts([vertex.state for vertex in vertices]),
+            plan=_plan(view),
+        )
+
+    def plan(self, request: RestRequest[Any]) -> rest.JobPlan:
+        return rest.JobPlan(_plan(find_job(self._jobs, request)))
+
+    def status(self, request: RestRequest[Any]) -> rest.JobStatusAnswer:
+        return rest.JobStatusAnswer(find_job(self._jobs, request).status.name)
+
+    def config(self, request: RestRequest[Any]) -> rest.JobConfig:
+        view = find_job(self._jobs, request)
+        configuration = view.configuration
+        graph = view.job_graph
+        widest = max((vertex.parallelism for vertex in graph.vertices), default=1) if graph is not None else 1
+        return rest.JobConfig(
+            view.job_id,
+            view.name,
+            rest.ExecutionConfig(
+                restart_strategy=create_restart_strategy(configuration).describe().capitalize(),
+                job_parallelism=configuration.get_optional(options.DEFAULT_PARALLELISM) or widest,
+                object_reuse_mode=configuration.get(options.OBJECT_REUSE),
+                user_config=_texts(configuration.get_optional(options.GLOBAL_JOB_PARAMETERS)),
+            ),
+        )
+
+    def execution_result(self, request: RestRequest[Any]) -> rest.ExecutionResult:
+        view = find_job(self._jobs, request)
+        if not view.status.is_globally_terminal_state():
+            return rest.ExecutionResult(rest.QueueStatus("IN_PROGRESS"))
+        return rest.ExecutionResult(rest.QueueStatus("COMPLETED"), _result(view))
+
+    def accumulators(self, request: RestRequest[Any]) -> rest.JobAccumulators:
+        view = find_job(self._jobs, request)
+        known = [
+            rest.Accumulator(name, type(value).__name__, str(value)) for name, value in view.accumulators().items()
+        ]
+        return rest.JobAccumulators([], known, {})
+
+    def jobmanager_config(self, request: RestRequest[Any]) -> list[rest.ConfigurationEntry]:
+        entries = find_job(self._jobs, request).configuration.to_dict()
+        return [rest.ConfigurationEntry(key, _shown(key, value)) for key, value in sorted(entries.items())]
+
+    def jobmanager_environment(self, request: RestRequest[Any]) -> rest.Environment:
+        find_job(self._jobs, request)
+        version = f"{platform.python_implementation()} {platform.python_version()}"
+        return rest.Environment(rest.Jvm(version, platform.machine(), []), list(sys.path))
+
+    def resource_requirements(self, request: RestRequest[Any]) -> dict[str, rest.VertexRequirements]:
+        view = find_job(self._jobs, request)
+        return {
+            vertex.id: rest.VertexRequirements(
+                rest.ParallelismBounds(1 if view.is_adaptive else vertex.parallelism, vertex.parallelism)
+            )
+            for vertex in view.wanted_vertices()
+        }
+
+    def diagnosis(self, request: RestRequest[Any]) -> rest.JobDiagnosis:
+        found = diagnose(find_job(self._jobs, request))
+        if found is None:
+            return rest.JobDiagnosis(None, "Nothing is backpressured.")
+        skewed = found.skewed
+        bottleneck = rest.Bottleneck(
+            id=found.vertex.id,
+            name=found.vertex.name,
+            busy=found.load.busy,
+            back_pressured=found.load.back_pressured,
+            idle=found.load.idle,
+            in_pool_usage=found.load.in_pool_usage,
+            waiting=[vertex.id for vertex in found.waiting],
+            explanation=found.explanation,
+            skew=None if skewed is None else rest.Skew(skewed.subtask, skewed.share, skewed.records, skewed.skew),
+        )
+        return rest.JobDiagnosis(bottleneck, found.explanation)
+
+
+def job_overview(view: JobView, now: int) -> rest.JobOverview:
+    """A job in a list of jobs."""
+    states: list[ExecutionState] = []
+    changed = end = view.end_time
+    graph = view.execution_graph
+    if graph is not None:
+        for job_vertex in graph.job_vertices.values():
+            for vertex in job_vertex.task_vertices:
+                execution = vertex.current
+                states.append(execution.state)
+                # every state is entered once: the last one is the one it is in
+                entered = list(execution.state_timestamps.values())[-1]
+                if entered > changed:
+                    changed = entered
+    start = view.start_time
+    return rest.JobOverview(
+        view.job_id,
+        view.name,
+        view.status.name,
+        start,
+        end,
+        max(0, (now if end < 0 else end) - start),
+        changed if changed > 0 else start,
+        rest.TaskCounts(len(states), *(states.count(state) for state in _STATES)),
+        view.job_type,
+        _scheduler(view),
+    )
+
+
+def state_counts(states: list[ExecutionState]) -> rest.StateCounts:
+    """How often each state occurs."""
+    return rest.StateCounts(*(states.count(state) for state in _STATES))
+
+
+def io_metrics(io: job_view_vertices.IoMetrics) -> rest.IoMetrics:
+    """What was read and written, as the API shows it."""
+    complete = io.is_complete
+    return rest.IoMetrics(
+        io.bytes_in,
+        complete,
+        io.bytes_out,
+        complete,
+        io.records_in,
+        complete,
+        io.records_out,
+        complete,
+        io.back_pressured_ms,
+        io.idle_ms,
+        io.busy_ms,
+    )
+
+
+def _vertex(vertex: VertexView, now: int) -> rest.JobVertex:
+    executions = vertex.executions()
+    states = [execution.state for execution in executions]
+    span = job_view_vertices.span_of(executions, now)
+    return rest.JobVertex(
+        id=vertex.id,
+        slot_sharing_group_id=vertex.slot_sharing_group_id,
+        name=vertex.name,
+        max_parallelism=vertex.max_parallelism,
+        parallelism=vertex.parallelism,
+        status=aggregate_state(states).name,
+        start_time=span.start,
+        end_time=span.end,
+        duration=span.duration,
+        tasks=state_counts(states),
+        metrics=io_metrics(vertex.io()),
+    )
+
+
+def _texts(parameters: Mapping[str, Any] | None) -> dict[str, str]:
+    return {str(key): _shown(str(key), str(value)) for key, value in (parameters or {}).items()}
+
+
+def _shown(key: str, value: str) -> str:
+    return HIDDEN if is_sensitive(key) else value
+
+
+def _plan(view: JobView) -> rest.Plan:
+    return msgspec.convert(view.plan(), rest.Plan)
+
+
+def _scheduler(view: JobView) -> str:
+    return "Adaptive" if view.is_adaptive else "Default"
+
+
+def _result(view: JobView) -> rest.JobExecutionResult:
+    failed = view.status is JobStatus.FAILED
+    exceptions = view.exceptions() if failed else []
+    cause: rest.FailureCause | msgspec.UnsetType = msgspec.UNSET
+    if exceptions:
+        failure = exceptions[0].failure
+        cause = rest.FailureCause(failure.error_type or "JobExecutionError", failure.describe())
+    return rest.JobExecutionResult(
+        id=view.job_id,
+        name=view.name,
+        application_status=_APPLICATION_STATUS[view.status],
+        net_runtime=view.duration(view.end_time),
+        application_id=view.job_id,
+        start_time=view.start_time,
+        end_time=view.end_time,
+        failure_cause=cause,
+    )

@@ -1,0 +1,53 @@
+"""Answers to those who want a job to run with another parallelism."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from firesteel.cluster.dispatcher import Dispatcher
+from firesteel.cluster.rest.request import RestError, RestRequest, Route
+from firesteel.common import scheduler_options
+from firesteel.common.errors import InvalidProgramError
+from firesteel.graph.rescaling import with_parallelism
+from firesteel.graph.slots import assign_slots
+from firesteel.jobmaster.slot_allocator import SlotAllocator
+from firesteel.rest.jobs import VertexRequirements
+from firesteel.rest.rescaling import UPDATE_RESOURCE_REQUIREMENTS
+
+__all__ = ["routes"]
+
+
+def routes(dispatcher: Dispatcher, slots: SlotAllocator) -> list[Route]:
+    """The routes of this topic."""
+
+    def update(request: RestRequest[dict[str, VertexRequirements]]) -> dict[str, Any]:
+        job = dispatcher.job(request.path["jobid"])
+        runner = job.runner
+        if runner is None or job.status.is_terminal_state():
+            raise RestError(409, f"Job {job.job_id} is {job.status.name}: it cannot be rescaled.")
+        graph = runner.job_graph
+        missing = [vertex.name for vertex in graph.vertices if vertex.id not in request.body]
+        if missing:
+            raise RestError(400, f"These vertices are missing: {', '.join(missing)}.")
+        wanted = {}
+        for vertex_id, requirements in request.body.items():
+            bounds = requirements.parallelism
+            if not 1 <= bounds.lower_bound <= bounds.upper_bound:
+                raise RestError(400, f"{vertex_id}: 1 <= lowerBound <= upperBound does not hold.")
+            wanted[vertex_id] = bounds.upper_bound
+        try:
+            needed = assign_slots(with_parallelism(graph, wanted)).total
+            there = slots.left_for(job.job_id)
+            is_adaptive = graph.configuration.get(scheduler_options.SCHEDULER) == "Adaptive"
+            if needed > there and not is_adaptive:
+                raise RestError(
+                    409,
+                    f"Job '{job.name}' would need {needed} slots, but there are only {there} for it.",
+                    hint="It goes on as it is. Stop other jobs, or start the cluster with more slots.",
+                )
+            dispatcher.rescale(job.job_id, wanted)
+        except InvalidProgramError as error:
+            raise RestError(400, error.message, hint=error.hint) from None
+        return {}
+
+    return [Route(UPDATE_RESOURCE_REQUIREMENTS, update, blocking=True)]

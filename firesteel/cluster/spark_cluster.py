@@ -1,0 +1,114 @@
+"""The Spark that a JobManager's jobs run on: started beside everything else, shared by all jobs."""
+
+from __future__ import annotations
+
+import logging
+import os
+import signal
+import threading
+from collections.abc import Callable
+from concurrent.futures import Future
+from pathlib import Path
+from typing import Any
+
+import psutil
+
+from firesteel.cluster.resource_manager import ResourceManager
+from firesteel.common.configuration import Configuration
+from firesteel.jobmaster.job_preparation import PreparedJob
+from firesteel.jobmaster.job_services import JobServices
+from firesteel.jobmaster.runner import JobMasterRunner
+
+__all__ = ["SparkCluster"]
+
+_log = logging.getLogger(__name__)
+_START_S = 120.0
+_LOOK_S = 1.0
+
+
+class SparkCluster:
+    """A SparkContext and its slots. Starting takes seconds, so that it is done before anybody needs it."""
+
+    def __init__(self, configuration: Configuration, log: Path):
+        self._configuration = configuration
+        self._log = log
+        self._started: Future[tuple[Any, ResourceManager]] = Future()
+        self._java: int | None = None
+        self._stopped = threading.Event()
+
+    def start(self) -> None:
+        """Begins to start Spark, in a thread of its own."""
+        threading.Thread(target=self._start, name="firesteel-start-spark", daemon=True).start()
+
+    def _start(self) -> None:
+        from firesteel.spark.cluster_info import java_pid
+        from firesteel.spark.session import start_cluster_context
+
+        try:
+            context = start_cluster_context(self._configuration, log=self._log)
+            self._java = java_pid(context)
+            resources = ResourceManager.of_spark(context)
+            _log.info("Spark runs on %s with %d slots.", context.master, resources.total)
+            self._started.set_result((context, resources))
+        except BaseException as error:  # noqa: BLE001 - raised where Spark is awaited
+            self._started.set_exception(error)
+
+    def await_start(self) -> None:
+        """Waits until Spark runs; raises why it could not be started."""
+        self._started.result(_START_S)
+
+    def watch(self, on_lost: Callable[[str], None]) -> None:
+        """Tells when Spark's JVM has ended by itself, and with it all slots."""
+
+        def look() -> None:
+            while not self._stopped.wait(_LOOK_S):
+                if self._java is not None and not _is_alive(self._java):
+                    on_lost("Spark's JVM has ended")
+                    return
+
+        threading.Thread(target=look, name="firesteel-watch-spark", daemon=True).start()
+
+    @property
+    def context(self) -> Any:
+        """The SparkContext."""
+        return self._started.result(_START_S)[0]
+
+    @property
+    def resources(self) -> ResourceManager:
+        """Who holds which slots."""
+        return self._started.result(_START_S)[1]
+
+    def create_runner(self, job: PreparedJob, services: JobServices) -> JobMasterRunner:
+        """A job that can be started."""
+        from firesteel.spark.host_creation import create_host
+
+        context, resources = self._started.result(_START_S)
+        return JobMasterRunner(job, create_host(job.job_graph, context, resources), services)
+
+    def stop(self) -> None:
+        """Stops Spark, if it was started, and waits until its processes are gone."""
+        from firesteel.spark.session import stop_spark_context
+
+        self._stopped.set()
+        if self._started.done():
+            try:
+                stop_spark_context()
+            except Exception as error:  # noqa: BLE001 - Spark may be gone already
+                _log.warning("Spark did not stop as it should: %s", error)
+                self.kill()
+
+    def kill(self) -> None:
+        """Ends Spark's processes without asking them."""
+        if self._java is not None:
+            try:
+                os.kill(self._java, signal.SIGKILL)
+            except ProcessLookupError:
+                pass  # as it should be
+
+
+def _is_alive(pid: int) -> bool:
+    """Whether a child process has not ended; one that has stays known until somebody asks for its exit code."""
+    try:
+        return bool(psutil.Process(pid).status() != psutil.STATUS_ZOMBIE)
+    except psutil.NoSuchProcess:
+        return False

@@ -1,0 +1,213 @@
+// Where the boxes of a graph go: in layers from left to right, with few crossings and short, straight edges.
+
+/**
+ * @typedef {{id: string, width: number, height: number}} Box
+ * @typedef {{id: string, from: string, to: string}} Edge
+ * @typedef {{x: number, y: number}} Point
+ * @typedef {Object} Layout
+ * @property {Map<string, Point>} boxes The upper left corners.
+ * @property {Map<string, Point[]>} edges The points each edge passes.
+ * @property {string[]} order The boxes, layer by layer, from top to bottom.
+ * @property {number} width
+ * @property {number} height
+ */
+
+const LAYER_GAP = 120;
+const BOX_GAP = 28;
+const SWEEPS = 8;
+
+/** @typedef {{id: string, layer: number, width: number, height: number, y: number, before: Place[], after: Place[], isBend: boolean}} Place */
+
+/**
+ * Lays out a graph.
+ * @param {Box[]} boxes
+ * @param {Edge[]} edges
+ * @returns {Layout}
+ */
+export function layOut(boxes, edges) {
+  const known = new Set(boxes.map((box) => box.id));
+  const usable = edges.filter((edge) => known.has(edge.from) && known.has(edge.to) && edge.from !== edge.to);
+  const layerOf = layers(boxes, usable);
+  const places = new Map(boxes.map((box) => [box.id, place(box.id, layerOf.get(box.id), box.width, box.height, false)]));
+  const bends = new Map(usable.map((edge) => [edge.id, connect(edge, places.get(edge.from), places.get(edge.to))]));
+  const rows = rowsOf([...places.values(), ...[...bends.values()].flat()]);
+  order(rows);
+  align(rows);
+  return measure(rows, places, bends, usable);
+}
+
+/** @returns {Place} */
+function place(id, layer, width, height, isBend) {
+  return { id, layer, width, height, y: 0, before: [], after: [], isBend };
+}
+
+/** The longest way from a source decides the layer; sources move up to their nearest consumer. */
+function layers(boxes, edges) {
+  const inputs = new Map(boxes.map((box) => [box.id, []]));
+  const outputs = new Map(boxes.map((box) => [box.id, []]));
+  for (const edge of edges) {
+    inputs.get(edge.to).push(edge.from);
+    outputs.get(edge.from).push(edge.to);
+  }
+  const layer = new Map();
+  const depth = (id, path) => {
+    if (layer.has(id)) return layer.get(id);
+    if (path.has(id)) return -1; // a cycle: this edge points backwards
+    path.add(id);
+    const value = inputs.get(id).reduce((most, from) => Math.max(most, depth(from, path) + 1), 0);
+    path.delete(id);
+    layer.set(id, value);
+    return value;
+  };
+  for (const box of boxes) depth(box.id, new Set());
+  for (const box of boxes) {
+    if (inputs.get(box.id).length || !outputs.get(box.id).length) continue;
+    layer.set(box.id, Math.max(0, Math.min(...outputs.get(box.id).map((to) => layer.get(to))) - 1));
+  }
+  return layer;
+}
+
+/** Joins two boxes, with a bend in each layer between them. @returns {Place[]} */
+function connect(edge, from, to) {
+  const bends = [];
+  let last = from;
+  const step = from.layer < to.layer ? 1 : -1;
+  for (let layer = from.layer + step; layer !== to.layer && from.layer !== to.layer; layer += step) {
+    const bend = place(`${edge.id} ${layer}`, layer, 0, 12, true);
+    last.after.push(bend);
+    bend.before.push(last);
+    bends.push(bend);
+    last = bend;
+  }
+  last.after.push(to);
+  to.before.push(last);
+  return bends;
+}
+
+/** @param {Place[]} places @returns {Place[][]} */
+function rowsOf(places) {
+  const rows = [];
+  for (const one of places) (rows[one.layer] ||= []).push(one);
+  return Array.from(rows, (row) => row || []);
+}
+
+/** Sorts each layer by the middle of its neighbours, forwards and backwards in turn; the best order stays. */
+function order(rows) {
+  let best = rows.map((row) => [...row]);
+  let fewest = crossings(rows);
+  for (let sweep = 0; sweep < SWEEPS && fewest > 0; sweep += 1) {
+    const isForward = sweep % 2 === 0;
+    const index = new Map();
+    const note = (row) => row.forEach((one, at) => index.set(one, at));
+    rows.forEach(note);
+    for (const row of isForward ? rows : [...rows].reverse()) {
+      const weight = new Map(row.map((one) => [one, middle((isForward ? one.before : one.after).map((other) => index.get(other)), index.get(one))]));
+      row.sort((a, b) => weight.get(a) - weight.get(b) || index.get(a) - index.get(b));
+      note(row);
+    }
+    const now = crossings(rows);
+    if (now < fewest) {
+      fewest = now;
+      best = rows.map((row) => [...row]);
+    }
+  }
+  best.forEach((row, at) => (rows[at] = row));
+}
+
+/** @param {number[]} values @param {number} otherwise @returns {number} */
+function middle(values, otherwise) {
+  if (!values.length) return otherwise;
+  return values.reduce((sum, value) => sum + value, 0) / values.length;
+}
+
+/** How many pairs of edges cross. @param {Place[][]} rows @returns {number} */
+function crossings(rows) {
+  let total = 0;
+  for (let layer = 0; layer + 1 < rows.length; layer += 1) {
+    const index = new Map(rows[layer + 1].map((one, at) => [one, at]));
+    const ends = rows[layer].flatMap((one) => one.after.map((other) => index.get(other)).filter((at) => at !== undefined).sort((a, b) => a - b));
+    for (let i = 0; i < ends.length; i += 1) for (let j = 0; j < i; j += 1) if (ends[j] > ends[i]) total += 1;
+  }
+  return total;
+}
+
+/** Moves each box as near to the middle of its neighbours as its place in the layer allows. */
+function align(rows) {
+  for (const row of rows) {
+    let y = 0;
+    for (const one of row) {
+      one.y = y + one.height / 2;
+      y += one.height + BOX_GAP;
+    }
+  }
+  for (let sweep = 0; sweep < SWEEPS * 2; sweep += 1) {
+    const isForward = sweep % 2 === 0;
+    for (const row of isForward ? rows : [...rows].reverse()) {
+      const wanted = row.map((one) => {
+        const near = isForward ? one.before : one.after;
+        return middle((near.length ? near : isForward ? one.after : one.before).map((other) => other.y), one.y);
+      });
+      spread(row, wanted);
+    }
+  }
+}
+
+/** Gives the boxes of a layer the places nearest to those wanted that keep order and distance: pools of neighbours share their mean. */
+function spread(row, wanted) {
+  const offsets = [];
+  row.forEach((one, at) => offsets.push(at === 0 ? 0 : offsets[at - 1] + (row[at - 1].height + one.height) / 2 + BOX_GAP));
+  const pools = [];
+  wanted.forEach((y, at) => {
+    pools.push({ sum: y - offsets[at], size: 1 });
+    while (pools.length > 1 && mean(pools[pools.length - 2]) > mean(pools[pools.length - 1])) {
+      const last = pools.pop();
+      pools[pools.length - 1].sum += last.sum;
+      pools[pools.length - 1].size += last.size;
+    }
+  });
+  let at = 0;
+  for (const pool of pools) for (let count = 0; count < pool.size; count += 1, at += 1) row[at].y = mean(pool) + offsets[at];
+}
+
+/** @param {{sum: number, size: number}} pool */
+const mean = (pool) => pool.sum / pool.size;
+
+/** @returns {Layout} */
+function measure(rows, places, bends, edges) {
+  const lefts = [];
+  const widths = rows.map((row) => Math.max(0, ...row.map((one) => one.width)));
+  let x = 0;
+  rows.forEach((row, layer) => {
+    lefts[layer] = x;
+    x += widths[layer] + LAYER_GAP;
+  });
+  const all = rows.flat();
+  const top = Math.min(0, ...all.map((one) => one.y - one.height / 2));
+  const bottom = Math.max(0, ...all.map((one) => one.y + one.height / 2));
+  const boxes = new Map([...places.values()].map((one) => [one.id, { x: lefts[one.layer], y: one.y - one.height / 2 - top }]));
+  const paths = new Map(
+    edges.map((edge) => {
+      const from = places.get(edge.from);
+      const to = places.get(edge.to);
+      const points = [{ x: lefts[from.layer] + from.width, y: from.y - top }];
+      for (const bend of bends.get(edge.id)) {
+        points.push({ x: lefts[bend.layer], y: bend.y - top }, { x: lefts[bend.layer] + widths[bend.layer], y: bend.y - top });
+      }
+      points.push({ x: lefts[to.layer], y: to.y - top });
+      return [edge.id, points];
+    }),
+  );
+  return { boxes, edges: paths, order: rows.flatMap((row) => row.filter((one) => !one.isBend).map((one) => one.id)), width: Math.max(0, x - LAYER_GAP), height: bottom - top };
+}
+
+/** A smooth line through points. @param {Point[]} points @returns {string} */
+export function curve(points) {
+  let path = `M${points[0].x.toFixed(1)} ${points[0].y.toFixed(1)}`;
+  for (let at = 1; at < points.length; at += 1) {
+    const from = points[at - 1];
+    const to = points[at];
+    const half = (to.x - from.x) / 2;
+    path += ` C${(from.x + half).toFixed(1)} ${from.y.toFixed(1)} ${(to.x - half).toFixed(1)} ${to.y.toFixed(1)} ${to.x.toFixed(1)} ${to.y.toFixed(1)}`;
+  }
+  return path;
+}

@@ -1,0 +1,49 @@
+"""Failures of a job, told for whoever looks at it: which task it was, where that ran, and the whole account."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from firesteel.common.errors import TaskFailure
+from firesteel.jobmaster.failure import ExceptionHistoryEntry
+from firesteel.jobmaster.job_view import JobView
+from firesteel.runtime.messages import RegisterSlot
+
+__all__ = ["FailedTask", "failed_task", "stack_trace"]
+
+_TASK_NAME = re.compile(r"(?P<vertex>.*) \((?P<subtask>\d+)/\d+\)", re.DOTALL)
+
+
+@dataclass(frozen=True, slots=True)
+class FailedTask:
+    """A task that failed, as Flink names it, and the slot it ran in."""
+
+    name: str
+    registration: RegisterSlot | None
+
+
+def failed_task(view: JobView, entry: ExceptionHistoryEntry, failure: TaskFailure) -> FailedTask | None:
+    """Whose failure it was; None if it was not that of a task."""
+    if failure.task is None:
+        return None
+    return FailedTask(f"{failure.task} - execution #{entry.attempt}", _slot(view, entry.attempt, failure.task))
+
+
+def _slot(view: JobView, attempt: int, task_name: str) -> RegisterSlot | None:
+    matched = _TASK_NAME.fullmatch(task_name)
+    master = view.master
+    if matched is None or master is None:
+        return None
+    graph = master.execution_graph
+    name, subtask = matched["vertex"], int(matched["subtask"]) - 1
+    for vertex in graph.job_graph.vertices:
+        if vertex.name == name and subtask < vertex.parallelism:
+            return master.slot_of_attempt(graph.slots.slot_of(vertex.id, subtask), attempt)
+    return None
+
+
+def stack_trace(failure: TaskFailure) -> str:
+    """What happened, where, with the user's own line first, and the traceback after it."""
+    described = failure.describe()
+    return f"{described}\n\n{failure.traceback.rstrip()}\n" if failure.traceback else f"{described}\n"

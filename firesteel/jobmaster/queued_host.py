@@ -1,0 +1,160 @@
+"""An AttemptHost whose attempts wait until there are slots for them."""
+
+from __future__ import annotations
+
+import threading
+from dataclasses import replace
+from typing import Any
+
+from firesteel.common.errors import NotEnoughSlotsError, TaskFailure
+from firesteel.jobmaster.events import AttemptEnded, Event, MessageReceived, SlotsAvailable, SlotsQueued
+from firesteel.jobmaster.host import Attempt, AttemptHost, Post
+from firesteel.jobmaster.slot_allocator import SlotAllocator
+from firesteel.jobmaster.slot_ledger import SlotPlace
+from firesteel.runtime.failure import describe_failure
+from firesteel.runtime.messages import JobMasterMessage, RegisterSlot
+
+__all__ = ["QueuedHost"]
+
+_WATCH_S = 1.0
+
+
+class QueuedHost:
+    """Gets slots for the attempts of another host before it starts them, and keeps them until it is closed.
+
+    An attempt for which there are none yet waits in a thread, and tells the JobMaster its place (SlotsQueued); it can
+    be killed meanwhile. ``is_elastic`` hosts run their tasks one after the other where slots are few: they start with
+    one. ``task_manager`` is where slots run that do not know it themselves.
+    """
+
+    def __init__(
+        self,
+        inner: AttemptHost,
+        slots: SlotAllocator,
+        job_id: str,
+        *,
+        is_elastic: bool = False,
+        task_manager: str = "",
+    ):
+        self._inner = inner
+        self._slots = slots
+        self._job_id = job_id
+        self._is_elastic = is_elastic
+        self._task_manager = task_manager
+        self._lock = threading.Lock()
+        self._waiting: int | None = None
+        """The attempt that waits."""
+        self._end = threading.Event()
+        self._threads: list[threading.Thread] = []
+
+    # -- AttemptHost --------------------------------------------------------------------------------
+
+    def start(self, attempt: Attempt, post: Post) -> None:
+        """Starts the attempt as soon as there are slots for it."""
+        post = self._completing(post)
+        needed = 1 if self._is_elastic else attempt.slots
+        if self._slots.is_fixed and needed > self._slots.total:
+            # none will ever come, so that it need not wait; as if it had started and failed
+            post(AttemptEnded(attempt.number, _never_enough(needed, self._slots.total)))
+        elif self._slots.request(self._job_id, needed, attempt.slots):
+            self._inner.start(attempt, post)
+        else:
+            self._waiting = attempt.number
+            self._start_thread(self._wait, "firesteel-slot-queue", attempt, post)
+
+    def watch_slots(self, post: Post) -> None:
+        """Tells how many slots other jobs leave, in a thread of its own."""
+        if self._is_elastic:
+            self._inner.watch_slots(post)
+        else:
+            self._slots.join(self._job_id)
+            self._start_thread(self._watch, "firesteel-slot-inventory", post)
+
+    def send(self, attempt: int, slot: int, message: JobMasterMessage) -> None:
+        """Passes a message on."""
+        self._inner.send(attempt, slot, message)
+
+    def kill(self, attempt: int, reason: str) -> None:
+        """Ends the attempt, or its waiting."""
+        with self._lock:
+            if self._waiting == attempt:
+                self._waiting = None
+                self._slots.wake()
+                return
+        self._inner.kill(attempt, reason)
+
+    def close(self) -> Any:
+        """Closes the inner host, then lets others have the slots."""
+        with self._lock:
+            self._waiting = None
+        self._end.set()
+        self._slots.wake()
+        try:
+            for thread in self._threads:
+                if thread is not threading.current_thread():
+                    thread.join(10.0)
+            return self._inner.close()
+        finally:
+            self._slots.release(self._job_id)
+
+    # -- threads ------------------------------------------------------------------------------------
+
+    def _start_thread(self, target: Any, name: str, *args: object) -> None:
+        self._threads = [thread for thread in self._threads if thread.is_alive()]
+        thread = threading.Thread(target=target, args=args, name=name, daemon=True)
+        self._threads.append(thread)
+        thread.start()
+
+    def _wait(self, attempt: Attempt, post: Post) -> None:
+        number = attempt.number
+
+        def tell(place: SlotPlace) -> None:
+            post(SlotsQueued(number, place.ahead, place.free, place.total))
+
+        failure: TaskFailure | None = None
+        try:
+            self._slots.wait(self._job_id, tell, lambda: self._waiting != number)
+            with self._lock:
+                if self._waiting == number:
+                    self._waiting = None
+                    self._inner.start(attempt, post)
+                    return
+        except Exception as error:  # noqa: BLE001 - Spark may be gone; the JobMaster must hear of it
+            failure = describe_failure(error)
+        self._slots.withdraw(self._job_id)
+        post(AttemptEnded(number, failure))
+
+    def _watch(self, post: Post) -> None:
+        known: int | None = None
+        while not self._end.is_set():
+            try:
+                slots = self._slots.left_for(self._job_id)
+            except Exception:  # noqa: BLE001 - Spark is being stopped, and with it the attempt
+                return
+            if slots != known:
+                known = slots
+                post(SlotsAvailable(slots))
+            self._end.wait(_WATCH_S)
+
+    def _completing(self, post: Post) -> Post:
+        """Adds the TaskManager to what slots say that are played by a host in this process."""
+        if not self._task_manager:
+            return post
+
+        def complete(event: Event) -> None:
+            if isinstance(event, MessageReceived) and isinstance(event.message, RegisterSlot):
+                event = replace(event, message=replace(event.message, task_manager=self._task_manager))
+            post(event)
+
+        return complete
+
+
+def _never_enough(needed: int, total: int) -> TaskFailure:
+    error = NotEnoughSlotsError(
+        needed,
+        total,
+        0,
+        hint=f"Lower the parallelism to {total}, or give Spark more cores: spark.master=local[{needed}], or on a "
+        f"cluster taskmanager.numberOfTaskSlots={needed}.",
+    )
+    return TaskFailure(error.message, error_type="NotEnoughSlotsError", hint=error.hint, cause=error)

@@ -1,0 +1,49 @@
+"""Which host runs a job on Spark, and how it gets its slots."""
+
+from __future__ import annotations
+
+from pyspark import SparkContext
+
+from firesteel.graph.exchange import JobExecution, execution_of
+from firesteel.graph.job_graph import JobGraph
+from firesteel.jobmaster.batch_host import BatchHost
+from firesteel.jobmaster.epoch_host import EpochHost
+from firesteel.jobmaster.host import AttemptHost
+from firesteel.jobmaster.queued_host import QueuedHost
+from firesteel.jobmaster.slot_allocator import SlotAllocator
+from firesteel.spark.blocking.stage_runner import SparkStages
+from firesteel.spark.cluster_info import embedded_task_manager
+from firesteel.spark.host import SparkHost
+from firesteel.spark.slots import allocator_of
+
+__all__ = ["create_host"]
+
+
+def create_host(
+    job_graph: JobGraph,
+    context: SparkContext,
+    slots: SlotAllocator | None = None,
+    *,
+    memory_limit: int | None = None,
+) -> AttemptHost:
+    """The host for a job: with long-lived tasks, in epochs, or as a batch; it waits for slots that others hold.
+
+    ``slots`` gives out the context's slots, by default the one for all jobs of this process. ``memory_limit`` is how
+    many bytes each slot's process may have, whatever the job says (long-lived tasks only).
+    """
+    execution = execution_of(job_graph).kind
+    inner: AttemptHost
+    if execution is JobExecution.BATCH:
+        inner = BatchHost(SparkStages(context))
+    elif execution is JobExecution.EPOCHS:
+        inner = EpochHost(SparkStages(context))
+    else:
+        inner = SparkHost(context, memory_limit=memory_limit)
+    is_elastic = execution is not JobExecution.PIPELINED
+    return QueuedHost(
+        inner,
+        slots or allocator_of(context),
+        job_graph.job_id,
+        is_elastic=is_elastic,
+        task_manager=(embedded_task_manager(context) or "") if is_elastic else "",
+    )

@@ -1,0 +1,115 @@
+"""What tests of the Dispatcher share: a store in memory, jobs that run in this process, and programs to submit."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+from firesteel.cluster.dispatcher import Dispatcher
+from firesteel.cluster.ha.services import FencedError, JobResult, JobSubmission
+from firesteel.common.configuration import Configuration
+from firesteel.common.job_client import JobClient
+from firesteel.common.watermark_strategy import WatermarkStrategy
+from firesteel.datastream.data_stream import DataStream
+from firesteel.datastream.stream_execution_environment import StreamExecutionEnvironment
+from firesteel.graph.job_graph import JobGraph
+from firesteel.jobmaster.job_preparation import PreparedJob
+from firesteel.jobmaster.job_serialization import serialize_job
+from firesteel.jobmaster.job_services import JobServices
+from firesteel.jobmaster.runner import JobMasterRunner
+from firesteel.testing.in_process import InProcessHost
+from firesteel.testing.source import TestingSource
+
+
+class MemoryStore:
+    """A JobStore that outlives Dispatchers, but not the test."""
+
+    def __init__(self) -> None:
+        self.submissions: dict[str, JobSubmission] = {}
+        self.registered: dict[str, list[tuple[int, str]]] = {}
+        self.ended: list[JobResult] = []
+        self.is_fenced = False
+
+    def _check(self) -> None:
+        if self.is_fenced:
+            raise FencedError("Another JobManager leads.")
+
+    def put(self, submission: JobSubmission) -> None:
+        self._check()
+        self.submissions[submission.job_id] = submission
+        self.registered[submission.job_id] = []
+
+    def job_ids(self) -> Sequence[str]:
+        return list(self.submissions)
+
+    def load(self, job_id: str) -> JobSubmission:
+        return self.submissions[job_id]
+
+    def add_checkpoint(self, job_id: str, checkpoint_id: int, path: str) -> None:
+        self._check()
+        self.registered[job_id] = [*self.registered[job_id], (checkpoint_id, path)][-3:]
+
+    def checkpoints(self, job_id: str) -> Sequence[tuple[int, str]]:
+        return list(self.registered[job_id])
+
+    def end(self, result: JobResult) -> None:
+        self._check()
+        self.submissions.pop(result.job_id, None)
+        self.registered.pop(result.job_id, None)
+        self.ended.append(result)
+
+    def results(self) -> Sequence[JobResult]:
+        return list(self.ended)
+
+
+def start_in_process(job: PreparedJob, services: JobServices) -> JobMasterRunner:
+    """A JobStarter without Spark."""
+    return JobMasterRunner(job, InProcessHost(), services)
+
+
+class _Capture:
+    def __init__(self) -> None:
+        self.job_graph: JobGraph | None = None
+
+    def execute(self, job_graph: JobGraph, configuration: Configuration) -> JobClient:
+        self.job_graph = job_graph
+        raise InterruptedError
+
+
+def job_graph_of(
+    build: Callable[[StreamExecutionEnvironment], Any], settings: dict[str, str] | None = None, name: str = "a job"
+) -> JobGraph:
+    """The graph of the program that ``build`` writes into an environment."""
+    environment = StreamExecutionEnvironment.get_execution_environment(Configuration.from_dict(settings or {}))
+    environment._executor = capture = _Capture()
+    build(environment)
+    try:
+        environment.execute(name)
+    except InterruptedError:
+        pass
+    assert capture.job_graph is not None
+    return capture.job_graph
+
+
+def submission_of(
+    build: Callable[[StreamExecutionEnvironment], Any],
+    settings: dict[str, str] | None = None,
+    name: str = "a job",
+    job_id: str | None = None,
+) -> JobSubmission:
+    """A program, ready to be submitted."""
+    graph = job_graph_of(build, settings, name)
+    return JobSubmission(job_id or uuid.uuid4().hex, name, serialize_job(graph))
+
+
+def endless(environment: StreamExecutionEnvironment) -> None:
+    """A job that runs until it is told to stop."""
+    numbers(environment, [1, 2, 3]).map(lambda x: x + 1).print()
+
+
+def numbers(environment: StreamExecutionEnvironment, items: Sequence[Any], *, bounded: bool = False) -> DataStream:
+    """A stream of items that does not end, unless it is bounded."""
+    source = TestingSource(items, bounded=bounded)
+    return environment.from_source(source, WatermarkStrategy.no_watermarks(), "numbers")

@@ -1,0 +1,299 @@
+"""The Dispatcher runs jobs side by side: what it is given, what goes wrong with one, and how they end."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import cloudpickle
+import pytest
+from dispatched_jobs import MemoryStore, endless, numbers, start_in_process, submission_of
+
+from firesteel.cluster.dispatcher import (
+    Dispatcher,
+    DispatcherClosedError,
+    DuplicateJobSubmissionError,
+    JobNotFoundError,
+)
+from firesteel.cluster.ha.services import JobSubmission
+from firesteel.cluster.managed_job import ManagedJob
+from firesteel.common.configuration import Configuration
+from firesteel.common.errors import InvalidProgramError, JobCancelledError, JobExecutionError
+from firesteel.common.job_status import JobStatus
+from firesteel.jobmaster.job_preparation import PreparedJob
+from firesteel.jobmaster.job_services import JobServices
+from firesteel.jobmaster.runner import JobMasterRunner
+from firesteel.testing import eventually
+
+
+class Cluster:
+    """A Dispatcher, and what its jobs print."""
+
+    def __init__(self, store: MemoryStore, directory: Path, settings: dict[str, str] | None = None):
+        self.store = store
+        self.lines: list[str] = []
+        self.fenced: list[str] = []
+        self.started: list[str] = []
+        self.dispatcher = Dispatcher(
+            store,
+            Configuration.from_dict(settings or {}),
+            self._start,
+            on_fenced=self.fenced.append,
+            checkpoint_directory=str(directory / "checkpoints"),
+            write_output=lambda _job, _stream, lines: self.lines.extend(lines),
+        )
+
+    def _start(self, job: PreparedJob, services: JobServices) -> JobMasterRunner:
+        self.started.append(job.job_graph.job_name)
+        return start_in_process(job, services)
+
+    def submit(self, build: Callable[..., Any], **options: Any) -> ManagedJob:
+        return self.dispatcher.job(self.dispatcher.submit(submission_of(build, **options)))
+
+
+@pytest.fixture
+def cluster(tmp_path: Path) -> Iterator[Cluster]:
+    cluster = Cluster(MemoryStore(), tmp_path)
+    yield cluster
+    cluster.dispatcher.close(10.0)
+
+
+def bounded(environment: Any) -> None:
+    numbers(environment, [1, 2, 3], bounded=True).map(lambda x: x * 10).print()
+
+
+def is_running(job: ManagedJob) -> bool:
+    return job.status is JobStatus.RUNNING
+
+
+def test_a_job_runs_to_its_end(cluster: Cluster) -> None:
+    job = cluster.submit(bounded, name="tens")
+    result = job.result_future().result(10)
+    assert result.get_job_id().to_hex_string() == job.job_id if hasattr(result.get_job_id(), "to_hex_string") else True
+    assert job.status is JobStatus.FINISHED
+    assert cluster.lines == ["10", "20", "30"]
+    assert [(ended.job_name, ended.status) for ended in cluster.store.ended] == [("tens", JobStatus.FINISHED)]
+    assert not cluster.store.submissions
+    assert cluster.dispatcher.jobs() == [job]
+    assert job.view().end_time >= job.submitted_at
+
+
+def test_a_job_is_in_the_store_before_it_runs(cluster: Cluster) -> None:
+    seen: list[bool] = []
+    start = cluster.dispatcher._start_job
+
+    def look(job: PreparedJob, services: JobServices) -> JobMasterRunner:
+        seen.append(job.job_graph.job_id in cluster.store.submissions)
+        return start(job, services)
+
+    cluster.dispatcher._start_job = look
+    cluster.submit(bounded).result_future().result(10)
+    assert seen == [True]
+
+
+def test_a_job_that_cannot_be_kept_is_not_run(cluster: Cluster) -> None:
+    def full(_submission: JobSubmission) -> None:
+        raise OSError("the disk is full")
+
+    cluster.store.put = full  # type: ignore[method-assign]
+    with pytest.raises(OSError, match="disk is full"):
+        cluster.submit(bounded)
+    assert cluster.dispatcher.jobs() == []
+
+
+def test_a_running_job_is_cancelled_and_twice_is_as_good_as_once(cluster: Cluster) -> None:
+    job = cluster.submit(endless)
+    eventually(lambda: is_running(job))
+    job.cancel()
+    job.cancel().result(10)
+    assert job.status is JobStatus.CANCELED
+    with pytest.raises(JobCancelledError):
+        job.result_future().result(0)
+    job.cancel().result(10)
+    assert [ended.status for ended in cluster.store.ended] == [JobStatus.CANCELED]
+
+
+def test_a_job_is_cancelled_before_it_is_prepared(cluster: Cluster) -> None:
+    go_on = threading.Event()
+    load = cluster.dispatcher._loader.load
+
+    def slow(*arguments: Any) -> PreparedJob:
+        assert go_on.wait(10)
+        return load(*arguments)
+
+    cluster.dispatcher._loader.load = slow  # type: ignore[method-assign]
+    job = cluster.submit(endless)
+    assert job.status is JobStatus.INITIALIZING
+    cancelled = job.cancel()
+    assert job.status is JobStatus.CANCELLING
+    go_on.set()
+    cancelled.result(10)
+    assert job.status is JobStatus.CANCELED
+    assert cluster.started == []
+    assert [ended.status for ended in cluster.store.ended] == [JobStatus.CANCELED]
+
+
+def test_a_job_id_cannot_be_used_twice(cluster: Cluster) -> None:
+    job = cluster.submit(endless)
+    with pytest.raises(DuplicateJobSubmissionError, match=job.job_id):
+        cluster.submit(endless, job_id=job.job_id)
+    job.cancel().result(10)
+    with pytest.raises(DuplicateJobSubmissionError, match="CANCELED"):
+        cluster.submit(endless, job_id=job.job_id)
+
+
+@pytest.mark.parametrize("job_id", ["", "x" * 32, "../" * 11, "0" * 31, "A" * 32])
+def test_a_malformed_job_id_is_refused(cluster: Cluster, job_id: str) -> None:
+    with pytest.raises(InvalidProgramError, match="32 hexadecimal"):
+        cluster.dispatcher.submit(JobSubmission(job_id, "a job", b""))
+    with pytest.raises(JobNotFoundError):
+        cluster.dispatcher.job(job_id)
+
+
+class _Exits:
+    def __reduce__(self) -> Any:
+        return exit, (3,)
+
+
+@pytest.mark.parametrize(
+    ("serialized", "text"),
+    [
+        (b"", "cannot be loaded"),
+        (b"\x80\x05garbage", "cannot be loaded"),
+        (cloudpickle.dumps([1, 2]), "not a JobGraph, but a list"),
+        (cloudpickle.dumps(_Exits()), "3"),
+        (b"cno_such_module\nThing\n.", "no module 'no_such_module'"),
+    ],
+)
+def test_what_cannot_be_unpickled_fails_and_hurts_nobody(cluster: Cluster, serialized: bytes, text: str) -> None:
+    other = cluster.submit(endless)
+    job_id = cluster.dispatcher.submit(JobSubmission("0" * 32, "bad", serialized))
+    bad = cluster.dispatcher.job(job_id)
+    with pytest.raises(JobExecutionError, match=text):
+        bad.result_future().result(10)
+    assert bad.status is JobStatus.FAILED
+    assert bad.runner is None
+    (entry,) = bad.view().exceptions()
+    assert text in entry.failure.message
+    assert bad.view().plan()["nodes"] == []
+    assert [(ended.job_id, ended.status) for ended in cluster.store.ended] == [(job_id, JobStatus.FAILED)]
+    eventually(lambda: is_running(other))
+
+
+def test_a_job_that_cannot_be_prepared_fails_with_the_reason(cluster: Cluster) -> None:
+    job = cluster.submit(endless, settings={"execution.state-recovery.path": "/no/such/savepoint"})
+    with pytest.raises(JobExecutionError, match="no checkpoint or savepoint in"):
+        job.result_future().result(10)
+    assert job.status is JobStatus.FAILED
+    assert job.view().exceptions()[0].failure.hint is not None
+
+
+def test_a_function_that_fails_ends_its_own_job_alone(cluster: Cluster) -> None:
+    other = cluster.submit(endless)
+    job = cluster.submit(
+        lambda environment: numbers(environment, [1, 0]).map(lambda x: 1 // x).print(),
+        settings={"restart-strategy.type": "none"},
+    )
+    with pytest.raises(JobExecutionError, match="ZeroDivisionError"):
+        job.result_future().result(10)
+    assert job.status is JobStatus.FAILED
+    assert "ZeroDivisionError" in cluster.store.ended[0].failure
+    eventually(lambda: is_running(other))
+
+
+def test_a_job_master_that_breaks_down_is_a_failed_job(cluster: Cluster) -> None:
+    start = cluster.dispatcher._start_job
+
+    def broken(job: PreparedJob, services: JobServices) -> JobMasterRunner:
+        runner = start(job, services)
+        runner.master.handle = lambda *_: 1 // 0  # type: ignore[assignment,method-assign]
+        return runner
+
+    cluster.dispatcher._start_job = broken
+    job = cluster.submit(endless)
+    with pytest.raises(JobExecutionError, match="ZeroDivisionError"):
+        job.result_future().result(10)
+    assert job.status is JobStatus.FAILED
+    assert [ended.status for ended in cluster.store.ended] == [JobStatus.FAILED]
+
+
+def test_many_jobs_at_once_are_started_in_order(cluster: Cluster) -> None:
+    submissions = [submission_of(bounded, name=f"job {n:03}") for n in range(40)]
+    for submission in submissions:
+        cluster.dispatcher.submit(submission)
+    for submission in submissions:
+        cluster.dispatcher.job(submission.job_id).result_future().result(30)
+    assert cluster.started == [submission.job_name for submission in submissions]
+    assert [job.job_id for job in cluster.dispatcher.jobs()] == [submission.job_id for submission in submissions]
+
+
+def test_jobs_submitted_by_many_threads_are_all_run(cluster: Cluster) -> None:
+    submissions = [submission_of(bounded) for _ in range(20)]
+    threads = [threading.Thread(target=cluster.dispatcher.submit, args=(each,)) for each in submissions]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(10)
+    for submission in submissions:
+        cluster.dispatcher.job(submission.job_id).result_future().result(30)
+    assert {ended.job_id for ended in cluster.store.ended} == {submission.job_id for submission in submissions}
+
+
+def test_the_cluster_s_settings_count_where_the_job_s_own_say_nothing(tmp_path: Path) -> None:
+    settings = {"restart-strategy.type": "none", "execution.checkpointing.interval": "1 h", "rest.port": "1"}
+    cluster = Cluster(MemoryStore(), tmp_path, settings)
+    job = cluster.submit(endless, settings={"execution.checkpointing.interval": "2 h"})
+    eventually(lambda: is_running(job))
+    configuration = job.view().configuration.to_dict()
+    assert configuration["restart-strategy.type"] == "none"
+    assert configuration["execution.checkpointing.interval"] == "2 h"
+    assert configuration["execution.checkpointing.dir"] == str(tmp_path / "checkpoints")
+    assert "rest.port" not in configuration
+    cluster.dispatcher.close(10.0)
+
+
+def test_jobs_cannot_change_how_the_jobmanager_reaches_its_object_store(tmp_path: Path) -> None:
+    cluster = Cluster(MemoryStore(), tmp_path)
+    first = cluster.submit(endless, settings={"s3.endpoint": "http://one"})
+    eventually(lambda: is_running(first))
+    second = cluster.submit(endless, settings={"s3.endpoint": "http://two"})
+    with pytest.raises(JobExecutionError, match="s3.endpoint"):
+        second.result_future().result(10)
+    third = cluster.submit(endless)
+    eventually(lambda: is_running(third))
+    assert third.view().configuration.to_dict()["s3.endpoint"] == "http://one"
+    cluster.dispatcher.close(10.0)
+
+
+def test_ended_jobs_are_shown_until_they_are_too_many_or_too_old(tmp_path: Path) -> None:
+    cluster = Cluster(MemoryStore(), tmp_path, {"jobstore.max-capacity": "2"})
+    running = cluster.submit(endless)
+    ended = [cluster.submit(bounded) for _ in range(4)]
+    for job in ended:
+        job.result_future().result(10)
+    cluster.dispatcher._forget_expired()
+    shown = cluster.dispatcher.jobs()
+    assert running in shown
+    assert len(shown) == 3
+    cluster.dispatcher._archive._expiration_ms = 0
+    cluster.dispatcher._forget_expired()
+    assert cluster.dispatcher.jobs() == [running]
+    cluster.dispatcher.close(10.0)
+
+
+def test_a_job_whose_client_is_not_heard_of_any_more_is_cancelled(cluster: Cluster) -> None:
+    job = cluster.submit(endless)
+    eventually(lambda: is_running(job))
+    job.client_expires_at = 1
+    with pytest.raises(JobCancelledError):
+        job.result_future().result(10)
+
+
+def test_a_closed_dispatcher_takes_no_jobs(cluster: Cluster) -> None:
+    cluster.dispatcher.close(10.0)
+    with pytest.raises(DispatcherClosedError):
+        cluster.submit(bounded)
+    assert not cluster.store.submissions
