@@ -78,6 +78,11 @@ class ClusterClient:
         """The JobManager that was reached last."""
         return self._client.url
 
+    @property
+    def leader_url(self) -> str:
+        """The JobManager that leads."""
+        return self._client.leader_url
+
     def call(
         self,
         endpoint: Endpoint[Any, ResponseT],

@@ -13,6 +13,8 @@ import time
 from pathlib import Path
 from typing import Any
 
+import psutil
+
 from firesteel.cli.program import run_program
 from firesteel.cluster.application import DispatcherExecutor
 from firesteel.cluster.dispatcher import Dispatcher
@@ -108,15 +110,18 @@ class JobManager:
             is_leader=leadership.is_valid,
             write_output=lambda _job_id, stream, lines: self._logs.output.write_output(stream, lines),
         )
-        server.replace_routes(all_routes(dispatcher, self._spark, self._logs, self.started_at, self.stop))
+        server.replace_routes(
+            all_routes(dispatcher, self._spark, self._logs, lambda: self.stop("a client wants it to"))
+        )
         dispatcher.recover()
         if self._launch.mode == APPLICATION:
             threading.Thread(target=self._run_program, args=(dispatcher,), name="program", daemon=True).start()
         reason = self._told.get()
         _log.info("%s", reason)
+        failed = self._program_failed  # not because its jobs are suspended now
         dispatcher.close(_SUSPEND_S)
         leadership.resign()
-        return 1 if self._program_failed else 0
+        return 1 if failed else 0
 
     def _await_leadership(self, server: RestServer, services: HighAvailabilityServices) -> None:
         try:
@@ -145,9 +150,6 @@ class JobManager:
         except FiresteelError as error:
             _log.error("%s", error)
             self._program_failed = True
-        except BaseException:
-            _log.exception("%s failed", self._launch.program)
-            self._program_failed = True
         self.stop("the program has ended")
 
 
@@ -167,6 +169,9 @@ class _Presence:
 
     def __enter__(self) -> None:
         self._path.parent.mkdir(parents=True, exist_ok=True)
+        for other in self._path.parent.glob("*.json"):
+            if not psutil.pid_exists(int(other.stem)):
+                other.unlink(missing_ok=True)  # killed before it could
         unfinished = self._path.with_suffix(".tmp")
         unfinished.write_text(json.dumps(self._content))
         unfinished.replace(self._path)

@@ -78,6 +78,17 @@ class SparkCluster:
         """Who holds which slots."""
         return self._started.result(_START_S)[1]
 
+    @property
+    def java_pid(self) -> int | None:
+        """The process of the JVM."""
+        return self._java
+
+    def executors(self) -> list[Any]:
+        """The executors that there are now."""
+        from firesteel.spark.cluster_info import executors
+
+        return list(executors(self.context))
+
     def create_runner(self, job: PreparedJob, services: JobServices) -> JobMasterRunner:
         """A job that can be started."""
         from firesteel.spark.host_creation import create_host

@@ -124,6 +124,11 @@ class RestClient:
             status, _, answer = client._exchange(endpoint.method, target, content, content_type, deadline)
         return self._decode(endpoint, status, answer)
 
+    @property
+    def leader_url(self) -> str:
+        """Where the leader is: here, unless the JobManager has sent a call on to another."""
+        return self.url if self._leader is None else self._leader.url
+
     def close(self) -> None:
         """Closes all connections."""
         with self._lock:
@@ -169,6 +174,8 @@ class RestClient:
                 if not (part := response.read1(1 << 20)):
                     break
                 parts.append(part)
+            if response.length:
+                raise http.client.IncompleteRead(b"", response.length)
             is_kept = not response.will_close
             response.close()
         except TimeoutError:

@@ -78,7 +78,7 @@ class QueriedState(msgspec.Struct, kw_only=True):
     checkpointed: bool = False
 
 
-FLAME_GRAPH = Endpoint(
+FLAME_GRAPH: Endpoint[None, FlameGraph] = Endpoint(
     "GET",
     "/jobs/:jobid/vertices/:vertexid/flamegraph",
     "Samples of what the tasks of a vertex are doing, as a flame graph. The first call has them taken.",
@@ -90,7 +90,7 @@ FLAME_GRAPH = Endpoint(
     errors={400: "The type is none of these.", 404: "There is no such job, vertex or subtask."},
     tag="diagnostics",
 )
-STATES = Endpoint(
+STATES: Endpoint[None, QueryableStates] = Endpoint(
     "GET",
     "/jobs/:jobid/state",
     "The keyed states of a running job that can be read by key.",
@@ -99,7 +99,7 @@ STATES = Endpoint(
     tag="diagnostics",
     is_ours=True,
 )
-QUERY_STATE = Endpoint(
+QUERY_STATE: Endpoint[None, QueriedState] = Endpoint(
     "GET",
     "/jobs/:jobid/state/:uid/:name",
     "What a keyed state of a running job holds of a key now. The operator is named by its uid, its id or its name.",

@@ -5,12 +5,20 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, field
 from enum import Enum
-from typing import Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic
 
 __all__ = ["Access", "Endpoint", "Parameter", "Text"]
 
-RequestT = TypeVar("RequestT")
-ResponseT = TypeVar("ResponseT")
+if TYPE_CHECKING:
+    from typing_extensions import TypeVar
+
+    RequestT = TypeVar("RequestT", default=None)
+    ResponseT = TypeVar("ResponseT", default=Any)
+else:
+    from typing import TypeVar
+
+    RequestT = TypeVar("RequestT")
+    ResponseT = TypeVar("ResponseT")
 
 _PLACEHOLDER = re.compile(r":(\w+)")
 

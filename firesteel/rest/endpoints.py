@@ -4,14 +4,45 @@ from __future__ import annotations
 
 from typing import Any
 
-from firesteel.rest import jobs, openapi, rescaling
+from firesteel.rest import (
+    checkpoints,
+    cluster,
+    diagnostics,
+    exceptions,
+    jobs,
+    metrics,
+    openapi,
+    programs,
+    rescaling,
+    savepoints,
+    submission,
+    task_managers,
+    vertices,
+)
 from firesteel.rest.endpoint import Endpoint
 
 __all__ = ["all_endpoints"]
 
-_TOPICS = (jobs, rescaling, openapi)
+_TOPICS = (
+    cluster,
+    jobs,
+    submission,
+    programs,
+    vertices,
+    exceptions,
+    metrics,
+    checkpoints,
+    savepoints,
+    rescaling,
+    diagnostics,
+    task_managers,
+    openapi,
+)
 
 
 def all_endpoints() -> list[Endpoint[Any, Any]]:
     """All endpoints, by topic."""
-    return [endpoint for topic in _TOPICS for endpoint in topic.ENDPOINTS]
+    endpoints: list[Endpoint[Any, Any]] = []
+    for topic in _TOPICS:
+        endpoints.extend(topic.ENDPOINTS)
+    return endpoints

@@ -109,13 +109,13 @@ def _active_task(frame: FrameType | None) -> tuple[Task | None, tuple[str, ...],
         code = frame.f_code
         if code is guarded or code is waits:
             return frame.f_locals.get("task"), tuple(reversed(stack[-_MOST_FRAMES:])), code is waits
-        stack += reversed(_names(frame))
+        stack += reversed(_names(frame, is_innermost=not stack))
         frame = frame.f_back
     return None, (), True
 
 
-def _names(frame: FrameType) -> list[str]:
-    """What a frame is called; a user's expression that is part of a generated loop has a name of its own."""
+def _names(frame: FrameType, *, is_innermost: bool) -> list[str]:
+    """What a frame is called; a user's expression that is part of a generated loop has no frame, but gets a name."""
     code = frame.f_code
     name: str = getattr(code, "co_qualname", code.co_name)
     if not code.co_filename.startswith(GENERATED_PREFIX):
@@ -125,7 +125,7 @@ def _names(frame: FrameType) -> list[str]:
     if line is None or line.operator is None:
         return [code.co_filename.strip("<>").removeprefix("firesteel ")]
     names = [line.operator.descriptor.name]
-    if line.user_code is not None:
+    if line.user_code is not None and is_innermost:
         file, number = line.user_code
         names.append(f"function ({_short(file)}:{number})")
     return names
@@ -148,9 +148,9 @@ class _ThreadState:
     def is_running(self, innermost: FrameType | None) -> bool:
         """Whether it is not waiting for anything outside of the process."""
         if self._file is not None:
-            # the interpreter's lock is given up for this call: a thread that only waited for that one runs again
-            data = os.pread(self._file, 512, 0)
-            return data.rpartition(b") ")[2][:1] == b"R"
+            # The interpreter's lock is given up for these calls: a thread that only waited for that one runs again,
+            # perhaps not yet at the first.
+            return any(os.pread(self._file, 512, 0).rpartition(b") ")[2][:1] == b"R" for _ in range(2))
         return innermost is None or innermost.f_code.co_name not in _WAITING_FUNCTIONS
 
     def close(self) -> None:

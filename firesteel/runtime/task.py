@@ -45,6 +45,8 @@ __all__ = ["Task", "TaskServices"]
 _SLOW_S = 0.1
 """A batch that takes longer is processed in parts from then on, so that barriers, timers and mails need not wait."""
 _PART_S = 0.05
+_FIRST_RECORDS = 64
+"""Of the first batch, when nobody knows yet how long a record takes; many more soon where it takes no time."""
 
 
 class TaskServices(Protocol):
@@ -166,7 +168,7 @@ class Task:
         self._awaits_checkpoint = self.head.checkpointing
         self._last_checkpoint: int | None = None
         """The first checkpoint after the end, or the savepoint to stop with: the task ends when it is complete."""
-        self._most = SourceOperator.MAX_RECORDS if self.source is not None else 1 << 62
+        self._most = _FIRST_RECORDS
         """How many records to process at a time: fewer where they take long."""
         self.reports = TaskMetrics(self)
 

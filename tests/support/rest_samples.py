@@ -48,7 +48,9 @@ READ: Endpoint[None, Seen] = Endpoint(
         Parameter("all", "Whether all.", type=bool, default=False),
     ),
 )
-OVERVIEW: Endpoint[None, dict[str, int]] = Endpoint("GET", "/jobs/overview", "Counts how often it was asked.", dict[str, int])
+OVERVIEW: Endpoint[None, dict[str, int]] = Endpoint(
+    "GET", "/jobs/overview", "Counts how often it was asked.", dict[str, int]
+)
 ANY_JOB: Endpoint[None, Seen] = Endpoint("GET", "/jobs/:jobid", "A job.", Seen)
 CHANGE: Endpoint[Note, Seen] = Endpoint("POST", "/jobs/:jobid/notes", "Changes.", Seen, request=Note, status=202)
 CANCEL: Endpoint[None, Seen] = Endpoint("PATCH", "/jobs/:jobid", "Changes, without a body.", Seen, status=202)
@@ -58,7 +60,9 @@ CANCEL_BY_LINK: Endpoint[None, Seen] = Endpoint(
 SUBMIT: Endpoint[Note, Seen] = Endpoint(
     "POST", "/submit", "Takes code.", Seen, request=Note, is_upload=True, access=Access.CODE
 )
-PICKLED: Endpoint[bytes, bytes] = Endpoint("PUT", "/pickled", "Bytes, both ways.", bytes, request=bytes, access=Access.CODE)
+PICKLED: Endpoint[bytes, bytes] = Endpoint(
+    "PUT", "/pickled", "Bytes, both ways.", bytes, request=bytes, access=Access.CODE
+)
 LOG: Endpoint[None, Text] = Endpoint("GET", "/log", "Text.", Text)
 SLOW: Endpoint[None, Seen] = Endpoint("GET", "/slow/:name", "Runs in a thread.", Seen)
 FAILING: Endpoint[None, Seen] = Endpoint(
@@ -125,9 +129,7 @@ class Handlers:
 
 
 @contextlib.contextmanager
-def serving(
-    routes: Sequence[Route], settings: Mapping[str, str] | None = None, **options: Any
-) -> Iterator[RestServer]:
+def serving(routes: Sequence[Route], settings: Mapping[str, str] | None = None, **options: Any) -> Iterator[RestServer]:
     """A server on a free port."""
     configuration = Configuration.from_dict({"rest.bind-port": "0", **(settings or {})})
     server = RestServer(routes, configuration, token=TOKEN, **options)

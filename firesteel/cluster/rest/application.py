@@ -38,8 +38,9 @@ logger = logging.getLogger(__name__)
 Scope = MutableMapping[str, Any]
 Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
 
-HANDLER_THREADS = 16
-MOST_WAITING = 256
+HANDLER_THREADS = 64
+"""Many, for clients that wait for what a job gives hold one each."""
+MOST_WAITING = 512
 HANDLER_TIMEOUT_S = 120.0
 CACHED_ANSWERS = 512
 MOST_QUERY_PARAMETERS = 1000
@@ -103,7 +104,8 @@ class RestApplication:
         except ClientDisconnected:
             return
         except asyncio.CancelledError:
-            reply = error_reply(503, ["The JobManager is shutting down."])
+            body.is_pending = False
+            reply = error_reply(503, ["The JobManager is shutting down."], [(b"connection", b"close")])
         await send({"type": "http.response.start", "status": reply.status, "headers": reply.headers})
         if body.is_pending:
             # closing on a client that still writes would take the answer from it

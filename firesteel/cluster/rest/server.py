@@ -8,7 +8,7 @@ import errno
 import ipaddress
 import socket
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 import uvicorn
@@ -178,7 +178,9 @@ class RestServer:
         try:
             await serving
         finally:
-            # those that have not ended in time
+            # requests that have not ended in time are being told so
+            if server.server_state.tasks:
+                await asyncio.wait(list(server.server_state.tasks), timeout=1.0)
             for connection in list(server.server_state.connections):
                 connection.transport.abort()
             await asyncio.sleep(0)
@@ -238,16 +240,18 @@ def _resolve(name: str) -> tuple[socket.AddressFamily, str]:
     return family, host
 
 
-def _ports(text: str) -> Iterator[int]:
+def _ports(text: str) -> list[int]:
     """The ports of ``8081``, ``8081-8090`` or ``8081,9000-9010``, in that order."""
+    ports: list[int] = []
     try:
         for part in text.split(","):
-            first, _, last = part.partition("-")
-            ports = range(int(first), int(last or first) + 1)
-            if not ports or ports[0] < 0 or ports[-1] > 65535:
+            first, dash, last = part.partition("-")
+            some = range(int(first), int(last if dash else first) + 1)
+            if not some or some[0] < 0 or some[-1] > 65535:
                 raise ValueError(part)
-            yield from ports
+            ports.extend(some)
     except ValueError:
         raise InvalidConfigurationError(
             REST_BIND_PORT.key, text, "not a port from 0 to 65535, or a range such as 8081-8090", "string"
         ) from None
+    return ports

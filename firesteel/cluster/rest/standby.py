@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from firesteel.cluster.rest.replies import Reply, error_reply
+from firesteel.common.errors import FiresteelError
 
 __all__ = ["LEADER_HEADER", "StandbyRoutes"]
 
@@ -22,7 +23,10 @@ class StandbyRoutes:
 
     def reply(self, method: str, target: str, *, scheme: str, own_addresses: Sequence[str]) -> Reply:
         """The answer to one request; ``target`` is its path and query."""
-        leader = self._leader_address()
+        try:
+            leader = self._leader_address()
+        except FiresteelError as error:
+            return error_reply(503, [str(error)])
         if leader is None or leader in own_addresses or not leader.isascii() or not leader.isprintable():
             return error_reply(
                 503,

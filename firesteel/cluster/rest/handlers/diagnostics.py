@@ -31,7 +31,7 @@ class _AskedJob(KnownJob, Protocol):
 
 
 def routes(jobs: KnownJobs, configuration: Configuration) -> list[Route]:
-    """What answers each endpoint. Jobs have a ``runner``, as the Dispatcher's do; the configuration is the cluster's."""
+    """What answers each endpoint; jobs have a ``runner``, as the Dispatcher's do."""
     handlers = _DiagnosticHandlers(jobs, configuration)
     return [
         Route(rest.FLAME_GRAPH, handlers.flame_graph, blocking=True),

@@ -11,18 +11,21 @@ import msgspec
 
 from firesteel.cluster.rest.handlers.known_jobs import KnownJobs, find_job, now_ms
 from firesteel.cluster.rest.request import RestRequest, Route
+from firesteel.cluster.rest.serialized_throwable import serialized_throwable
 from firesteel.common import options
 from firesteel.common.configuration import HIDDEN, is_sensitive
+from firesteel.common.errors import TaskFailure
 from firesteel.common.job_status import JobStatus
 from firesteel.graph.execution_graph import ExecutionState, aggregate_state
 from firesteel.jobmaster import job_view_vertices
 from firesteel.jobmaster.job_view import JobView
 from firesteel.jobmaster.job_view_diagnosis import diagnose
+from firesteel.jobmaster.job_view_failures import stack_trace
 from firesteel.jobmaster.job_view_vertices import VertexView
 from firesteel.jobmaster.restart_strategy import create_restart_strategy
 from firesteel.rest import jobs as rest
 
-__all__ = ["io_metrics", "job_overview", "routes", "state_counts"]
+__all__ = ["failure_cause", "io_metrics", "job_overview", "routes", "state_counts"]
 
 OVERVIEW_CACHE_MS = 100
 """How old a list of jobs may be: a page that many look at costs as much as one that one does."""
@@ -274,13 +277,16 @@ def _scheduler(view: JobView) -> str:
     return "Adaptive" if view.is_adaptive else "Default"
 
 
+def failure_cause(failure: TaskFailure) -> rest.FailureCause:
+    """Why something failed, also in the form that Flink's clients read."""
+    error_type, account = failure.error_type or "JobExecutionError", stack_trace(failure)
+    return rest.FailureCause(error_type, account, serialized_throwable(error_type, failure.message, account))
+
+
 def _result(view: JobView) -> rest.JobExecutionResult:
     failed = view.status is JobStatus.FAILED
     exceptions = view.exceptions() if failed else []
-    cause: rest.FailureCause | msgspec.UnsetType = msgspec.UNSET
-    if exceptions:
-        failure = exceptions[0].failure
-        cause = rest.FailureCause(failure.error_type or "JobExecutionError", failure.describe())
+    cause = failure_cause(exceptions[0].failure) if exceptions else msgspec.UNSET
     return rest.JobExecutionResult(
         id=view.job_id,
         name=view.name,

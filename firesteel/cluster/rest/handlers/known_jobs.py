@@ -65,13 +65,13 @@ def _id(request: RestRequest[Any], name: str) -> str:
     return text.lower()
 
 
-def find_job(jobs: KnownJobs, request: RestRequest[Any]) -> JobView:
-    """The job that ``:jobid`` names."""
-    job_id = _id(request, "jobid")
+def find_job(jobs: KnownJobs, request: RestRequest[Any], parameter: str = "jobid", kind: str = "Job") -> JobView:
+    """The job that ``:jobid`` names, or another parameter of the path."""
+    job_id = _id(request, parameter)
     try:
         job = jobs.job(job_id)
     except FiresteelError as error:
-        raise RestError(404, f"Job {job_id} not found") from error
+        raise RestError(404, f"{kind} {job_id} not found") from error
     return job.view()
 
 

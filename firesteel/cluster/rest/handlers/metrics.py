@@ -17,7 +17,7 @@ from firesteel.jobmaster.job_view_metrics import VertexMetrics, job_metrics, met
 from firesteel.rest import metrics as rest
 from firesteel.rest.endpoint import Text
 
-__all__ = ["aggregate", "routes"]
+__all__ = ["aggregate", "aggregated", "named_metrics", "routes"]
 
 _AGGREGATIONS = ("min", "max", "avg", "sum", "skew")
 
@@ -53,22 +53,22 @@ class _MetricsHandlers:
         wanted = set(request.query["jobs"])
         stores = [job_metrics(job.view(), now) for job in self._jobs.jobs() if not wanted or job.job_id in wanted]
         names = {name: None for store in stores for name in store}
-        return _aggregated(request, list(names), lambda name: [store.get(name) for store in stores])
+        return aggregated(request, list(names), lambda name: [store.get(name) for store in stores])
 
     def job(self, request: RestRequest[Any]) -> list[rest.Metric]:
         metrics = job_metrics(find_job(self._jobs, request), now_ms())
-        return _metrics(request, lambda: metrics, metrics.get)
+        return named_metrics(request, lambda: metrics, metrics.get)
 
     def vertex(self, request: RestRequest[Any]) -> list[rest.Metric]:
         metrics = self._vertex(request)
-        return _metrics(request, metrics.of_all, metrics.indexed)
+        return named_metrics(request, metrics.of_all, metrics.indexed)
 
     def subtask(self, request: RestRequest[Any]) -> list[rest.Metric]:
         view = find_job(self._jobs, request)
         vertex = find_vertex(view, request)
         index = find_subtask(vertex, request).index
         metrics = VertexMetrics(view, vertex)
-        return _metrics(request, lambda: metrics.of_subtask(index), lambda name: metrics.value(index, name))
+        return named_metrics(request, lambda: metrics.of_subtask(index), lambda name: metrics.value(index, name))
 
     def subtasks(self, request: RestRequest[Any]) -> list[rest.AggregatedMetric]:
         view = find_job(self._jobs, request)
@@ -78,7 +78,7 @@ class _MetricsHandlers:
         names: dict[str, None] = {}
         if not request.query["get"]:
             names = {name: None for index in chosen for name in metrics.of_subtask(index)}
-        return _aggregated(request, list(names), lambda name: [metrics.value(index, name) for index in chosen])
+        return aggregated(request, list(names), lambda name: [metrics.value(index, name) for index in chosen])
 
     def watermarks(self, request: RestRequest[Any]) -> list[rest.Metric]:
         watermarks = self._vertex(request).watermarks()
@@ -93,7 +93,7 @@ class _MetricsHandlers:
         return VertexMetrics(view, find_vertex(view, request))
 
 
-def _metrics(
+def named_metrics(
     request: RestRequest[Any], all_of_them: Callable[[], Iterable[str]], value_of: Callable[[str], Any]
 ) -> list[rest.Metric]:
     """The names of all metrics or, with ``get``, the values of those named that there are."""
@@ -104,9 +104,10 @@ def _metrics(
     return [rest.Metric(name, metric_text(value)) for name, value in values if value is not None]
 
 
-def _aggregated(
+def aggregated(
     request: RestRequest[Any], names: Sequence[str], values_of: Callable[[str], list[Any]]
 ) -> list[rest.AggregatedMetric]:
+    """The names of all metrics or, with ``get``, what is wanted of the values of those named."""
     chosen = [name.lower() for name in request.query["agg"]]
     for name in chosen:
         if name not in _AGGREGATIONS:

@@ -1,0 +1,122 @@
+"""Says whether a cluster runs, where, and what it is doing."""
+
+from __future__ import annotations
+
+import argparse
+import time
+from collections import Counter
+from typing import Any
+
+from firesteel.cli.connection import ClusterAddress, cluster_settings, connect, find_cluster
+from firesteel.cli.jobs import ENDED, duration_text, print_json
+from firesteel.cli.local_clusters import local_cluster
+from firesteel.cli.table import indented, table
+from firesteel.common.errors import FiresteelError
+from firesteel.rest.client import ConnectionFailedError, RestClientError
+from firesteel.rest.cluster import CLUSTER_OVERVIEW
+from firesteel.rest.jobs import JOBS_OVERVIEW
+
+__all__ = ["job_managers", "show_status"]
+
+RUNNING, NOT_RUNNING = 0, 3
+_PROBE_S = 5.0
+
+
+def show_status(options: argparse.Namespace) -> int:
+    """Prints the cluster's status; 3 if it does not run."""
+    cluster = find_cluster(options)
+    if cluster is None:
+        if options.json:
+            print_json({"running": False})
+        else:
+            named = local_cluster(cluster_settings(options))
+            print(f"Cluster '{named.cluster_id}' does not run ({named.directory}).")  # noqa: T201
+        return NOT_RUNNING
+    managers = job_managers(cluster)
+    if not any(manager["answers"] for manager in managers):
+        if cluster.local is None:
+            connect(options).client(_PROBE_S).call(CLUSTER_OVERVIEW)  # says why not
+        if options.json:
+            print_json({"running": False, "job-managers": managers})
+        else:
+            print("The JobManager does not answer, or has no leader yet:")  # noqa: T201
+            print("\n".join(_managers_table(managers)))  # noqa: T201
+        return NOT_RUNNING
+    client = cluster.client(_PROBE_S)
+    overview = client.call(CLUSTER_OVERVIEW)
+    jobs = client.call(JOBS_OVERVIEW).jobs
+    said = {
+        "running": True,
+        "cluster-id": None if cluster.local is None else cluster.local.cluster_id,
+        "directory": None if cluster.local is None else str(cluster.local.directory),
+        "url": client.leader_url,
+        "slots-total": overview.slots_total,
+        "slots-available": overview.slots_available,
+        "task-managers": overview.taskmanagers,
+        "version": overview.flink_commit,
+        "jobs": dict(Counter(job.state for job in jobs)),
+        "job-managers": managers,
+    }
+    if options.json:
+        print_json(said)
+        return RUNNING
+    name = "The cluster" if cluster.local is None else f"Cluster '{cluster.local.cluster_id}'"
+    live = [job for job in jobs if job.state not in ENDED]
+    states = ", ".join(f"{number} {state}" for state, number in Counter(job.state for job in jobs).items())
+    lines = [
+        f"{name} is running: {client.leader_url}",
+        f"  slots   {overview.slots_available} of {overview.slots_total} free, "
+        f"in {overview.taskmanagers} TaskManager{'' if overview.taskmanagers == 1 else 's'}",
+        f"  jobs    {len(live)} not ended{f' ({states})' if states else ''}",
+    ]
+    if cluster.local is not None:
+        lines += [f"  files   {cluster.local.directory}"]
+    print("\n".join([*lines, "", *_managers_table(managers)]))  # noqa: T201
+    return RUNNING
+
+
+def job_managers(cluster: ClusterAddress) -> list[dict[str, Any]]:
+    """The JobManagers that are known, and which of them leads."""
+    found: list[dict[str, Any]] = []
+    entries = [] if cluster.local is None else cluster.local.job_managers()
+    known = {entry.url: entry for entry in entries}
+    for url in known or cluster.urls:
+        client = cluster.rest_client(url, _PROBE_S)
+        leader: str | None = None
+        try:
+            client.call(CLUSTER_OVERVIEW)
+            leader = client.leader_url
+        except (ConnectionFailedError, RestClientError) as error:
+            said: FiresteelError | None = error
+        else:
+            said = None
+        finally:
+            client.close()
+        entry = known.get(url)
+        now = time.time() * 1000
+        found.append(
+            {
+                "url": url,
+                "answers": said is None,
+                "role": "unknown" if leader is None else "leader" if leader == url else "standby",
+                "problem": None if said is None else said.message,
+                "pid": None if entry is None else entry.pid,
+                "mode": None if entry is None else entry.mode,
+                "uptime-ms": None if entry is None else int(now - entry.started_at),
+            }
+        )
+    return found
+
+
+def _managers_table(managers: list[dict[str, Any]]) -> list[str]:
+    rows = [
+        [
+            each["url"],
+            each["problem"] or each["role"],
+            each["mode"],
+            each["pid"],
+            None if each["uptime-ms"] is None else duration_text(each["uptime-ms"]),
+        ]
+        for each in managers
+    ]
+    return indented(table(["JobManager", "role", "mode", "pid", "up for"], rows))

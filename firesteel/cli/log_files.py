@@ -1,0 +1,77 @@
+"""Prints the log files of a cluster."""
+
+from __future__ import annotations
+
+import argparse
+
+from firesteel.cli.connection import ClusterClient, connect
+from firesteel.cli.jobs import local_time, print_json
+from firesteel.cli.table import bytes_text, table
+from firesteel.common.errors import FiresteelError
+from firesteel.rest import cluster as rest
+from firesteel.rest import task_managers as tm
+
+__all__ = ["LogNotFoundError", "show_logs"]
+
+JOB_MANAGER = "jobmanager"
+
+
+class LogNotFoundError(FiresteelError):
+    """There is no such process."""
+
+
+def show_logs(options: argparse.Namespace) -> int:
+    """Lists log files, or prints one."""
+    client = connect(options).client()
+    if options.process is None:
+        return _list(client, options)
+    if options.process == JOB_MANAGER:
+        text = _of_jobmanager(client, options)
+    else:
+        text = _of_taskmanager(client, options, _find(client, options.process))
+    if options.lines is not None:
+        text = "\n".join(text.splitlines()[-options.lines :])
+    if options.json:
+        print_json({"process": options.process, "name": options.name, "text": text})
+    else:
+        print(text.rstrip("\n"))  # noqa: T201
+    return 0
+
+
+def _list(client: ClusterClient, options: argparse.Namespace) -> int:
+    found = {JOB_MANAGER: client.call(rest.JOBMANAGER_LOGS).logs}
+    for manager in client.call(tm.TASK_MANAGERS).taskmanagers:
+        found[manager.id] = client.call(tm.TASK_MANAGER_LOGS, {"taskmanagerid": manager.id}).logs
+    if options.json:
+        print_json(found)
+        return 0
+    rows = [
+        [process, log.name, bytes_text(log.size), local_time(log.mtime)]
+        for process, logs in found.items()
+        for log in logs
+    ]
+    print("\n".join(table(["process", "log", "size", "written"], rows, right=["size"])))  # noqa: T201
+    return 0
+
+
+def _of_jobmanager(client: ClusterClient, options: argparse.Namespace) -> str:
+    if options.name is not None:
+        return client.call(rest.JOBMANAGER_LOG_FILE, {"filename": options.name})
+    return client.call(rest.JOBMANAGER_STDOUT if options.stdout else rest.JOBMANAGER_LOG)
+
+
+def _of_taskmanager(client: ClusterClient, options: argparse.Namespace, manager_id: str) -> str:
+    path = {"taskmanagerid": manager_id}
+    if options.name is not None:
+        return client.call(tm.TASK_MANAGER_LOG_FILE, {**path, "filename": options.name})
+    return client.call(tm.TASK_MANAGER_STDOUT if options.stdout else tm.TASK_MANAGER_LOG, path)
+
+
+def _find(client: ClusterClient, named: str) -> str:
+    managers = [manager.id for manager in client.call(tm.TASK_MANAGERS).taskmanagers]
+    found = [each for each in managers if each == named] or [each for each in managers if each.startswith(named)]
+    if len(found) != 1:
+        raise LogNotFoundError(
+            f"{named!r} means {len(found) or 'none'} of the processes {', '.join([JOB_MANAGER, *managers])}.",
+        )
+    return found[0]

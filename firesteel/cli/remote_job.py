@@ -1,0 +1,263 @@
+"""A job that runs on a cluster, as the program that submitted it sees it."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import Future
+from contextlib import suppress
+from typing import Any
+
+from firesteel.cli.connection import ClusterClient
+from firesteel.cli.snapshots import PATIENCE_S, trigger_savepoint, trigger_stop
+from firesteel.common.errors import FiresteelError, JobCancelledError, JobExecutionError, TaskFailure
+from firesteel.common.job_execution_result import JobExecutionResult
+from firesteel.common.job_id import JobID
+from firesteel.common.job_status import JobStatus
+from firesteel.rest import jobs as rest
+from firesteel.rest.client import ConnectionFailedError, RestClientError
+from firesteel.rest.endpoint import Endpoint
+from firesteel.rest.metrics import VERTEX_METRICS
+from firesteel.rest.submission import CANCEL_JOB, CLIENT_HEARTBEAT, JOB_CHANNEL, ClientHeartbeat
+from firesteel.runtime.network.serialization import deserialize_batch
+
+__all__ = ["DetachedResult", "RemoteJob", "ResultsLostError"]
+
+_FIRST_POLL_S, _LAST_POLL_S = 0.02, 0.5
+_CHANNEL_WAIT_MS = 5000
+_HEARTBEAT_S, _HEARTBEAT_TIMEOUT_S = 30.0, 180.0
+
+OnStatus = Callable[[JobStatus], None]
+
+
+class ResultsLostError(FiresteelError):
+    """What a job has collected cannot be read any further."""
+
+
+class RemoteJob:
+    """The handle of a job's client.
+
+    A thread watches the job until it ends, unless it is detached: then its result is there at once, and says nothing.
+    ``heartbeat`` has the cluster cancel the job when this process is gone.
+    """
+
+    def __init__(
+        self,
+        client: ClusterClient,
+        job_id: str,
+        job_name: str,
+        *,
+        detached: bool = False,
+        heartbeat: bool = False,
+        on_status: OnStatus | None = None,
+    ):
+        self._client = client
+        self._id = job_id
+        self.job_name = job_name
+        self._heartbeat = heartbeat
+        self._on_status = on_status
+        self._result: Future[Any] = Future()
+        self._detached = detached
+        if detached:
+            self._result.set_result(DetachedResult(JobID(job_id)))
+        else:
+            threading.Thread(target=self._watch, name=f"firesteel-watch-{job_id[:8]}", daemon=True).start()
+
+    def job_id(self) -> JobID:
+        """The job's id."""
+        return JobID(self._id)
+
+    def status(self) -> JobStatus:
+        """The job's present state."""
+        return JobStatus[self._call(rest.JOB_STATUS).status]
+
+    def cancel(self) -> Future[None]:
+        """Cancels the job; the future completes when it is over, or at once if it is detached."""
+        over: Future[None] = Future()
+        try:
+            self._client.call(CANCEL_JOB, {"jobid": self._id})
+        except RestClientError as error:
+            if error.status != 409:  # it has ended by itself
+                raise
+        self._result.add_done_callback(lambda _: over.set_result(None))
+        return over
+
+    def result_future(self) -> Future[Any]:
+        """Completes with the result, or with the error the job ended with."""
+        return self._result
+
+    def accumulators(self) -> Mapping[str, Any]:
+        """The accumulators' present values: numbers and texts as they are, others as text."""
+        return {each.name: _value(each) for each in self._call(rest.JOB_ACCUMULATORS).user_task_accumulators}
+
+    def metrics(self) -> Mapping[Any, Mapping[str, Any]]:
+        """The latest metrics by (vertex id, operator name, subtask); those of a task have '' for an operator."""
+        found: dict[tuple[str, str, int], dict[str, Any]] = {}
+        for vertex in self._call(rest.JOB).vertices:
+            path = {"jobid": self._id, "vertexid": vertex.id}
+            names = [metric.id for metric in self._client.call(VERTEX_METRICS, path)]
+            for start in range(0, len(names), 200):
+                for metric in self._client.call(VERTEX_METRICS, path, {"get": names[start : start + 200]}):
+                    subtask, _, rest_of_name = metric.id.partition(".")
+                    operator, _, name = rest_of_name.rpartition(".")
+                    if subtask.isdecimal() and isinstance(metric.value, str):
+                        key = (vertex.id, operator, int(subtask))
+                        found.setdefault(key, {})[name] = _number(metric.value)
+        return found
+
+    def trigger_savepoint(self, savepoint_directory: str | None = None) -> Future[str]:
+        """Takes a savepoint while the job goes on; a future of its path."""
+        return _in_background(lambda: trigger_savepoint(self._client, self._id, savepoint_directory))
+
+    def stop_with_savepoint(
+        self, advance_to_end_of_event_time: bool, savepoint_directory: str | None = None
+    ) -> Future[str]:
+        """Stops the sources, takes a savepoint and ends the job; a future of the savepoint's path."""
+        drain = advance_to_end_of_event_time
+        return _in_background(lambda: trigger_stop(self._client, self._id, savepoint_directory, drain=drain))
+
+    def collect_iterator(self, channel: str) -> Iterator[Any]:
+        """The records of a collect sink, as they come; raises the job's error at the end if it failed."""
+        received, run = 0, ""
+        while True:
+            query = {"received": received, "timeout": _CHANNEL_WAIT_MS}
+            try:
+                answer = self._client.call(
+                    JOB_CHANNEL, {"jobid": self._id, "channel": channel}, query, patience=PATIENCE_S
+                )
+            except RestClientError as error:
+                if error.status == 409:
+                    raise ResultsLostError(error.message) from None
+                raise
+            if run and answer.run != run:
+                raise ResultsLostError(
+                    f"Another JobManager runs job '{self.job_name}' now: results that were on their way are lost.",
+                    hint="Run the program again. Write results that must not get lost to a sink.",
+                )
+            run = answer.run
+            for payload in answer.payloads[received - answer.first :]:
+                yield from deserialize_batch(payload).values
+                received += 1
+            if answer.end and received == answer.first + len(answer.payloads):
+                break
+        self._raise_failure()
+
+    def _raise_failure(self) -> None:
+        error = None if self._detached else self._result.exception()
+        if error is not None and not isinstance(error, JobCancelledError):
+            raise error
+
+    def _call(self, endpoint: Endpoint[Any, Any]) -> Any:
+        return self._client.call(endpoint, {"jobid": self._id}, patience=PATIENCE_S)
+
+    # -- the thread ---------------------------------------------------------------------------------
+
+    def _watch(self) -> None:
+        pause, beat_at = _FIRST_POLL_S, 0.0
+        known: JobStatus | None = None
+        try:
+            while True:
+                if self._heartbeat and time.monotonic() >= beat_at:
+                    self._beat()
+                    beat_at = time.monotonic() + _HEARTBEAT_S
+                status = self.status()
+                if status is not known:
+                    known, pause = status, _FIRST_POLL_S
+                    if self._on_status is not None:
+                        self._on_status(status)
+                if status.is_globally_terminal_state():
+                    break
+                time.sleep(pause)
+                pause = min(pause * 1.5, _LAST_POLL_S)
+            self._finish(self._call(rest.JOB_EXECUTION_RESULT).job_execution_result)
+        except BaseException as error:  # noqa: BLE001 - whoever waits for the result must hear of it
+            with suppress(Exception):
+                self._result.set_exception(self._lost(error))
+
+    def _beat(self) -> None:
+        body = ClientHeartbeat(int((time.time() + _HEARTBEAT_TIMEOUT_S) * 1000))
+        with suppress(ConnectionFailedError, RestClientError):
+            self._client.call(CLIENT_HEARTBEAT, {"jobid": self._id}, body=body)
+
+    def _finish(self, ended: rest.JobExecutionResult) -> None:
+        if ended.application_status == "SUCCEEDED":
+            values = self.accumulators()
+            self._result.set_result(JobExecutionResult(JobID(self._id), ended.net_runtime, values))
+        elif ended.application_status == "CANCELED":
+            self._result.set_exception(JobCancelledError(f"Job '{self.job_name}' was cancelled."))
+        else:
+            cause = ended.failure_cause
+            text = cause.stack_trace if isinstance(cause, rest.FailureCause) else "It does not say why."
+            self._result.set_exception(JobExecutionError(self.job_name, TaskFailure(text.rstrip())))
+
+    def _lost(self, error: BaseException) -> BaseException:
+        if not isinstance(error, FiresteelError):
+            return error
+        return FiresteelError(
+            f"Job '{self.job_name}' ({self._id}) cannot be watched any longer: {error.message}",
+            hint=f"It may still run: firesteel status {self._id} tells, once the cluster answers.",
+        )
+
+
+class DetachedResult(JobExecutionResult):
+    """What is known of a job that nobody waits for: its id."""
+
+    def __init__(self, job_id: JobID):
+        super().__init__(job_id, 0)
+
+    def get_net_runtime(self) -> int:
+        """Not known."""
+        raise _not_known()
+
+    def get_accumulator_result(self, accumulator_name: str) -> Any:
+        """Not known."""
+        raise _not_known()
+
+    def get_all_accumulator_results(self) -> dict[str, Any]:
+        """Not known."""
+        raise _not_known()
+
+    def __str__(self) -> str:
+        return f"Job {self.get_job_id()} was submitted."
+
+
+def _not_known() -> FiresteelError:
+    return FiresteelError(
+        "The job was submitted in detached mode: its run time and accumulators are not known.",
+        hint="Run the program without -d.",
+    )
+
+
+def _in_background(call: Callable[[], str]) -> Future[str]:
+    future: Future[str] = Future()
+
+    def run() -> None:
+        try:
+            future.set_result(call())
+        except BaseException as error:  # noqa: BLE001 - the caller finds it in the future
+            future.set_exception(error)
+
+    threading.Thread(target=run, name="firesteel-request", daemon=True).start()
+    return future
+
+
+def _value(accumulator: rest.Accumulator) -> Any:
+    """An accumulator's value, which comes as text with the name of its type."""
+    try:
+        if accumulator.type in ("int", "float"):
+            return int(accumulator.value) if accumulator.type == "int" else float(accumulator.value)
+    except ValueError:
+        pass
+    return accumulator.value == "True" if accumulator.type == "bool" else accumulator.value
+
+
+def _number(text: str) -> Any:
+    try:
+        return int(text)
+    except ValueError:
+        pass
+    try:
+        return float(text)
+    except ValueError:
+        return text

@@ -1,0 +1,114 @@
+"""Stops a cluster: its JobManagers, and every process they have started."""
+
+from __future__ import annotations
+
+import argparse
+import time
+from typing import Any
+
+from firesteel.cli.cluster_processes import end_process
+from firesteel.cli.connection import ClusterAddress, ClusterClient, connect
+from firesteel.cli.ending import await_end
+from firesteel.cli.jobs import ENDED, print_json
+from firesteel.cli.progress import Progress
+from firesteel.cli.table import count
+from firesteel.common.errors import FiresteelError
+from firesteel.rest.client import ConnectionFailedError, RestClientError
+from firesteel.rest.cluster import CLUSTER_OVERVIEW, CLUSTER_SHUTDOWN
+from firesteel.rest.jobs import JOBS_OVERVIEW, JobOverview
+from firesteel.rest.submission import CANCEL_JOB
+
+__all__ = ["ClusterStopError", "stop_cluster"]
+
+_POLL_S = 0.2
+_PROBE_S = 10.0
+
+
+class ClusterStopError(FiresteelError):
+    """A cluster that has not stopped in time."""
+
+
+def stop_cluster(options: argparse.Namespace) -> int:
+    """Stops the cluster; says what became of its jobs."""
+    cluster = connect(options)
+    client = cluster.client(_PROBE_S)
+    with Progress(quiet=options.json) as progress:
+        jobs = _live_jobs(client)
+        cancelled: list[str] = []
+        if options.cancel_jobs:
+            cancelled = _cancel(client, jobs or [], options.timeout, progress)
+        left = [job.jid for job in jobs or () if job.jid not in cancelled]
+        killed = _stop_local(cluster, options.timeout, progress) if cluster.local else []
+        if cluster.local is None:
+            _stop_remote(client, options.timeout, progress)
+    report: dict[str, Any] = {
+        "stopped": True,
+        "jobs-cancelled": cancelled,
+        "jobs-suspended": left if jobs is not None else None,
+        "processes-killed": killed,
+    }
+    if options.json:
+        print_json(report)
+        return 0
+    name = client.url if cluster.local is None else f"'{cluster.local.cluster_id}'"
+    print(f"Cluster {name} is stopped.")  # noqa: T201
+    if cancelled:
+        print(f"  {count(len(cancelled), 'job')} cancelled")  # noqa: T201
+    if left:
+        print(f"  {count(len(left), 'job')} suspended: they go on when the cluster is started again")  # noqa: T201
+    if killed:
+        print(f"  {count(len(killed), 'process', 'processes')} did not end in time and had to be killed")  # noqa: T201
+    return 0
+
+
+def _live_jobs(client: ClusterClient) -> list[JobOverview] | None:
+    """The jobs that have not ended; None if nobody can tell."""
+    try:
+        return [job for job in client.call(JOBS_OVERVIEW).jobs if job.state not in ENDED]
+    except (ConnectionFailedError, RestClientError):
+        return None
+
+
+def _cancel(client: ClusterClient, jobs: list[JobOverview], seconds: float, progress: Progress) -> list[str]:
+    for job in jobs:
+        try:
+            client.call(CANCEL_JOB, {"jobid": job.jid})
+        except RestClientError as error:
+            if error.status not in (404, 409):  # it has ended by itself
+                raise
+    deadline = time.monotonic() + seconds
+    for job in jobs:
+        progress.show(f"cancelling job '{job.name}' …")
+        await_end(client, job.jid, max(1.0, deadline - time.monotonic()), progress)
+    return [job.jid for job in jobs]
+
+
+def _stop_local(cluster: ClusterAddress, seconds: float, progress: Progress) -> list[int]:
+    """Ends the processes: standbys first, so that none of them takes over."""
+    assert cluster.local is not None
+    killed: list[int] = []
+    while entries := cluster.local.job_managers():
+        for entry in reversed(entries):
+            progress.show(f"stopping the JobManager {entry.url} …")
+            killed += end_process(entry.pid, seconds)
+            if not entry.is_running():
+                entry.path.unlink(missing_ok=True)  # one that was killed could not
+    return killed
+
+
+def _stop_remote(client: ClusterClient, seconds: float, progress: Progress) -> None:
+    client.call(CLUSTER_SHUTDOWN)
+    deadline = time.monotonic() + seconds
+    while time.monotonic() < deadline:
+        progress.show(f"waiting until {client.url} is gone …")
+        try:
+            client.call(CLUSTER_OVERVIEW)
+        except ConnectionFailedError:
+            return
+        except RestClientError:
+            pass  # it is shutting down
+        time.sleep(_POLL_S)
+    raise ClusterStopError(
+        f"The JobManager at {client.url} still answers {seconds:g} s after it was told to shut down.",
+        hint="Perhaps another one has taken over: tell it as well, or look at its log.",
+    )

@@ -1,0 +1,139 @@
+// Logs, standard output and thread dumps, the same for TaskManagers and the JobManager.
+
+import { download } from '../api.js';
+import { bytes, count, dateTime, plural } from '../format.js';
+import { icon } from '../icons.js';
+import { redraw, remembered } from '../redraw.js';
+import { filter, panel, table } from '../table.js';
+import { failed } from '../toasts.js';
+import { h } from '../vdom.js';
+import { loading } from './overview.js';
+
+/** How many lines are shown: the newest. */
+const LINES = 3000;
+
+/** @typedef {{load: function(import('../refresher.js').Fetcher): Promise<void>, view: function(): any}} Part */
+
+/** Keeps the end of a growing text in view, unless the reader has scrolled up. @param {HTMLElement} element @param {{isFollowing: boolean, lines: any}} data */
+function followed(element, data) {
+  element.addEventListener('scroll', () => (data.isFollowing = element.scrollHeight - element.scrollTop - element.clientHeight < 40));
+  const show = (next) => {
+    element.textContent = next.lines;
+    if (data.isFollowing) element.scrollTop = element.scrollHeight;
+  };
+  show(data);
+  return { update: show };
+}
+
+/**
+ * A text that grows.
+ * @param {string[]} path
+ * @param {string} name Of the file that is downloaded.
+ * @param {string} empty
+ * @returns {Part}
+ */
+export function textPart(path, name, empty) {
+  let content = null;
+  const id = path.join('/');
+  return {
+    async load(fetcher) {
+      content = await fetcher.text(path);
+    },
+    view() {
+      if (content === null) return loading();
+      const wanted = filter(`text ${id}`, 'Only lines with');
+      const all = content.replace(/\n$/, '').split('\n');
+      const matching = wanted.text ? all.filter((line) => line.toLowerCase().includes(wanted.text)) : all;
+      const shown = matching.slice(-LINES);
+      const state = remembered(`follow ${id}`, { isFollowing: true, lines: '' });
+      state.lines = shown.join('\n');
+      return panel(
+        null,
+        h('div', { class: 'controls' }, wanted.field, h('span', { class: 'muted' }, content ? `${plural(matching.length, 'line')}${matching.length > shown.length ? `, the last ${count(shown.length)} shown` : ''}` : ''), h('button', { type: 'button', class: 'button is-small', onclick: () => download(path, name).catch((error) => failed('The download failed.', error)) }, icon('download'), 'Download')),
+        content ? h('pre', { class: 'log', tabindex: 0, 'aria-label': name, key: `log ${id}`, widget: followed, data: state }) : h('div', { class: 'empty' }, empty),
+      );
+    },
+  };
+}
+
+/**
+ * A list of log files, and the one that was chosen.
+ * @param {string[]} base The path of whose logs they are.
+ * @param {string} owner
+ * @returns {Part}
+ */
+export function logsPart(base, owner) {
+  let files = null;
+  const state = remembered(`logs ${base.join('/')}`, { chosen: '' });
+  /** @type {Part|null} */
+  let chosen = null;
+  const choose = (name) => {
+    state.chosen = name;
+    chosen = name ? textPart([...base, 'logs', name], `${owner}-${name}`, 'The file is empty.') : null;
+  };
+  if (state.chosen) choose(state.chosen);
+  return {
+    async load(fetcher) {
+      files = (await fetcher.get([...base, 'logs'])).logs;
+      if (!chosen && files.length === 1) choose(files[0].name);
+      if (chosen) await chosen.load(fetcher).catch((error) => (error.status === 404 ? choose('') : Promise.reject(error)));
+    },
+    view() {
+      if (!files) return loading();
+      const open = (name) => () => {
+        choose(state.chosen === name ? '' : name);
+        redraw();
+        refreshSoon();
+      };
+      return [
+        panel(
+          'Log files',
+          table({
+            id: `logs ${base.join('/')}`,
+            label: 'Log files',
+            rows: files,
+            key: (file) => file.name,
+            empty: 'There are no log files.',
+            rowClass: (file) => (file.name === state.chosen ? 'is-selected' : ''),
+            columns: [
+              { title: 'File', wide: true, sort: (file) => file.name, cell: (file) => h('button', { type: 'button', class: 'link mono', 'aria-pressed': file.name === state.chosen ? 'true' : 'false', onclick: open(file.name) }, file.name) },
+              { title: 'Size', number: true, sort: (file) => file.size, cell: (file) => bytes(file.size) },
+              { title: 'Changed', sort: (file) => file.mtime, cell: (file) => dateTime(file.mtime) },
+            ],
+          }),
+        ),
+        chosen && chosen.view(),
+      ];
+    },
+  };
+}
+
+/** Clicks reach the refresher through the address: the same one again. */
+const refreshSoon = () => window.dispatchEvent(new HashChangeEvent('hashchange'));
+
+/** @param {string[]} path @returns {Part} */
+export function threadDumpPart(path) {
+  let threads = null;
+  return {
+    async load(fetcher) {
+      threads = (await fetcher.get(path)).threadInfos;
+    },
+    view() {
+      if (!threads) return loading();
+      const wanted = filter(`threads ${path.join('/')}`, 'Only threads with');
+      const shown = threads.filter((thread) => !wanted.text || thread.stringifiedThreadInfo.toLowerCase().includes(wanted.text));
+      return panel(
+        'Thread dump',
+        h('div', { class: 'controls' }, wanted.field, h('span', { class: 'muted' }, plural(shown.length, 'thread'))),
+        shown.map((thread, index) => threadView(thread, `${path.join('/')} ${index} ${thread.threadName}`)),
+        !shown.length && h('div', { class: 'empty' }, 'No thread matches.'),
+      );
+    },
+  };
+}
+
+/** @param {any} thread @param {string} id */
+function threadView(thread, id) {
+  const state = remembered(`thread ${id}`, { isOpen: false });
+  return h('details', { key: id, class: 'collapsed', open: state.isOpen, ontoggle: (event) => ((state.isOpen = event.target.open), redraw()) }, h('summary', { class: 'mono' }, thread.threadName), state.isOpen && h('pre', { class: 'trace', tabindex: 0 }, thread.stringifiedThreadInfo));
+}
