@@ -1,4 +1,4 @@
-"""Writes the reference pages that are made from the code: docs/configuration.md and docs/api.md.
+"""Writes the reference pages that are made from the code: docs/configuration.md, docs/api.md and docs/rest_api.md.
 
 Run it after changing an option or the API: ``python scripts/generate_docs.py``. A test fails if it was forgotten.
 """
@@ -18,15 +18,18 @@ from typing import Any
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
-from firesteel.common import options  # noqa: E402
+from firesteel.common import cluster_options, options  # noqa: E402
 from firesteel.common.config_options import ConfigOption  # noqa: E402
 from firesteel.common.time import Duration  # noqa: E402
+from firesteel.rest.endpoint import Endpoint  # noqa: E402
+from firesteel.rest.endpoints import all_endpoints  # noqa: E402
+from firesteel.rest.openapi import openapi_document  # noqa: E402
 
-__all__ = ["PAGES", "api_page", "configuration_page"]
+__all__ = ["PAGES", "api_page", "configuration_page", "rest_page"]
 
 # ---- configuration --------------------------------------------------------------------------------------------------
 
-READERS = ("graph", "runtime", "jobmaster", "spark")
+READERS = ("graph", "runtime", "jobmaster", "spark", "cluster", "rest", "cli")
 """Packages that make an option do something; the API only stores it."""
 
 READ_ELSEWHERE = {"PIPELINE_NAME", "SPARK_MASTER"}
@@ -35,7 +38,7 @@ READ_ELSEWHERE = {"PIPELINE_NAME", "SPARK_MASTER"}
 CONFIGURATION = """\
 # Configuration
 
-<!-- Made from firesteel/common/options.py by scripts/generate_docs.py: change them there. -->
+<!-- Made from options.py and cluster_options.py in firesteel/common by scripts/generate_docs.py: change them there. -->
 
 Keys, values and defaults are Flink's. A program sets them in its `Configuration`:
 
@@ -72,7 +75,8 @@ will take effect with those features.
 
 def configuration_page() -> str:
     """The text of docs/configuration.md."""
-    named = {id(value): name for name, value in vars(options).items() if isinstance(value, ConfigOption)}
+    declared = {**vars(options), **vars(cluster_options)}
+    named = {id(value): name for name, value in declared.items() if isinstance(value, ConfigOption)}
     read = _identifiers(path for package in READERS for path in (ROOT / "firesteel" / package).rglob("*.py"))
     in_effect, without_effect = [], []
     for option in options.all_options():
@@ -252,7 +256,105 @@ def _summary(totals: list[tuple[str, list[int]]]) -> str:
 
 # ---- both -----------------------------------------------------------------------------------------------------------
 
-PAGES = {ROOT / "docs/configuration.md": configuration_page, ROOT / "docs/api.md": api_page}
+# ---- REST -----------------------------------------------------------------------------------------------------------
+
+REST = """\
+# The REST API
+
+<!-- Made from the declarations in firesteel/rest by scripts/generate_docs.py: change them there. -->
+
+A JobManager answers over HTTP, on port 8081 unless told otherwise. Paths, fields and status codes are Flink's, so
+Flink's command-line client and its dashboard can be used. What Flink does not have is marked with ★.
+
+- Every path is there below `/v1` too, and below `rest.path` if that is set.
+- Bodies and answers are JSON. Fields that are not known are ignored.
+- What goes wrong is answered with a status from 400 on, and `{{"errors": ["what, and what to do"]}}`.
+- What takes long is answered with 202 and a `request-id`. Ask for the outcome with it; it is kept for five minutes.
+- `GET /openapi.json` describes all this for machines.
+
+**Who** says who may call: *read* is open to whoever reaches the port, *change* needs the token on a port that other
+machines reach, *code* needs it always. See [security](security.md).
+
+```console
+$ curl http://localhost:8081/jobs/overview
+$ curl -X PATCH http://localhost:8081/jobs/$JOB
+$ curl -H "Authorization: Bearer $(cat token)" -F file=@job.py http://localhost:8081/jars/upload
+```
+
+From Python, with the same declarations:
+
+```python no-run: needs a cluster
+from firesteel.rest.client import RestClient
+from firesteel.rest.jobs import JOBS_OVERVIEW
+
+with RestClient("http://localhost:8081") as client:
+    for job in client.call(JOBS_OVERVIEW).jobs:
+        print(job.jid, job.state, job.name)
+```
+
+{sections}
+"""
+
+
+def rest_page() -> str:
+    """The text of docs/rest_api.md."""
+    endpoints = all_endpoints()
+    schemas = openapi_document(endpoints)["components"]["schemas"]
+    tags = dict.fromkeys(endpoint.tag for endpoint in endpoints)
+    sections = []
+    for tag in tags:
+        chosen = [endpoint for endpoint in endpoints if endpoint.tag == tag]
+        rows = ["| | path | who | |", "|---|---|---|---|", *map(_endpoint_row, chosen)]
+        bodies = [_request_body(endpoint, schemas) for endpoint in chosen if _has_body(endpoint, schemas)]
+        sections.append("\n\n".join([f"## {tag}", "\n".join(rows), *bodies]))
+    return REST.format(sections="\n\n".join(sections))
+
+
+def _endpoint_row(endpoint: Endpoint[Any, Any]) -> str:
+    path = f"`{endpoint.path}`" + (" ★" if endpoint.is_ours else "")
+    parts = [endpoint.summary]
+    parts += [
+        f"`?{parameter.name}={'a,b' if parameter.is_list else '…'}`: {parameter.description}"
+        for parameter in endpoint.query
+    ]
+    parts += [f"{status}: {when}" for status, when in endpoint.errors.items()]
+    text = "<br>".join(part.replace("|", "\\|").replace("\n", " ") for part in parts)
+    return f"| {endpoint.method} | {path} | {endpoint.required_access.value} | {text} |"
+
+
+def _has_body(endpoint: Endpoint[Any, Any], schemas: dict[str, Any]) -> bool:
+    return bool(schemas.get(getattr(endpoint.request, "__name__", ""), {}).get("properties"))
+
+
+def _request_body(endpoint: Endpoint[Any, Any], schemas: dict[str, Any]) -> str:
+    """The fields of a request's body, as a list."""
+    schema = schemas[endpoint.request.__name__]
+    required = set(schema.get("required", ()))
+    kind = "the field `request` of a form" if endpoint.is_upload else "JSON"
+    fields = [
+        f"- `{name}`: {_schema_type(field)}" + (", required" if name in required else "")
+        for name, field in schema["properties"].items()
+    ]
+    return "\n".join([f"The body of {endpoint.method} `{endpoint.path}` ({kind}):", "", *fields])
+
+
+def _schema_type(schema: dict[str, Any]) -> str:
+    if "anyOf" in schema:
+        return " or ".join(_schema_type(each) for each in schema["anyOf"])
+    if "$ref" in schema:
+        return str(schema["$ref"]).rpartition("/")[2]
+    if "enum" in schema:
+        return " or ".join(f"`{value}`" for value in schema["enum"])
+    if schema.get("type") == "array":
+        return f"array of {_schema_type(schema.get('items', {}))}"
+    return str(schema.get("type", "anything"))
+
+
+PAGES = {
+    ROOT / "docs/configuration.md": configuration_page,
+    ROOT / "docs/api.md": api_page,
+    ROOT / "docs/rest_api.md": rest_page,
+}
 
 
 def main() -> int:

@@ -19,10 +19,14 @@ import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import pytest
 
+from firesteel.cluster.rest.request import Route
+from firesteel.cluster.rest.router import Router
 from firesteel.datastream import stream_execution_environment
+from firesteel.rest.endpoints import all_endpoints
 from firesteel.testing.in_process import InProcessExecutor
 
 ROOT = Path(__file__).parents[1]
@@ -133,10 +137,19 @@ def check_command(command: str) -> None:
         # tests/unit/cli runs these commands; here it is enough that they exist
         verb = words[1:3] if words[1] == "savepoint" else words[1:2]
         run_command([sys.executable, "-m", "firesteel", *verb, "--help"])
+    elif program == "curl":
+        check_endpoint(words)
     elif program == "pip":
         assert words[1] == "install", f"unknown command: {command}"
     else:
         pytest.fail(f"unknown command: {command}")
+
+
+def check_endpoint(words: list[str]) -> None:
+    """What curl asks a JobManager for must be there."""
+    method = words[words.index("-X") + 1] if "-X" in words else "POST" if "-F" in words else "GET"
+    path = re.sub(r"\$\w+", "0" * 32, urlsplit(words[-1]).path)
+    Router(Route(endpoint, dict) for endpoint in all_endpoints()).match(method, path)
 
 
 def run_command(words: list[str]) -> str:

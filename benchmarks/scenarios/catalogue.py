@@ -447,6 +447,27 @@ def _kafka_latency() -> Scenario:
     )
 
 
+def _metrics_cost() -> Scenario:
+    small = {"records": 20_000, "warm": 1_000, "rounds": 1}
+    return Scenario(
+        "metrics_cost",
+        "jobs with metrics, reported twice a second, and without any, in turns",
+        (
+            Column("records", "records"),
+            Column("records_per_s", "records/s"),
+            Column("records_per_s_off", "without"),
+            Column("cpu_ns", "CPU ns", ",.1f"),
+            Column("cpu_ns_off", "without", ",.1f"),
+            Column("cpu_cost_percent", "CPU cost %", ",.2f"),
+            Column("throughput_cost_percent", "throughput cost %", ",.2f"),
+        ),
+        tuple(
+            ScenarioVariant(job, {"job": job, "records": records, "warm": 2_000_000, "rounds": 5}, small)
+            for job, records in (("keyed_sum", 16_000_000), ("stateless", 40_000_000))
+        ),
+    )
+
+
 SCENARIOS: dict[str, Scenario] = {
     scenario.name: scenario
     for scenario in (
@@ -461,5 +482,6 @@ SCENARIOS: dict[str, Scenario] = {
         _epoch_state(),
         _kafka(),
         _kafka_latency(),
+        _metrics_cost(),
     )
 }

@@ -7,10 +7,10 @@ import time
 from collections import Counter
 from typing import Any
 
-from firesteel.cli.connection import ClusterAddress, cluster_settings, connect, find_cluster
+from firesteel.cli.connection import ClusterAddress, cluster_settings, find_cluster
 from firesteel.cli.jobs import ENDED, duration_text, print_json
 from firesteel.cli.local_clusters import local_cluster
-from firesteel.cli.table import indented, table
+from firesteel.cli.table import count, indented, table
 from firesteel.common.errors import FiresteelError
 from firesteel.rest.client import ConnectionFailedError, RestClientError
 from firesteel.rest.cluster import CLUSTER_OVERVIEW
@@ -35,21 +35,23 @@ def show_status(options: argparse.Namespace) -> int:
     managers = job_managers(cluster)
     if not any(manager["answers"] for manager in managers):
         if cluster.local is None:
-            connect(options).client(_PROBE_S).call(CLUSTER_OVERVIEW)  # says why not
+            with cluster.client(_PROBE_S) as client:
+                client.call(CLUSTER_OVERVIEW)  # says why not
         if options.json:
             print_json({"running": False, "job-managers": managers})
         else:
             print("The JobManager does not answer, or has no leader yet:")  # noqa: T201
             print("\n".join(_managers_table(managers)))  # noqa: T201
         return NOT_RUNNING
-    client = cluster.client(_PROBE_S)
-    overview = client.call(CLUSTER_OVERVIEW)
-    jobs = client.call(JOBS_OVERVIEW).jobs
+    with cluster.client(_PROBE_S) as client:
+        overview = client.call(CLUSTER_OVERVIEW)
+        jobs = client.call(JOBS_OVERVIEW).jobs
+        url = client.leader_url
     said = {
         "running": True,
         "cluster-id": None if cluster.local is None else cluster.local.cluster_id,
         "directory": None if cluster.local is None else str(cluster.local.directory),
-        "url": client.leader_url,
+        "url": url,
         "slots-total": overview.slots_total,
         "slots-available": overview.slots_available,
         "task-managers": overview.taskmanagers,
@@ -63,10 +65,10 @@ def show_status(options: argparse.Namespace) -> int:
     name = "The cluster" if cluster.local is None else f"Cluster '{cluster.local.cluster_id}'"
     live = [job for job in jobs if job.state not in ENDED]
     states = ", ".join(f"{number} {state}" for state, number in Counter(job.state for job in jobs).items())
+    managed = count(overview.taskmanagers, "TaskManager")
     lines = [
-        f"{name} is running: {client.leader_url}",
-        f"  slots   {overview.slots_available} of {overview.slots_total} free, "
-        f"in {overview.taskmanagers} TaskManager{'' if overview.taskmanagers == 1 else 's'}",
+        f"{name} is running: {url}",
+        f"  slots   {overview.slots_available} of {overview.slots_total} free, in {managed}",
         f"  jobs    {len(live)} not ended{f' ({states})' if states else ''}",
     ]
     if cluster.local is not None:

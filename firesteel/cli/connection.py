@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import argparse
+import functools
 import os
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, TypeVar
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import urlsplit
 
 from firesteel.cli.errors import ClusterNotFoundError, CommandError
@@ -16,9 +18,12 @@ from firesteel.cli.settings import settings_of
 from firesteel.common import cluster_options
 from firesteel.common.configuration import Configuration
 from firesteel.common.errors import FiresteelError
-from firesteel.rest.client import ConnectionFailedError, RestClient, RestClientError, client_context
+from firesteel.rest.client import ConnectionFailedError, RestClient, RestClientError
 from firesteel.rest.endpoint import Endpoint
 from firesteel.rest.token import read_token
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
 
 __all__ = [
     "JOB_MANAGER_VARIABLE",
@@ -28,6 +33,7 @@ __all__ = [
     "cluster_settings",
     "connect",
     "find_cluster",
+    "on_cluster",
 ]
 
 ResponseT = TypeVar("ResponseT")
@@ -62,7 +68,7 @@ class ClusterAddress:
         if url.startswith("https:"):
             configuration.set(cluster_options.SSL_REST_ENABLED, True)
         token = None if self.token_file is None else read_token(self.token_file)
-        return RestClient(url, token=token, tls=client_context(configuration), timeout=timeout)
+        return RestClient(url, token=token, configuration=configuration, timeout=timeout)
 
 
 class ClusterClient:
@@ -116,6 +122,7 @@ class ClusterClient:
                 else:
                     self._client = client
                     return answer
+                client.close()
             assert failure is not None
             if time.monotonic() >= deadline:
                 raise failure
@@ -132,6 +139,28 @@ class ClusterClient:
     def close(self) -> None:
         """Closes all connections."""
         self._client.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+
+Command = Callable[[argparse.Namespace], int]
+
+
+def on_cluster(command: Callable[[argparse.Namespace, ClusterClient], int]) -> Command:
+    """Gives a command the client of the cluster that it is meant for."""
+
+    @functools.wraps(command)
+    def run(options: argparse.Namespace) -> int:
+        with connect(options).client() as client:
+            return command(options, client)
+
+    return run
 
 
 def connect(options: argparse.Namespace) -> ClusterAddress:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import argparse
 import time
 
-from firesteel.cli.connection import ClusterClient
-from firesteel.cli.jobs import ENDED, open_job, print_json
+from firesteel.cli.connection import ClusterClient, on_cluster
+from firesteel.cli.jobs import ENDED, find_job, print_json
 from firesteel.cli.progress import Progress
 from firesteel.cli.snapshots import PATIENCE_S, request_stop, trigger_savepoint, trigger_stop
 from firesteel.common.errors import FiresteelError
@@ -23,9 +23,10 @@ class NotEndedError(FiresteelError):
     """A job that goes on although it was told to end."""
 
 
-def cancel_job(options: argparse.Namespace) -> int:
+@on_cluster
+def cancel_job(options: argparse.Namespace, client: ClusterClient) -> int:
     """Cancels a job, perhaps after a savepoint, and waits until it is over."""
-    client, job = open_job(options)
+    job = find_job(client, options.job)
     with Progress() as progress:
         if options.savepoint is not None:
             directory = options.savepoint or None
@@ -45,9 +46,10 @@ def cancel_job(options: argparse.Namespace) -> int:
     return 0
 
 
-def stop_job(options: argparse.Namespace) -> int:
+@on_cluster
+def stop_job(options: argparse.Namespace, client: ClusterClient) -> int:
     """Takes a savepoint, ends the job with it, and prints the savepoint's path."""
-    client, job = open_job(options)
+    job = find_job(client, options.job)
     native = options.format == "native"
     if options.detached:
         request_id = request_stop(client, job.jid, options.savepoint, drain=options.drain, native=native)

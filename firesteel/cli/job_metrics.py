@@ -7,8 +7,8 @@ import fnmatch
 
 import msgspec
 
-from firesteel.cli.connection import ClusterClient
-from firesteel.cli.jobs import find_vertices, open_job, print_json
+from firesteel.cli.connection import ClusterClient, on_cluster
+from firesteel.cli.jobs import find_job, find_vertices, print_json
 from firesteel.cli.table import fitted_table
 from firesteel.common.errors import FiresteelError
 from firesteel.rest.jobs import JobVertex
@@ -24,9 +24,10 @@ class MetricNotFoundError(FiresteelError):
     """A job measures nothing of that name."""
 
 
-def show_metrics(options: argparse.Namespace) -> int:
+@on_cluster
+def show_metrics(options: argparse.Namespace, client: ClusterClient) -> int:
     """Prints the names of a job's metrics, or the values of some."""
-    client, job = open_job(options)
+    job = find_job(client, options.job)
     vertices = find_vertices(client, job.jid, options.vertex)
     available = {vertex.id: _names(client, job.jid, vertex) for vertex in vertices}
     if not options.names:
@@ -40,8 +41,15 @@ def show_metrics(options: argparse.Namespace) -> int:
             for metric in client.call(VERTEX_METRICS, path, {"get": part}):
                 value = None if metric.value is msgspec.UNSET else metric.value
                 subtask, _, name = metric.id.partition(".")
-                found.append({"vertex": vertex.id, "vertex-name": vertex.name, "subtask": subtask, "metric": name})
-                found[-1]["value"] = value
+                found.append(
+                    {
+                        "vertex": vertex.id,
+                        "vertex-name": vertex.name,
+                        "subtask": subtask,
+                        "metric": name,
+                        "value": value,
+                    }
+                )
     if not found:
         raise MetricNotFoundError(
             f"Job '{job.name}' measures nothing of that name: {', '.join(options.names)}.",

@@ -6,8 +6,8 @@ import argparse
 
 import msgspec
 
-from firesteel.cli.connection import ClusterClient
-from firesteel.cli.jobs import duration_text, local_time, open_job, print_json
+from firesteel.cli.connection import ClusterClient, on_cluster
+from firesteel.cli.jobs import duration_text, find_job, local_time, print_json
 from firesteel.cli.table import bytes_text, count, fitted_table, indented
 from firesteel.rest.checkpoints import CHECKPOINTS, CheckpointingStatistics
 from firesteel.rest.client import RestClientError
@@ -23,9 +23,10 @@ _IN, _OUT = "numRecordsInPerSecond", "numRecordsOutPerSecond"
 _FIGURES = (_BUSY, _BACK_PRESSURED, _IN, _OUT)
 
 
-def show_status(options: argparse.Namespace) -> int:
+@on_cluster
+def show_status(options: argparse.Namespace, client: ClusterClient) -> int:
     """Prints a job's state, vertices, last checkpoint and bottleneck."""
-    client, job = open_job(options)
+    job = find_job(client, options.job)
     path = {"jobid": job.jid}
     details = client.call(JOB, path)
     checkpoints = client.call(CHECKPOINTS, path)
@@ -68,9 +69,10 @@ def show_status(options: argparse.Namespace) -> int:
     return 0
 
 
-def show_exceptions(options: argparse.Namespace) -> int:
+@on_cluster
+def show_exceptions(options: argparse.Namespace, client: ClusterClient) -> int:
     """Prints a job's failures."""
-    client, job = open_job(options)
+    job = find_job(client, options.job)
     answer = client.call(JOB_EXCEPTIONS, {"jobid": job.jid}, {"maxExceptions": options.limit})
     if options.json:
         print_json(answer)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import json
 import re
 import time
@@ -10,7 +9,7 @@ from typing import Any
 
 import msgspec
 
-from firesteel.cli.connection import ClusterClient, connect
+from firesteel.cli.connection import ClusterClient
 from firesteel.cli.errors import CommandError
 from firesteel.common.errors import FiresteelError
 from firesteel.rest.jobs import JOB, JOBS_OVERVIEW, JobOverview, JobVertex
@@ -23,7 +22,6 @@ __all__ = [
     "find_job",
     "find_vertices",
     "local_time",
-    "open_job",
     "print_json",
 ]
 
@@ -34,12 +32,6 @@ _ID = re.compile(r"[0-9a-f]{32}")
 
 class JobNotFoundError(FiresteelError):
     """No job, or more than one, is called that."""
-
-
-def open_job(options: argparse.Namespace) -> tuple[ClusterClient, JobOverview]:
-    """The cluster's client and the job that a command names."""
-    client = connect(options).client()
-    return client, find_job(client, options.job)
 
 
 def find_job(client: ClusterClient, named: str) -> JobOverview:

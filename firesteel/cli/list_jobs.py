@@ -33,7 +33,8 @@ def run(options: argparse.Namespace) -> int:
     from firesteel.cli.table import fitted_table
     from firesteel.rest.jobs import JOBS_OVERVIEW
 
-    jobs = connect(options).client().call(JOBS_OVERVIEW).jobs
+    with connect(options).client() as client:
+        jobs = client.call(JOBS_OVERVIEW).jobs
     if options.running:
         jobs = [job for job in jobs if job.state not in (*ENDED, *SCHEDULED)]
     elif options.scheduled:

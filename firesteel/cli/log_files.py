@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from firesteel.cli.connection import ClusterClient, connect
+from firesteel.cli.connection import ClusterClient, on_cluster
 from firesteel.cli.jobs import local_time, print_json
 from firesteel.cli.table import bytes_text, table
 from firesteel.common.errors import FiresteelError
@@ -20,9 +20,9 @@ class LogNotFoundError(FiresteelError):
     """There is no such process."""
 
 
-def show_logs(options: argparse.Namespace) -> int:
+@on_cluster
+def show_logs(options: argparse.Namespace, client: ClusterClient) -> int:
     """Lists log files, or prints one."""
-    client = connect(options).client()
     if options.process is None:
         return _list(client, options)
     if options.process == JOB_MANAGER:

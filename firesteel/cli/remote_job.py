@@ -22,10 +22,11 @@ from firesteel.rest.metrics import VERTEX_METRICS
 from firesteel.rest.submission import CANCEL_JOB, CLIENT_HEARTBEAT, JOB_CHANNEL, ClientHeartbeat
 from firesteel.runtime.network.serialization import deserialize_batch
 
-__all__ = ["DetachedResult", "RemoteJob", "ResultsLostError"]
+__all__ = ["DetachedResult", "RemoteJob", "ResultsLostError", "failure_of"]
 
 _FIRST_POLL_S, _LAST_POLL_S = 0.02, 0.5
 _CHANNEL_WAIT_MS = 5000
+_TRACEBACK = "Traceback (most recent call last):"
 _HEARTBEAT_S, _HEARTBEAT_TIMEOUT_S = 30.0, 180.0
 
 OnStatus = Callable[[JobStatus], None]
@@ -59,10 +60,12 @@ class RemoteJob:
         self._on_status = on_status
         self._result: Future[Any] = Future()
         self._detached = detached
+        self._closed = threading.Event()
+        self._thread = threading.Thread(target=self._watch, name=f"firesteel-watch-{job_id[:8]}", daemon=True)
         if detached:
             self._result.set_result(DetachedResult(JobID(job_id)))
         else:
-            threading.Thread(target=self._watch, name=f"firesteel-watch-{job_id[:8]}", daemon=True).start()
+            self._thread.start()
 
     def job_id(self) -> JobID:
         """The job's id."""
@@ -130,18 +133,24 @@ class RemoteJob:
                 if error.status == 409:
                     raise ResultsLostError(error.message) from None
                 raise
-            if run and answer.run != run:
+            if received and answer.run and answer.run != run:
                 raise ResultsLostError(
                     f"Another JobManager runs job '{self.job_name}' now: results that were on their way are lost.",
                     hint="Run the program again. Write results that must not get lost to a sink.",
                 )
-            run = answer.run
+            run = answer.run or run
             for payload in answer.payloads[received - answer.first :]:
                 yield from deserialize_batch(payload).values
                 received += 1
             if answer.end and received == answer.first + len(answer.payloads):
                 break
         self._raise_failure()
+
+    def close(self) -> None:
+        """Watches the job no longer; it goes on."""
+        self._closed.set()
+        if self._thread.is_alive():
+            self._thread.join(_LAST_POLL_S + 5)
 
     def _raise_failure(self) -> None:
         error = None if self._detached else self._result.exception()
@@ -168,7 +177,8 @@ class RemoteJob:
                         self._on_status(status)
                 if status.is_globally_terminal_state():
                     break
-                time.sleep(pause)
+                if self._closed.wait(pause):
+                    return
                 pause = min(pause * 1.5, _LAST_POLL_S)
             self._finish(self._call(rest.JOB_EXECUTION_RESULT).job_execution_result)
         except BaseException as error:  # noqa: BLE001 - whoever waits for the result must hear of it
@@ -187,9 +197,7 @@ class RemoteJob:
         elif ended.application_status == "CANCELED":
             self._result.set_exception(JobCancelledError(f"Job '{self.job_name}' was cancelled."))
         else:
-            cause = ended.failure_cause
-            text = cause.stack_trace if isinstance(cause, rest.FailureCause) else "It does not say why."
-            self._result.set_exception(JobExecutionError(self.job_name, TaskFailure(text.rstrip())))
+            self._result.set_exception(failure_of(self.job_name, ended))
 
     def _lost(self, error: BaseException) -> BaseException:
         if not isinstance(error, FiresteelError):
@@ -198,6 +206,15 @@ class RemoteJob:
             f"Job '{self.job_name}' ({self._id}) cannot be watched any longer: {error.message}",
             hint=f"It may still run: firesteel status {self._id} tells, once the cluster answers.",
         )
+
+
+def failure_of(job_name: str, ended: rest.JobExecutionResult) -> JobExecutionError:
+    """The error of a job that has failed, as a program beside its slots would get it."""
+    cause = ended.failure_cause
+    if not isinstance(cause, rest.FailureCause):
+        return JobExecutionError(job_name, TaskFailure("It does not say why."))
+    told, begins, trace = cause.stack_trace.partition(_TRACEBACK)
+    return JobExecutionError(job_name, TaskFailure(told.rstrip(), traceback=(begins + trace).strip()))
 
 
 class DetachedResult(JobExecutionResult):

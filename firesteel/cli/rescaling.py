@@ -5,7 +5,8 @@ from __future__ import annotations
 import argparse
 import time
 
-from firesteel.cli.jobs import find_vertices, open_job
+from firesteel.cli.connection import ClusterClient, on_cluster
+from firesteel.cli.jobs import find_job, find_vertices
 from firesteel.cli.progress import Progress
 from firesteel.common.errors import FiresteelError
 from firesteel.rest.jobs import JOB, JOB_RESOURCE_REQUIREMENTS, ParallelismBounds, VertexRequirements
@@ -21,9 +22,10 @@ class RescaleError(FiresteelError):
     """The job does not run with the parallelism that was asked for."""
 
 
-def rescale_job(options: argparse.Namespace) -> int:
+@on_cluster
+def rescale_job(options: argparse.Namespace, client: ClusterClient) -> int:
     """Asks for the parallelism, and waits until the job runs so."""
-    client, job = open_job(options)
+    job = find_job(client, options.job)
     path = {"jobid": job.jid}
     requirements = client.call(JOB_RESOURCE_REQUIREMENTS, path)
     chosen = set(requirements)

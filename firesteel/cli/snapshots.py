@@ -8,9 +8,9 @@ import uuid
 from collections.abc import Callable
 from typing import Any, Literal, Protocol, TypeVar
 
-from firesteel.cli.connection import ClusterClient, connect
+from firesteel.cli.connection import ClusterClient, on_cluster
 from firesteel.cli.errors import CommandError
-from firesteel.cli.jobs import find_job, open_job, print_json
+from firesteel.cli.jobs import find_job, print_json
 from firesteel.cli.progress import Progress
 from firesteel.common.errors import CheckpointError
 from firesteel.rest import savepoints as rest
@@ -34,11 +34,12 @@ OperationT = TypeVar("OperationT", bound=_Operation)
 Waiting = Callable[[], None]
 
 
-def take_savepoint(options: argparse.Namespace) -> int:
+@on_cluster
+def take_savepoint(options: argparse.Namespace, client: ClusterClient) -> int:
     """Takes a savepoint of a running job and prints its path."""
     if options.job is None:
         raise CommandError("Which job is the savepoint to be taken of?", hint="firesteel list shows the jobs.")
-    client, job = open_job(options)
+    job = find_job(client, options.job)
     native = options.format == "native"
     if options.detached:
         body = _savepoint(options.directory, native=native, cancel=False)
@@ -52,9 +53,9 @@ def take_savepoint(options: argparse.Namespace) -> int:
     return 0
 
 
-def dispose_savepoint(options: argparse.Namespace) -> int:
+@on_cluster
+def dispose_savepoint(options: argparse.Namespace, client: ClusterClient) -> int:
     """Has the cluster delete a savepoint."""
-    client = connect(options).client()
     body = rest.SavepointDisposal(options.dispose)
     request_id = client.call(rest.DISPOSE_SAVEPOINT, body=body).request_id
     with Progress(quiet=options.json) as progress:
@@ -64,9 +65,10 @@ def dispose_savepoint(options: argparse.Namespace) -> int:
     return 0
 
 
-def take_checkpoint(options: argparse.Namespace) -> int:
+@on_cluster
+def take_checkpoint(options: argparse.Namespace, client: ClusterClient) -> int:
     """Takes a checkpoint of a running job and prints its number and path."""
-    client, job = open_job(options)
+    job = find_job(client, options.job)
     kind: Literal["CONFIGURED", "FULL", "INCREMENTAL"] = (
         "FULL" if options.full else "INCREMENTAL" if options.incremental else "CONFIGURED"
     )
@@ -75,9 +77,9 @@ def take_checkpoint(options: argparse.Namespace) -> int:
     request_id = client.call(rest.TRIGGER_CHECKPOINT, path, body=body).request_id
     with Progress(quiet=options.json) as progress:
         waiting = lambda: progress.show(f"taking a checkpoint of job '{job.name}' …")
-        number: int = _await(
-            client, rest.CHECKPOINT_STATUS, {**path, "triggerid": request_id}, waiting
-        ).operation.checkpoint_id
+        done = _await(client, rest.CHECKPOINT_STATUS, {**path, "triggerid": request_id}, waiting)
+    assert done.operation is not None
+    number = done.operation.checkpoint_id
     location: Any = None
     try:
         location = client.call(CHECKPOINT_DETAILS, {**path, "checkpointid": number}).external_path

@@ -140,7 +140,8 @@ def _answers(entry: JobManagerEntry, settings: Mapping[str, str], *, standby: bo
     if standby:
         return True  # it listens; the leader is another
     try:
-        _client(entry, settings).call(CLUSTER_OVERVIEW)
+        with _client(entry, settings) as client:
+            client.call(CLUSTER_OVERVIEW)
     except (RestClientError, ConnectionFailedError):
         return False
     return True
@@ -162,7 +163,8 @@ def _report(
 ) -> None:
     slots: int | None = None
     try:
-        slots = _client(entry, settings).call(CLUSTER_OVERVIEW).slots_total
+        with _client(entry, settings) as client:
+            slots = client.call(CLUSTER_OVERVIEW).slots_total
     except (RestClientError, ConnectionFailedError):
         pass  # a standby, or one that is just being stopped
     said = {

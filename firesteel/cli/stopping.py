@@ -31,8 +31,7 @@ class ClusterStopError(FiresteelError):
 def stop_cluster(options: argparse.Namespace) -> int:
     """Stops the cluster; says what became of its jobs."""
     cluster = connect(options)
-    client = cluster.client(_PROBE_S)
-    with Progress(quiet=options.json) as progress:
+    with cluster.client(_PROBE_S) as client, Progress(quiet=options.json) as progress:
         jobs = _live_jobs(client)
         cancelled: list[str] = []
         if options.cancel_jobs:

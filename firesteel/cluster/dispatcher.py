@@ -44,6 +44,8 @@ _LOOK_S = 1.0
 class JobNotFoundError(FiresteelError):
     """There is no such job, or none any more."""
 
+    status = 404
+
     def __init__(self, job_id: str):
         super().__init__(f"Job {job_id[:200]} not found")
         self.job_id = job_id
@@ -52,9 +54,13 @@ class JobNotFoundError(FiresteelError):
 class DuplicateJobSubmissionError(FiresteelError):
     """A job of that id was submitted before."""
 
+    status = 409
+
 
 class DispatcherClosedError(FiresteelError):
     """This JobManager is being shut down."""
+
+    status = 503
 
 
 class Dispatcher:

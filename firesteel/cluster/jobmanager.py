@@ -111,7 +111,7 @@ class JobManager:
             write_output=lambda _job_id, stream, lines: self._logs.output.write_output(stream, lines),
         )
         server.replace_routes(
-            all_routes(dispatcher, self._spark, self._logs, lambda: self.stop("a client wants it to"))
+            all_routes(dispatcher, self._spark, self._logs, self.directory, lambda: self.stop("a client wants it to"))
         )
         dispatcher.recover()
         if self._launch.mode == APPLICATION:

@@ -20,6 +20,8 @@ MAX_BYTES = 4 * 1024 * 1024
 class ResultsLostError(FiresteelError):
     """A reader asks for results that were acknowledged before, or never sent."""
 
+    status = 409
+
 
 @dataclass(frozen=True)
 class Results:

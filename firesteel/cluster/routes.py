@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 
 from firesteel.cluster.dispatcher import Dispatcher
 from firesteel.cluster.logs import LogFiles
+from firesteel.cluster.programs import ProgramRunner, ProgramStore
 from firesteel.cluster.prometheus import PrometheusMetrics
 from firesteel.cluster.rest.handlers import (
     checkpoints,
@@ -15,7 +17,10 @@ from firesteel.cluster.rest.handlers import (
     jobmanager,
     jobs,
     metrics,
+    programs,
     rescaling,
+    savepoints,
+    submission,
     task_managers,
     vertices,
 )
@@ -23,12 +28,15 @@ from firesteel.cluster.rest.request import Route
 from firesteel.cluster.spark_cluster import SparkCluster
 from firesteel.cluster.task_managers import TaskManagers
 from firesteel.common import cluster_options
+from firesteel.rest.token import TOKEN_FILE_NAME
 
 __all__ = ["all_routes"]
 
 
-def all_routes(dispatcher: Dispatcher, spark: SparkCluster, logs: LogFiles, stop: Callable[[], None]) -> list[Route]:
-    """The routes of every topic; ``stop`` tells the JobManager to end."""
+def all_routes(
+    dispatcher: Dispatcher, spark: SparkCluster, logs: LogFiles, directory: Path, stop: Callable[[], None]
+) -> list[Route]:
+    """The routes of every topic; ``directory`` is the cluster's, and ``stop`` tells the JobManager to end."""
     configuration, resources = dispatcher.configuration, spark.resources
     slot_memory = configuration.get(cluster_options.SLOT_MEMORY)
     managers = TaskManagers(
@@ -40,7 +48,16 @@ def all_routes(dispatcher: Dispatcher, spark: SparkCluster, logs: LogFiles, stop
     )
     prometheus = PrometheusMetrics(dispatcher, jobmanager.JobManagerMetrics(dispatcher, resources, managers).values)
     has_prometheus = configuration.get(cluster_options.PROMETHEUS_ENABLED)
+    uploads = configuration.get(cluster_options.WEB_UPLOAD_DIRECTORY) or directory / "programs"
+    token_file = configuration.get(cluster_options.REST_TOKEN_FILE) or str(directory / TOKEN_FILE_NAME)
     return [
+        *submission.routes(dispatcher, is_cancel_enabled=configuration.get(cluster_options.WEB_CANCEL_ENABLED)),
+        *savepoints.routes(dispatcher),
+        *programs.routes(
+            ProgramStore(uploads),
+            ProgramRunner(configuration, token_file),
+            is_enabled=configuration.get(cluster_options.WEB_SUBMIT_ENABLED),
+        ),
         *jobs.routes(dispatcher),
         *vertices.routes(dispatcher),
         *checkpoints.routes(dispatcher),

@@ -14,10 +14,11 @@ from firesteel.common.configuration import Configuration
 from firesteel.common.errors import (
     CheckpointError,
     CheckpointStorageError,
+    CorruptStateError,
     InvalidProgramError,
     StateIncompatibleError,
 )
-from firesteel.filesystem.filesystem import configure_filesystems
+from firesteel.filesystem.filesystem import configure_filesystems, get_filesystem, join
 from firesteel.graph.exchange import JobExecution, execution_of
 from firesteel.graph.job_graph import JobGraph
 from firesteel.jobmaster.checkpoint_settings import CheckpointSettings
@@ -27,6 +28,7 @@ from firesteel.jobmaster.job_serialization import serialize_job
 from firesteel.jobmaster.state_assignment import adopt_max_parallelism, check_compatibility
 from firesteel.runtime.checkpoint import storage as checkpoint_storage
 from firesteel.runtime.checkpoint.handles import CANONICAL
+from firesteel.runtime.checkpoint.layout import METADATA_FILE
 from firesteel.runtime.checkpoint.metadata import CheckpointMetadata
 from firesteel.runtime.checkpoint.options import CheckpointLocation
 from firesteel.runtime.checkpoint.storage import CheckpointStorage
@@ -113,7 +115,7 @@ def prepare_job(
     check_guarantees(job_graph, checkpoints=settings.interval is not None)
     keeps_objects(configuration)  # knows the backend, or says which there are
     configure_filesystems(configuration)
-    own = _own_checkpoints(job_graph, taken_over or ())
+    own = _own_checkpoints(job_graph, taken_over or (), settings.num_retained)
     restored = None if own else _resume(job_graph, settings, _load(configuration))
     for metadata in [own[-1][0]] if own else [restored.metadata] if restored is not None else []:
         job_graph = adopt_max_parallelism(job_graph, metadata)
@@ -158,9 +160,9 @@ def prepare_job(
 
 
 def _own_checkpoints(
-    job_graph: JobGraph, registered: Sequence[tuple[int, str]]
+    job_graph: JobGraph, registered: Sequence[tuple[int, str]], retained: int
 ) -> tuple[tuple[CheckpointMetadata, str], ...]:
-    """Those of the registered checkpoints that can still be read, oldest first.
+    """The last ``retained`` of the registered checkpoints that can still be read, oldest first.
 
     That older ones are gone is as it should be. If the newest is, the job goes back to an older one, unless it has
     sinks that commit: what they have committed with the newest would be written again.
@@ -168,8 +170,10 @@ def _own_checkpoints(
     own: list[tuple[CheckpointMetadata, str]] = []
     problem: Exception | None = None
     for number, path in reversed(registered):
+        if len(own) == retained:
+            break
         try:
-            metadata = checkpoint_storage.load(path)
+            metadata = _load_own(path)
             if not own:
                 checkpoint_storage.check_files(metadata)
         except (CheckpointStorageError, OSError) as error:
@@ -184,7 +188,8 @@ def _own_checkpoints(
     if registered and not own:
         assert problem is not None
         number, path = registered[-1]
-        raise CheckpointStorageError(
+        kind = CorruptStateError if isinstance(problem, CorruptStateError) else CheckpointStorageError
+        raise kind(
             f"Checkpoint {number} of job '{job_graph.job_name}' cannot be restored: {problem}",
             path=path,
             hint="Older checkpoints are gone, or would have the job's sinks write again what they have committed. "
@@ -193,6 +198,13 @@ def _own_checkpoints(
     if problem is not None:
         _log.warning("Job '%s' goes back to checkpoint %d.", job_graph.job_name, own[0][0].checkpoint_id)
     return tuple(reversed(own))
+
+
+def _load_own(path: str) -> CheckpointMetadata:
+    file = join(path, METADATA_FILE)
+    if not get_filesystem(file).exists(file):
+        raise CorruptStateError(f"The checkpoint metadata {file} is missing.", path=file)
+    return checkpoint_storage.load(path)
 
 
 def _next_checkpoint_id(registered: Sequence[tuple[int, str]], storage: CheckpointStorage | None) -> int:

@@ -18,8 +18,8 @@ __all__ = ["Diagnosis", "Load", "Skewed", "diagnose"]
 HIGH = 500.0
 """Milliseconds of a second that a vertex waits, from which on it counts as backpressured: Flink's HIGH."""
 
-_SKEW_FACTOR = 2.0
-"""How many times the records of the mean a subtask must have got to be the reason."""
+_SKEW_FACTOR = 3.0
+"""How many times the records of the others a subtask must have got to be the reason."""
 _SKEW_RECORDS = 1000
 """With fewer records than that nothing can be said."""
 
@@ -123,7 +123,7 @@ def _skew(vertex: VertexView) -> Skewed | None:
     records = [subtask.io().records_in for subtask in vertex.subtasks()]
     total, most = sum(records), max(records, default=0)
     mean = total / len(records) if records else 0.0
-    if len(records) < 2 or total < _SKEW_RECORDS or most < _SKEW_FACTOR * mean:
+    if len(records) < 2 or total < _SKEW_RECORDS or most < _SKEW_FACTOR * (total - most) / (len(records) - 1):
         return None
     deviation = sum(abs(number - mean) for number in records) / len(records)
     return Skewed(records.index(most), most, most / total, min(100.0, deviation / mean * 100))

@@ -12,7 +12,8 @@ from firesteel.runtime.messages import RegisterSlot
 
 __all__ = ["FailedTask", "failed_task", "stack_trace"]
 
-_TASK_NAME = re.compile(r"(?P<vertex>.*) \((?P<subtask>\d+)/\d+\)", re.DOTALL)
+_TASK_NAME = re.compile(r"(?P<task>(?P<vertex>.*) \((?P<subtask>\d+)/\d+\))(#\d+)?", re.DOTALL)
+"""As in ``Map (1/2)#3``, the last being the number of the attempt."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,18 +28,20 @@ def failed_task(view: JobView, entry: ExceptionHistoryEntry, failure: TaskFailur
     """Whose failure it was; None if it was not that of a task."""
     if failure.task is None:
         return None
-    return FailedTask(f"{failure.task} - execution #{entry.attempt}", _slot(view, entry.attempt, failure.task))
+    matched = _TASK_NAME.fullmatch(failure.task)
+    if matched is None:
+        return FailedTask(failure.task, None)
+    slot = _slot(view, entry.attempt, matched["vertex"], int(matched["subtask"]) - 1)
+    return FailedTask(f"{matched['task']} - execution #{entry.attempt}", slot)
 
 
-def _slot(view: JobView, attempt: int, task_name: str) -> RegisterSlot | None:
-    matched = _TASK_NAME.fullmatch(task_name)
+def _slot(view: JobView, attempt: int, vertex_name: str, subtask: int) -> RegisterSlot | None:
     master = view.master
-    if matched is None or master is None:
+    if master is None:
         return None
     graph = master.execution_graph
-    name, subtask = matched["vertex"], int(matched["subtask"]) - 1
     for vertex in graph.job_graph.vertices:
-        if vertex.name == name and subtask < vertex.parallelism:
+        if vertex.name == vertex_name and subtask < vertex.parallelism:
             return master.slot_of_attempt(graph.slots.slot_of(vertex.id, subtask), attempt)
     return None
 

@@ -10,7 +10,7 @@ from firesteel.jobmaster.slot_ledger import SlotClaim, SlotLedger, SlotPlace
 
 __all__ = ["SlotAllocator"]
 
-_LOOK_S = 1.0
+LOOK_S = 1.0
 """How often a Spark whose executors come and go is asked how many slots it has, while anybody waits."""
 
 
@@ -20,8 +20,9 @@ class SlotAllocator:
     ``is_fixed``: the number of slots never changes, as that of an embedded Spark.
     """
 
-    def __init__(self, count_slots: Callable[[], int], *, is_fixed: bool):
+    def __init__(self, count_slots: Callable[[], int], *, is_fixed: bool, look_s: float = LOOK_S):
         self.is_fixed = is_fixed
+        self._look_s = look_s
         self._count_slots = count_slots
         self._changed = threading.Condition()
         self._ledger = SlotLedger(count_slots())
@@ -81,7 +82,7 @@ class SlotAllocator:
                     told = place
                     tell(place)
                 if not is_stopped():
-                    self._changed.wait(_LOOK_S)
+                    self._changed.wait(self._look_s)
         return False
 
     def wake(self) -> None:
@@ -104,7 +105,7 @@ class SlotAllocator:
     def _look(self) -> None:
         """Asks how many slots there are, if that may have changed; not inside the lock, as it may take its time."""
         now = time.monotonic()
-        if self.is_fixed or now - self._looked_at < _LOOK_S / 2:
+        if self.is_fixed or now - self._looked_at < self._look_s / 2:
             return
         self._looked_at = now
         total = self._count_slots()

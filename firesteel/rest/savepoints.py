@@ -175,7 +175,6 @@ DISPOSE_SAVEPOINT: Endpoint[SavepointDisposal, AsyncOperation] = Endpoint(
     "Deletes a savepoint, with all files that no other needs.",
     AsyncOperation,
     request=SavepointDisposal,
-    status=202,
     errors={400: "The path is empty."},
     tag="savepoints",
 )

@@ -11,11 +11,13 @@ from s3_server import S3Server, running_s3_server
 from firesteel.testing.services.kafka_broker import KafkaBroker, kafka_jars
 from firesteel.testing.services.postgres_server import PostgresServer, postgres_binaries
 from firesteel.testing.services.processes import ServiceUnavailable
+from firesteel.testing.services.zookeeper_server import ZooKeeperServer, zookeeper_jar
 
 HERE = Path(__file__).parent
 REQUIREMENTS: dict[str, tuple[str, Callable[[], Path]]] = {
     "kafka": ("Kafka", kafka_jars),
     "postgres": ("PostgreSQL", postgres_binaries),
+    "zookeeper": ("ZooKeeper", zookeeper_jar),
 }
 """What the tests of a directory need, and how to see whether it is there."""
 
@@ -50,6 +52,12 @@ def kafka() -> Iterator[KafkaBroker]:
 @pytest.fixture(scope="session")
 def postgres() -> Iterator[PostgresServer]:
     with PostgresServer() as server:
+        yield server
+
+
+@pytest.fixture(scope="session")
+def zookeeper() -> Iterator[ZooKeeperServer]:
+    with ZooKeeperServer() as server:
         yield server
 
 

@@ -139,13 +139,13 @@ class HighAvailabilityConformance(ABC):
         cluster.silence(first)
         _, new = cluster.leading()
         expected = content(new.store)
+        writes = {
+            "put": lambda: old.store.put(job(2)),
+            "add_checkpoint": lambda: old.store.add_checkpoint(job_id(1), 2, "/checkpoints/2"),
+            "end": lambda: old.store.end(result(1)),
+        }
         with pytest.raises(FencedError):
-            if write == "put":
-                old.store.put(job(2))
-            elif write == "add_checkpoint":
-                old.store.add_checkpoint(job_id(1), 2, "/checkpoints/2")
-            else:
-                old.store.end(result(1))
+            writes[write]()
         assert len(first.lost) == 1, "it is told before the write raises"
         assert not old.is_valid()
         assert content(new.store) == expected
@@ -247,7 +247,7 @@ class HighAvailabilityConformance(ABC):
         jobs: dict[str, list[tuple[int, str]]] = {}
         ended: list[str] = []
         member, leadership = cluster.leading()
-        for step in range(60):
+        for step in range(40):
             store = leadership.store
             choice = dice.random()
             if choice < 0.1:

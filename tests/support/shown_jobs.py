@@ -15,6 +15,7 @@ from firesteel.cluster.rest.request import RestRequest, Route
 from firesteel.common.errors import FiresteelError, TaskFailure
 from firesteel.common.job_status import JobStatus
 from firesteel.jobmaster.job_view import JobView
+from firesteel.rest.endpoint import Text
 
 __all__ = ["Shape", "ShownJob", "ShownJobs", "check_shape"]
 
@@ -89,6 +90,8 @@ class ShownJobs:
             names.setdefault("jobid", self._jobs[0].job_id)
         request = RestRequest({name: str(value) for name, value in names.items()}, given, None)
         answer = route.handler(request)
+        if isinstance(answer, Text):
+            return str(answer)
         # an answer that is not what its endpoint declares would be wrong in the API's description
         encoded = msgspec.json.encode(answer)
         msgspec.json.decode(encoded, type=route.endpoint.response)

@@ -4,22 +4,22 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import time
 from collections.abc import Awaitable, Callable, Mapping, MutableMapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from concurrent.futures import wait as wait_for_futures
-from dataclasses import dataclass
 from typing import Any
 from urllib.parse import parse_qsl
 
 import msgspec
 
+from firesteel.cluster.rest.answer_cache import AnswerCache
 from firesteel.cluster.rest.authentication import AccessControl
 from firesteel.cluster.rest.bodies import (
     ClientDisconnected,
     Receive,
     decode_body,
     discard_body,
+    read_beginning,
     read_body,
     read_form,
 )
@@ -42,14 +42,7 @@ HANDLER_THREADS = 64
 """Many, for clients that wait for what a job gives hold one each."""
 MOST_WAITING = 512
 HANDLER_TIMEOUT_S = 120.0
-CACHED_ANSWERS = 512
 MOST_QUERY_PARAMETERS = 1000
-
-
-@dataclass(frozen=True)
-class _Cached:
-    until: float
-    reply: Reply
 
 
 class RestApplication:
@@ -72,17 +65,18 @@ class RestApplication:
         self._static_files = static_files
         self._executor = ThreadPoolExecutor(HANDLER_THREADS, thread_name_prefix="firesteel-rest-handler")
         self._in_flight: set[Future[Any]] = set()
-        self._cache: dict[tuple[str, bytes], _Cached] = {}
         self._standby: StandbyRoutes | None = None
         self._router = Router(())
+        self._answers = AnswerCache()
         self.replace_routes(routes)
 
     def replace_routes(self, routes: Sequence[Route] | StandbyRoutes) -> None:
         """Answers with other routes from the next request on; may be called from any thread."""
         if isinstance(routes, StandbyRoutes):
-            self._standby = routes
+            self._standby, self._answers = routes, AnswerCache()
             return
-        self._router, self._cache = Router(routes, self._prefix), {}
+        # anew: a request that came before may still put what it has into the old one
+        self._router, self._answers = Router(routes, self._prefix), AnswerCache()
         self._standby = None
 
     def close(self, timeout: float) -> None:
@@ -90,6 +84,11 @@ class RestApplication:
         wait_for_futures(list(self._in_flight), timeout)
         # a handler that hangs keeps its thread, not whoever closes
         self._executor.shutdown(wait=not self._in_flight, cancel_futures=True)
+
+    def ready_answer(self, target: bytes, headers: Sequence[tuple[bytes, bytes]]) -> bytes | None:
+        """The whole answer to a GET, head and all, if there is one that its sender may see without any further check."""
+        wire = self._answers.wire(target)
+        return wire if wire is not None and self._access.is_plain_read(dict(headers)) else None
 
     # ---- one request ----------------------------------------------------------------------------------------------
 
@@ -122,7 +121,7 @@ class RestApplication:
             method: str = scope["method"]
             raw_path: str = scope["raw_path"].decode("latin-1")
             if self._standby is not None:
-                return await self._standby_reply(self._standby, scope, raw_path)
+                return await self._standby_reply(self._standby, scope)
             if method == "OPTIONS":
                 return self._options(raw_path)
             try:
@@ -134,18 +133,18 @@ class RestApplication:
                 return static
             access = route.endpoint.required_access
             is_read = access is Access.READ
-            self._access.check(access, headers)
-            if not route.cache_ms:
+            try:
+                self._access.check(access, headers)
+            except RestError as refused:
+                raise await _reason(route, body, refused) from None
+            if not route.cache_ms or not is_read:
                 return await self._handle(route, path, scope, headers, body)
-            key = (raw_path, scope["query_string"])
-            cached = self._cache.get(key)
-            now = time.monotonic()
-            if cached is not None and cached.until > now:
-                return cached.reply
+            answers, target = self._answers, _target(scope)
+            kept = answers.get(target)
+            if kept is not None:
+                return kept
             reply = await self._handle(route, path, scope, headers, body)
-            if len(self._cache) >= CACHED_ANSWERS:
-                self._cache.clear()
-            self._cache[key] = _Cached(time.monotonic() + route.cache_ms / 1000, reply)
+            answers.put(target, reply, route.cache_ms / 1000)
         except (ClientDisconnected, asyncio.CancelledError):
             raise
         except Exception as error:
@@ -189,9 +188,8 @@ class RestApplication:
 
     # ---- what is no handler ---------------------------------------------------------------------------------------
 
-    async def _standby_reply(self, standby: StandbyRoutes, scope: Scope, raw_path: str) -> Reply:
-        query = scope["query_string"].decode("latin-1")
-        target = f"{raw_path}?{query}" if query else raw_path
+    async def _standby_reply(self, standby: StandbyRoutes, scope: Scope) -> Reply:
+        target = _target(scope).decode("latin-1")
 
         def ask(method: str) -> Reply:
             return standby.reply(method, target, scheme=scope["scheme"], own_addresses=self._own_addresses)
@@ -216,6 +214,20 @@ class RestApplication:
     def _base_url(self, scope: Scope, headers: Mapping[bytes, bytes]) -> str:
         host = headers.get(b"host", self._own_addresses[0].encode()).decode("latin-1")
         return f"{scope['scheme']}://{host}{self._prefix}"
+
+
+def _target(scope: Scope) -> bytes:
+    path: bytes = scope["raw_path"]
+    query: bytes = scope["query_string"]
+    return b"%b?%b" % (path, query) if query else path
+
+
+async def _reason(route: Route, body: _Body, refused: RestError) -> RestError:
+    """Why a request is refused: that it may not be made, or what its body's beginning tells."""
+    if route.refusal is None or refused.status != 401 or not body.is_pending:
+        return refused
+    beginning = await read_beginning(body.take())
+    return route.refusal(beginning) or refused
 
 
 class _Body:

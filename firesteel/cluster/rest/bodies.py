@@ -15,7 +15,16 @@ from python_multipart.multipart import MultipartParser, parse_options_header
 
 from firesteel.cluster.rest.request import RestError, Upload
 
-__all__ = ["ClientDisconnected", "Form", "Receive", "decode_body", "discard_body", "read_body", "read_form"]
+__all__ = [
+    "ClientDisconnected",
+    "Form",
+    "Receive",
+    "decode_body",
+    "discard_body",
+    "read_beginning",
+    "read_body",
+    "read_form",
+]
 
 Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
 
@@ -25,6 +34,8 @@ SLOWEST_BYTES_PER_S = 64 * 1024
 
 DISCARDED_BYTES = 16 * 1024 * 1024
 DISCARD_S = 5.0
+GLANCE_BYTES = 64 * 1024
+GLANCE_S = 2.0
 MOST_PARTS = 1000
 LARGEST_FIELD = 16 * 1024 * 1024
 LONGEST_NAME = 200
@@ -101,6 +112,23 @@ async def discard_body(receive: Receive) -> None:
         discarded += len(message.get("body", b""))
         if message["type"] == "http.disconnect" or not message.get("more_body"):
             return
+
+
+async def read_beginning(receive: Receive) -> bytes:
+    """The first few kilobytes of a body that is not to be read, or what has come of them within a moment."""
+    beginning = bytearray()
+    end = time.monotonic() + GLANCE_S
+    while len(beginning) < GLANCE_BYTES:
+        try:
+            message = await asyncio.wait_for(receive(), max(end - time.monotonic(), 0.001))
+        except asyncio.TimeoutError:
+            break
+        if message["type"] == "http.disconnect":
+            raise ClientDisconnected
+        beginning += message.get("body", b"")[:GLANCE_BYTES]
+        if not message.get("more_body"):
+            break
+    return bytes(beginning)
 
 
 class Form:

@@ -29,6 +29,8 @@ class Connection(HttpToolsProtocol):
         self._head_bytes = 0
         self._leftover = 0
         self._check: asyncio.TimerHandle | None = None
+        self._ready_answer = getattr(self.app, "ready_answer", None)
+        self._is_answered = False
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """A client has connected."""
@@ -68,7 +70,36 @@ class Connection(HttpToolsProtocol):
         """The head of a request is there."""
         self._head_since = None
         self._head_bytes = 0
-        super().on_headers_complete()
+        if self._answer_at_once():
+            self._is_answered = True
+        else:
+            super().on_headers_complete()
+
+    def on_message_complete(self) -> None:
+        """A request is there as a whole."""
+        if self._is_answered:
+            self._is_answered = False
+            self.on_response_complete()
+        else:
+            super().on_message_complete()
+
+    def _answer_at_once(self) -> bool:
+        """Writes an answer that is ready, without the cost of a task; only where nothing is in its way."""
+        if (
+            self._ready_answer is None
+            or self.parser.get_method() != b"GET"
+            or (self.cycle is not None and not self.cycle.response_complete)
+            or self.flow.write_paused
+            or self.parser.get_http_version() != "1.1"
+            or not self.parser.should_keep_alive()
+            or self.parser.should_upgrade()
+        ):
+            return False
+        answer = self._ready_answer(self.url, self.headers)
+        if answer is None:
+            return False
+        self.transport.write(answer)
+        return True
 
     def on_body(self, body: bytes) -> None:
         """A part of a body has come."""

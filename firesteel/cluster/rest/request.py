@@ -61,3 +61,5 @@ class Route:
     blocking: bool = False
     cache_ms: int = 0
     """How old an answer may be: within that time, equal requests get the same bytes. Only for endpoints that read."""
+    refusal: Callable[[bytes], RestError | None] | None = None
+    """Of a request without the token: looks at the beginning of its body for a better reason to refuse it."""

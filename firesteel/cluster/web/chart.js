@@ -11,12 +11,13 @@ import { draw, h } from './vdom.js';
  * @property {string} label What it shows, for screen readers.
  * @property {Series[]} series
  * @property {function(any): string} format
+ * @property {boolean} [binary] Sizes, whose axis has round numbers of KB or MB.
  * @property {number} [height]
  * @property {boolean} [dots] Marks each point.
  * @property {function(number): string} [formatTime]
  */
 
-const LEFT = 64;
+const LEFT = 74;
 const RIGHT = 12;
 const TOP = 10;
 const BOTTOM = 22;
@@ -106,9 +107,13 @@ function scales(data, width) {
   const height = data.height || 160;
   const times = timesOf(data.series);
   const values = data.series.flatMap((one) => one.points.map((point) => point[1])).filter(Number.isFinite);
+  const round = (value) => {
+    const unit = data.binary && value >= 1024 ? 1024 ** Math.floor(Math.log2(value) / 10) : 1;
+    return roundUp(value / unit) * unit;
+  };
   const low = Math.min(0, ...values);
-  const top = roundUp(Math.max(0, ...values));
-  const bottom = low < 0 ? -roundUp(-low) : 0;
+  const top = round(Math.max(0, ...values));
+  const bottom = low < 0 ? -round(-low) : 0;
   const start = times[0] ?? 0;
   const end = times[times.length - 1] ?? 1;
   const span = end - start || 1;

@@ -16,7 +16,7 @@ import { draw, h } from './vdom.js';
  * @typedef {{nodes: GraphNode[], edges: GraphEdge[], selected: string|null, key: string}} GraphData
  */
 
-const WIDTH = 272;
+const WIDTH = 296;
 const HEIGHT = 196;
 /** Below these scales the boxes show less, larger. */
 const FAR = 0.55;
@@ -106,7 +106,7 @@ function edgesView(data, layout) {
   return h(
     'svg',
     { class: 'graph-edges', width: layout.width, height: layout.height, 'aria-hidden': 'true' },
-    h('defs', null, h('marker', { id: 'arrow', viewBox: '0 0 10 10', refX: 9, refY: 5, markerWidth: 9, markerHeight: 9, orient: 'auto' }, h('path', { class: 'arrow', d: 'M0 1l9 4-9 4z' }))),
+    h('defs', null, h('marker', { id: 'arrow', viewBox: '0 0 10 10', refX: 9, refY: 5, markerWidth: 12, markerHeight: 12, markerUnits: 'userSpaceOnUse', orient: 'auto' }, h('path', { class: 'arrow', d: 'M0 1l9 4-9 4z' }))),
     data.edges.map((edge) => {
       const points = layout.edges.get(edge.id);
       if (!points) return null;

@@ -19,7 +19,7 @@ const SWEEPS = 8;
 /** @typedef {{id: string, layer: number, width: number, height: number, y: number, before: Place[], after: Place[], isBend: boolean}} Place */
 
 /**
- * Lays out a graph.
+ * Lays out a graph: each part that hangs together on its own, one below the other.
  * @param {Box[]} boxes
  * @param {Edge[]} edges
  * @returns {Layout}
@@ -27,13 +27,47 @@ const SWEEPS = 8;
 export function layOut(boxes, edges) {
   const known = new Set(boxes.map((box) => box.id));
   const usable = edges.filter((edge) => known.has(edge.from) && known.has(edge.to) && edge.from !== edge.to);
-  const layerOf = layers(boxes, usable);
+  const whole = { boxes: new Map(), edges: new Map(), order: [], width: 0, height: 0 };
+  for (const part of parts(boxes, usable)) {
+    const ids = new Set(part.map((box) => box.id));
+    const one = layOutPart(part, usable.filter((edge) => ids.has(edge.from)));
+    const top = whole.height ? whole.height + 2 * BOX_GAP : 0;
+    const lower = (point) => ({ x: point.x, y: point.y + top });
+    for (const [id, point] of one.boxes) whole.boxes.set(id, lower(point));
+    for (const [id, points] of one.edges) whole.edges.set(id, points.map(lower));
+    whole.order.push(...one.order);
+    whole.width = Math.max(whole.width, one.width);
+    whole.height = top + one.height;
+  }
+  return whole;
+}
+
+/** Boxes that hang together. @param {Box[]} boxes @param {Edge[]} edges @returns {Box[][]} */
+function parts(boxes, edges) {
+  const group = new Map(boxes.map((box) => [box.id, box.id]));
+  const find = (id) => {
+    while (group.get(id) !== id) id = group.get(id);
+    return id;
+  };
+  for (const edge of edges) group.set(find(edge.from), find(edge.to));
+  const found = new Map();
+  for (const box of boxes) {
+    const root = find(box.id);
+    if (!found.has(root)) found.set(root, []);
+    found.get(root).push(box);
+  }
+  return [...found.values()];
+}
+
+/** @param {Box[]} boxes @param {Edge[]} edges @returns {Layout} */
+function layOutPart(boxes, edges) {
+  const layerOf = layers(boxes, edges);
   const places = new Map(boxes.map((box) => [box.id, place(box.id, layerOf.get(box.id), box.width, box.height, false)]));
-  const bends = new Map(usable.map((edge) => [edge.id, connect(edge, places.get(edge.from), places.get(edge.to))]));
+  const bends = new Map(edges.map((edge) => [edge.id, connect(edge, places.get(edge.from), places.get(edge.to))]));
   const rows = rowsOf([...places.values(), ...[...bends.values()].flat()]);
   order(rows);
   align(rows);
-  return measure(rows, places, bends, usable);
+  return measure(rows, places, bends, edges);
 }
 
 /** @returns {Place} */
@@ -182,8 +216,8 @@ function measure(rows, places, bends, edges) {
     x += widths[layer] + LAYER_GAP;
   });
   const all = rows.flat();
-  const top = Math.min(0, ...all.map((one) => one.y - one.height / 2));
-  const bottom = Math.max(0, ...all.map((one) => one.y + one.height / 2));
+  const top = Math.min(...all.map((one) => one.y - one.height / 2));
+  const bottom = Math.max(...all.map((one) => one.y + one.height / 2));
   const boxes = new Map([...places.values()].map((one) => [one.id, { x: lefts[one.layer], y: one.y - one.height / 2 - top }]));
   const paths = new Map(
     edges.map((edge) => {

@@ -34,6 +34,6 @@ export function stackTrace(trace) {
   return h(
     'pre',
     { class: 'trace', tabindex: 0, 'aria-label': 'Stack trace' },
-    lines.map((line, index) => (marked.has(index) ? h('mark', { key: index, class: 'user-line' }, `${line}\n`) : h('span', { key: index }, `${line}\n`))),
+    lines.map((line, index) => (marked.has(index) ? h('mark', { key: index, class: 'trace-line user-line' }, `${line}\n`) : h('span', { key: index, class: 'trace-line' }, `${line}\n`))),
   );
 }

@@ -149,7 +149,7 @@ export function tabs(label, items, active) {
   return h(
     'nav',
     { class: 'tabs', 'aria-label': label },
-    items.map((item) => h('a', { key: item.id, href: item.href, class: 'tab', 'aria-current': item.id === active ? 'page' : null }, item.title)),
+    items.map((item) => h('a', { key: item.id, href: item.href, class: 'tab', 'aria-current': item.id === active ? 'page' : null, mounted: item.id === active ? (element) => element.scrollIntoView({ block: 'nearest', inline: 'nearest' }) : null }, item.title)),
   );
 }
 

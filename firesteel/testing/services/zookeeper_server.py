@@ -40,7 +40,7 @@ class ZooKeeperServer:
             "minSessionTimeout": str(2 * _TICK_MS),
             "maxSessionTimeout": "60000",
             "admin.enableServer": "false",
-            "4lw.commands.whitelist": "ruok",
+            "4lw.commands.whitelist": "srvr",
         }
         self._configuration = self._directory / "zoo.cfg"
         lines = [f"{key}={value}" for key, value in settings.items()]
@@ -103,8 +103,9 @@ class ZooKeeperServer:
     def _answers(self) -> bool:
         with suppress(OSError), socket.create_connection(("127.0.0.1", self.port), timeout=1) as connection:
             connection.settimeout(1)
-            connection.sendall(b"ruok")
-            return connection.recv(4) == b"imok"
+            connection.sendall(b"srvr")
+            # before it serves, it says so, in a sentence
+            return b"Mode:" in connection.makefile("rb").read()
         return False
 
 

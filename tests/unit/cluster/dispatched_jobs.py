@@ -9,8 +9,10 @@ from typing import Any
 
 from firesteel.cluster.dispatcher import Dispatcher
 from firesteel.cluster.ha.services import FencedError, JobResult, JobSubmission
+from firesteel.cluster.managed_job import ManagedJob
 from firesteel.common.configuration import Configuration
 from firesteel.common.job_client import JobClient
+from firesteel.common.job_status import JobStatus
 from firesteel.common.watermark_strategy import WatermarkStrategy
 from firesteel.datastream.data_stream import DataStream
 from firesteel.datastream.stream_execution_environment import StreamExecutionEnvironment
@@ -113,3 +115,37 @@ def numbers(environment: StreamExecutionEnvironment, items: Sequence[Any], *, bo
     """A stream of items that does not end, unless it is bounded."""
     source = TestingSource(items, bounded=bounded)
     return environment.from_source(source, WatermarkStrategy.no_watermarks(), "numbers")
+
+
+def bounded(environment: Any) -> None:
+    numbers(environment, [1, 2, 3], bounded=True).map(lambda x: x * 10).print()
+
+
+def is_running(job: ManagedJob) -> bool:
+    return job.status is JobStatus.RUNNING
+
+
+class Cluster:
+    """A Dispatcher, and what its jobs print."""
+
+    def __init__(self, store: MemoryStore, directory: Path, settings: dict[str, str] | None = None):
+        self.store = store
+        self.directory = directory
+        self.lines: list[str] = []
+        self.fenced: list[str] = []
+        self.started: list[str] = []
+        self.dispatcher = Dispatcher(
+            store,
+            Configuration.from_dict(settings or {}),
+            self._start,
+            on_fenced=self.fenced.append,
+            checkpoint_directory=str(directory / "checkpoints"),
+            write_output=lambda _job, _stream, lines: self.lines.extend(lines),
+        )
+
+    def _start(self, job: PreparedJob, services: JobServices) -> JobMasterRunner:
+        self.started.append(job.job_graph.job_name)
+        return start_in_process(job, services)
+
+    def submit(self, build: Callable[..., Any], **options: Any) -> ManagedJob:
+        return self.dispatcher.job(self.dispatcher.submit(submission_of(build, **options)))

@@ -3,55 +3,26 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import cloudpickle
 import pytest
-from dispatched_jobs import MemoryStore, endless, numbers, start_in_process, submission_of
+from dispatched_jobs import Cluster, MemoryStore, bounded, endless, is_running, numbers, submission_of
 
 from firesteel.cluster.dispatcher import (
-    Dispatcher,
     DispatcherClosedError,
     DuplicateJobSubmissionError,
     JobNotFoundError,
 )
 from firesteel.cluster.ha.services import JobSubmission
-from firesteel.cluster.managed_job import ManagedJob
-from firesteel.common.configuration import Configuration
 from firesteel.common.errors import InvalidProgramError, JobCancelledError, JobExecutionError
 from firesteel.common.job_status import JobStatus
 from firesteel.jobmaster.job_preparation import PreparedJob
 from firesteel.jobmaster.job_services import JobServices
 from firesteel.jobmaster.runner import JobMasterRunner
 from firesteel.testing import eventually
-
-
-class Cluster:
-    """A Dispatcher, and what its jobs print."""
-
-    def __init__(self, store: MemoryStore, directory: Path, settings: dict[str, str] | None = None):
-        self.store = store
-        self.lines: list[str] = []
-        self.fenced: list[str] = []
-        self.started: list[str] = []
-        self.dispatcher = Dispatcher(
-            store,
-            Configuration.from_dict(settings or {}),
-            self._start,
-            on_fenced=self.fenced.append,
-            checkpoint_directory=str(directory / "checkpoints"),
-            write_output=lambda _job, _stream, lines: self.lines.extend(lines),
-        )
-
-    def _start(self, job: PreparedJob, services: JobServices) -> JobMasterRunner:
-        self.started.append(job.job_graph.job_name)
-        return start_in_process(job, services)
-
-    def submit(self, build: Callable[..., Any], **options: Any) -> ManagedJob:
-        return self.dispatcher.job(self.dispatcher.submit(submission_of(build, **options)))
 
 
 @pytest.fixture
@@ -61,18 +32,9 @@ def cluster(tmp_path: Path) -> Iterator[Cluster]:
     cluster.dispatcher.close(10.0)
 
 
-def bounded(environment: Any) -> None:
-    numbers(environment, [1, 2, 3], bounded=True).map(lambda x: x * 10).print()
-
-
-def is_running(job: ManagedJob) -> bool:
-    return job.status is JobStatus.RUNNING
-
-
 def test_a_job_runs_to_its_end(cluster: Cluster) -> None:
     job = cluster.submit(bounded, name="tens")
-    result = job.result_future().result(10)
-    assert result.get_job_id().to_hex_string() == job.job_id if hasattr(result.get_job_id(), "to_hex_string") else True
+    assert str(job.result_future().result(10).get_job_id()) == job.job_id
     assert job.status is JobStatus.FINISHED
     assert cluster.lines == ["10", "20", "30"]
     assert [(ended.job_name, ended.status) for ended in cluster.store.ended] == [("tens", JobStatus.FINISHED)]
@@ -98,7 +60,7 @@ def test_a_job_that_cannot_be_kept_is_not_run(cluster: Cluster) -> None:
     def full(_submission: JobSubmission) -> None:
         raise OSError("the disk is full")
 
-    cluster.store.put = full  # type: ignore[method-assign]
+    cluster.store.put = full  # type: ignore[method-assign,assignment]
     with pytest.raises(OSError, match="disk is full"):
         cluster.submit(bounded)
     assert cluster.dispatcher.jobs() == []
@@ -124,14 +86,14 @@ def test_a_job_is_cancelled_before_it_is_prepared(cluster: Cluster) -> None:
         assert go_on.wait(10)
         return load(*arguments)
 
-    cluster.dispatcher._loader.load = slow  # type: ignore[method-assign]
+    cluster.dispatcher._loader.load = slow  # type: ignore[method-assign,assignment]
     job = cluster.submit(endless)
-    assert job.status is JobStatus.INITIALIZING
+    assert job.status.name == "INITIALIZING"
     cancelled = job.cancel()
-    assert job.status is JobStatus.CANCELLING
+    assert job.status.name == "CANCELLING"
     go_on.set()
     cancelled.result(10)
-    assert job.status is JobStatus.CANCELED
+    assert job.status.name == "CANCELED"
     assert cluster.started == []
     assert [ended.status for ended in cluster.store.ended] == [JobStatus.CANCELED]
 
@@ -260,7 +222,7 @@ def test_jobs_cannot_change_how_the_jobmanager_reaches_its_object_store(tmp_path
     first = cluster.submit(endless, settings={"s3.endpoint": "http://one"})
     eventually(lambda: is_running(first))
     second = cluster.submit(endless, settings={"s3.endpoint": "http://two"})
-    with pytest.raises(JobExecutionError, match="s3.endpoint"):
+    with pytest.raises(JobExecutionError, match=r"s3\.endpoint"):
         second.result_future().result(10)
     third = cluster.submit(endless)
     eventually(lambda: is_running(third))

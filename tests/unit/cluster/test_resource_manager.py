@@ -180,7 +180,7 @@ class Cluster:
 
     def __init__(self, total: int, *, is_fixed: bool = True):
         self.total = total
-        self.resources = ResourceManager(lambda: self.total, is_fixed=is_fixed)
+        self.resources = ResourceManager(lambda: self.total, is_fixed=is_fixed, look_s=0.02)
         self.jobs: list[Job] = []
 
     def job(self, name: str, **options: Any) -> Job:

@@ -68,7 +68,7 @@ function charts(completed) {
   return h(
     'div',
     { class: 'columns' },
-    panel('Size', chart({ label: 'Size of checkpoints', dots: true, format: bytes, series: [line('Checkpointed', 'checkpointed_size'), line('Whole state', 'state_size')] })),
+    panel('Size', chart({ label: 'Size of checkpoints', dots: true, binary: true, format: bytes, series: [line('Checkpointed', 'checkpointed_size'), line('Whole state', 'state_size')] })),
     panel('Duration', chart({ label: 'Duration of checkpoints', dots: true, format: duration, series: [line('End to end', 'end_to_end_duration')] })),
   );
 }

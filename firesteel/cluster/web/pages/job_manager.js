@@ -9,7 +9,7 @@ import { h } from '../vdom.js';
 import { settings } from './job_configuration.js';
 import { logsPart, textPart, threadDumpPart } from './logs.js';
 import { loading } from './overview.js';
-import { metricFormat } from './vertex_metrics.js';
+import { isSize, metricFormat } from './vertex_metrics.js';
 
 const TABS = [['configuration', 'Configuration'], ['metrics', 'Metrics'], ['logs', 'Logs'], ['stdout', 'Stdout'], ['threads', 'Thread dump']];
 const KEPT = 300;
@@ -82,7 +82,7 @@ function metricsPart() {
       };
       const charts = values.filter((metric) => state.shown.has(metric.id) && histories.get(metric.id).length);
       return [
-        charts.length > 0 && h('div', { class: 'columns' }, charts.map((metric) => h('section', { class: 'panel', key: metric.id }, h('h2', { class: 'panel-title' }, metric.id), chart({ label: metric.id, format: metricFormat(metric.id), series: [{ name: metric.id, points: [...histories.get(metric.id)] }] })))),
+        charts.length > 0 && h('div', { class: 'columns' }, charts.map((metric) => h('section', { class: 'panel', key: metric.id }, h('h2', { class: 'panel-title' }, metric.id), chart({ label: metric.id, binary: isSize(metric.id), format: metricFormat(metric.id), series: [{ name: metric.id, points: [...histories.get(metric.id)] }] })))),
         panel(
           null,
           h('div', { class: 'controls' }, wanted.field),

@@ -13,10 +13,13 @@ const FIRST = ['busyTimeMsPerSecond', 'numRecordsInPerSecond', 'numRecordsOutPer
 
 /** @typedef {Map<string, Array<[number, number]>>} History Points by series. */
 
+/** Whether the values of a metric are bytes. @param {string} name @returns {boolean} */
+export const isSize = (name) => /bytes|memory|size$/i.test(name) && !/queueSize|count$/i.test(name);
+
 /** How the values of a metric are written. @param {string} name @returns {function(any): string} */
 export function metricFormat(name) {
   if (/watermark$/i.test(name)) return (value) => (Math.abs(value) > 9e18 ? 'none' : watermark(value).replace(/^\d+-\d+-\d+ /, ''));
-  if (/bytes|memory|size$/i.test(name) && !/queueSize/i.test(name)) return /persecond$/i.test(name) ? (value) => `${bytes(value)}/s` : bytes;
+  if (isSize(name)) return /persecond$/i.test(name) ? (value) => `${bytes(value)}/s` : bytes;
   if (/TimeMsPerSecond$/.test(name)) return (value) => `${compact(value)} ms/s`;
   return compact;
 }
@@ -77,7 +80,7 @@ async function aggregated(fetcher, path, chosen) {
 /** @param {string} name @param {History|undefined} history */
 function chartOf(name, history) {
   const series = [...(history || new Map())].map(([title, points]) => ({ name: title, points: [...points] })).sort((a, b) => a.name.localeCompare(b.name, undefined, { numeric: true }));
-  return h('figure', { class: 'metric', key: `metric ${name}` }, h('figcaption', null, name), series.length ? chart({ label: name, series, format: metricFormat(name) }) : h('p', { class: 'muted' }, 'No values yet.'));
+  return h('figure', { class: 'metric', key: `metric ${name}` }, h('figcaption', null, name), series.length ? chart({ label: name, series, binary: isSize(name), format: metricFormat(name) }) : h('p', { class: 'muted' }, 'No values yet.'));
 }
 
 /** @param {string} id @param {string[]} names @param {string[]} chosen @param {import('../app.js').PageContext} page */

@@ -1,0 +1,106 @@
+"""Says what becomes of a program's jobs while it waits for them."""
+
+from __future__ import annotations
+
+import sys
+import threading
+import time
+from types import TracebackType
+from typing import TYPE_CHECKING
+
+from firesteel.cli.connection import ClusterClient
+from firesteel.cli.jobs import duration_text
+from firesteel.cli.progress import Progress
+from firesteel.cli.remote_job import RemoteJob
+from firesteel.common.errors import FiresteelError
+from firesteel.common.job_status import JobStatus
+from firesteel.rest.checkpoints import CHECKPOINTS
+from firesteel.rest.jobs import JOB, JobDetails
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
+
+__all__ = ["JobWatch"]
+
+_REFRESH_S = 1.0
+
+
+class JobWatch:
+    """Tells of every change of state; on a terminal, also how many records go in and out."""
+
+    def __init__(self, client: ClusterClient, *, quiet: bool = False):
+        self._client = client
+        self._quiet = quiet
+        self._progress = Progress(quiet=quiet)
+        self._lock = threading.Lock()
+        self._running: dict[str, str] = {}
+        self._closed = threading.Event()
+        self._counts: dict[str, tuple[float, int, int]] = {}
+        if not quiet and sys.stderr.isatty():
+            threading.Thread(target=self._refresh, name="firesteel-job-figures", daemon=True).start()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Says no more."""
+        self._closed.set()
+        with self._lock:
+            self._progress.clear()
+
+    def submitted(self, job: RemoteJob) -> None:
+        """The cluster has taken a job."""
+        self._say(f"job '{job.job_name}' was submitted to {self._client.leader_url}: {job.job_id()}")
+
+    def status_changed(self, job_id: str, job_name: str, status: JobStatus) -> None:
+        """A job has entered another state."""
+        if status is JobStatus.RUNNING:
+            self._running[job_id] = job_name
+        else:
+            self._running.pop(job_id, None)
+        self._say(f"job '{job_name}' is {status.name}")
+
+    def _say(self, text: str) -> None:
+        with self._lock:
+            if not self._closed.is_set():
+                self._progress.say(text)
+
+    def _refresh(self) -> None:
+        while not self._closed.wait(_REFRESH_S):
+            for job_id, job_name in list(self._running.items()):
+                try:
+                    text = self._figures(job_id)
+                except FiresteelError:
+                    text = "the cluster does not answer"
+                with self._lock:
+                    if not self._closed.is_set() and job_id in self._running:
+                        self._progress.show(f"job '{job_name}' is RUNNING", text)
+
+    def _figures(self, job_id: str) -> str:
+        details = self._client.call(JOB, {"jobid": job_id})
+        read, written = _in_and_out(details)
+        now = time.monotonic()
+        before = self._counts.get(job_id)
+        self._counts[job_id] = (now, read, written)
+        parts = []
+        if before is not None:
+            seconds = max(now - before[0], 0.001)
+            parts.append(f"in {(read - before[1]) / seconds:,.0f}/s, out {(written - before[2]) / seconds:,.0f}/s")
+        last = self._client.call(CHECKPOINTS, {"jobid": job_id}).latest.completed
+        if last is not None:
+            parts.append(f"checkpoint {last.id} {duration_text(details.now - last.latest_ack_timestamp)} ago")
+        return ", ".join(parts)
+
+
+def _in_and_out(details: JobDetails) -> tuple[int, int]:
+    """How many records the sources have given and the sinks have taken so far."""
+    targets = {node.id for node in details.plan.nodes if node.inputs}
+    sources_of = {edge.id for node in details.plan.nodes for edge in (node.inputs or ())}
+    read = sum(vertex.metrics.write_records for vertex in details.vertices if vertex.id not in targets)
+    written = sum(vertex.metrics.read_records for vertex in details.vertices if vertex.id not in sources_of)
+    return read, written

@@ -1,0 +1,136 @@
+"""Submits the jobs of a program that runs here to a cluster."""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+
+from firesteel.cli.connection import TOKEN_FILE_VARIABLE, ClusterClient
+from firesteel.cli.remote_job import RemoteJob, failure_of
+from firesteel.cli.shipping import shipped_by_value
+from firesteel.cli.snapshots import PATIENCE_S
+from firesteel.common.configuration import Configuration
+from firesteel.common.errors import FiresteelError
+from firesteel.common.job_client import JobClient
+from firesteel.common.job_status import JobStatus
+from firesteel.graph.exchange import execution_of
+from firesteel.graph.job_graph import JobGraph
+from firesteel.jobmaster.job_serialization import serialize_job
+from firesteel.rest import jobs as rest
+from firesteel.rest.client import RestClientError
+from firesteel.rest.submission import SUBMIT_JOB, JobSubmitRequest
+from firesteel.runtime.state.factory import keeps_objects
+
+__all__ = ["RemoteExecutor", "SubmissionError"]
+
+_GRAPH = "job.graph"
+_POLL_S = 0.02
+_INITIALIZING_S = 60.0
+
+
+class SubmissionError(FiresteelError):
+    """The cluster did not take a job."""
+
+
+class RemoteExecutor:
+    """Sends job graphs to a cluster.
+
+    Modules from beside the program travel within the graph, what ``-pyfs`` names as files. ``on_submit`` and
+    ``on_status`` are told what becomes of the jobs, from the program's thread and from others.
+    """
+
+    def __init__(
+        self,
+        client: ClusterClient,
+        *,
+        artifacts: Mapping[str, bytes] | None = None,
+        search_path: Sequence[str] = (),
+        detached: bool = False,
+        heartbeat: bool = False,
+        on_submit: Callable[[RemoteJob], None] = lambda _: None,
+        on_status: Callable[[str, str, JobStatus], None] = lambda *_: None,
+    ):
+        self.client = client
+        self.jobs: list[RemoteJob] = []
+        self._artifacts = dict(artifacts or {})
+        self._search_path = list(search_path)
+        self._detached = detached
+        self._heartbeat = heartbeat
+        self._on_submit = on_submit
+        self._on_status = on_status
+
+    def execute(self, job_graph: JobGraph, configuration: Configuration) -> JobClient:
+        """Submits the job; returns once the cluster has looked at it."""
+        # before anything is sent: what the program gets wrong is said at once
+        execution_of(job_graph)
+        keeps_objects(configuration)
+        with shipped_by_value(self._roots()):
+            serialized = serialize_job(job_graph)
+        job_id = self._submit(job_graph, serialized)
+        self._await_initialization(job_id, job_graph.job_name)
+        name = job_graph.job_name
+        job = RemoteJob(
+            self.client,
+            job_id,
+            name,
+            detached=self._detached,
+            heartbeat=self._heartbeat,
+            on_status=lambda status: self._on_status(job_id, name, status),
+        )
+        self.jobs.append(job)
+        self._on_submit(job)
+        return JobClient(job)
+
+    def close(self) -> None:
+        """Watches the jobs no longer."""
+        for job in self.jobs:
+            job.close()
+
+    def _roots(self) -> list[str]:
+        """The directories whose modules the cluster does not have: the script's, this one, and those of -pyfs."""
+        script = getattr(sys.modules.get("__main__"), "__file__", None)
+        beside = [str(Path(script).resolve().parent)] if script else []
+        return [*beside, os.getcwd(), *self._search_path]  # noqa: PTH109
+
+    def _submit(self, job_graph: JobGraph, serialized: bytes) -> str:
+        uploads = {"jobgraph": (_GRAPH, serialized)}
+        for number, (name, content) in enumerate(self._artifacts.items()):
+            uploads[f"artifact{number}"] = (name, content)
+        request = JobSubmitRequest(
+            job_graph_file_name=_GRAPH,
+            job_jar_file_names=list(self._artifacts),
+            job_id=job_graph.job_id,
+            job_name=job_graph.job_name,
+        )
+        try:
+            answer = self.client.call(SUBMIT_JOB, body=request, uploads=uploads)
+        except RestClientError as error:
+            hint = error.hint
+            if error.status in (401, 403) and self.client.address.token_file is None:
+                hint = (
+                    "Submitting a job is running code in the cluster, and takes its token: set rest.token-file with "
+                    f"-D, or {TOKEN_FILE_VARIABLE}, to a copy of the file that firesteel cluster start names."
+                )
+            elif error.status == 413:
+                hint = "Have functions read large data in open(), or raise rest.server.max-content-length."
+            raise SubmissionError(
+                f"The cluster did not take job '{job_graph.job_name}': {error.message}", hint=hint
+            ) from None
+        return answer.job_url.rpartition("/")[2]
+
+    def _await_initialization(self, job_id: str, job_name: str) -> None:
+        """Waits until the job is prepared; raises why it cannot be."""
+        deadline = time.monotonic() + _INITIALIZING_S
+        path = {"jobid": job_id}
+        while time.monotonic() < deadline:
+            status = self.client.call(rest.JOB_STATUS, path, patience=PATIENCE_S).status
+            if status == "FAILED":
+                ended = self.client.call(rest.JOB_EXECUTION_RESULT, path, patience=PATIENCE_S).job_execution_result
+                if isinstance(ended, rest.JobExecutionResult):
+                    raise failure_of(job_name, ended)
+            if status != "INITIALIZING":
+                return
+            time.sleep(_POLL_S)

@@ -1,0 +1,123 @@
+"""Answers to those who keep programs on the cluster, and run them from there."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from firesteel.cluster.programs import (
+    KeptProgram,
+    ProgramArguments,
+    ProgramFailedError,
+    ProgramRunner,
+    ProgramStore,
+    UnknownProgramError,
+    split_arguments,
+)
+from firesteel.cluster.rest.request import RestError, RestRequest, Route
+from firesteel.rest.programs import (
+    DELETE_PROGRAM,
+    PLAN_PROGRAM,
+    PLAN_PROGRAM_GET,
+    PROGRAMS,
+    RUN_PROGRAM,
+    UPLOAD_PROGRAM,
+    ProgramEntry,
+    ProgramFile,
+    ProgramList,
+    ProgramPlan,
+    ProgramRequest,
+    ProgramRun,
+    ProgramUploaded,
+)
+from firesteel.rest.submission import Empty
+
+__all__ = ["routes"]
+
+_FIELD = "jarfile"
+_Request = RestRequest[ProgramRequest]
+
+
+def routes(store: ProgramStore, runner: ProgramRunner, *, is_enabled: bool = True) -> list[Route]:
+    """The routes of this topic; those that change or run something only say no, unless they are enabled."""
+
+    def upload(request: RestRequest[Any]) -> ProgramUploaded:
+        _check(is_enabled)
+        if set(request.uploads) != {_FIELD}:
+            raise RestError(400, f"The form must have one file, in the field {_FIELD}; it has {len(request.uploads)}.")
+        program = store.add(request.uploads[_FIELD].filename, request.uploads[_FIELD].content)
+        return ProgramUploaded(str(program.path))
+
+    def programs(request: RestRequest[Any]) -> ProgramList:
+        files = [
+            ProgramFile(program.id, program.name, program.uploaded_at, _entries(program)) for program in store.all()
+        ]
+        return ProgramList(request.base_url, files)
+
+    def delete(request: RestRequest[Any]) -> Empty:
+        _check(is_enabled)
+        store.delete(request.path["jarid"])
+        return Empty()
+
+    def run(request: _Request) -> ProgramRun:
+        _check(is_enabled)
+        program = store.find(request.path["jarid"])
+        return ProgramRun(runner.run(program, _arguments(request), request.base_url))
+
+    def plan(request: _Request) -> ProgramPlan:
+        _check(is_enabled)
+        shown = runner.plan(store.find(request.path["jarid"]), _arguments(request))
+        return ProgramPlan(shown.get("plan", shown))
+
+    return [
+        Route(UPLOAD_PROGRAM, upload, blocking=True),
+        Route(PROGRAMS, programs, blocking=True),
+        Route(DELETE_PROGRAM, delete, blocking=True),
+        Route(RUN_PROGRAM, run, blocking=True),
+        Route(PLAN_PROGRAM, plan, blocking=True),
+        Route(PLAN_PROGRAM_GET, plan, blocking=True),
+    ]
+
+
+def _check(is_enabled: bool) -> None:
+    if not is_enabled:
+        raise RestError(
+            403, "Programs cannot be run from here: web.submit.enable is off.", hint="Use firesteel run -m HOST:PORT."
+        )
+
+
+def _entries(program: KeptProgram) -> list[ProgramEntry]:
+    try:
+        entry = program.entry()
+    except (OSError, ValueError, UnknownProgramError):
+        entry = None
+    return [] if entry is None else [ProgramEntry(entry)]
+
+
+def _arguments(request: _Request) -> ProgramArguments:
+    """What the body says, and where it says nothing the query."""
+    body, query = request.body, request.query
+    arguments = body.program_args_list
+    if arguments is None and body.program_args is not None:
+        arguments = split_arguments(body.program_args)
+    if arguments is None:
+        arguments = query.get("programArg") or split_arguments(query.get("program-args") or "")
+    parallelism = body.parallelism if body.parallelism is not None else query.get("parallelism")
+    if parallelism is not None and not 1 <= parallelism <= 2**15:
+        raise RestError(400, f"The parallelism must be from 1 to {2**15}, not {parallelism}.")
+    settings = dict(body.flink_configuration or {})
+    claim_mode = body.claim_mode or body.restore_mode
+    if claim_mode is not None:
+        settings["execution.state-recovery.claim-mode"] = claim_mode
+    for text in (*arguments, *settings, *settings.values(), body.savepoint_path or ""):
+        if "\0" in text:
+            raise ProgramFailedError("Arguments and settings cannot have a null character.")
+    allow = body.allow_non_restored_state
+    return ProgramArguments(
+        arguments,
+        body.entry_class or query.get("entry-class"),
+        parallelism,
+        body.savepoint_path or query.get("savepointPath"),
+        bool(allow if allow is not None else query.get("allowNonRestoredState")),
+        body.job_id,
+        settings,
+    )

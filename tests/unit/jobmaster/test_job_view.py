@@ -1,0 +1,212 @@
+"""What a view tells of a job: times, states, where subtasks run, and that reading does not disturb."""
+
+from __future__ import annotations
+
+import gc
+import threading
+from typing import Any
+
+import pytest
+
+from firesteel.common.configuration import Configuration
+from firesteel.common.errors import TaskFailure
+from firesteel.common.job_status import JobStatus
+from firesteel.graph.execution_graph import ExecutionGraph, ExecutionState
+from firesteel.graph.job_graph import JobGraph
+from firesteel.jobmaster import events, job_view
+from firesteel.jobmaster.job_master import JobMaster
+from firesteel.jobmaster.job_view import JobView, consistently
+from firesteel.jobmaster.job_view_metrics import VertexMetrics, job_metrics, operator_scope_name
+from firesteel.jobmaster.job_view_vertices import IoMetrics
+from firesteel.jobmaster.restart_strategy import FixedDelayRestartStrategy
+from firesteel.jobmaster.timers import Timer
+from firesteel.runtime import messages
+from firesteel.testing import test_environment
+
+
+def _job_graph(parallelism: int = 2) -> JobGraph:
+    class Kept:
+        def execute(self, job_graph: JobGraph, configuration: Configuration) -> Any:
+            self.job_graph = job_graph
+
+    env = test_environment(parallelism)
+    env._executor = kept = Kept()  # type: ignore[assignment]
+    env.from_sequence(1, 10).key_by(lambda number: number % 2).map(str).name("to text").print()
+    env.execute_async("viewed")
+    return kept.job_graph
+
+
+class Driven:
+    """A JobMaster whose slots and clock the test plays."""
+
+    def __init__(self) -> None:
+        self.now = 1_000
+        self.master = JobMaster(ExecutionGraph(_job_graph()), FixedDelayRestartStrategy(attempts=1, delay=5))
+
+    def handle(self, event: events.Event) -> None:
+        self.now += 10
+        self.master.handle(event, self.now)
+
+    def says(self, message: messages.SlotMessage, slot: int = 0) -> None:
+        self.handle(events.MessageReceived(slot, message))
+
+    def register(self, port: int) -> None:
+        attempt = self.master.attempt
+        for slot in range(2):
+            self.says(messages.RegisterSlot(attempt, slot, "host", ("host", port + slot), 7), slot)
+
+    def all_enter(self, state: str) -> None:
+        for vertex in self.master.execution_graph.vertices():
+            self.says(
+                messages.TaskStateChanged(self.master.attempt, vertex.vertex_id, vertex.subtask_index, state),
+                vertex.slot,
+            )
+
+    def view(self) -> JobView:
+        return JobView("id", "viewed", 900, self.master.status, {}, self.master)
+
+
+@pytest.fixture
+def driven() -> Driven:
+    driven = Driven()
+    driven.handle(events.StartJob())
+    return driven
+
+
+def test_states_and_durations(driven: Driven) -> None:
+    requested = driven.now
+    view = driven.view()
+    source = view.vertices()[0]
+    assert source.state is ExecutionState.CREATED, "none is further than SCHEDULED"
+    assert source.span(driven.now) == source.subtasks()[0].span(driven.now)
+    assert source.span(driven.now).start == -1
+    assert source.subtasks()[0].endpoint == "(unassigned)"
+    driven.register(4000)
+    deployed = driven.now
+    driven.all_enter("INITIALIZING")
+    driven.all_enter("RUNNING")
+    assert source.state is ExecutionState.RUNNING
+    first = source.subtasks()[0]
+    span = source.span(driven.now)
+    assert (span.start, span.end, span.duration) == (deployed, -1, driven.now - deployed)
+    durations = first.status_durations(driven.now)
+    assert durations[ExecutionState.CREATED] == 0
+    assert durations[ExecutionState.SCHEDULED] == deployed - requested
+    assert sum(durations.values()) == driven.now - requested
+    assert view.timestamp(JobStatus.INITIALIZING) == view.start_time == 900
+    assert view.timestamp(JobStatus.FAILED) == 0
+    assert driven.view().end_time == -1
+
+
+def test_where_subtasks_of_past_attempts_ran(driven: Driven) -> None:
+    driven.register(4000)
+    driven.all_enter("RUNNING")
+    source = driven.view().vertices()[0]
+    assert [subtask.endpoint for subtask in source.subtasks()] == ["host:4000", "host:4001"]
+    failure = TaskFailure("boom", task=f"{source.name} (2/2)#0")
+    driven.says(messages.TaskStateChanged(0, source.id, 1, "FAILED", failure), 1)
+    for slot in range(2):
+        driven.says(messages.SlotStopped(0, slot, {}), slot)
+    driven.handle(events.AttemptEnded(0))
+    driven.handle(events.TimerFired(Timer.RESTART.value))
+    assert driven.master.attempt == 1
+    assert driven.master.slots_in_use() == []
+    driven.register(5000)
+    view = driven.view()
+    source = view.vertices()[0]
+    assert [subtask.endpoint for subtask in source.subtasks()] == ["host:5000", "host:5001"]
+    past = source.attempt(1, 0)
+    assert past is not None
+    assert (past.endpoint, past.state) == ("host:4001", ExecutionState.FAILED)
+    assert past.status_durations(driven.now)[ExecutionState.INITIALIZING] == -1
+    assert past.span(driven.now).end < driven.now
+    assert past.io() == IoMetrics(is_complete=True)
+    assert source.attempt(1, 2) is None
+    assert len(driven.master.slots_in_use()) == 2
+    assert job_metrics(view, driven.now)["numRestarts"] == 1
+    entry = view.exceptions()[0]
+    assert (entry.attempt, entry.failure.message) == (0, "boom")
+
+
+def test_metrics_of_operators_and_tasks(driven: Driven) -> None:
+    driven.register(4000)
+    view = driven.view()
+    last = view.vertices()[1]
+    assert not last.io().is_complete, "nobody has reported yet"
+    operators = last.vertex.job_vertex.operators
+    driven.says(
+        messages.MetricReport(
+            0,
+            0,
+            {
+                (last.id, "", 0): {"numRecordsIn": 7, "accumulatedBusyTimeMs": 3, "gauge": None},
+                (last.id, operators[0].node.operator_id, 0): {"shop.orders": 4},
+                (last.id, "", 1): {"numRecordsIn": 5},
+            },
+        )
+    )
+    assert (last.io().records_in, last.io().busy_ms, last.io().is_complete) == (12, 3.0, True)
+    metrics = VertexMetrics(view, last)
+    assert metrics.of_subtask(0) == {"numRecordsIn": 7, "accumulatedBusyTimeMs": 3, "to_text.shop.orders": 4}
+    assert metrics.value(0, "to_text.shop.orders") == 4
+    assert metrics.indexed("1.numRecordsIn") == 5
+    for absent in ("2.numRecordsIn", "x.numRecordsIn", "numRecordsIn", "1.nothing", "9999999999999.a"):
+        assert metrics.indexed(absent) is None
+    assert last.subtasks()[1].rate("nothing") == 0.0
+
+
+def test_names_of_operators_in_metrics() -> None:
+    assert operator_scope_name("a" * 100) == "a" * 80
+
+
+def test_a_plan_is_made_once_and_forgotten_with_its_graph(driven: Driven) -> None:
+    view = driven.view()
+    assert view.plan() is driven.view().plan()
+    identity = id(view.job_graph)
+    assert identity in job_view._plans
+    del view
+    driven.master = None  # type: ignore[assignment]
+    gc.collect()
+    assert identity not in job_view._plans
+
+
+def test_a_read_that_was_disturbed_is_made_again() -> None:
+    attempts = iter([RuntimeError("dictionary changed size during iteration"), 7])
+
+    def read() -> Any:
+        outcome = next(attempts)
+        if isinstance(outcome, Exception):
+            raise outcome
+        return outcome
+
+    assert consistently(read) == 7
+
+
+def test_readers_and_the_job_do_not_disturb_each_other(driven: Driven) -> None:
+    driven.register(4000)
+    driven.all_enter("RUNNING")
+    vertex = driven.view().vertices()[1]
+    stop = threading.Event()
+    errors: list[BaseException] = []
+
+    def look() -> None:
+        try:
+            while not stop.is_set():
+                view = driven.view()
+                VertexMetrics(view, vertex).of_all()
+                job_metrics(view, 0)
+                view.accumulators()
+                view.checkpoint_statistics()
+        except BaseException as error:
+            errors.append(error)
+
+    readers = [threading.Thread(target=look) for _ in range(2)]
+    for reader in readers:
+        reader.start()
+    for number in range(2_000):
+        metrics = {(vertex.id, "", number % 2): {f"metric{number}": number}}
+        driven.says(messages.MetricReport(0, number % 2, metrics, {f"accumulator{number % 7}": number}))
+    stop.set()
+    for reader in readers:
+        reader.join(10)
+    assert not errors
