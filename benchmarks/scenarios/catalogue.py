@@ -468,6 +468,65 @@ def _metrics_cost() -> Scenario:
     )
 
 
+def _cluster_load() -> Scenario:
+    params = {"measure": "load", "jobs": 50, "rate": 2000, "seconds": 60.0, "turns": 1, "warmup_s": 5.0}
+    small = {"jobs": 3, "rate": 50, "seconds": 1.0, "warmup_s": 0.5}
+    return Scenario(
+        "cluster_load",
+        "2,000 requests of /jobs/overview a second, 50 jobs known, while one of them runs at full speed on one core",
+        (
+            Column("requests_per_s", "requests/s"),
+            Column("failed", "failed", worst=True),
+            Column("p50_ms", "p50 ms", ",.1f"),
+            Column("p99_ms", "p99 ms", ",.1f"),
+            Column("max_ms", "max ms", ",.1f", worst=True),
+            Column("records_per_s", "records/s alone"),
+            Column("loss_percent", "loss %", ",.1f"),
+        ),
+        (ScenarioVariant("", params, small, module="cluster"),),
+        most_repeats=3,
+    )
+
+
+def _cluster_jobs() -> Scenario:
+    return Scenario(
+        "cluster_jobs",
+        "submission to a session cluster: until a job runs, and a hundred at once",
+        (
+            Column("submissions", "submissions"),
+            Column("cold_s", "cold s", ",.2f"),
+            Column("median_s", "median s", ",.2f"),
+            Column("max_s", "max s", ",.2f", worst=True),
+            Column("jobs", "jobs"),
+            Column("lost", "lost", worst=True),
+            Column("overtaken", "overtaken", worst=True),
+            Column("submitted_s", "submitted s", ",.1f"),
+            Column("over_s", "all over s", ",.1f"),
+        ),
+        (
+            ScenarioVariant(
+                "one by one", {"measure": "submission", "submissions": 10}, {"submissions": 1}, module="cluster"
+            ),
+            ScenarioVariant("at once", {"measure": "many", "jobs": 100}, {"jobs": 3}, module="cluster"),
+        ),
+    )
+
+
+def _cluster_takeover() -> Scenario:
+    params = {"measure": "takeover", "jobs": 3, "kills": 3, "load_s": 12.0, "settings": {}}
+    small = {"jobs": 1, "kills": 1, "load_s": 6.0}
+    return Scenario(
+        "cluster_takeover",
+        "SIGKILL of the leader with three running jobs: until all run again from their checkpoints at the standby",
+        (
+            Column("kills", "kills"),
+            Column("median_s", "median s", ",.1f"),
+            Column("max_s", "max s", ",.1f", worst=True),
+        ),
+        (ScenarioVariant("filesystem", params, small, module="cluster"),),
+    )
+
+
 SCENARIOS: dict[str, Scenario] = {
     scenario.name: scenario
     for scenario in (
@@ -483,5 +542,8 @@ SCENARIOS: dict[str, Scenario] = {
         _kafka(),
         _kafka_latency(),
         _metrics_cost(),
+        _cluster_load(),
+        _cluster_jobs(),
+        _cluster_takeover(),
     )
 }

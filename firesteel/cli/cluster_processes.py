@@ -23,7 +23,7 @@ from firesteel.cli.errors import CommandError
 from firesteel.cli.local_clusters import JobManagerEntry, LocalCluster
 from firesteel.common.errors import FiresteelError
 
-__all__ = ["ClusterStartError", "await_entry", "end_process", "launch", "log_tail", "run_in_foreground", "starting"]
+__all__ = ["ClusterStartError", "await_entry", "end_processes", "launch", "log_tail", "run_in_foreground", "starting"]
 
 JOB_MANAGER = "firesteel.cluster.main"
 _LOG_LINES = 15
@@ -123,30 +123,33 @@ def await_entry(
         if entry is not None and is_ready(entry):
             return entry
         if time.monotonic() > deadline:
-            end_process(process.pid, 5)
+            end_processes([process.pid], 5)
             process.wait(10)
             raise _not_started(cluster, f"was not ready after {seconds:g} s, and was ended", log_from)
         waiting()
         time.sleep(_POLL_S)
 
 
-def end_process(pid: int, seconds: float) -> list[int]:
-    """Ends a process and what it has started: asks, waits, kills. The ids of those that had to be killed."""
-    try:
-        process = psutil.Process(pid)
-        family = [process, *process.children(recursive=True)]
-    except psutil.NoSuchProcess:
-        return []
-    with suppress(psutil.NoSuchProcess):
-        process.send_signal(signal.SIGTERM)
-    # those that the process has started meanwhile are found as long as it is there
-    deadline = time.monotonic() + seconds
-    while time.monotonic() < deadline and any(_is_there(member) for member in family):
+def end_processes(pids: Sequence[int], seconds: float) -> list[int]:
+    """Ends processes and what they have started: asks, waits, kills. The ids of those that had to be killed."""
+    family: dict[int, psutil.Process] = {}
+    for pid in pids:
         with suppress(psutil.NoSuchProcess):
-            known = {member.pid for member in family}
-            family += [child for child in process.children(recursive=True) if child.pid not in known]
+            process = psutil.Process(pid)
+            family.update({member.pid: member for member in (process, *process.children(recursive=True))})
+    told = [family[pid] for pid in pids if pid in family]
+    for process in told:
+        with suppress(psutil.NoSuchProcess):
+            process.send_signal(signal.SIGTERM)
+    deadline = time.monotonic() + seconds
+    while time.monotonic() < deadline and any(_is_there(member) for member in family.values()):
+        for process in told:
+            # what it starts now is found only as long as it is there itself
+            with suppress(psutil.NoSuchProcess):
+                for child in process.children(recursive=True):
+                    family.setdefault(child.pid, child)
         time.sleep(_POLL_S)
-    left = [member for member in family if _is_there(member)]
+    left = [member for member in family.values() if _is_there(member)]
     for member in left:
         with suppress(psutil.NoSuchProcess):
             member.kill()
@@ -173,7 +176,7 @@ def run_in_foreground(process: subprocess.Popen[bytes], seconds: float) -> int:
             except KeyboardInterrupt:
                 interrupted = True
             except subprocess.TimeoutExpired:
-                end_process(process.pid, 0)
+                end_processes([process.pid], 0)
                 code = process.wait(10)
                 break
     finally:

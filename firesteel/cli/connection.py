@@ -204,8 +204,8 @@ def cluster_settings(options: argparse.Namespace) -> dict[str, str]:
     settings = settings_of(options)
     if options.cluster_id is not None:
         settings[cluster_options.CLUSTER_ID.key] = options.cluster_id
-    if getattr(options, "directory", None) is not None:
-        settings[cluster_options.CLUSTER_DIRECTORY.key] = options.directory
+    if getattr(options, "cluster_directory", None) is not None:
+        settings[cluster_options.CLUSTER_DIRECTORY.key] = options.cluster_directory
     return settings
 
 

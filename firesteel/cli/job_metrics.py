@@ -58,7 +58,7 @@ def show_metrics(options: argparse.Namespace, client: ClusterClient) -> int:
     if options.json:
         print_json({"metrics": found})
         return 0
-    rows = [[each["vertex-name"], each["subtask"], each["metric"], each["value"]] for each in found]
+    rows = [[each["vertex-name"], each["subtask"], each["metric"], _short(each["value"])] for each in found]
     headers = ["vertex", "subtask", "metric", "value"]
     print("\n".join(fitted_table(headers, rows, shrink="vertex", right=["subtask", "value"])))  # noqa: T201
     return 0
@@ -77,6 +77,20 @@ def _list_names(options: argparse.Namespace, vertices: list[JobVertex], availabl
 def _names(client: ClusterClient, job_id: str, vertex: JobVertex) -> list[str]:
     path = {"jobid": job_id, "vertexid": vertex.id}
     return [metric.id for metric in client.call(VERTEX_METRICS, path)]
+
+
+def _short(value: str | None) -> str | None:
+    """A value as it is shown: with no more digits than anybody reads.
+
+    >>> _short("198.84896198803295"), _short("17"), _short("NaN")
+    ('198.849', '17', 'NaN')
+    """
+    if value is None or "." not in value:
+        return value
+    try:
+        return f"{float(value):.3f}"
+    except ValueError:
+        return value
 
 
 def _is_wanted(name: str, patterns: list[str]) -> bool:

@@ -27,6 +27,7 @@ __all__ = [
 
 ENDED = ("FINISHED", "FAILED", "CANCELED")
 SCHEDULED = ("CREATED", "INITIALIZING")
+_LIST_AGE_S = 0.2
 _ID = re.compile(r"[0-9a-f]{32}")
 
 
@@ -41,7 +42,15 @@ def find_job(client: ClusterClient, named: str) -> JobOverview:
     """
     if not named:
         raise CommandError("A job is named by its id, by how that begins, or by its name.")
-    jobs = client.call(JOBS_OVERVIEW).jobs
+    try:
+        return _find(client.call(JOBS_OVERVIEW).jobs, named)
+    except JobNotFoundError:
+        # JobManagers remember the list for a moment: the job may be younger
+        time.sleep(_LIST_AGE_S)
+        return _find(client.call(JOBS_OVERVIEW).jobs, named)
+
+
+def _find(jobs: list[JobOverview], named: str) -> JobOverview:
     lowered = named.lower()
     by_id = [job for job in jobs if job.jid.startswith(lowered)]
     by_name = [job for job in jobs if job.name == named]

@@ -27,6 +27,7 @@ from firesteel.runtime.state.factory import keeps_objects
 __all__ = ["RemoteExecutor", "SubmissionError"]
 
 _GRAPH = "job.graph"
+_JOB_ID_KEY = "$internal.pipeline.job-id"
 _POLL_S = 0.02
 _INITIALIZING_S = 60.0
 
@@ -102,7 +103,7 @@ class RemoteExecutor:
         request = JobSubmitRequest(
             job_graph_file_name=_GRAPH,
             job_jar_file_names=list(self._artifacts),
-            job_id=job_graph.job_id,
+            job_id=self._id_of(job_graph),
             job_name=job_graph.job_name,
         )
         try:
@@ -120,6 +121,11 @@ class RemoteExecutor:
                 f"The cluster did not take job '{job_graph.job_name}': {error.message}", hint=hint
             ) from None
         return answer.job_url.rpartition("/")[2]
+
+    def _id_of(self, job_graph: JobGraph) -> str:
+        """The job's id; that of the first job can be given, as with Flink."""
+        given = None if self.jobs else job_graph.configuration.to_dict().get(_JOB_ID_KEY)
+        return given or job_graph.job_id
 
     def _await_initialization(self, job_id: str, job_name: str) -> None:
         """Waits until the job is prepared; raises why it cannot be."""

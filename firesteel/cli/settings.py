@@ -83,10 +83,15 @@ def add_jobmanager_options(parser: argparse.ArgumentParser) -> None:
         "--host", metavar="ADDRESS", help="the address it listens on; by default only this machine reaches it"
     )
     parser.add_argument("--id", "-z", dest="cluster_id", metavar="ID", help="tells clusters apart; default by default")
-    parser.add_argument("--directory", metavar="DIR", help="where the cluster keeps its logs, its token and its jobs")
+    parser.add_argument(
+        "--directory",
+        dest="cluster_directory",
+        metavar="DIR",
+        help="where the cluster keeps its logs, its token and its jobs",
+    )
     parser.add_argument("--foreground", action="store_true", help="stay, and stop the JobManager with Ctrl-C")
     parser.add_argument(
-        "--timeout", metavar="SECONDS", type=float, default=90.0, help="how long it may take to start (default: 90)"
+        "--timeout", metavar="SECONDS", type=float, default=120.0, help="how long it may take to start (default: 120)"
     )
     parser.add_argument("--json", action="store_true", help="print JSON")
     add_settings_option(parser)

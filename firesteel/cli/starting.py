@@ -103,7 +103,7 @@ def start_jobmanager(
                 waiting=lambda: progress.show(f"starting cluster '{cluster.cluster_id}' …"),
             )
     except BaseException:
-        cluster_processes.end_process(process.pid, 5)
+        cluster_processes.end_processes([process.pid], 5)
         raise
     _report(options, cluster, entry, settings, already=False)
     return 0
@@ -125,8 +125,8 @@ def jobmanager_settings(options: argparse.Namespace) -> dict[str, str]:
         settings[cluster_options.REST_BIND_ADDRESS.key] = options.host
         if options.host not in _WILDCARDS:
             settings.setdefault(cluster_options.REST_ADDRESS.key, options.host)
-    if options.directory is not None:
-        settings[cluster_options.CLUSTER_DIRECTORY.key] = str(Path(options.directory).absolute())
+    if options.cluster_directory is not None:
+        settings[cluster_options.CLUSTER_DIRECTORY.key] = str(Path(options.cluster_directory).absolute())
     configuration = Configuration.from_dict(settings)
     for option in config_options.all_options():
         try:
@@ -182,8 +182,8 @@ def _report(
     what = "a standby of cluster" if getattr(options, "standby", False) else "cluster"
     verb = "was running already" if already else "is running"
     which = "" if cluster.cluster_id == cluster_options.CLUSTER_ID.default else f" --id {cluster.cluster_id}"
-    if options.directory is not None:
-        which = f" --directory {options.directory}"
+    if options.cluster_directory is not None:
+        which = f" --directory {options.cluster_directory}"
     lines = [
         f"{what.capitalize()} '{cluster.cluster_id}' {verb}: {entry.url}",
         f"  slots   {'-' if slots is None else slots}",

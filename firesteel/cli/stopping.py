@@ -6,7 +6,7 @@ import argparse
 import time
 from typing import Any
 
-from firesteel.cli.cluster_processes import end_process
+from firesteel.cli.cluster_processes import end_processes
 from firesteel.cli.connection import ClusterAddress, ClusterClient, connect
 from firesteel.cli.ending import await_end
 from firesteel.cli.jobs import ENDED, print_json
@@ -54,7 +54,8 @@ def stop_cluster(options: argparse.Namespace) -> int:
     if cancelled:
         print(f"  {count(len(cancelled), 'job')} cancelled")  # noqa: T201
     if left:
-        print(f"  {count(len(left), 'job')} suspended: they go on when the cluster is started again")  # noqa: T201
+        subject = "it goes" if len(left) == 1 else "they go"
+        print(f"  {count(len(left), 'job')} suspended: {subject} on when the cluster is started again")  # noqa: T201
     if killed:
         print(f"  {count(len(killed), 'process', 'processes')} did not end in time and had to be killed")  # noqa: T201
     return 0
@@ -83,13 +84,13 @@ def _cancel(client: ClusterClient, jobs: list[JobOverview], seconds: float, prog
 
 
 def _stop_local(cluster: ClusterAddress, seconds: float, progress: Progress) -> list[int]:
-    """Ends the processes: standbys first, so that none of them takes over."""
+    """Ends the processes: the youngest is told first, as a standby told too late might take over for a moment."""
     assert cluster.local is not None
     killed: list[int] = []
     while entries := cluster.local.job_managers():
-        for entry in reversed(entries):
-            progress.show(f"stopping the JobManager {entry.url} …")
-            killed += end_process(entry.pid, seconds)
+        progress.show(f"stopping {', '.join(entry.url for entry in entries)} …")
+        killed += end_processes([entry.pid for entry in reversed(entries)], seconds)
+        for entry in entries:
             if not entry.is_running():
                 entry.path.unlink(missing_ok=True)  # one that was killed could not
     return killed

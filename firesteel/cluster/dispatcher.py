@@ -238,12 +238,20 @@ class Dispatcher:
         def register_checkpoint(checkpoint_id: int, path: str) -> None:
             self._write(lambda: self._store.add_checkpoint(job.job_id, checkpoint_id, path))
 
+        def unregister_checkpoint(checkpoint_id: int) -> None:
+            # one that has ended is not known to the store any more
+            if not job.is_recorded:
+                self._write(lambda: self._store.remove_checkpoint(job.job_id, checkpoint_id))
+
         def job_ending(status: JobStatus, failure: TaskFailure | None) -> None:
             if status.is_globally_terminal_state():
                 self._record(job, status, failure)
 
         services = JobServices(
-            register_checkpoint=register_checkpoint, job_ending=job_ending, may_delete=self._may_delete
+            register_checkpoint=register_checkpoint,
+            unregister_checkpoint=unregister_checkpoint,
+            job_ending=job_ending,
+            may_delete=self._may_delete,
         )
         if write_output is None:
             return services

@@ -153,6 +153,11 @@ class ManagedJob:
         """Whether it was cancelled before it was prepared."""
         return self._cancel_wanted
 
+    @property
+    def is_recorded(self) -> bool:
+        """Whether its end is in the store."""
+        return self._is_recorded
+
     def recorded(self) -> None:
         """Its end is in the store."""
         self._is_recorded = True

@@ -42,7 +42,6 @@ def is_sensitive(key: str) -> bool:
     return any(part in key.lower() for part in _SENSITIVE)
 
 
-
 class Configuration:
     """Holds values by key; text is read as a type when a value is asked for.
 
@@ -199,10 +198,7 @@ class Configuration:
         return hash(frozenset(self._data))
 
     def __str__(self) -> str:
-        entries = (
-            f"{key}={HIDDEN if is_sensitive(key) else to_text(value)}"
-            for key, value in self._data.items()
-        )
+        entries = (f"{key}={HIDDEN if is_sensitive(key) else to_text(value)}" for key, value in self._data.items())
         return "{" + ", ".join(entries) + "}"
 
     def __repr__(self) -> str:

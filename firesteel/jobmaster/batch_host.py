@@ -25,6 +25,7 @@ from firesteel.jobmaster.host import Attempt, Post
 from firesteel.jobmaster.split_collection import SplitCollection
 from firesteel.jobmaster.stage_orders import stage_descriptors
 from firesteel.jobmaster.stage_runner import StageError, StageMessage, StageRunner
+from firesteel.runtime.artifacts import importable
 from firesteel.runtime.blocking.orders import BatchOrder, BatchReport
 from firesteel.runtime.deployment import TaskMode
 from firesteel.runtime.failure import describe_failure
@@ -172,7 +173,8 @@ class _BatchAttempt:
         stopped: Mapping[int, Mapping[str, Any]] = {}
         try:
             # as it was when the job was submitted; the attempt's own graph may hold what only this process can use
-            self._job_graph = limit_parallelism(cloudpickle.loads(self._attempt.serialized_job), self._slots)
+            with importable(self._attempt.artifacts):
+                self._job_graph = limit_parallelism(cloudpickle.loads(self._attempt.serialized_job), self._slots)
             self._assignment = assign_slots(self._job_graph)
             self._register()
             try:

@@ -175,10 +175,10 @@ class CheckpointCoordinator:
         return self._take()
 
     def recover(self, checkpoints: Iterable[tuple[CheckpointMetadata, str]]) -> None:
-        """Takes over the job's own checkpoints that were found in its directory; call before `restored`."""
+        """Takes over the job's own checkpoints, or a savepoint it was stopped with; call before `restored`."""
         for metadata, path in checkpoints:
             self.next_id = max(self.next_id, metadata.checkpoint_id + 1)
-            self._keep(CompletedCheckpoint(metadata, path))
+            self._keep(CompletedCheckpoint(metadata, path, is_owned=not metadata.kind.is_savepoint))
 
     def unusable(self, checkpoint_id: int, reason: str) -> Decisions:
         """A checkpoint cannot be restored from: `latest` is the next older one. Its files stay until one completes."""
@@ -415,7 +415,8 @@ class CheckpointCoordinator:
             self.registry.register(pending.checkpoint_id, pending.inherited_files())
         metadata = pending.metadata(self.job_id, self.job_name)
         pending.stored_metadata = metadata
-        self._out.append(StoreMetadata(pending.checkpoint_id, metadata, pending.location))
+        is_committed = not pending.kind.is_savepoint or pending.request.stop is not None
+        self._out.append(StoreMetadata(pending.checkpoint_id, metadata, pending.location, is_committed))
 
     def store_failed(self, checkpoint_id: int, reason: str, now: int) -> Decisions:
         """``_metadata`` could not be written."""

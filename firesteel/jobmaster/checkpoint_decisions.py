@@ -43,6 +43,8 @@ class StoreMetadata:
     checkpoint_id: int
     metadata: CheckpointMetadata
     location: CheckpointLocation
+    is_committed: bool = True
+    """Whether sinks commit with it, so that from then on the job can start from nothing older."""
 
 
 @dataclass(frozen=True, slots=True)

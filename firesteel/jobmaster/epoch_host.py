@@ -26,6 +26,7 @@ from firesteel.jobmaster.events import AttemptEnded, CheckpointWanted, MessageRe
 from firesteel.jobmaster.host import Attempt, Post
 from firesteel.jobmaster.stage_orders import stage_descriptors
 from firesteel.jobmaster.stage_runner import EpochRun, StageError, StageRunner
+from firesteel.runtime.artifacts import importable
 from firesteel.runtime.blocking.epoch_task import mixed_runs
 from firesteel.runtime.deployment import TaskMode
 from firesteel.runtime.failure import describe_failure
@@ -165,7 +166,8 @@ class _EpochAttempt:
         self._predecessor = predecessor
         self._visible_graph = limit_parallelism(attempt.job_graph, attempt.slots)
         # as it was when the job was submitted; the attempt's own may hold what only this process can use
-        self._job_graph: JobGraph = limit_parallelism(cloudpickle.loads(attempt.serialized_job), attempt.slots)
+        with importable(attempt.artifacts):
+            self._job_graph: JobGraph = limit_parallelism(cloudpickle.loads(attempt.serialized_job), attempt.slots)
         configuration = self._job_graph.configuration
         settings = EpochSettings.from_configuration(configuration)
         self._messages = EpochMessages(self._job_graph, self.number)

@@ -35,6 +35,8 @@ class JobServices:
     register_checkpoint: Callable[[int, str], None] = _nobody_asks
     """A checkpoint is stored, and nobody has been told yet. If this raises, the checkpoint has failed: whoever may no
     longer lead the job must not have its sinks commit."""
+    unregister_checkpoint: Callable[[int], None] = _nobody_asks
+    """The checkpoint that was registered last was given up after all, and is about to be deleted."""
     status_changed: Callable[[JobStatus, int], None] = _nobody_asks
     """The job has entered a status, at that time."""
     job_ending: Callable[[JobStatus, TaskFailure | None], None] = _nobody_asks

@@ -10,7 +10,7 @@ import queue
 import threading
 import time
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import replace
@@ -83,6 +83,8 @@ class JobMasterRunner:
         )
         self._questions = SlotQuestions(self._master, host.send)
         self._storage_io = ThreadPoolExecutor(1, thread_name_prefix="firesteel-checkpoint-io")
+        self._registered: tuple[int, str] | None = None
+        """The checkpoint that was registered last, and its path. Only for the thread of the storage."""
         self._requests: dict[str, Future[str]] = {}
         self._stops: dict[str, str | None] = {}
         """The requests that are to end the job, and where their savepoints are: they are done when the job is."""
@@ -410,8 +412,9 @@ class JobMasterRunner:
         try:
             fault_points.reach("checkpoint.metadata")
             path = checkpoint_storage.store(instruction.location, instruction.metadata)
-            if not instruction.metadata.kind.is_savepoint:
+            if instruction.is_committed:
                 self._services.register_checkpoint(checkpoint_id, path)
+                self._registered = checkpoint_id, path
             fault_points.reach("checkpoint.stored")
         except Exception as error:  # noqa: BLE001 - storage may raise anything; the checkpoint fails, not the job
             self._events.put(events.MetadataFailed(checkpoint_id, f"{type(error).__name__}: {error}"))
@@ -425,10 +428,17 @@ class JobMasterRunner:
         try:
             fault_points.reach("checkpoint.delete")
             if directory is not None:
+                self._unregister(lambda path: path != directory)
                 checkpoint_storage.delete_checkpoint(directory, whole=whole)
             checkpoint_storage.delete_files(files)
         except (OSError, FiresteelError) as error:
             _log.warning("State that is no longer needed could not be deleted: %s", error)
+
+    def _unregister(self, is_kept: Callable[[str], bool]) -> None:
+        """Before the newest registered checkpoint is deleted, because it was given up after all, it must be unknown."""
+        if self._registered is not None and not is_kept(self._registered[1]):
+            self._services.unregister_checkpoint(self._registered[0])
+            self._registered = None
 
     def _remove_leftovers(self) -> None:
         """Deletes what slots that were killed have written in vain, and what could not be deleted when it was to be.
@@ -439,6 +449,7 @@ class JobMasterRunner:
         if storage is not None and self._services.may_delete():
             try:
                 retained = [checkpoint.path for checkpoint in coordinator.retained()]
+                self._unregister(lambda path: path in retained)
                 storage.remove_unreferenced(coordinator.needed_files(), retained)
             except (OSError, FiresteelError) as error:
                 _log.warning("What an earlier attempt left could not be deleted: %s", error)

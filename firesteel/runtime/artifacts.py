@@ -14,7 +14,7 @@ import tempfile
 import threading
 import zipfile
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import ModuleType
 
@@ -119,6 +119,8 @@ def _unpacked(artifacts: Mapping[str, bytes]) -> Iterator[Path]:
     with _held(base, place.name, fcntl.LOCK_EX | fcntl.LOCK_NB) as alone:
         if alone:
             _remove(base, place.name)
+    with suppress(OSError):  # others have files there
+        base.rmdir()
 
 
 def _base_directory() -> Path:
@@ -136,7 +138,11 @@ def _held(base: Path, name: str, how: int) -> Iterator[bool]:
     """Holds the lock of a directory, which the system releases should this process die; whether it was to be had."""
     path = base / f"{name}.lock"
     while True:
-        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        try:
+            descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        except FileNotFoundError:
+            _base_directory()  # whoever was the last to need it has removed it
+            continue
         try:
             fcntl.flock(descriptor, how)
             current = path.exists() and os.path.samestat(os.fstat(descriptor), path.stat())

@@ -30,6 +30,7 @@ from firesteel.jobmaster.host import Attempt, AttemptHost, Post
 from firesteel.jobmaster.job_preparation import prepare_job
 from firesteel.jobmaster.runner import JobMasterRunner
 from firesteel.runtime import messages
+from firesteel.runtime.artifacts import importable
 from firesteel.runtime.checkpoint.assignment import TaskRestore
 from firesteel.runtime.deployment import TaskDeploymentDescriptor
 from firesteel.runtime.failure import describe_failure
@@ -153,7 +154,8 @@ class InProcessHost:
 
 def _deployment(attempt: Attempt) -> list[list[TaskDeploymentDescriptor]]:
     """A copy of every slot's tasks."""
-    job_graph = limit_parallelism(cloudpickle.loads(attempt.serialized_job), attempt.slots)
+    with importable(attempt.artifacts):
+        job_graph = limit_parallelism(cloudpickle.loads(attempt.serialized_job), attempt.slots)
     return create_deployment(job_graph, attempt.number)
 
 

@@ -35,7 +35,7 @@ def test_jobs_of_one_program_queue_in_order(spark_env: Env, spark_context: Any) 
     small, more = collecting(spark_env(1).from_sequence(1, 3), "small")
     batch_env = spark_env(2).set_runtime_mode(RuntimeExecutionMode.BATCH)
     batch, sums = collecting(batch_env.from_sequence(1, 4).map(lambda number: number), "batch")
-    waiting = [client._handle.job_id().to_string() for client in (big, small, batch)]
+    waiting = [client._handle.job_graph.job_id for client in (big, small, batch)]
     eventually(lambda: [claim.job_id for claim in allocator_of(spark_context).claims() if claim.is_waiting] == waiting)
     assert {status(client) for client in (big, small, batch)} == {JobStatus.CREATED}
     states = {vertex.current.state.name for vertex in master_of(small).execution_graph.vertices()}
@@ -89,12 +89,13 @@ class Hoarder(MapFunction):
 
 def test_a_slot_that_takes_more_than_its_budget_fails_the_job(spark_env: Env) -> None:
     env = spark_env(1, {"taskmanager.memory.slot.size": "400 mb"})
-    client, _ = collecting(endless(env).map(Hoarder()).name("hoarder"), "too much")
-    error = ended(client)
-    assert isinstance(error, JobExecutionError)
-    assert error.failure.error_type == "SlotMemoryExceeded"
-    assert "more than its budget of 400 MB (taskmanager.memory.slot.size)" in error.failure.message
-    assert "hoarder" in error.failure.message
+    _, results = collecting(endless(env, per_second=1000).map(Hoarder()).name("hoarder"), "too much")
+    with pytest.raises(JobExecutionError) as caught:
+        list(results)
+    failure = caught.value.failure
+    assert failure.error_type == "SlotMemoryExceeded"
+    assert "more than its budget of 400 MB (taskmanager.memory.slot.size)" in failure.message
+    assert "hoarder" in failure.message
     # the process is gone, and with it what it kept: the next job has one that is within the same budget
     again = spark_env(1, {"taskmanager.memory.slot.size": "400 mb"})
     assert sorted(again.from_sequence(1, 3).execute_and_collect()) == [1, 2, 3]

@@ -57,7 +57,7 @@ class Cluster(ABC):
 
     def leading(self) -> tuple[Member, Leadership]:
         member = self.join()
-        return member, member.lead()
+        return member, self.waiting(member).result(60)
 
     def waiting(self, member: Member) -> Future[Leadership]:
         return self._threads.submit(member.lead)

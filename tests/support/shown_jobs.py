@@ -51,6 +51,10 @@ class ShownJob:
     def status(self) -> JobStatus:
         return self._status if self.master is None else self.master.status
 
+    @status.setter
+    def status(self, status: JobStatus) -> None:
+        self._status = status
+
     def view(self) -> JobView:
         timestamps = {JobStatus.INITIALIZING: self.submitted_at}
         if self.master is None and self._status is not JobStatus.INITIALIZING:

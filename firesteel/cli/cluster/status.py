@@ -18,7 +18,7 @@ def register(commands: Any) -> None:
         description="Shows the JobManagers and which of them leads, slots and jobs. Exit codes: 0 if the cluster "
         "runs, 3 if it does not.",
     )
-    parser.add_argument("--directory", metavar="DIR", help="the cluster's directory")
+    parser.add_argument("--directory", dest="cluster_directory", metavar="DIR", help="the cluster's directory")
     parser.add_argument("--id", dest="cluster_id", metavar="ID", help="the same as -z")
     parser.add_argument("--json", action="store_true", help="print JSON")
     add_cluster_options(parser)

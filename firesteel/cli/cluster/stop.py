@@ -23,7 +23,7 @@ def register(commands: Any) -> None:
     parser.add_argument(
         "--timeout", metavar="SECONDS", type=float, default=60.0, help="how long to wait until what is left is killed"
     )
-    parser.add_argument("--directory", metavar="DIR", help="the cluster's directory")
+    parser.add_argument("--directory", dest="cluster_directory", metavar="DIR", help="the cluster's directory")
     parser.add_argument("--id", dest="cluster_id", metavar="ID", help="the same as -z")
     parser.add_argument("--json", action="store_true", help="print JSON")
     add_cluster_options(parser)

@@ -95,6 +95,15 @@ class PersistentJobStore:
             self._records.put(f"{CHECKPOINTS}/{job_id}", encode(_Checkpoints(job_id, newest)))
             self._checkpoints[job_id] = newest
 
+    def remove_checkpoint(self, job_id: str, checkpoint_id: int) -> None:
+        """A checkpoint was given up after all; one that is not known changes nothing."""
+        with self._lock:
+            before = self._checkpoints.get(job_id, [])
+            left = [known for known in before if known[0] != checkpoint_id]
+            if left != before:
+                self._records.put(f"{CHECKPOINTS}/{job_id}", encode(_Checkpoints(job_id, left)))
+                self._checkpoints[job_id] = left
+
     def checkpoints(self, job_id: str) -> Sequence[tuple[int, str]]:
         """The checkpoints of a job, oldest first: number and path."""
         with self._lock:

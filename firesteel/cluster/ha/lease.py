@@ -46,6 +46,7 @@ class Lease:
         self._on_lost: Callable[[str], None] | None = None
         self._lock = threading.Lock()
         self._stop = threading.Event()
+        self._hurry = threading.Event()
         self._thread = threading.Thread(target=self._run, name="firesteel-lease", daemon=True)
 
     def start(self) -> None:
@@ -72,6 +73,10 @@ class Lease:
         """Not valid until it has been renewed."""
         self._suspended = True
 
+    def hurry(self) -> None:
+        """Renews it now, in the thread that does: there is reason to believe that it will work."""
+        self._hurry.set()
+
     def lose(self, reason: str) -> None:
         """Leadership is lost; whoever is to know is told, once, before this returns."""
         with self._lock:
@@ -79,7 +84,7 @@ class Lease:
                 return
             self._over = reason
             on_lost = self._on_lost
-        self._stop.set()
+        self._halt()
         if on_lost is not None:
             on_lost(reason)
 
@@ -88,7 +93,7 @@ class Lease:
         with self._lock:
             if self._over is None:
                 self._over = "given up"
-        self._stop.set()
+        self._halt()
         if self._thread.is_alive() and self._thread is not threading.current_thread():
             self._thread.join(self._duration)
 
@@ -109,6 +114,14 @@ class Lease:
             self._deadline = begun + self._duration
             self._suspended = False
 
+    def _halt(self) -> None:
+        self._stop.set()
+        self._hurry.set()
+
     def _run(self) -> None:
-        while not self._stop.wait(self._duration / _RENEWALS):
+        while True:
+            self._hurry.wait(self._duration / _RENEWALS)
+            self._hurry.clear()
+            if self._stop.is_set():
+                return
             self.tick()

@@ -78,6 +78,10 @@ class JobStore(Protocol):
         are forgotten."""
         ...
 
+    def remove_checkpoint(self, job_id: str, checkpoint_id: int) -> None:
+        """A checkpoint was given up after all: from now on a new leader starts the job from the one before it."""
+        ...
+
     def checkpoints(self, job_id: str) -> Sequence[tuple[int, str]]:
         """The checkpoints of a job, oldest first: number and path."""
         ...

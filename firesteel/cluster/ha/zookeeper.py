@@ -167,7 +167,7 @@ class ZooKeeperHighAvailability:
             records = ZooKeeperRecords(self._client, self._root, guards, lease, self._timeout)
             blobs = JobBlobs(join(self._directory, "jobs"), epoch)
             store = PersistentJobStore(records, blobs, retained_results=self._retained_results)
-            lease.announce_to(on_lost)
+            lease.announce_to(lambda reason: self._lose(own, reason, on_lost))
         except BaseException:
             lease.end()
             self._leave(own)
@@ -204,11 +204,18 @@ class ZooKeeperHighAvailability:
             return
         if state == KazooState.SUSPENDED:
             lease.suspend()
+        elif state == KazooState.CONNECTED:
+            lease.hurry()
         elif state == KazooState.LOST:
             # not here: this thread belongs to the client, and whoever is told may want to use it
             threading.Thread(
                 target=lease.lose, args=("the session with ZooKeeper has expired",), name="firesteel-lease", daemon=True
             ).start()
+
+    def _lose(self, own: str, reason: str, on_lost: Callable[[str], None]) -> None:
+        # sent whenever there is a connection again: as long as the session lasts, nobody else would lead
+        self._client.delete_async(own)
+        on_lost(reason)
 
     def _leave(self, own: str) -> None:
         try:

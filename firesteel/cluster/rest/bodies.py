@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import re
 import time
 import unicodedata
@@ -42,6 +43,9 @@ LONGEST_NAME = 200
 
 REQUEST_FIELD = "request"
 """The field of a form that holds the request as JSON, as Flink's client names it."""
+
+# it warns of every form that is none; whoever sent it is told already
+logging.getLogger("python_multipart").setLevel(logging.ERROR)
 
 _FILENAME = re.compile(r"[\w.\-+=@,() ]+")
 

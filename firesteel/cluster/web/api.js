@@ -13,9 +13,9 @@ export class ApiError extends Error {
     this.messages = messages;
   }
 
-  /** Whether nobody answered. */
+  /** Whether nobody answered, or one that cannot serve now, such as a standby without a leader. */
   get isUnreachable() {
-    return this.status === 0;
+    return this.status === 0 || this.status === 503;
   }
 }
 
@@ -117,7 +117,7 @@ export async function callOr(path, otherwise, options = {}) {
   try {
     return await call(path, options);
   } catch (error) {
-    if (error instanceof ApiError && !error.isUnreachable && error.status !== 401) return otherwise;
+    if (error instanceof ApiError && error.status !== 0 && error.status !== 401) return otherwise;
     throw error;
   }
 }

@@ -122,8 +122,9 @@ function headerView() {
 
 function bannerView() {
   if (refresher.lostSince) {
+    const what = refresher.lostReason || `The JobManager at ${location.host} cannot be reached since ${clock(refresher.lostSince)}.`;
     const shown = refresher.updatedAt ? ` What you see is from ${clock(refresher.updatedAt)}.` : '';
-    return h('div', { class: 'banner is-bad', role: 'alert' }, icon('warning'), h('span', null, `The JobManager at ${location.host} cannot be reached since ${clock(refresher.lostSince)}.${shown} Trying again every few seconds.`), h('button', { type: 'button', class: 'button is-small', onclick: () => refresher.refresh() }, 'Try now'));
+    return h('div', { class: 'banner is-bad', role: 'alert' }, icon('warning'), h('span', null, `${what}${shown} Trying again every few seconds.`), h('button', { type: 'button', class: 'button is-small', onclick: () => refresher.refresh() }, 'Try now'));
   }
   if (pageError instanceof ApiError && pageError.status === 401 && tokenDeclined()) {
     const ask = () => {
@@ -149,6 +150,12 @@ function mainView() {
   return page.view();
 }
 
+/** @param {Object<string, any>} config @returns {string} */
+function versionText(config) {
+  const revision = String(config['flink-revision'] || '');
+  return revision.startsWith('firesteel-') ? `Firesteel ${revision.slice('firesteel-'.length)} · ` : '';
+}
+
 function drawPage() {
   if (!page) return;
   document.title = `${page.title()} – Firesteel`;
@@ -158,7 +165,7 @@ function drawPage() {
     headerView(),
     h('div', { class: 'banners', 'aria-live': 'assertive' }, bannerView()),
     h('main', { id: 'main', class: 'main', tabindex: -1, key: pageKey, 'aria-busy': refresher.updatedAt ? null : 'true' }, mainView()),
-    h('footer', { class: 'foot muted' }, context.config['flink-version'] && `Version ${context.config['flink-version']} · `, refresher.updatedAt ? `updated ${clock(refresher.updatedAt)}` : 'loading …'),
+    h('footer', { class: 'foot muted' }, versionText(context.config), refresher.updatedAt ? `updated ${clock(refresher.updatedAt)}` : 'loading …'),
     toastsView(),
   );
 }

@@ -1,7 +1,7 @@
 // The graph of a job: boxes joined by edges, in a box one can move and zoom.
 
 import { icon } from './icons.js';
-import { curve, layOut } from './layout.js';
+import { curve, layOut, layOutDownwards } from './layout.js';
 import { PanZoom } from './panzoom.js';
 import { draw, h } from './vdom.js';
 
@@ -18,6 +18,8 @@ import { draw, h } from './vdom.js';
 
 const WIDTH = 296;
 const HEIGHT = 196;
+/** In a box narrower than this the graph runs from top to bottom. */
+const NARROW = 560;
 /** Below these scales the boxes show less, larger. */
 const FAR = 0.55;
 const VERY_FAR = 0.22;
@@ -43,6 +45,7 @@ function graphWidget(element, data) {
 
   let current = data;
   let structure = '';
+  let isDownwards = false;
   let layout = layOut([], []);
   const panZoom = new PanZoom(port, stage, (view) => {
     port.classList.toggle('is-far', view.scale < FAR);
@@ -51,17 +54,19 @@ function graphWidget(element, data) {
   });
 
   const paint = () => {
-    const now = JSON.stringify([current.nodes.map((node) => node.id), current.edges.map((edge) => edge.id)]);
+    isDownwards = port.clientWidth > 0 && port.clientWidth < NARROW;
+    const now = JSON.stringify([isDownwards, current.nodes.map((node) => node.id), current.edges.map((edge) => edge.id)]);
     const isNew = now !== structure;
     if (isNew) {
       structure = now;
-      layout = layOut(current.nodes.map((node) => ({ id: node.id, width: WIDTH, height: HEIGHT })), current.edges);
+      layout = (isDownwards ? layOutDownwards : layOut)(current.nodes.map((node) => ({ id: node.id, width: WIDTH, height: HEIGHT })), current.edges);
     }
-    draw(stage, edgesView(current, layout), nodesView(current, layout, panZoom));
+    draw(stage, edgesView(current, layout, isDownwards), nodesView(current, layout, panZoom));
     draw(tools, toolsView(panZoom));
     if (isNew) panZoom.fit({ width: layout.width, height: layout.height });
   };
   const observer = new ResizeObserver(() => {
+    paint();
     if (!panZoom.isMoved) panZoom.fit();
   });
   observer.observe(port);
@@ -101,8 +106,8 @@ function nodesView(data, layout, panZoom) {
   });
 }
 
-/** @param {GraphData} data @param {import('./layout.js').Layout} layout */
-function edgesView(data, layout) {
+/** @param {GraphData} data @param {import('./layout.js').Layout} layout @param {boolean} isDownwards */
+function edgesView(data, layout, isDownwards) {
   return h(
     'svg',
     { class: 'graph-edges', width: layout.width, height: layout.height, 'aria-hidden': 'true' },
@@ -114,7 +119,7 @@ function edgesView(data, layout) {
       return h(
         'g',
         { key: edge.id, class: edge.isBusy ? 'edge is-backpressured' : 'edge' },
-        h('path', { class: 'edge-line', d: curve(points), 'marker-end': 'url(#arrow)' }),
+        h('path', { class: 'edge-line', d: curve(points, isDownwards), 'marker-end': 'url(#arrow)' }),
         h('text', { class: 'edge-label', x: (from.x + to.x) / 2, y: (from.y + to.y) / 2 - 6, 'text-anchor': 'middle' }, edge.label),
       );
     }),

@@ -12,7 +12,7 @@
  * @property {number} height
  */
 
-const LAYER_GAP = 120;
+const LAYER_GAP = 110;
 const BOX_GAP = 28;
 const SWEEPS = 8;
 
@@ -234,14 +234,34 @@ function measure(rows, places, bends, edges) {
   return { boxes, edges: paths, order: rows.flatMap((row) => row.filter((one) => !one.isBend).map((one) => one.id)), width: Math.max(0, x - LAYER_GAP), height: bottom - top };
 }
 
-/** A smooth line through points. @param {Point[]} points @returns {string} */
-export function curve(points) {
+/**
+ * Lays out a graph from top to bottom, for narrow boxes.
+ * @param {Box[]} boxes
+ * @param {Edge[]} edges
+ * @returns {Layout}
+ */
+export function layOutDownwards(boxes, edges) {
+  const turned = layOut(boxes.map((box) => ({ id: box.id, width: box.height, height: box.width })), edges);
+  const turn = (point) => ({ x: point.y, y: point.x });
+  return {
+    boxes: new Map([...turned.boxes].map(([id, point]) => [id, turn(point)])),
+    edges: new Map([...turned.edges].map(([id, points]) => [id, points.map(turn)])),
+    order: turned.order,
+    width: turned.height,
+    height: turned.width,
+  };
+}
+
+/** A smooth line through points. @param {Point[]} points @param {boolean} isDownwards @returns {string} */
+export function curve(points, isDownwards) {
   let path = `M${points[0].x.toFixed(1)} ${points[0].y.toFixed(1)}`;
   for (let at = 1; at < points.length; at += 1) {
     const from = points[at - 1];
     const to = points[at];
-    const half = (to.x - from.x) / 2;
-    path += ` C${(from.x + half).toFixed(1)} ${from.y.toFixed(1)} ${(to.x - half).toFixed(1)} ${to.y.toFixed(1)} ${to.x.toFixed(1)} ${to.y.toFixed(1)}`;
+    const dx = isDownwards ? 0 : (to.x - from.x) / 2;
+    const dy = isDownwards ? (to.y - from.y) / 2 : 0;
+    const bends = [from.x + dx, from.y + dy, to.x - dx, to.y - dy, to.x, to.y];
+    path += ` C${bends.map((value) => value.toFixed(1)).join(' ')}`;
   }
   return path;
 }

@@ -28,6 +28,8 @@ export class Refresher {
     this.updatedAt = null;
     /** Since when nobody answers. @type {number|null} */
     this.lostSince = null;
+    /** What a JobManager that cannot serve says. */
+    this.lostReason = '';
     this.misses = 0;
     this.round = 0;
     /** @type {AbortController|null} */
@@ -77,6 +79,7 @@ export class Refresher {
   failed(error) {
     if (error instanceof ApiError && error.isUnreachable) {
       this.lostSince ||= Date.now();
+      this.lostReason = error.status ? error.message : '';
       this.misses += 1;
     } else {
       // somebody has answered, if with an error

@@ -157,8 +157,11 @@ class StageTask:
 
     def act(self, action: Callable[[], object]) -> None:
         """Has the task do something; what goes wrong is the task's failure."""
+        before, started = self.task.busy_s, time.perf_counter()
         try:
             action()
+            # all of it: a step of the task has added its own part already
+            self.task.busy_s = before + time.perf_counter() - started
         except (StageTaskError, TaskCancelled, GeneratorExit):
             raise
         except BaseException as error:

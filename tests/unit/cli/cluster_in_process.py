@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
+import tempfile
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -44,6 +47,9 @@ class _Store:
         return self.kept[job_id]
 
     def add_checkpoint(self, job_id: str, checkpoint_id: int, path: str) -> None:
+        pass
+
+    def remove_checkpoint(self, job_id: str, checkpoint_id: int) -> None:
         pass
 
     def checkpoints(self, job_id: str) -> list[tuple[int, str]]:
@@ -102,6 +108,8 @@ class InProcessCluster:
             job.cancel().result(30)
         self.dispatcher.close()
         self.server.close()
+        # stays for the next job that brings files
+        shutil.rmtree(Path(tempfile.gettempdir()) / f"firesteel-artifacts-{os.getuid()}", ignore_errors=True)
 
     def _start(self, job: PreparedJob, services: JobServices) -> JobMasterRunner:
         return JobMasterRunner(job, InProcessHost(), services)
@@ -114,7 +122,7 @@ class InProcessCluster:
             self.rescaled.append(request.body)
             return {}
 
-        return [
+        found = [
             Route(rest.CLUSTER_OVERVIEW, overview),
             Route(UPDATE_RESOURCE_REQUIREMENTS, rescale),
             *jobs.routes(self.dispatcher),
@@ -125,3 +133,4 @@ class InProcessCluster:
             *submission.routes(self.dispatcher),
             *savepoints.routes(self.dispatcher),
         ]
+        return [replace(route, cache_ms=0) for route in found]  # a test looks at once

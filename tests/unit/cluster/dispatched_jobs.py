@@ -53,6 +53,10 @@ class MemoryStore:
         self._check()
         self.registered[job_id] = [*self.registered[job_id], (checkpoint_id, path)][-3:]
 
+    def remove_checkpoint(self, job_id: str, checkpoint_id: int) -> None:
+        self._check()
+        self.registered[job_id] = [known for known in self.registered[job_id] if known[0] != checkpoint_id]
+
     def checkpoints(self, job_id: str) -> Sequence[tuple[int, str]]:
         return list(self.registered[job_id])
 

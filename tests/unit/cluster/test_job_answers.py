@@ -74,6 +74,7 @@ def test_the_list_of_jobs(tmp_path: Path) -> None:
     assert ended["state"] == "CANCELED"
     assert ended["tasks"]["canceled"] == 4
     assert ended["end-time"] == ended["start-time"] + ended["duration"]
+    assert shown.get("/jobs/overview")["jobs"][0] == ended
 
 
 @pytest.mark.parametrize(
@@ -293,6 +294,15 @@ def test_a_serialised_throwable_is_javas() -> None:
     assert written.startswith(b"\xac\xed\x00\x05sr\x00\x29org.apache.flink.util.SerializedThrowable\x65\x16\x9d\xf5")
     assert b"t\x00\x09b\xc0\x80\xed\xa0\xbd\xed\xb8\x80u" in written
     assert b"|" + (70_000).to_bytes(8, "big") + b"s" * 70_000 + b"t\x00\x0aValueErrorp" in written
+
+
+def test_a_job_that_is_submitted_again_under_its_id() -> None:
+    job = ShownJob(status=JobStatus.FAILED)
+    shown = ShownJobs(job)
+    assert shown.get("/jobs/overview")["jobs"][0]["state"] == "FAILED"
+    job.status = JobStatus.INITIALIZING
+    again = shown.get("/jobs/overview")["jobs"][0]
+    assert (again["state"], again["end-time"]) == ("INITIALIZING", -1)
 
 
 def test_statuses_are_those_of_the_dispatcher() -> None:

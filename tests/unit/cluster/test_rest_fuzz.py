@@ -29,9 +29,8 @@ from firesteel.rest.openapi import OPENAPI
 from firesteel.testing import eventually
 
 SEED = 20_260
-EXAMPLES = 6
+EXAMPLES = 5
 PATHS = {"target-directory", "targetDirectory", "savepoint-path", "savepointPath"}
-MODES = [GenerationMode.POSITIVE, GenerationMode.NEGATIVE]
 
 
 @pytest.fixture
@@ -92,10 +91,16 @@ def test_nothing_that_can_be_sent_is_our_fault(server: RestServer, dispatcher: D
             # what changes something may end a job
             jobs = [victim, ended] if "security" in operation.definition.raw else [running, ended]
             choice = itertools.cycle([{**known, "jobid": [job.job_id]} for job in jobs] + [{}])
-            for mode in MODES:
+            for mode in modes_of(operation):
                 failures += fuzz(server, session, operation, mode, choice)
     assert not failures, "\n".join(failures)
     assert running.status is JobStatus.RUNNING
+
+
+def modes_of(operation: Any) -> list[GenerationMode]:
+    """What is wrong with a path is tested with the router; making it up takes long."""
+    takes_more = len(operation.query) or len(operation.body)
+    return [GenerationMode.POSITIVE, GenerationMode.NEGATIVE] if takes_more else [GenerationMode.POSITIVE]
 
 
 def within(path: Any) -> Any:

@@ -87,13 +87,25 @@ def routes(jobs: KnownJobs) -> list[Route]:
 class _JobHandlers:
     def __init__(self, jobs: KnownJobs):
         self._jobs = jobs
+        self._ended: dict[str, rest.JobOverview] = {}
+        """Jobs that have ended, as they were shown last: most are, and nothing of them changes."""
 
     def ids(self, _request: RestRequest[Any]) -> rest.JobIds:
         return rest.JobIds([rest.JobIdWithStatus(job.job_id, job.status.name) for job in self._jobs.jobs()])
 
     def overview(self, _request: RestRequest[Any]) -> rest.JobsOverview:
         now = now_ms()
-        return rest.JobsOverview([job_overview(job.view(), now) for job in self._jobs.jobs()])
+        shown, ended = [], {}
+        for job in self._jobs.jobs():
+            overview = self._ended.get(job.job_id)
+            # a job can be submitted again under its id
+            if overview is None or overview.state != job.status.name:
+                overview = job_overview(job.view(), now)
+            shown.append(overview)
+            if overview.end_time >= 0:
+                ended[job.job_id] = overview
+        self._ended = ended
+        return rest.JobsOverview(shown)
 
     def details(self, request: RestRequest[Any]) -> rest.JobDetails:
         view = find_job(self._jobs, request)

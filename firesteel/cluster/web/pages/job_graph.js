@@ -1,8 +1,9 @@
 // The overview of a job: its graph, what slows it down, and its vertices as a list.
 
-import { bytes, compact, count, description, duration, isNumber, NONE, percent, watermark } from '../format.js';
+import { bytes, compact, count, description, duration, isNumber, NONE, percent, plural, watermark } from '../format.js';
 import { graph } from '../graph.js';
 import { icon } from '../icons.js';
+import { href } from '../router.js';
 import { badge, isTerminal, taskBar, taskCounts } from '../states.js';
 import { filter, panel, table } from '../table.js';
 import { h } from '../vdom.js';
@@ -14,14 +15,14 @@ export function graphTab(context) {
   return {
     async load(fetcher) {
       const isOver = isTerminal(context.job.state);
-      const [found] = await Promise.all([isOver ? null : fetcher.getOr(['jobs', context.jobId, 'diagnosis'], null), isOver ? null : loadFlow(fetcher, context)]);
+      const [found] = await Promise.all([context.job.state === 'RUNNING' ? fetcher.getOr(['jobs', context.jobId, 'diagnosis'], null) : null, isOver ? null : loadFlow(fetcher, context)]);
       if (isOver) context.flow.clear();
       diagnosis = found;
     },
     view() {
       const { job } = context;
       if (!job.plan.nodes.length) return h('div', { class: 'panel empty' }, notRunning(job.state));
-      return [sentence(context, diagnosis), panel(null, graph(graphData(context, diagnosis)), legend()), vertexList(context, diagnosis)];
+      return [waiting(job), sentence(context, diagnosis), panel(null, graph(graphData(context, diagnosis)), legend()), vertexList(context, diagnosis)];
     },
   };
 }
@@ -31,6 +32,21 @@ function notRunning(state) {
   if (state === 'FAILED') return 'The job failed before it had a graph. Exceptions tell why.';
   if (isTerminal(state)) return 'The graph of this job is no longer known.';
   return 'The job is being prepared, or waits for slots. Its graph appears here.';
+}
+
+/** Why the job does not run yet, or not now. @param {any} job */
+function waiting(job) {
+  if (job.state === 'INITIALIZING' || job.state === 'CREATED') return h('p', { class: 'note', role: 'status' }, icon('waiting'), h('span', null, `The job is starting, or waits for free slots: its tasks need ${slotsNeeded(job)}.`));
+  if (job.state === 'RESTARTING') return h('p', { class: 'note is-warning', role: 'status' }, icon('restarting'), h('span', null, 'A task has failed, and the job starts again. ', h('a', { href: href(['jobs', job.jid, 'exceptions']) }, 'See why')));
+  if (job.state === 'FAILED') return h('p', { class: 'note is-bad', role: 'status' }, icon('failed'), h('span', null, 'The job has failed. ', h('a', { href: href(['jobs', job.jid, 'exceptions']) }, 'See why')));
+  return null;
+}
+
+/** Tasks of one slot sharing group share slots; groups do not. @param {any} job @returns {string} */
+function slotsNeeded(job) {
+  const groups = new Map();
+  for (const vertex of job.vertices) groups.set(vertex.slotSharingGroupId, Math.max(groups.get(vertex.slotSharingGroupId) || 0, vertex.parallelism));
+  return plural([...groups.values()].reduce((sum, slots) => sum + slots, 0), 'slot');
 }
 
 /** What slows the job down, in words. @param {import('./job.js').JobContext} context @param {any} diagnosis */

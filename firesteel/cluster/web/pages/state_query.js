@@ -34,7 +34,7 @@ export function stateTab(context) {
   let operators = [];
   return {
     async load(fetcher) {
-      if (!isTerminal(context.job.state)) operators = (await fetcher.getOr(['jobs', context.jobId, 'state'], { operators })).operators;
+      if (context.job.state === 'RUNNING') operators = (await fetcher.getOr(['jobs', context.jobId, 'state'], { operators })).operators;
     },
     view() {
       if (isTerminal(context.job.state)) return h('div', { class: 'panel empty' }, 'The job has ended. Savepoints can be read with the State Processor API.');

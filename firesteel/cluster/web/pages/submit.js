@@ -112,9 +112,10 @@ export function splitArguments(text) {
 
 /** @param {any} program */
 function runForm(program) {
-  const values = remembered(`run ${program.id}`, { args: '', parallelism: '', savepoint: '', allowNonRestored: false, busy: '' });
+  const values = remembered(`run ${program.id}`, { args: '', parallelism: '', savepoint: '', allowNonRestored: false, entry: '', busy: '' });
   const body = () => ({
     programArgsList: splitArguments(values.args),
+    ...(values.entry ? { entryClass: values.entry } : {}),
     ...(values.parallelism ? { parallelism: Number(values.parallelism) } : {}),
     ...(values.savepoint ? { savepointPath: values.savepoint, allowNonRestoredState: values.allowNonRestored } : {}),
   });
@@ -143,6 +144,7 @@ function runForm(program) {
     'form',
     { class: 'form', onsubmit: run },
     text('args', 'Arguments', '--input file:///data/in --rate 100'),
+    program.name.endsWith('.zip') && text('entry', 'Python file to run', '__main__.py'),
     h('div', { class: 'columns' }, text('parallelism', 'Parallelism', 'as the program or the cluster says', { type: 'number', min: 1, max: 32768 }), text('savepoint', 'Start from savepoint', 'file:///data/savepoints/savepoint-…')),
     h('label', { class: 'choice' }, h('input', { type: 'checkbox', checked: values.allowNonRestored, disabled: !values.savepoint, onchange: (event) => (values.allowNonRestored = event.target.checked) }), h('span', null, 'Leave out state of operators that the program no longer has')),
     h('div', { class: 'dialog-buttons is-left' }, h('button', { type: 'submit', class: 'button is-primary', disabled: values.busy !== '' }, values.busy === 'run' ? 'Starting …' : 'Run'), h('button', { type: 'button', class: 'button', disabled: values.busy !== '', onclick: plan }, values.busy === 'plan' ? 'Compiling …' : 'Show plan')),

@@ -99,5 +99,5 @@ function row(title, name, spans, scale, key, extra = '') {
 
 function legend() {
   const entry = (state, text) => h('li', { key: state }, h('span', { class: `legend-box span is-${state} is-${kindOf(state.toUpperCase())}` }), text);
-  return h('ul', { class: 'legend' }, entry('created', 'created, scheduled, deploying'), entry('initializing', 'initializing'), entry('running', 'running'), entry('restarting', 'restarting'), entry('finished', 'finished'), entry('canceled', 'cancelled'), entry('failed', 'failed'));
+  return h('ul', { class: 'legend' }, entry('created', 'created'), entry('scheduled', 'scheduled, deploying'), entry('initializing', 'initializing'), entry('running', 'running'), entry('restarting', 'restarting'), entry('finished', 'finished'), entry('canceled', 'cancelled'), entry('failed', 'failed'));
 }

@@ -8,7 +8,8 @@ import { h } from '../vdom.js';
 import { loading } from './overview.js';
 
 const TYPES = [['full', 'Mixed', 'All samples'], ['on_cpu', 'On CPU', 'Samples that were working'], ['off_cpu', 'Off CPU', 'Samples that were waiting']];
-/** What the server answers with in place of a time where sampling is switched off. */
+/** What the server answers with in place of a time where there are no samples. */
+const ENDED = -1;
 const DISABLED = -3;
 
 /** @param {import('./job.js').JobContext} context @param {string} id @returns {import('./vertex.js').VertexView} */
@@ -29,6 +30,7 @@ export function flameGraphView(context, id) {
     view() {
       if (!data) return loading();
       if (data.endTimestamp === DISABLED) return h('div', { class: 'empty' }, 'Flame graphs are switched off: set rest.flamegraph.enabled to true.');
+      if (data.endTimestamp === ENDED) return h('div', { class: 'empty' }, 'The vertex does not run: there is nothing to sample.');
       const wanted = filter(`flame graph ${id}`, 'Find a function');
       const vertex = context.job.vertices.find((one) => one.id === id);
       return [

@@ -1,0 +1,442 @@
+"""The web pages, in a real browser: against a real cluster, and against answers that are made up."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import urllib.error
+import urllib.request
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from browser import OFFLINE, Visit, open_browser, sync_api
+from web_answers import JOB, WebAnswers, vertex_id
+
+from firesteel.testing import eventually
+
+pytestmark = pytest.mark.cluster
+expect = sync_api.expect
+START_S = 120.0
+
+COUNTING = """
+import time
+from firesteel.common import Types
+from firesteel.datastream import KeyedProcessFunction, StreamExecutionEnvironment
+from firesteel.datastream.state import ValueStateDescriptor
+
+
+class Count(KeyedProcessFunction):
+    def open(self, runtime_context):
+        self.count = runtime_context.get_state(ValueStateDescriptor("seen", Types.LONG()))
+
+    def process_element(self, value, ctx):
+        self.count.update((self.count.value() or 0) + 1)
+        time.sleep(0.002)
+        yield value
+
+
+env = StreamExecutionEnvironment.get_execution_environment()
+env.enable_checkpointing(300)
+numbers = env.from_sequence(1, 10**12).map(lambda n: n % 10).name("Last digit")
+numbers.key_by(lambda n: n).process(Count()).uid("count").name("Count").filter(lambda n: False).print()
+env.execute("counting digits")
+"""
+
+FAILING = """
+from firesteel.datastream import StreamExecutionEnvironment
+
+
+def invert(n):
+    return 1 / (n - 5)
+
+
+env = StreamExecutionEnvironment.get_execution_environment()
+env.from_sequence(1, 10).map(invert).name("Invert").print()
+env.execute("dividing by zero")
+"""
+
+
+class Cluster:
+    """A JobManager process with an embedded Spark of two slots."""
+
+    def __init__(self, directory: Path):
+        self.directory = directory
+        settings = {
+            "rest.bind-port": "0",
+            "cluster.directory": str(directory),
+            "taskmanager.numberOfTaskSlots": "2",
+            "web.refresh-interval": "500 ms",
+            "rest.flamegraph.num-samples": "10",
+            "execution.checkpointing.savepoint-dir": str(directory / "savepoints"),
+        }
+        launch = directory / "launch.json"
+        launch.write_text(json.dumps({"mode": "session", "configuration": settings}))
+        with (directory / "out.txt").open("wb") as output:
+            self._process = subprocess.Popen(
+                [sys.executable, "-m", "firesteel.cluster.main", str(launch)],
+                stdout=output,
+                stderr=output,
+                env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])},
+            )
+        self.url = eventually(self._address, timeout=START_S, interval=0.05).rstrip("/")
+
+    def _address(self) -> str:
+        assert self._process.poll() is None, (self.directory / "out.txt").read_text()
+        entry = self.directory / "jobmanagers" / f"{self._process.pid}.json"
+        assert entry.exists()
+        url = str(json.loads(entry.read_text())["url"])
+        try:
+            with urllib.request.urlopen(f"{url.rstrip('/')}/overview") as answer:
+                assert answer.status == 200
+        except urllib.error.HTTPError as error:
+            raise AssertionError(error.read()) from None
+        return url
+
+    def close(self) -> None:
+        self._process.send_signal(signal.SIGTERM)
+        try:
+            self._process.wait(60)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self._process.wait()
+            raise
+
+
+@pytest.fixture(scope="module")
+def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
+    cluster = Cluster(tmp_path_factory.mktemp("web"))
+    try:
+        yield cluster
+    finally:
+        cluster.close()
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Any]:
+    with open_browser() as browser:
+        yield browser
+
+
+@pytest.fixture
+def visit(browser: Any) -> Iterator[Visit]:
+    """A tab; the test fails if anything went wrong in it."""
+    with Visit(browser) as visit:
+        yield visit
+        assert visit.problems == []
+
+
+def _submit(page: Any, url: str, program: str, directory: Path, text: str) -> None:
+    file = directory / program
+    file.write_text(text)
+    page.goto(f"{url}/#/submit")
+    page.locator("input[type=file]").set_input_files(str(file))
+    expect(page.get_by_text(f"{program} is uploaded.")).to_be_visible()
+    expect(page.get_by_role("button", name="Run")).to_be_visible()
+
+
+# -- with a real cluster ------------------------------------------------------------------------------
+
+
+def test_a_job_from_submit_over_all_pages_and_a_savepoint_to_its_end(
+    cluster: Cluster, visit: Visit, tmp_path: Path
+) -> None:
+    page = visit.page
+    page.goto(cluster.url)
+    expect(page.get_by_text("Nothing runs now.")).to_be_visible()
+    _submit(page, cluster.url, "digits.py", tmp_path, COUNTING)
+    page.get_by_role("button", name="Show plan").click()
+    plan = page.get_by_role("dialog", name="Plan of digits.py")
+    expect(plan.locator(".node")).to_have_count(2)
+    plan.get_by_role("button", name="Close").click()
+    page.get_by_label("Parallelism").fill("1")
+    page.get_by_role("button", name="Run").click()
+
+    # the job, its graph, and each view of a vertex
+    expect(page.get_by_role("heading", level=1)).to_contain_text("counting digits")
+    expect(page.get_by_role("heading", level=1)).to_contain_text("RUNNING", timeout=60_000)
+    expect(page.locator(".node")).to_have_count(2)
+    expect(page.locator(".edge-label")).to_have_text("HASH")
+    expect(page.locator(".node", has_text="Count")).to_contain_text(re.compile(r"Busy \d+%"))
+    expect(page.locator(".node", has_text="Count")).to_contain_text(re.compile(r"[\d,.]+ k? ?rec/s"))
+    page.locator(".node", has_text="Count").click()
+    drawer = page.locator("aside.drawer")
+    for view, text in {
+        "Subtasks": "RUNNING",
+        "TaskManagers": "RUNNING",
+        "Watermarks": "watermark",
+        "Accumulators": "no accumulators",
+        "Backpressure": "Not backpressured",
+        "Metrics": "busyTimeMsPerSecond",
+        "Flame graph": "samples",
+        "Detail": "Records received",
+    }.items():
+        drawer.get_by_role("link", name=view, exact=True).click()
+        expect(drawer.locator(".drawer-body")).to_contain_text(text)
+    drawer.get_by_role("link", name="Metrics").click()
+    drawer.get_by_label("Filter metrics by name").fill("inPoolUsage")
+    drawer.get_by_text("inPoolUsage", exact=True).click()
+    expect(drawer.locator("figure", has_text="inPoolUsage").locator("polyline").first).to_be_attached()
+    page.keyboard.press("Escape")
+    expect(drawer).to_have_count(0)
+
+    # the other tabs
+    tabs = page.get_by_role("navigation", name="Parts of the job")
+    for tab, text in {
+        "Exceptions": "Nothing has failed.",
+        "Timeline": "Subtask 0",
+        "Data skew": "Count",
+        "Configuration": "Restart strategy",
+        "Checkpoints": "Exactly once",
+    }.items():
+        tabs.get_by_role("link", name=tab).click()
+        expect(page.locator("main")).to_contain_text(text)
+    expect(page.get_by_role("img", name="Duration of checkpoints").locator("circle").first).to_be_visible()
+    page.get_by_role("button", name="Details of checkpoint").last.click()
+    expect(page.locator(".checkpoint-details").last).to_contain_text("Count")
+    tabs.get_by_role("link", name="State", exact=True).click()
+    page.get_by_role("button", name="seen value of Count").click()
+    page.get_by_label("Key").fill("3")
+    page.get_by_role("button", name="Read").click()
+    expect(page.locator("main pre")).to_contain_text('"value"')
+
+    # a checkpoint, a savepoint, and the end
+    page.get_by_role("button", name="Checkpoint", exact=True).click()
+    expect(page.get_by_text(re.compile(r"Checkpoint \d+ is complete."))).to_be_visible()
+    page.get_by_role("button", name="Savepoint", exact=True).click()
+    page.get_by_role("button", name="Take it").click()
+    dialog = page.get_by_role("dialog", name="Take a savepoint")
+    expect(dialog).to_contain_text("The savepoint is complete.")
+    path = dialog.locator(".result-path").inner_text().strip()
+    assert Path(path.removeprefix("file:")).is_dir()
+    dialog.get_by_role("button", name="Close").click()
+    page.get_by_role("button", name="Cancel", exact=True).click()
+    page.get_by_role("button", name="Cancel the job").click()
+    page.get_by_role("dialog").get_by_role("button", name="Close").click()
+    expect(page.get_by_role("heading", level=1)).to_contain_text("CANCELED")
+    expect(page.get_by_role("button", name="Savepoint")).to_have_count(0)
+    page.get_by_role("link", name="Jobs", exact=True).click()
+    expect(page.get_by_role("region", name="Completed jobs")).to_contain_text("counting digits")
+
+
+def test_a_failing_job_shows_the_users_own_line(cluster: Cluster, visit: Visit, tmp_path: Path) -> None:
+    page = visit.page
+    _submit(page, cluster.url, "zero.py", tmp_path, FAILING)
+    page.get_by_role("button", name="Run").click()
+    expect(page.get_by_role("heading", level=1)).to_contain_text("FAILED", timeout=60_000)
+    page.get_by_role("link", name="See why").click()
+    expect(page.get_by_role("heading", name="ZeroDivisionError")).to_be_visible()
+    marked = page.locator(".user-line")
+    expect(marked.filter(has_text="return 1 / (n - 5)").first).to_be_visible()
+    assert not [line for line in marked.all_inner_texts() if "/firesteel/runtime/" in line]
+
+
+def test_the_pages_of_the_cluster(cluster: Cluster, visit: Visit) -> None:
+    page = visit.page
+    page.goto(f"{cluster.url}/#/taskmanagers")
+    page.locator("tbody a").first.click()
+    expect(page.get_by_text("All slots are free.")).to_be_visible()
+    parts = page.get_by_role("navigation", name="Parts of the TaskManager")
+    parts.get_by_role("link", name="Logs").click()
+    expect(page.get_by_role("heading", name="Log files")).to_be_visible()
+    parts.get_by_role("link", name="Stdout").click()
+    expect(page.locator("main .panel")).to_be_visible()
+    parts.get_by_role("link", name="Thread dump").click()
+    expect(page.get_by_role("heading", name="Thread dump")).to_be_visible()
+    page.get_by_role("link", name="JobManager", exact=True).click()
+    expect(page.get_by_text("web.refresh-interval")).to_be_visible()
+    parts = page.get_by_role("navigation", name="Parts of the JobManager")
+    parts.get_by_role("link", name="Metrics").click()
+    expect(page.get_by_text("taskSlotsTotal")).to_be_visible()
+    parts.get_by_role("link", name="Logs").click()
+    page.get_by_role("button", name="jobmanager.log").click()
+    expect(page.get_by_text("This JobManager leads")).to_be_visible()
+    parts.get_by_role("link", name="Stdout").click()
+    expect(page.locator("main .panel")).to_be_visible()
+    parts.get_by_role("link", name="Thread dump").click()
+    expect(page.locator("details").first).to_be_visible()
+
+
+def test_a_program_without_a_job_says_so_in_the_servers_words(cluster: Cluster, visit: Visit, tmp_path: Path) -> None:
+    _submit(visit.page, cluster.url, "empty.py", tmp_path, "print('no job')\n")
+    visit.page.get_by_role("button", name="Run").click()
+    expect(visit.page.get_by_role("alert")).to_contain_text("execute")
+    # the browser itself writes down that the answer was a 400
+    visit.problems = [problem for problem in visit.problems if "status of 400" not in problem]
+
+
+# -- with answers that are made up ----------------------------------------------------------------------
+
+
+def test_a_large_graph_is_drawn_without_overlaps_and_its_vertices_are_found(visit: Visit) -> None:
+    visit.answer_with(WebAnswers(vertices=200))
+    page = visit.page
+    page.goto(f"{OFFLINE}/#/jobs/{JOB}")
+    expect(page.locator(".node")).to_have_count(200)
+    overlapping = page.evaluate(
+        """() => {
+          const boxes = [...document.querySelectorAll('.node')].map((node) => node.getBoundingClientRect());
+          return boxes.flatMap((a, i) => boxes.slice(i + 1).filter(
+            (b) => a.left < b.right && b.left < a.right && a.top < b.bottom && b.top < a.bottom)).length;
+        }"""
+    )
+    assert overlapping == 0
+    page.get_by_label("Find a vertex").fill("a job 117 ")
+    expect(page.get_by_role("region", name="Vertices of the job").locator("tbody tr")).to_have_count(1)
+
+
+def test_names_are_text_and_never_markup(visit: Visit) -> None:
+    visit.answer_with(WebAnswers(name="<img src=x onerror=alert(1)>"))
+    visit.page.goto(f"{OFFLINE}/#/jobs/{JOB}")
+    expect(visit.page.get_by_role("heading", level=1)).to_contain_text("<img src=x onerror=alert(1)>")
+    expect(visit.page.locator(".node").first).to_contain_text("<b>next</b>")
+    assert visit.page.locator("main img").count() == 0
+
+
+def test_thousands_of_subtasks_come_in_pages_and_a_refresh_keeps_the_place(visit: Visit) -> None:
+    answers = WebAnswers(parallelism=3000)
+    visit.answer_with(answers)
+    page = visit.page
+    page.goto(f"{OFFLINE}/#/jobs/{JOB}/overview?vertex={vertex_id(1)}&view=subtasks")
+    drawer = page.locator("aside.drawer")
+    expect(drawer.get_by_text("1–50 of 3,000 rows")).to_be_visible()
+    drawer.get_by_role("button", name="Next").click()
+    expect(drawer.get_by_text("51–100 of 3,000 rows")).to_be_visible()
+    body = drawer.locator(".drawer-body")
+    drawer.get_by_role("link", name="localhost:1", exact=True).nth(8).focus()
+    body.evaluate("element => element.scrollTop = 200")
+    answers.busy[1] = 870.0
+    expect(page.locator(".node").nth(1)).to_contain_text("Busy 87%")
+    expect(drawer.get_by_text("51–100 of 3,000 rows")).to_be_visible()
+    assert body.evaluate("element => element.scrollTop") == 200
+    assert page.evaluate("document.activeElement.textContent") == "localhost:1"
+
+
+def test_the_bottleneck_is_named_in_a_sentence_and_in_the_graph(visit: Visit) -> None:
+    visit.answer_with(WebAnswers())
+    visit.page.goto(f"{OFFLINE}/#/jobs/{JOB}")
+    expect(visit.page.locator(".note")).to_contain_text("Bottleneck: a job 1")
+    expect(visit.page.locator(".node.is-bottleneck")).to_contain_text("a job 1")
+
+
+def test_a_lost_jobmanager_is_said_and_its_return_too(visit: Visit) -> None:
+    answers = WebAnswers()
+    visit.answer_with(answers)
+    page = visit.page
+    page.goto(OFFLINE)
+    expect(page.get_by_role("link", name="a job")).to_be_visible()
+    answers.is_there = False
+    expect(page.get_by_role("alert")).to_contain_text("cannot be reached")
+    expect(page.get_by_role("link", name="a job")).to_be_visible()
+    answers.is_there = True
+    expect(page.get_by_text("answers again")).to_be_visible()
+    expect(page.get_by_role("alert")).to_have_count(0)
+    visit.problems = [problem for problem in visit.problems if "ERR_CONNECTION_REFUSED" not in problem]
+
+
+def test_a_hidden_page_asks_for_nothing(visit: Visit) -> None:
+    answers = WebAnswers()
+    visit.answer_with(answers)
+    page = visit.page
+    page.clock.install()
+    page.goto(OFFLINE)
+    expect(page.get_by_role("link", name="a job")).to_be_visible()
+    page.evaluate(
+        """() => {
+          Object.defineProperty(document, 'hidden', { value: true, configurable: true });
+          document.dispatchEvent(new Event('visibilitychange'));
+        }"""
+    )
+    before = len(answers.asked)
+    page.clock.run_for(60_000)
+    assert len(answers.asked) == before
+    page.evaluate(
+        """() => {
+          Object.defineProperty(document, 'hidden', { value: false, configurable: true });
+          document.dispatchEvent(new Event('visibilitychange'));
+        }"""
+    )
+    eventually(lambda: page.evaluate("1") and len(answers.asked) > before)
+
+
+def test_a_token_is_asked_for_and_sent(visit: Visit) -> None:
+    answers = WebAnswers()
+    visit.answer_with(answers)
+    page = visit.page
+    page.goto(f"{OFFLINE}/#/jobs/{JOB}")
+    page.get_by_role("button", name="Cancel", exact=True).click()
+    page.get_by_role("button", name="Cancel the job").click()
+    dialog = page.get_by_role("dialog", name="This cluster needs a token")
+    dialog.get_by_label("Token").fill("secret")
+    with page.expect_request(lambda request: request.method == "PATCH") as sent:
+        dialog.get_by_role("button", name="Go on").click()
+    assert sent.value.headers["authorization"] == "Bearer secret"
+    # it is refused here, which the dialog says
+    expect(page.get_by_role("alert")).to_contain_text("This needs a token.")
+    visit.problems = [problem for problem in visit.problems if "status of 401" not in problem]
+
+
+def test_a_phone_needs_no_sideways_scrolling(browser: Any) -> None:
+    for scheme in ("light", "dark"):
+        with Visit(browser, width=360, height=740, scheme=scheme) as visit:
+            visit.answer_with(WebAnswers())
+            page = visit.page
+            for place in ("#/overview", f"#/jobs/{JOB}", f"#/jobs/{JOB}/overview?vertex={vertex_id(0)}&view=subtasks"):
+                page.goto(f"{OFFLINE}/{place}")
+                expect(page.get_by_text("a job").first).to_be_attached()
+                assert not visit.is_wider_than_the_screen(), place
+            assert visit.problems == []
+
+
+def test_dark_colours_follow_the_system_and_can_be_chosen(browser: Any) -> None:
+    def darkness(page: Any) -> int:
+        return sum(map(int, re.findall(r"\d+", page.evaluate("getComputedStyle(document.body).backgroundColor"))[:3]))
+
+    with Visit(browser, scheme="dark") as visit:
+        visit.answer_with(WebAnswers())
+        visit.page.goto(OFFLINE)
+        assert darkness(visit.page) < 200
+        visit.page.get_by_role("button", name="Light colours").click()
+        eventually(lambda: darkness(visit.page) > 600)
+        visit.page.reload()
+        assert darkness(visit.page) > 600
+        assert visit.problems == []
+
+
+def test_everything_is_reached_by_keyboard(visit: Visit) -> None:
+    visit.answer_with(WebAnswers())
+    page = visit.page
+    page.goto(f"{OFFLINE}/#/jobs/{JOB}")
+    expect(page.locator(".node")).to_have_count(3)
+    page.keyboard.press("Tab")
+    expect(page.get_by_role("link", name="Skip to the content")).to_be_focused()
+    page.keyboard.press("Enter")
+    expect(page.locator("main")).to_be_focused()
+    graph = page.locator(".graph")
+    graph.focus()
+    stage = page.locator(".graph-stage")
+    before = stage.get_attribute("style")
+    page.keyboard.press("+")
+    page.keyboard.press("ArrowRight")
+    assert stage.get_attribute("style") != before
+    page.keyboard.press("0")
+    page.keyboard.press("Tab")
+    expect(page.locator(".node").first).to_be_focused()
+    outline = page.evaluate("getComputedStyle(document.activeElement).outlineStyle")
+    assert outline == "solid"
+    page.keyboard.press("Enter")
+    expect(page.locator("aside.drawer")).to_be_focused()
+    page.keyboard.press("Escape")
+    expect(page.locator("aside.drawer")).to_have_count(0)
+    expect(page.locator(".node").first).to_be_focused()
+    page.get_by_role("button", name="Stop").focus()
+    page.keyboard.press("Enter")
+    expect(page.get_by_role("dialog", name="Stop with a savepoint")).to_be_visible()
+    page.keyboard.press("Escape")
+    expect(page.get_by_role("dialog")).to_have_count(0)
+    expect(page.get_by_role("button", name="Stop")).to_be_focused()
