@@ -26,6 +26,7 @@ from firesteel.common.errors import FiresteelError
 __all__ = ["ClusterStartError", "await_entry", "end_processes", "launch", "log_tail", "run_in_foreground", "starting"]
 
 JOB_MANAGER = "firesteel.cluster.main"
+INTERRUPTED = 130
 _LOG_LINES = 15
 _POLL_S = 0.1
 
@@ -85,12 +86,12 @@ def log_file(cluster: LocalCluster) -> Path:
     return cluster.directory / "log" / "jobmanager.out"
 
 
-def log_tail(cluster: LocalCluster, since: int = 0) -> str:
-    """The last lines that JobManagers have printed, from a position of the file on."""
+def log_tail(file: Path, since: int = 0) -> str:
+    """The last lines of a log, from a position of the file on."""
     try:
-        with log_file(cluster).open("rb") as file:
-            file.seek(max(since, os.fstat(file.fileno()).st_size - 65536))
-            text = file.read().decode(errors="replace")
+        with file.open("rb") as opened:
+            opened.seek(max(since, os.fstat(opened.fileno()).st_size - 65536))
+            text = opened.read().decode(errors="replace")
     except OSError:
         return ""
     return "\n".join(line for line in text.splitlines()[-_LOG_LINES:])
@@ -157,31 +158,29 @@ def end_processes(pids: Sequence[int], seconds: float) -> list[int]:
     return [member.pid for member in left]
 
 
-def run_in_foreground(process: subprocess.Popen[bytes], seconds: float) -> int:
+def run_in_foreground(process: subprocess.Popen[bytes], seconds: float, watch: Callable[[], bool]) -> int:
     """Waits for a process that has this terminal, and passes on what ends this one; its exit code.
 
-    Ctrl-C reaches both. It counts as a request to stop, which the process answers in its own time.
+    ``watch`` is called until it says that there is nothing more to look for. Ctrl-C reaches both processes. It counts
+    as a request to stop, which the other one answers in its own time.
     """
-    interrupted = False
-
-    def pass_on(number: int, _frame: object) -> None:
-        process.send_signal(number)
-
-    before = signal.signal(signal.SIGTERM, pass_on)
+    deadline: float | None = None
+    is_watching = True
+    before = signal.signal(signal.SIGTERM, lambda number, _frame: process.send_signal(number))
     try:
         while True:
             try:
-                code = process.wait(seconds if interrupted else None)
-                break
+                code = process.wait(_POLL_S if is_watching else 1.0)
             except KeyboardInterrupt:
-                interrupted = True
+                deadline = deadline or time.monotonic() + seconds
             except subprocess.TimeoutExpired:
-                end_processes([process.pid], 0)
-                code = process.wait(10)
-                break
+                is_watching = is_watching and deadline is None and not watch()
+                if deadline is not None and time.monotonic() > deadline:
+                    end_processes([process.pid], 0)
+            else:
+                return code if deadline is None else INTERRUPTED
     finally:
         signal.signal(signal.SIGTERM, before)
-    return 130 if interrupted else code
 
 
 def _is_there(process: psutil.Process) -> bool:
@@ -192,7 +191,7 @@ def _is_there(process: psutil.Process) -> bool:
 
 
 def _not_started(cluster: LocalCluster, what: str, log_from: int) -> ClusterStartError:
-    said = log_tail(cluster, log_from)
+    said = log_tail(log_file(cluster), log_from)
     reason = next((line for line in reversed(said.splitlines()) if line.startswith("firesteel: ")), None)
     text = f"The JobManager {what}."
     if reason is not None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import re
+import subprocess
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -15,7 +16,7 @@ from firesteel.cli.jobs import print_json
 from firesteel.cli.local_clusters import JobManagerEntry, LocalCluster, local_cluster
 from firesteel.cli.program import find_program
 from firesteel.cli.program_files import program_files
-from firesteel.cli.progress import Progress
+from firesteel.cli.progress import Progress, say
 from firesteel.cli.settings import program_settings
 from firesteel.common import cluster_options
 from firesteel.common import options as config_options
@@ -64,14 +65,16 @@ def start_application(options: argparse.Namespace) -> int:
                 f"The cluster '{cluster.cluster_id}' runs already: {running[0].url}.",
                 hint="Stop it first, or give this one another id with --id.",
             )
+        program = find_program(options.program, options.module, files.search_path)
+        beside = str(Path.cwd() if options.module else Path(program).parent)
         told = {
             "mode": "application",
-            "program": find_program(options.program, options.module, files.search_path),
+            "program": program,
             "module": options.module,
             "arguments": list(options.arguments),
             "configuration": settings,
         }
-        return start_jobmanager(options, cluster, told, settings, files.search_path)
+        return start_jobmanager(options, cluster, told, settings, [beside, *files.search_path])
 
 
 def _application_id(options: argparse.Namespace) -> str:
@@ -91,7 +94,7 @@ def start_jobmanager(
     log_from = cluster_processes.log_size(cluster)
     process = cluster_processes.launch(cluster, told, search_path=search_path, foreground=options.foreground)
     if options.foreground:
-        return cluster_processes.run_in_foreground(process, _GRACE_S)
+        return _stay(options, cluster, process)
     try:
         with Progress(quiet=options.json) as progress:
             entry = cluster_processes.await_entry(
@@ -107,6 +110,30 @@ def start_jobmanager(
         raise
     _report(options, cluster, entry, settings, already=False)
     return 0
+
+
+def _stay(options: argparse.Namespace, cluster: LocalCluster, process: subprocess.Popen[bytes]) -> int:
+    log = cluster.directory / "log" / "jobmanager.log"
+    try:
+        log_from = log.stat().st_size
+    except OSError:
+        log_from = 0
+
+    def watch() -> bool:
+        entry = next((entry for entry in cluster.job_managers() if entry.pid == process.pid), None)
+        if entry is not None and options.json:
+            print_json({"cluster-id": cluster.cluster_id, "url": entry.url, "pid": entry.pid})
+        elif entry is not None:
+            say(f"the JobManager of cluster '{cluster.cluster_id}' is at {entry.url}; Ctrl-C stops it")
+        return entry is not None
+
+    code = cluster_processes.run_in_foreground(process, _GRACE_S, watch)
+    if code not in (0, cluster_processes.INTERRUPTED):
+        said = cluster_processes.log_tail(log, log_from)
+        raise cluster_processes.ClusterStartError(
+            f"The JobManager ended with exit code {code}.\n{said}".rstrip(), hint=f"The logs are in {log.parent}."
+        )
+    return code
 
 
 def jobmanager_settings(options: argparse.Namespace) -> dict[str, str]:

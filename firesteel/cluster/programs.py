@@ -32,7 +32,8 @@ JOB_ID_KEY = "$internal.pipeline.job-id"
 """The setting with which Flink has a program's job get an id."""
 MAX_PLAN_BYTES = 16 * 1024 * 1024
 TAIL_BYTES = 64 * 1024
-TAIL_LINES = 30
+TAIL_LINES = 20
+TAIL_COLUMNS = 500
 MAX_RUNNING = 4
 _SUFFIXES = (".py", ".zip")
 _ID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}_\w[\w.-]*")
@@ -148,7 +149,9 @@ class _Outcome:
     code: int | None
     """None if it was killed because it took too long."""
     output: bytes
+    """The beginning of what it wrote to standard output."""
     tail: str
+    """The last lines it wrote, to standard output and then to standard error."""
 
 
 class ProgramRunner:
@@ -261,8 +264,7 @@ def split_arguments(text: str) -> list[str]:
 
 
 def _said(outcome: _Outcome) -> str:
-    lines = outcome.tail.rstrip().splitlines()[-TAIL_LINES:]
-    return "\nIts last lines:\n" + "\n".join(lines) if lines else ""
+    return f"\nIts last lines:\n{outcome.tail}" if outcome.tail else ""
 
 
 def _run(command: Sequence[str], directory: str, environment: Mapping[str, str], timeout_s: float) -> _Outcome:
@@ -278,8 +280,7 @@ def _run(command: Sequence[str], directory: str, environment: Mapping[str, str],
     )
     assert process.stdout is not None
     assert process.stderr is not None
-    both = _Tail()
-    streams = [_Reader(process.stdout, both, MAX_PLAN_BYTES), _Reader(process.stderr, both, 0)]
+    streams = [_Reader(process.stdout, MAX_PLAN_BYTES), _Reader(process.stderr, 0)]
     deadline = time.monotonic() + timeout_s
     code: int | None = None
     try:
@@ -292,7 +293,8 @@ def _run(command: Sequence[str], directory: str, environment: Mapping[str, str],
         for stream in streams:
             # a child that has left the group may hold the other end: it is not waited for
             stream.join(max(1.0, min(deadline - time.monotonic(), 5.0)))
-    return _Outcome(code, streams[0].content, both.text())
+    last = [line for stream in streams for line in stream.last_lines()]
+    return _Outcome(code, streams[0].beginning, "\n".join(last))
 
 
 def _kill_group(group: int) -> None:
@@ -302,47 +304,39 @@ def _kill_group(group: int) -> None:
         pass  # as it should be
 
 
-class _Tail:
-    """The last of what several streams said, in the order it came."""
-
-    def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._content = bytearray()
-
-    def add(self, part: bytes) -> None:
-        """Adds to the end; drops what is too long ago."""
-        with self._lock:
-            self._content += part
-            if len(self._content) > 2 * TAIL_BYTES:
-                del self._content[:-TAIL_BYTES]
-
-    def text(self) -> str:
-        """What there is."""
-        with self._lock:
-            return bytes(self._content[-TAIL_BYTES:]).decode(errors="replace")
-
-
 class _Reader:
-    """Reads a pipe to its end in a thread, so that whoever writes never waits; keeps the beginning, up to a limit."""
+    """Reads a pipe to its end in a thread, so that whoever writes never waits; keeps the beginning and the end."""
 
-    def __init__(self, pipe: IO[bytes], tail: _Tail, limit: int):
+    def __init__(self, pipe: IO[bytes], limit: int):
         self._pipe = pipe
-        self._tail = tail
         self._limit = limit
-        self._content = bytearray()
+        self._lock = threading.Lock()
+        self._beginning = bytearray()
+        self._end = bytearray()
         self._thread = threading.Thread(target=self._read, name="firesteel-program-output", daemon=True)
         self._thread.start()
 
     @property
-    def content(self) -> bytes:
-        """The beginning."""
-        return bytes(self._content)
+    def beginning(self) -> bytes:
+        """What came first, up to the limit."""
+        with self._lock:
+            return bytes(self._beginning)
+
+    def last_lines(self) -> list[str]:
+        """What came last, each line cut if it is very long."""
+        with self._lock:
+            text = bytes(self._end[-TAIL_BYTES:]).decode(errors="replace")
+        lines = text.rstrip().splitlines()[-TAIL_LINES:]
+        return [line if len(line) <= TAIL_COLUMNS else f"{line[:TAIL_COLUMNS]} …" for line in lines]
 
     def _read(self) -> None:
         with self._pipe:
             while part := os.read(self._pipe.fileno(), 64 * 1024):
-                self._tail.add(part)
-                self._content += part[: max(0, self._limit - len(self._content))]
+                with self._lock:
+                    self._beginning += part[: max(0, self._limit - len(self._beginning))]
+                    self._end += part
+                    if len(self._end) > 2 * TAIL_BYTES:
+                        del self._end[:-TAIL_BYTES]
 
     def join(self, timeout_s: float) -> None:
         """Waits for the end."""

@@ -540,12 +540,6 @@ S3_UPLOAD_TIMEOUT = (
 
 # ---- metrics and Spark ------------------------------------------------------------------------------
 
-METRIC_UPDATE_INTERVAL = (
-    _key("metrics.fetcher.update-interval")
-    .duration_type()
-    .default_value(Duration.of_seconds(10))
-    .with_description("How often slots report their metrics to the JobMaster.")
-)
 LATENCY_INTERVAL = (
     _key("metrics.latency.interval")
     .duration_type()

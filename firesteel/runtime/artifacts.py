@@ -110,17 +110,19 @@ def _unpacked(artifacts: Mapping[str, bytes]) -> Iterator[Path]:
         digest.update(f"{name}\0{len(content)}\0".encode())
         digest.update(content)
     place = base / digest.hexdigest()
-    with _held(base, place.name, fcntl.LOCK_SH) as held:
-        assert held
-        if not place.exists():
-            _unpack(artifacts, base, place)
-        _remove_abandoned(base)
-        yield place
-    with _held(base, place.name, fcntl.LOCK_EX | fcntl.LOCK_NB) as alone:
-        if alone:
-            _remove(base, place.name)
-    with suppress(OSError):  # others have files there
-        base.rmdir()
+    try:
+        with _held(base, place.name, fcntl.LOCK_SH) as held:
+            assert held
+            if not place.exists():
+                _unpack(artifacts, base, place)
+            _remove_abandoned(base)
+            yield place
+    finally:
+        with _held(base, place.name, fcntl.LOCK_EX | fcntl.LOCK_NB) as alone:
+            if alone:
+                _remove(base, place.name)
+        with suppress(OSError):  # others have files there
+            base.rmdir()
 
 
 def _base_directory() -> Path:

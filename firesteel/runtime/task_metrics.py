@@ -203,8 +203,9 @@ class TaskMetrics:
     def _times(self) -> tuple[float, float, float]:
         if self._task.times is not None:
             return self._task.times.spent()
-        # in a stage nobody waits for anybody: it is the time it was at work
-        return 0.0, self._task.busy_s, 0.0
+        # in a stage nobody waits for its consumers: the rest of the time there was nothing to do
+        busy = self._task.busy_s
+        return max(_clock() - self._started - busy, 0.0), busy, 0.0
 
     def _rates(self, counts: Mapping[str, float]) -> dict[str, float]:
         task, now = self._task, _clock()

@@ -201,7 +201,7 @@ def test_a_job_from_submit_over_all_pages_and_a_savepoint_to_its_end(
     expect(page.locator(".checkpoint-details").last).to_contain_text("Count")
     tabs.get_by_role("link", name="State", exact=True).click()
     page.get_by_role("button", name="seen value of Count").click()
-    page.get_by_label("Key").fill("3")
+    page.locator("input[name=key]").fill("3")
     page.get_by_role("button", name="Read").click()
     expect(page.locator("main pre")).to_contain_text('"value"')
 

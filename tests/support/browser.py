@@ -22,6 +22,7 @@ if EXECUTABLE is None:
 
 WEB = Path(firesteel.cluster.__file__).parent / "web"
 DEADLINE_MS = 30_000
+sync_api.expect.set_options(timeout=DEADLINE_MS)
 OFFLINE = "http://firesteel.test"
 """Where pages with canned answers are: nobody listens there."""
 

@@ -86,7 +86,7 @@ class RestApplication:
         self._executor.shutdown(wait=not self._in_flight, cancel_futures=True)
 
     def ready_answer(self, target: bytes, headers: Sequence[tuple[bytes, bytes]]) -> bytes | None:
-        """The whole answer to a GET, head and all, if there is one that its sender may see without any further check."""
+        """The whole answer to a GET, head and all, if there is one that its sender may see with no further check."""
         wire = self._answers.wire(target)
         return wire if wire is not None and self._access.is_plain_read(dict(headers)) else None
 

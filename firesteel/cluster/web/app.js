@@ -173,7 +173,10 @@ function drawPage() {
 window.addEventListener('hashchange', navigate);
 window.addEventListener('keydown', (event) => {
   if (event.key !== 'Escape' || document.querySelector('dialog[open]')) return;
-  if (!dismissNewest() && page && page.escape) page.escape();
+  const { target } = event;
+  // a search field is emptied by it
+  if (target instanceof HTMLInputElement && target.type === 'search' && target.value) return;
+  if (!(page && page.escape && page.escape())) dismissNewest();
 });
 drawWith(drawPage);
 navigate();

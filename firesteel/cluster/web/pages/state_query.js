@@ -45,7 +45,7 @@ export function stateTab(context) {
         h(
           'form',
           { class: 'form is-row', onsubmit: ask },
-          FIELDS.map(([name, title, hint]) => h('label', { key: name, class: 'field' }, h('span', null, title), h('input', { name, required: true, value: state[name], list: `state-${name}`, placeholder: hint, autocomplete: 'off', spellcheck: 'false', oninput: (event) => ((state[name] = event.target.value), redraw()) }))),
+          FIELDS.map(([name, title, hint]) => h('label', { key: name, class: 'field' }, h('span', null, title), h('input', { name, required: true, value: state[name], list: name === 'key' ? null : `state-${name}`, placeholder: hint, autocomplete: 'off', spellcheck: 'false', oninput: (event) => ((state[name] = event.target.value), redraw()) }))),
           h('datalist', { id: 'state-uid' }, operators.map((operator) => h('option', { key: operator['operator-id'], value: operator.uid || operator['operator-id'] }, operator.name))),
           h('datalist', { id: 'state-name' }, statesOf(operators, state.uid).map((one) => h('option', { key: one.name, value: one.name }, one.type))),
           h('button', { type: 'submit', class: 'button is-primary', disabled: state.isAsking }, state.isAsking ? 'Reading …' : 'Read'),
