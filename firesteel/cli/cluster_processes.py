@@ -122,6 +122,7 @@ def await_entry(
             raise _not_started(cluster, f"ended with exit code {code}", log_from)
         entry = next((entry for entry in cluster.job_managers() if entry.pid == process.pid), None)
         if entry is not None and is_ready(entry):
+            process.returncode = 0  # nobody waits for it any more, which is meant: no reason to complain
             return entry
         if time.monotonic() > deadline:
             end_processes([process.pid], 5)
@@ -155,6 +156,7 @@ def end_processes(pids: Sequence[int], seconds: float) -> list[int]:
         with suppress(psutil.NoSuchProcess):
             member.kill()
     psutil.wait_procs(left, timeout=10)
+    psutil.wait_procs(list(family.values()), timeout=0)  # those that this process has started itself
     return [member.pid for member in left]
 
 

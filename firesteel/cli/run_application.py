@@ -15,9 +15,10 @@ def register(commands: Any) -> None:
     parser = commands.add_parser(
         "run-application",
         help="run a program in a cluster of its own",
-        description="Starts a JobManager that runs the program itself and ends with its jobs. If it is lost, or "
-        "stopped, the same command goes on from the last checkpoint. Exit codes: 0 once it is started, or with "
-        "--foreground when its jobs have finished; 1 if it cannot be started or a job failed or was cancelled.",
+        description="Starts a JobManager that runs the program itself and ends with its jobs. If it is lost or "
+        "stopped, the same command with --id and the id that was printed goes on from the last checkpoint. Exit codes: "
+        "0 once it is started, or with --foreground when its jobs have finished; 1 if it cannot be started or a job "
+        "failed or was cancelled.",
     )
     add_jobmanager_options(parser)
     add_program_options(parser, settings=False)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import re
 import subprocess
+import uuid
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -78,9 +79,9 @@ def start_application(options: argparse.Namespace) -> int:
 
 
 def _application_id(options: argparse.Namespace) -> str:
-    """The same for every run of a program, so that a run finds what the one before has left."""
+    """A new one for every run: a run with the id of another one goes on with that one's jobs."""
     name = options.module or Path(options.program).stem
-    return re.sub(r"[^\w.-]", "-", name).lstrip(".-") or "application"
+    return f"{re.sub(r'[^A-Za-z0-9_.-]', '-', name).lstrip('.-') or 'application'}-{uuid.uuid4().hex[:8]}"
 
 
 def start_jobmanager(

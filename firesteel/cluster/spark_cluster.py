@@ -14,6 +14,7 @@ from typing import Any
 import psutil
 
 from firesteel.cluster.resource_manager import ResourceManager
+from firesteel.common import cluster_options
 from firesteel.common.configuration import Configuration
 from firesteel.jobmaster.job_preparation import PreparedJob
 from firesteel.jobmaster.job_services import JobServices
@@ -94,7 +95,12 @@ class SparkCluster:
         from firesteel.spark.host_creation import create_host
 
         context, resources = self._started.result(_START_S)
-        return JobMasterRunner(job, create_host(job.job_graph, context, resources), services)
+        memory = self._configuration.get(cluster_options.SLOT_MEMORY)
+        limit = None if memory is None else memory.bytes
+        runner = JobMasterRunner(job, create_host(job.job_graph, context, resources, memory_limit=limit), services)
+        # now, as jobs are started in the order of their submission, but each asks for slots in a thread of its own
+        resources.join(job.job_graph.job_id)
+        return runner
 
     def stop(self) -> None:
         """Stops Spark, if it was started, and waits until its processes are gone."""

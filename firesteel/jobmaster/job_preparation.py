@@ -152,7 +152,10 @@ def prepare_job(
             job = replace(job, next_checkpoint_id=_next_checkpoint_id(taken_over, storage))
         if storage is None:
             return job
-        return replace(job, storage=storage, storage_token=storage.probe_token(), temporary_directory=temporary)
+        token = storage.probe_token()
+        if taken_over is not None:
+            storage.remove_other_tokens(token)
+        return replace(job, storage=storage, storage_token=token, temporary_directory=temporary)
     except BaseException:
         if temporary is not None:
             shutil.rmtree(temporary, ignore_errors=True)

@@ -9,12 +9,12 @@ import traceback
 from collections import Counter
 from contextlib import suppress
 from dataclasses import dataclass
-from types import FrameType
+from types import CodeType, FrameType
 from typing import TYPE_CHECKING, TypeAlias
 
 from firesteel.runtime.codegen import GENERATED_PREFIX, LOOPS
 from firesteel.runtime.slot_answers import AskedSlot
-from firesteel.runtime.task_metrics import BACKPRESSURED, IDLE
+from firesteel.runtime.task_metrics import BACKPRESSURED, BUSY, IDLE
 
 if TYPE_CHECKING:
     from firesteel.runtime.task import Task
@@ -27,7 +27,11 @@ StackSample: TypeAlias = tuple[str, int, bool, tuple[str, ...], int]
 IDLE_STACK = ("waits for input",)
 BACKPRESSURED_STACK = ("waits for its consumers",)
 OTHERS_STACK = ("waits for other tasks of the slot",)
+MAILBOX_STACK = ("network and mails of the slot",)
 _MOST_FRAMES = 200
+_SWITCH_S = 0.00005
+"""How long the slot's thread may go on when a sample is due. With Python's own 5 ms it would mostly be seen where it
+gives up the interpreter's lock by itself, that is in system calls."""
 
 
 @dataclass(frozen=True)
@@ -42,10 +46,11 @@ class SampleStacks:
         found: Counter[tuple[str, int, bool, tuple[str, ...]]] = Counter()
         state = _ThreadState(slot.thread_id)
         try:
-            for number in range(self.samples):
-                if slot.is_over.wait(self.interval_s if number else 0.0):
-                    break
-                _sample(slot, state, found)
+            with _prompt_switches:
+                for number in range(self.samples):
+                    if slot.is_over.wait(self.interval_s if number else 0.0):
+                        break
+                    _sample(slot, state, found)
         finally:
             state.close()
         return [(*sample, count) for sample, count in found.items()]
@@ -76,63 +81,101 @@ def thread_dump() -> list[dict[str, str]]:
 
 
 def _sample(slot: AskedSlot, state: _ThreadState, found: Counter[tuple[str, int, bool, tuple[str, ...]]]) -> None:
+    tasks = [task for task in slot.tasks if not task.finished and task.times is not None]
+    codes = _executor_codes()
+    # What belongs together is read at once: the thread goes on soon. Names are found later.
     innermost = sys._current_frames().get(slot.thread_id)
-    active, stack, waits = _active_task(innermost)
-    is_running = active is not None and not waits and state.is_running(innermost)
-    for task in list(slot.tasks):
-        if task.finished:
-            continue
+    active, places, waits = _active_task(innermost, *codes)
+    states = [task.times.state for task in tasks]  # type: ignore[union-attr]
+    is_running = (active is None or not waits) and state.is_running(innermost)
+    for task, activity in zip(tasks, states, strict=True):
         vertex_id, subtask = task.descriptor.vertex_id, task.descriptor.subtask
         if task is active and not waits:
-            found[vertex_id, subtask, is_running, stack] += 1
+            found[vertex_id, subtask, is_running, _stack(places)] += 1
+        elif active is None and activity == BUSY:
+            # between two steps: on behalf of the task that had the last one
+            found[vertex_id, subtask, is_running, MAILBOX_STACK] += 1
         else:
-            found[vertex_id, subtask, False, _waiting(task)] += 1
+            waiting = BACKPRESSURED_STACK if task is active else _WAITING.get(activity, OTHERS_STACK)
+            found[vertex_id, subtask, False, waiting] += 1
 
 
-def _waiting(task: Task) -> tuple[str, ...]:
-    if task.running or (task.times is not None and task.times.state == BACKPRESSURED):
-        return BACKPRESSURED_STACK
-    return IDLE_STACK if task.times is None or task.times.state == IDLE else OTHERS_STACK
+_WAITING = {IDLE: IDLE_STACK, BACKPRESSURED: BACKPRESSURED_STACK}
+_Place: TypeAlias = tuple[CodeType, int]
+"""A function and the instruction it is at."""
 
 
-def _active_task(frame: FrameType | None) -> tuple[Task | None, tuple[str, ...], bool]:
+def _executor_codes() -> tuple[CodeType, CodeType]:
+    from firesteel.runtime.task_executor import TaskExecutor  # which imports who answers questions
+
+    return TaskExecutor._guarded.__code__, TaskExecutor.wait_for_room.__code__
+
+
+def _active_task(frame: FrameType | None, guarded: CodeType, waits: CodeType) -> tuple[Task | None, list[_Place], bool]:
     """The task whose code a stack is in, its part of the stack, and whether it waits there for room.
 
     The executor runs nothing of a task but through ``_guarded``, and waits in the middle of a batch in
     ``wait_for_room``: which of the two is the innermost tells it all.
     """
-    from firesteel.runtime.task_executor import TaskExecutor
-
-    guarded, waits = TaskExecutor._guarded.__code__, TaskExecutor.wait_for_room.__code__
-    stack: list[str] = []
+    places: list[_Place] = []
     while frame is not None:
         code = frame.f_code
         if code is guarded or code is waits:
-            return frame.f_locals.get("task"), tuple(reversed(stack[-_MOST_FRAMES:])), code is waits
-        stack += reversed(_names(frame, is_innermost=not stack))
+            return frame.f_locals.get("task"), places, code is waits
+        places.append((code, frame.f_lasti))
         frame = frame.f_back
-    return None, (), True
+    return None, [], True
 
 
-def _names(frame: FrameType, *, is_innermost: bool) -> list[str]:
-    """What a frame is called; a user's expression that is part of a generated loop has no frame, but gets a name."""
-    code = frame.f_code
+def _stack(places: list[_Place]) -> tuple[str, ...]:
+    names = [name for place in places[-_MOST_FRAMES:] for name in _names(*place, is_innermost=place is places[0])]
+    return tuple(reversed(names))
+
+
+def _names(code: CodeType, instruction: int, *, is_innermost: bool) -> list[str]:
+    """What a frame is called, the innermost name first; a user's expression in a generated loop gets a name, too."""
+    number = next((line for start, end, line in code.co_lines() if start <= instruction < end and line), 0)
     name: str = getattr(code, "co_qualname", code.co_name)
     if not code.co_filename.startswith(GENERATED_PREFIX):
-        return [f"{name} ({_short(code.co_filename)}:{frame.f_lineno})"]
+        return [f"{name} ({_short(code.co_filename)}:{number})"]
     loop = LOOPS.get(code.co_filename)
-    line = None if loop is None else loop.lines.get(frame.f_lineno)
+    line = None if loop is None else loop.lines.get(number)
     if line is None or line.operator is None:
         return [code.co_filename.strip("<>").removeprefix("firesteel ")]
     names = [line.operator.descriptor.name]
     if line.user_code is not None and is_innermost:
-        file, number = line.user_code
-        names.append(f"function ({_short(file)}:{number})")
+        file, at = line.user_code
+        names.insert(0, f"function ({_short(file)}:{at})")
     return names
 
 
 def _short(file: str) -> str:
     return "/".join(file.rsplit("/", 2)[-2:]) if "/firesteel/" in file else file.rsplit("/", 1)[-1]
+
+
+class _PromptSwitches:
+    """Has threads get the interpreter's lock quickly, while anybody samples."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._users = 0
+        self._before = 0.0
+
+    def __enter__(self) -> None:
+        with self._lock:
+            self._users += 1
+            if self._users == 1:
+                self._before = sys.getswitchinterval()
+                sys.setswitchinterval(_SWITCH_S)
+
+    def __exit__(self, *_exception: object) -> None:
+        with self._lock:
+            self._users -= 1
+            if not self._users:
+                sys.setswitchinterval(self._before)
+
+
+_prompt_switches = _PromptSwitches()
 
 
 class _ThreadState:

@@ -294,12 +294,13 @@ class TaskExecutor:
         while (due := self._timers.pop_due(now)) is not None:
             task, callback = due
             task.running = True
-            if task.times is not None and task.times.state != BUSY:
-                task.times.become_busy()
+            before = BUSY if task.times is None else task.times.interrupt()
             try:
                 self._guarded(task, partial(callback, now))
             finally:
                 task.running = False
+            if task.times is not None and before != BUSY:
+                task.times.enter(before)
             ran = self._unflushed = True
         if now >= self._next_report > 0:
             self._next_report = now + self._metrics_interval

@@ -60,6 +60,13 @@ class TaskTimes:
             if times.state == BUSY:
                 times.enter(BACKPRESSURED)
 
+    def interrupt(self) -> int:
+        """The task does something in between, a timer's work; returns what it was before, and is then again."""
+        before = self.state
+        if before != BUSY:
+            self.enter(BUSY)
+        return before
+
     def stop(self) -> None:
         """The task has ended: nothing is added any more."""
         self.enter(IDLE)

@@ -280,7 +280,8 @@ def _remove_left_behind() -> None:
     """Removes the directories of processes that were killed before they could."""
     for directory in Path(tempfile.gettempdir()).glob(f"{_PREFIX}*-*"):
         pid = directory.name.removeprefix(_PREFIX).partition("-")[0]
-        if pid.isdigit() and not _is_alive(int(pid)):
+        # one of this process is of a time before it began anew
+        if pid.isdigit() and (int(pid) == os.getpid() or not _is_alive(int(pid))):
             shutil.rmtree(directory, ignore_errors=True)
 
 

@@ -173,11 +173,12 @@ def test_a_job_from_submit_over_all_pages_and_a_savepoint_to_its_end(
         "Accumulators": "no accumulators",
         "Backpressure": "Not backpressured",
         "Metrics": "busyTimeMsPerSecond",
-        "Flame graph": "samples",
         "Detail": "Records received",
     }.items():
         drawer.get_by_role("link", name=view, exact=True).click()
         expect(drawer.locator(".drawer-body")).to_contain_text(text)
+    drawer.get_by_role("link", name="Flame graph").click()
+    expect(drawer.locator(".frame.is-user").first).to_be_visible(timeout=60_000)
     drawer.get_by_role("link", name="Metrics").click()
     drawer.get_by_label("Filter metrics by name").fill("inPoolUsage")
     drawer.get_by_text("inPoolUsage", exact=True).click()

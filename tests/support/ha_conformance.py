@@ -7,6 +7,7 @@ import threading
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -194,6 +195,24 @@ class HighAvailabilityConformance(ABC):
         with pytest.raises(HighAvailabilityError):
             store.add_checkpoint(job_id(1), 1, "/chk-1")
         assert list(store.results()) == [result(1)]
+
+    def test_a_job_whose_end_is_long_ago_can_be_submitted_anew(self, cluster: Cluster) -> None:
+        first, leadership = cluster.leading()
+        store = leadership.store
+        for number in (1, 2):
+            store.put(job(number))
+            store.add_checkpoint(job_id(number), 1, "/chk-1")
+        store.end(replace(result(1), ended_at=0))
+        store.put(job(1))
+        expected = content(store)
+        assert [each.job_id for each in expected["jobs"]] == [job_id(2), job_id(1)]
+        assert expected["checkpoints"][job_id(1)] == []
+        assert expected["results"] == []
+        cluster.silence(first)
+        _, after = cluster.leading()
+        assert content(after.store) == expected
+        after.store.end(result(1))
+        assert list(after.store.results()) == [result(1)]
 
     def test_the_oldest_results_are_forgotten(self, cluster: Cluster) -> None:
         first, leadership = cluster.leading()

@@ -20,6 +20,8 @@ from firesteel.common.job_status import JobStatus
 from firesteel.testing.services.processes import die_with_parent
 
 ROOT = Path(__file__).parents[2]
+NOW = 4_000_000_000_000
+"""So late that no result is ever old."""
 
 
 class LeaderProcess:
@@ -81,7 +83,8 @@ def job_id(number: int) -> str:
 
 
 def result(number: int, status: JobStatus = JobStatus.FINISHED) -> JobResult:
-    return JobResult(job_id(number), f"job {number}", status, number, number + 10, "" if status.value == 6 else "why")
+    failure = "" if status is JobStatus.FINISHED else "why"
+    return JobResult(job_id(number), f"job {number}", status, number, NOW + number, failure)
 
 
 def main() -> None:

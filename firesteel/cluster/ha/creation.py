@@ -6,6 +6,7 @@ import re
 from pathlib import Path
 
 from firesteel.cluster.ha.filesystem_election import FileSystemHighAvailability
+from firesteel.cluster.ha.job_store import Retention
 from firesteel.cluster.ha.services import HighAvailabilityError, HighAvailabilityServices
 from firesteel.common import cluster_options
 from firesteel.common.config_options import ConfigOption
@@ -34,7 +35,10 @@ def storage_directory(configuration: Configuration, cluster_directory: Path) -> 
 def create_services(configuration: Configuration, cluster_directory: Path) -> HighAvailabilityServices:
     """The leader election and job store of a cluster."""
     directory = storage_directory(configuration, cluster_directory)
-    retained = max(configuration.get(cluster_options.JOB_STORE_CAPACITY), 1)
+    retention = Retention(
+        max(configuration.get(cluster_options.JOB_STORE_CAPACITY), 1),
+        configuration.get(cluster_options.JOB_STORE_EXPIRATION),
+    )
     if configuration.get(cluster_options.HA_MODE) == "zookeeper":
         quorum = configuration.get(cluster_options.HA_ZOOKEEPER_QUORUM)
         if not quorum:
@@ -60,7 +64,7 @@ def create_services(configuration: Configuration, cluster_directory: Path) -> Hi
             join(configuration.get(cluster_options.HA_ZOOKEEPER_ROOT), configuration.get(cluster_options.CLUSTER_ID)),
             directory,
             _seconds(configuration, cluster_options.HA_ZOOKEEPER_SESSION_TIMEOUT),
-            retained_results=retained,
+            retention=retention,
         )
     if scheme_of(directory) != "file":
         raise HighAvailabilityError(
@@ -68,7 +72,7 @@ def create_services(configuration: Configuration, cluster_directory: Path) -> Hi
             hint="Use a directory that all JobManagers share, or set high-availability.type to zookeeper.",
         )
     duration = _seconds(configuration, cluster_options.HA_LEASE_DURATION)
-    return FileSystemHighAvailability(directory, duration, retained_results=retained)
+    return FileSystemHighAvailability(directory, duration, retention=retention)
 
 
 def _seconds(configuration: Configuration, option: ConfigOption[Duration]) -> float:

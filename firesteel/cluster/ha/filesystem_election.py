@@ -12,7 +12,7 @@ from pathlib import Path
 
 from firesteel.cluster.ha.blobs import JobBlobs
 from firesteel.cluster.ha.filesystem_store import Epochs, Leader, Observation
-from firesteel.cluster.ha.job_store import PersistentJobStore
+from firesteel.cluster.ha.job_store import PersistentJobStore, Retention
 from firesteel.cluster.ha.lease import Lease, clock_with_sleep
 from firesteel.cluster.ha.process_identity import this_process
 from firesteel.cluster.ha.services import ElectionClosedError, FencedError, JobStore
@@ -75,13 +75,13 @@ class FileSystemHighAvailability:
         directory: str,
         lease_duration_s: float,
         *,
-        retained_results: int = 1000,
+        retention: Retention = Retention(),
         clock: Callable[[], float] = time.monotonic,
         leader_clock: Callable[[], float] = clock_with_sleep,
     ):
         self._root = Path(directory)
         self._duration = lease_duration_s
-        self._retained_results = retained_results
+        self._retention = retention
         self._clock = clock
         self._leader_clock = leader_clock
         self._epochs = Epochs(self._root)
@@ -130,7 +130,7 @@ class FileSystemHighAvailability:
         try:
             records = self._epochs.take_over(epoch, lease.lose)
             blobs = JobBlobs(str(self._root / "jobs"), epoch)
-            store = PersistentJobStore(records, blobs, retained_results=self._retained_results)
+            store = PersistentJobStore(records, blobs, self._retention)
             lease.announce_to(on_lost)
         except FencedError as error:
             lease.end()

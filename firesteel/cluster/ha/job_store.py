@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import cast
 
 import msgspec
@@ -13,12 +15,22 @@ from firesteel.cluster.ha.records import CHECKPOINTS, JOBS, RESULTS, FencedRecor
 from firesteel.cluster.ha.services import HighAvailabilityError, JobResult, JobSubmission
 from firesteel.common.job_status import JobStatus
 
-__all__ = ["RETAINED_CHECKPOINTS", "PersistentJobStore"]
+__all__ = ["RETAINED_CHECKPOINTS", "PersistentJobStore", "Retention"]
 
 RETAINED_CHECKPOINTS = 10
 """How many are known of a job. Of all but the last few the files are gone: a job keeps one, unless told otherwise."""
 _LONGEST_FAILURE = 100_000
 """Characters: a record must fit into a ZooKeeper node."""
+
+
+@dataclass(frozen=True)
+class Retention:
+    """How long it is remembered how jobs ended."""
+
+    results: int = 1000
+    """How many at most; the oldest go first."""
+    seconds: float = 3600.0
+    """For how long a job of the same id is not taken."""
 
 
 class _Checkpoints(msgspec.Struct, frozen=True):
@@ -39,14 +51,14 @@ class PersistentJobStore:
     """A JobStore of one leader: it has read what was there when it began to lead, and nobody else writes since.
 
     A job's record is ``jobs/<number>-<job id>``, its checkpoints are ``checkpoints/<job id>``, its result is
-    ``results/<number>-<job id>``; the numbers keep the order. A job that has a result has ended, even if its other
-    records are still there.
+    ``results/<number>-<job id>``; the numbers keep the order, and are used once. A job that has a result with a higher
+    number has ended, even if its other records are still there.
     """
 
-    def __init__(self, records: FencedRecords, blobs: JobBlobs, *, retained_results: int):
+    def __init__(self, records: FencedRecords, blobs: JobBlobs, retention: Retention):
         self._records = records
         self._blobs = blobs
-        self._retained_results = retained_results
+        self._retention = retention
         self._lock = threading.Lock()
         self._jobs: dict[str, tuple[str, JobPointer]] = {}
         self._checkpoints: dict[str, list[tuple[int, str]]] = {}
@@ -67,7 +79,9 @@ class PersistentJobStore:
             self._refuse_if_ended(submission.job_id)
             replaced = self._jobs.get(submission.job_id)
             name = replaced[0] if replaced else self._next_name(JOBS, submission.job_id)
-            self._records.put(name, encode(pointer))
+            forgotten = self._results.get(submission.job_id)
+            self._records.put(name, encode(pointer), [forgotten[0]] if forgotten else ())
+            self._results.pop(submission.job_id, None)
             self._jobs[submission.job_id] = name, pointer
         if replaced:
             self._blobs.delete(replaced[1])
@@ -113,14 +127,15 @@ class PersistentJobStore:
         """A job has ended for good: forgets it and keeps its result, in one step."""
         job_id = result.job_id
         with self._lock:
-            self._refuse_if_ended(job_id)
-            name = self._next_name(RESULTS, job_id)
             kept = self._jobs.get(job_id)
+            if kept is None:
+                self._refuse_if_ended(job_id)
+            name = self._next_name(RESULTS, job_id)
             # in this order: a result goes after all that it keeps from being taken for a job
             superfluous = [*self._obsolete, *([kept[0]] if kept else [])]
             if job_id in self._checkpoints:
                 superfluous.append(f"{CHECKPOINTS}/{job_id}")
-            surplus = list(self._results)[: max(len(self._results) + 1 - self._retained_results, 0)]
+            surplus = list(self._results)[: max(len(self._results) + 1 - self._retention.results, 0)]
             superfluous += (self._results[old][0] for old in surplus)
             self._records.put(name, encode(_stored(result)), superfluous)
             for old in surplus:
@@ -141,9 +156,9 @@ class PersistentJobStore:
         records = self._records.load()
         for name in sorted(records):
             kind, _, rest = name.partition("/")
-            number, _, job_id = rest.partition("-")
+            job_id = rest.partition("-")[2]
             if kind != CHECKPOINTS:
-                self._number = max(self._number, int(number))
+                self._number = max(self._number, _number_of(name))
             if kind == JOBS:
                 self._jobs[job_id] = name, cast(JobPointer, decode(name, records[name], JobPointer))
             elif kind == CHECKPOINTS:
@@ -152,7 +167,10 @@ class PersistentJobStore:
                 self._results[job_id] = name, _result_of(cast(_Result, decode(name, records[name], _Result)))
         # a leader died between the result and the rest
         for job_id in [job_id for job_id in self._jobs if job_id in self._results]:
-            self._obsolete.append(self._jobs.pop(job_id)[0])
+            if _number_of(self._jobs[job_id][0]) < _number_of(self._results[job_id][0]):
+                self._obsolete.append(self._jobs.pop(job_id)[0])
+            else:  # or between a job that was submitted anew and what was to be forgotten
+                self._obsolete.append(self._results.pop(job_id)[0])
         for job_id in [job_id for job_id in self._checkpoints if job_id not in self._jobs]:
             del self._checkpoints[job_id]
             self._obsolete.append(f"{CHECKPOINTS}/{job_id}")
@@ -163,8 +181,13 @@ class PersistentJobStore:
 
     def _refuse_if_ended(self, job_id: str) -> None:
         if job_id in self._results:
-            status = self._results[job_id][1].status
-            raise HighAvailabilityError(f"Job {job_id} has ended: it is {status.name}.")
+            result = self._results[job_id][1]
+            if result.ended_at / 1000 > time.time() - self._retention.seconds:
+                raise HighAvailabilityError(f"Job {job_id} has ended: it is {result.status.name}.")
+
+
+def _number_of(name: str) -> int:
+    return int(name.partition("/")[2].partition("-")[0])
 
 
 def _stored(result: JobResult) -> _Result:

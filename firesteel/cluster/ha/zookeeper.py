@@ -16,7 +16,7 @@ from kazoo.exceptions import BadVersionError, KazooException, NodeExistsError, N
 from kazoo.handlers.threading import KazooTimeoutError
 
 from firesteel.cluster.ha.blobs import JobBlobs
-from firesteel.cluster.ha.job_store import PersistentJobStore
+from firesteel.cluster.ha.job_store import PersistentJobStore, Retention
 from firesteel.cluster.ha.lease import Lease, clock_with_sleep
 from firesteel.cluster.ha.records import encode
 from firesteel.cluster.ha.services import ElectionClosedError, FencedError, HighAvailabilityError, JobStore
@@ -79,13 +79,13 @@ class ZooKeeperHighAvailability:
         directory: str,
         session_timeout_s: float,
         *,
-        retained_results: int = 1000,
+        retention: Retention = Retention(),
         clock: Callable[[], float] = clock_with_sleep,
     ):
         self._root = root
         self._directory = directory
         self._timeout = session_timeout_s
-        self._retained_results = retained_results
+        self._retention = retention
         self._clock = clock
         self._prefix = f"{uuid.uuid4().hex}{_LATCH}"
         self._closing = threading.Event()
@@ -166,7 +166,7 @@ class ZooKeeperHighAvailability:
             guards = {own: 0, f"{self._root}/epoch": epoch}
             records = ZooKeeperRecords(self._client, self._root, guards, lease, self._timeout)
             blobs = JobBlobs(join(self._directory, "jobs"), epoch)
-            store = PersistentJobStore(records, blobs, retained_results=self._retained_results)
+            store = PersistentJobStore(records, blobs, self._retention)
             lease.announce_to(lambda reason: self._lose(own, reason, on_lost))
         except BaseException:
             lease.end()

@@ -19,7 +19,9 @@ export class ApiError extends Error {
   }
 }
 
-/** @typedef {{method?: string, body?: any, query?: Object<string, any>, signal?: AbortSignal, quiet?: boolean}} Options */
+/**
+ * @typedef {{method?: string, body?: any, query?: Object<string, any>, signal?: AbortSignal, quiet?: boolean}} Options
+ */
 
 /** @returns {string|null} */
 function token() {
@@ -43,9 +45,11 @@ export function setToken(value) {
  * @returns {string}
  */
 export function url(path, query = {}) {
-  const parts = typeof path === 'string' ? path.replace(/^\//, '') : path.map((part) => encodeURIComponent(part)).join('/');
+  const parts =
+    typeof path === 'string' ? path.replace(/^\//, '') : path.map((part) => encodeURIComponent(part)).join('/');
   const search = new URLSearchParams();
-  for (const [name, value] of Object.entries(query)) if (value !== null && value !== undefined && value !== '') search.set(name, String(value));
+  for (const [name, value] of Object.entries(query))
+    if (value !== null && value !== undefined && value !== '') search.set(name, String(value));
   const text = search.toString().replace(/%2C/g, ',');
   return text ? `${parts}?${text}` : parts;
 }
@@ -60,7 +64,13 @@ async function send(address, options) {
     body = JSON.stringify(body);
   }
   try {
-    return await fetch(address, { method: options.method || 'GET', headers, body, signal: options.signal, cache: 'no-store' });
+    return await fetch(address, {
+      method: options.method || 'GET',
+      headers,
+      body,
+      signal: options.signal,
+      cache: 'no-store',
+    });
   } catch (error) {
     if (error instanceof DOMException && error.name === 'AbortError') throw error;
     throw new ApiError(0, ['The JobManager cannot be reached.']);
@@ -95,7 +105,12 @@ async function request(path, options) {
   return response;
 }
 
-/** What an endpoint answers, decoded. @param {Array<string|number>|string} path @param {Options} [options] @returns {Promise<any>} */
+/**
+ * What an endpoint answers, decoded.
+ * @param {Array<string|number>|string} path
+ * @param {Options} [options]
+ * @returns {Promise<any>}
+ */
 export async function call(path, options = {}) {
   const response = await request(path, options);
   const text = await response.text();
@@ -103,16 +118,29 @@ export async function call(path, options = {}) {
   try {
     return JSON.parse(text);
   } catch {
-    throw new ApiError(response.status, [`The answer of /${url(path)} is not JSON: is this address really a JobManager's?`]);
+    throw new ApiError(response.status, [
+      `The answer of /${url(path)} is not JSON: is this address really a JobManager's?`,
+    ]);
   }
 }
 
-/** The text an endpoint answers with. @param {Array<string|number>|string} path @param {Options} [options] @returns {Promise<string>} */
+/**
+ * The text an endpoint answers with.
+ * @param {Array<string|number>|string} path
+ * @param {Options} [options]
+ * @returns {Promise<string>}
+ */
 export async function text(path, options = {}) {
   return (await request(path, options)).text();
 }
 
-/** What an endpoint answers, or another value where it does not apply (4xx). @param {Array<string|number>|string} path @param {any} otherwise @param {Options} [options] @returns {Promise<any>} */
+/**
+ * What an endpoint answers, or another value where it does not apply (4xx).
+ * @param {Array<string|number>|string} path
+ * @param {any} otherwise
+ * @param {Options} [options]
+ * @returns {Promise<any>}
+ */
 export async function callOr(path, otherwise, options = {}) {
   try {
     return await call(path, options);
@@ -147,7 +175,11 @@ export async function operate(path, poll, body, triggered = () => {}) {
   }
 }
 
-/** What a stack trace says in the end: Java's in its first line, Python's in its last. @param {string} trace @returns {string} */
+/**
+ * What a stack trace says in the end: Java's in its first line, Python's in its last.
+ * @param {string} trace
+ * @returns {string}
+ */
 function lastLine(trace) {
   const lines = String(trace).trim().split('\n');
   return lines[0].startsWith('Traceback') ? lines[lines.length - 1] : lines[0];
@@ -167,7 +199,14 @@ export async function download(path, name) {
   setTimeout(() => URL.revokeObjectURL(link.href), 10000);
 }
 
-/** Calls a function for each item, a few at a time. @template T, R @param {T[]} items @param {function(T): Promise<R>} job @param {number} [width] @returns {Promise<R[]>} */
+/**
+ * Calls a function for each item, a few at a time.
+ * @template T, R
+ * @param {T[]} items
+ * @param {function(T): Promise<R>} job
+ * @param {number} [width]
+ * @returns {Promise<R[]>}
+ */
 export async function eachOf(items, job, width = 6) {
   const results = new Array(items.length);
   let next = 0;

@@ -40,9 +40,20 @@ const PATTERNS = {
 };
 
 /** @type {Object<string, function(PageContext): Page>} */
-const PAGES = { overview: overviewPage, job: jobPage, taskmanagers: taskManagersPage, taskmanager: taskManagerPage, jobmanager: jobManagerPage, submit: submitPage };
+const PAGES = {
+  overview: overviewPage,
+  job: jobPage,
+  taskmanagers: taskManagersPage,
+  taskmanager: taskManagerPage,
+  jobmanager: jobManagerPage,
+  submit: submitPage,
+};
 
-const DEFAULT_CONFIG = { 'refresh-interval': 3000, 'flink-version': '', features: { 'web-submit': true, 'web-cancel': true } };
+const DEFAULT_CONFIG = {
+  'refresh-interval': 3000,
+  'flink-version': '',
+  features: { 'web-submit': true, 'web-cancel': true },
+};
 
 /** @type {PageContext} */
 const context = { route: null, config: DEFAULT_CONFIG, refresh: () => refresher.refresh() };
@@ -98,11 +109,21 @@ function navigate() {
 }
 
 function headerView() {
-  const entry = (title, path, names) => h('a', { key: title, href: path, class: 'nav-link', 'aria-current': names.includes(context.route.name) ? 'page' : null }, title);
+  const entry = (title, path, names) =>
+    h(
+      'a',
+      { key: title, href: path, class: 'nav-link', 'aria-current': names.includes(context.route.name) ? 'page' : null },
+      title,
+    );
   return h(
     'header',
     { class: 'top' },
-    h('a', { class: 'brand', href: href(['overview']) }, h('img', { src: 'icon.svg', alt: '', width: 24, height: 24 }), h('span', null, 'Firesteel')),
+    h(
+      'a',
+      { class: 'brand', href: href(['overview']) },
+      h('img', { src: 'icon.svg', alt: '', width: 24, height: 24 }),
+      h('span', null, 'Firesteel'),
+    ),
     h(
       'nav',
       { class: 'nav', 'aria-label': 'Pages' },
@@ -114,24 +135,58 @@ function headerView() {
     h(
       'div',
       { class: 'top-tools' },
-      h('button', { type: 'button', class: 'button is-small is-ghost', 'aria-pressed': refresher.isPaused ? 'true' : 'false', title: 'Stops or resumes refreshing', onclick: () => refresher.togglePaused() }, refresher.isPaused ? 'Paused' : 'Live'),
-      h('button', { type: 'button', class: 'button-icon', 'aria-label': isDark() ? 'Light colours' : 'Dark colours', title: isDark() ? 'Light colours' : 'Dark colours', onclick: () => (toggleTheme(), redraw()) }, icon(isDark() ? 'sun' : 'moon')),
+      h(
+        'button',
+        {
+          type: 'button',
+          class: 'button is-small is-ghost',
+          'aria-pressed': refresher.isPaused ? 'true' : 'false',
+          title: 'Stops or resumes refreshing',
+          onclick: () => refresher.togglePaused(),
+        },
+        refresher.isPaused ? 'Paused' : 'Live',
+      ),
+      h(
+        'button',
+        {
+          type: 'button',
+          class: 'button-icon',
+          'aria-label': isDark() ? 'Light colours' : 'Dark colours',
+          title: isDark() ? 'Light colours' : 'Dark colours',
+          onclick: () => (toggleTheme(), redraw()),
+        },
+        icon(isDark() ? 'sun' : 'moon'),
+      ),
     ),
   );
 }
 
 function bannerView() {
   if (refresher.lostSince) {
-    const what = refresher.lostReason || `The JobManager at ${location.host} cannot be reached since ${clock(refresher.lostSince)}.`;
+    const what =
+      refresher.lostReason ||
+      `The JobManager at ${location.host} cannot be reached since ${clock(refresher.lostSince)}.`;
     const shown = refresher.updatedAt ? ` What you see is from ${clock(refresher.updatedAt)}.` : '';
-    return h('div', { class: 'banner is-bad', role: 'alert' }, icon('warning'), h('span', null, `${what}${shown} Trying again every few seconds.`), h('button', { type: 'button', class: 'button is-small', onclick: () => refresher.refresh() }, 'Try now'));
+    return h(
+      'div',
+      { class: 'banner is-bad', role: 'alert' },
+      icon('warning'),
+      h('span', null, `${what}${shown} Trying again every few seconds.`),
+      h('button', { type: 'button', class: 'button is-small', onclick: () => refresher.refresh() }, 'Try now'),
+    );
   }
   if (pageError instanceof ApiError && pageError.status === 401 && tokenDeclined()) {
     const ask = () => {
       askAgain();
       refresher.refresh();
     };
-    return h('div', { class: 'banner is-bad', role: 'alert' }, icon('warning'), h('span', null, 'This cluster shows nothing without its token.'), h('button', { type: 'button', class: 'button is-small', onclick: ask }, 'Enter the token'));
+    return h(
+      'div',
+      { class: 'banner is-bad', role: 'alert' },
+      icon('warning'),
+      h('span', null, 'This cluster shows nothing without its token.'),
+      h('button', { type: 'button', class: 'button is-small', onclick: ask }, 'Enter the token'),
+    );
   }
   return null;
 }
@@ -144,7 +199,14 @@ function mainView() {
       { class: 'panel empty-page' },
       h('h1', null, isMissing ? 'Not found' : 'This page cannot be shown'),
       h('pre', { class: 'text-bad wrap' }, pageError.message),
-      h('p', null, isMissing ? 'It may have ended so long ago that it is no longer kept. ' : 'It is tried again at the next refresh. ', h('a', { href: href(['overview']) }, 'Go to the overview')),
+      h(
+        'p',
+        null,
+        isMissing
+          ? 'It may have ended so long ago that it is no longer kept. '
+          : 'It is tried again at the next refresh. ',
+        h('a', { href: href(['overview']) }, 'Go to the overview'),
+      ),
     );
   }
   return page.view();
@@ -161,11 +223,28 @@ function drawPage() {
   document.title = `${page.title()} – Firesteel`;
   draw(
     document.getElementById('app'),
-    h('a', { class: 'skip', href: '#main', onclick: (event) => (event.preventDefault(), document.getElementById('main').focus()) }, 'Skip to the content'),
+    h(
+      'a',
+      {
+        class: 'skip',
+        href: '#main',
+        onclick: (event) => (event.preventDefault(), document.getElementById('main').focus()),
+      },
+      'Skip to the content',
+    ),
     headerView(),
     h('div', { class: 'banners', 'aria-live': 'assertive' }, bannerView()),
-    h('main', { id: 'main', class: 'main', tabindex: -1, key: pageKey, 'aria-busy': refresher.updatedAt ? null : 'true' }, mainView()),
-    h('footer', { class: 'foot muted' }, versionText(context.config), refresher.updatedAt ? `updated ${clock(refresher.updatedAt)}` : 'loading …'),
+    h(
+      'main',
+      { id: 'main', class: 'main', tabindex: -1, key: pageKey, 'aria-busy': refresher.updatedAt ? null : 'true' },
+      mainView(),
+    ),
+    h(
+      'footer',
+      { class: 'foot muted' },
+      versionText(context.config),
+      refresher.updatedAt ? `updated ${clock(refresher.updatedAt)}` : 'loading …',
+    ),
     toastsView(),
   );
 }

@@ -52,7 +52,8 @@ function chartWidget(element, data) {
       if (!times.length || (event.key !== 'ArrowLeft' && event.key !== 'ArrowRight')) return;
       event.preventDefault();
       const scale = scales(current, width);
-      const at = hover === null ? times.length - 1 : nearest(times, scale.time(hover)) + (event.key === 'ArrowRight' ? 1 : -1);
+      const at =
+        hover === null ? times.length - 1 : nearest(times, scale.time(hover)) + (event.key === 'ArrowRight' ? 1 : -1);
       hover = scale.x(times[Math.max(0, Math.min(times.length - 1, at))]);
       paint();
     },
@@ -137,19 +138,54 @@ function chartView(data, width, hover, events) {
   const formatTime = data.formatTime || clock;
   const ticks = [scale.bottom, (scale.bottom + scale.top) / 2, scale.top];
   const at = hover === null || !times.length ? null : times[nearest(times, scale.time(hover))];
-  const last = data.series.map((one) => `${one.name}: ${one.points.length ? data.format(one.points[one.points.length - 1][1]) : 'no value'}`);
+  const last = data.series.map(
+    (one) => `${one.name}: ${one.points.length ? data.format(one.points[one.points.length - 1][1]) : 'no value'}`,
+  );
   return [
     h(
       'svg',
-      { viewBox: `0 0 ${width} ${scale.height}`, height: scale.height, width: '100%', role: 'img', tabindex: 0, 'aria-label': `${data.label}. Latest: ${last.join(', ')}. Arrow keys walk through the values.`, ...events },
+      {
+        viewBox: `0 0 ${width} ${scale.height}`,
+        height: scale.height,
+        width: '100%',
+        role: 'img',
+        tabindex: 0,
+        'aria-label': `${data.label}. Latest: ${last.join(', ')}. Arrow keys walk through the values.`,
+        ...events,
+      },
       ticks.map((tick, index) => [
-        h('line', { key: `grid ${index}`, class: 'chart-grid', x1: LEFT, x2: width - RIGHT, y1: scale.y(tick), y2: scale.y(tick) }),
-        h('text', { key: `tick ${index}`, class: 'chart-tick', x: LEFT - 8, y: scale.y(tick) + 4, 'text-anchor': 'end' }, data.format(tick)),
+        h('line', {
+          key: `grid ${index}`,
+          class: 'chart-grid',
+          x1: LEFT,
+          x2: width - RIGHT,
+          y1: scale.y(tick),
+          y2: scale.y(tick),
+        }),
+        h(
+          'text',
+          { key: `tick ${index}`, class: 'chart-tick', x: LEFT - 8, y: scale.y(tick) + 4, 'text-anchor': 'end' },
+          data.format(tick),
+        ),
       ]),
-      times.length > 0 && h('text', { key: 'start', class: 'chart-tick', x: LEFT, y: scale.height - 6 }, formatTime(scale.start)),
-      times.length > 1 && h('text', { key: 'end', class: 'chart-tick', x: width - RIGHT, y: scale.height - 6, 'text-anchor': 'end' }, formatTime(scale.end)),
+      times.length > 0 &&
+        h('text', { key: 'start', class: 'chart-tick', x: LEFT, y: scale.height - 6 }, formatTime(scale.start)),
+      times.length > 1 &&
+        h(
+          'text',
+          { key: 'end', class: 'chart-tick', x: width - RIGHT, y: scale.height - 6, 'text-anchor': 'end' },
+          formatTime(scale.end),
+        ),
       data.series.map((one, index) => line(one, index, scale, data.dots || one.points.length === 1)),
-      at !== null && h('line', { key: 'cursor', class: 'chart-cursor', x1: scale.x(at), x2: scale.x(at), y1: TOP, y2: scale.height - BOTTOM }),
+      at !== null &&
+        h('line', {
+          key: 'cursor',
+          class: 'chart-cursor',
+          x1: scale.x(at),
+          x2: scale.x(at),
+          y1: TOP,
+          y2: scale.height - BOTTOM,
+        }),
     ),
     h(
       'ul',
@@ -158,7 +194,13 @@ function chartView(data, width, hover, events) {
       data.series.map((one, index) => {
         const points = one.points;
         const value = at === null ? points[points.length - 1]?.[1] : points.find((point) => point[0] === at)?.[1];
-        return h('li', { key: one.name, title: one.name }, swatch(index), h('span', { class: 'legend-name' }, one.name), h('span', { class: 'legend-value' }, value === undefined ? '' : data.format(value)));
+        return h(
+          'li',
+          { key: one.name, title: one.name },
+          swatch(index),
+          h('span', { class: 'legend-name' }, one.name),
+          h('span', { class: 'legend-value' }, value === undefined ? '' : data.format(value)),
+        );
       }),
     ),
   ];
@@ -169,13 +211,31 @@ function line(series, index, scale, dots) {
   const points = series.points.filter((point) => Number.isFinite(point[1]));
   const style = index % SERIES_STYLES;
   return [
-    h('polyline', { key: `line ${series.name}`, class: `series series-${style}`, 'stroke-dasharray': DASHES[style], points: points.map(([at, value]) => `${scale.x(at).toFixed(1)},${scale.y(value).toFixed(1)}`).join(' ') }),
-    dots && points.map(([at, value]) => h('circle', { key: `dot ${series.name} ${at}`, class: `dot series-${style}`, cx: scale.x(at), cy: scale.y(value), r: 2.5 })),
+    h('polyline', {
+      key: `line ${series.name}`,
+      class: `series series-${style}`,
+      'stroke-dasharray': DASHES[style],
+      points: points.map(([at, value]) => `${scale.x(at).toFixed(1)},${scale.y(value).toFixed(1)}`).join(' '),
+    }),
+    dots &&
+      points.map(([at, value]) =>
+        h('circle', {
+          key: `dot ${series.name} ${at}`,
+          class: `dot series-${style}`,
+          cx: scale.x(at),
+          cy: scale.y(value),
+          r: 2.5,
+        }),
+      ),
   ];
 }
 
 /** @param {number} index */
 function swatch(index) {
   const style = index % SERIES_STYLES;
-  return h('svg', { class: 'swatch', width: 22, height: 8, viewBox: '0 0 22 8' }, h('line', { class: `series series-${style}`, 'stroke-dasharray': DASHES[style], x1: 0, x2: 22, y1: 4, y2: 4 }));
+  return h(
+    'svg',
+    { class: 'swatch', width: 22, height: 8, viewBox: '0 0 22 8' },
+    h('line', { class: `series series-${style}`, 'stroke-dasharray': DASHES[style], x1: 0, x2: 22, y1: 4, y2: 4 }),
+  );
 }

@@ -14,5 +14,15 @@ export function copyButton(text, what) {
       failed('The browser does not let this page copy.', error);
     }
   };
-  return h('button', { type: 'button', class: 'button-icon is-small', 'aria-label': `Copy ${what}`, title: `Copy ${what}`, onclick: copy }, icon('copy'));
+  return h(
+    'button',
+    {
+      type: 'button',
+      class: 'button-icon is-small',
+      'aria-label': `Copy ${what}`,
+      title: `Copy ${what}`,
+      onclick: copy,
+    },
+    icon('copy'),
+  );
 }

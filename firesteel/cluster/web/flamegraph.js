@@ -39,7 +39,12 @@ function flameWidget(element, data) {
   };
 }
 
-/** Where each frame goes, below the one that was zoomed to. @param {Frame} frame @param {number} total @returns {Placed[]} */
+/**
+ * Where each frame goes, below the one that was zoomed to.
+ * @param {Frame} frame
+ * @param {number} total
+ * @returns {Placed[]}
+ */
 function placed(frame, total) {
   const places = [];
   const add = (one, depth, from) => {
@@ -73,15 +78,25 @@ function flameView(data, zoomed, zoomTo) {
     for (const child of frame.children || []) note(child, [...path, child.name]);
   };
   note(data.root, []);
-  const places = [...above.map((frame, depth) => ({ frame, depth, from: 0, width: 1 })), ...placed(top, top.value).map((one) => ({ ...one, depth: one.depth + above.length }))];
+  const places = [
+    ...above.map((frame, depth) => ({ frame, depth, from: 0, width: 1 })),
+    ...placed(top, top.value).map((one) => ({ ...one, depth: one.depth + above.length })),
+  ];
   const found = search ? matching(data.root, search) : 0;
   const depth = Math.max(0, ...places.map((one) => one.depth)) + 1;
   return [
     h(
       'div',
       { class: 'flame-line' },
-      h('span', { class: 'muted', 'aria-live': 'polite' }, search ? `${percent(found / (data.root.value || 1))} of all samples match.` : `${plural(data.root.value, 'sample')}. Click a frame to look closer.`),
-      above.length > 0 && h('button', { type: 'button', class: 'button is-small', onclick: () => zoomTo([]) }, 'Show all'),
+      h(
+        'span',
+        { class: 'muted', 'aria-live': 'polite' },
+        search
+          ? `${percent(found / (data.root.value || 1))} of all samples match.`
+          : `${plural(data.root.value, 'sample')}. Click a frame to look closer.`,
+      ),
+      above.length > 0 &&
+        h('button', { type: 'button', class: 'button is-small', onclick: () => zoomTo([]) }, 'Show all'),
     ),
     h(
       'div',
@@ -112,7 +127,12 @@ function flameView(data, zoomed, zoomTo) {
   ];
 }
 
-/** How many samples are below frames that match, each counted once. @param {Frame} frame @param {string} search @returns {number} */
+/**
+ * How many samples are below frames that match, each counted once.
+ * @param {Frame} frame
+ * @param {string} search
+ * @returns {number}
+ */
 function matching(frame, search) {
   if (frame.name.toLowerCase().includes(search)) return frame.value;
   return (frame.children || []).reduce((sum, child) => sum + matching(child, search), 0);
@@ -121,7 +141,8 @@ function matching(frame, search) {
 /** The engine's own frames are cool, the user's warm. @param {string} name @returns {string} */
 function hue(name) {
   if (/firesteel[./]/.test(name)) return 'is-engine';
-  if (/site-packages|lib\/python|^<|^root$|\bthreading\b|\bsocket\b|\bselectors\b|pyspark|importlib/.test(name)) return 'is-library';
+  if (/site-packages|lib\/python|^<|^root$|\bthreading\b|\bsocket\b|\bselectors\b|pyspark|importlib/.test(name))
+    return 'is-library';
   return 'is-user';
 }
 
@@ -137,7 +158,12 @@ function walk(element, event) {
     const there = frame.getBoundingClientRect();
     const rows = Math.round((there.top - here.top) / ROW);
     if (rows !== step[1] || frame === from) continue;
-    const dx = step[0] === 0 ? (there.left > here.right || there.right < here.left ? Infinity : Math.abs(there.left - here.left)) : (there.left - here.left) * step[0];
+    const dx =
+      step[0] === 0
+        ? there.left > here.right || there.right < here.left
+          ? Infinity
+          : Math.abs(there.left - here.left)
+        : (there.left - here.left) * step[0];
     if (dx < 0 || dx === Infinity) continue;
     if (!best || dx < best.dx) best = { frame, dx };
   }

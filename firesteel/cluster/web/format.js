@@ -35,9 +35,10 @@ export function compact(value) {
   if (!isNumber(value)) return NONE;
   const size = Math.abs(value);
   if (size >= 1e12) return value.toExponential(2);
-  for (const [limit, unit] of [[1e9, 'G'], [1e6, 'M'], [1e4, 'k']]) {
-    if (size >= limit) return `${short(value / (unit === 'k' ? 1e3 : limit))} ${unit}`;
-  }
+  // four digits are read as easily as a unit
+  if (size >= 1e9) return `${short(value / 1e9)} G`;
+  if (size >= 1e6) return `${short(value / 1e6)} M`;
+  if (size >= 1e4) return `${short(value / 1e3)} k`;
   return short(value).replace(/\B(?=(\d{3})+$)/, ',');
 }
 
@@ -50,9 +51,17 @@ export function duration(value) {
   if (value < 1000) return `${Math.round(value)} ms`;
   const seconds = Math.floor(value / 1000);
   if (seconds < 60) return `${value < 10000 ? short(value / 1000) : seconds} s`;
-  const parts = [[Math.floor(seconds / 86400), 'd'], [Math.floor(seconds / 3600) % 24, 'h'], [Math.floor(seconds / 60) % 60, 'm'], [seconds % 60, 's']];
+  const parts = [
+    [Math.floor(seconds / 86400), 'd'],
+    [Math.floor(seconds / 3600) % 24, 'h'],
+    [Math.floor(seconds / 60) % 60, 'm'],
+    [seconds % 60, 's'],
+  ];
   const first = parts.findIndex(([amount]) => Number(amount) > 0);
-  return parts.slice(first, first + 2).map(([amount, unit]) => `${amount} ${unit}`).join(' ');
+  return parts
+    .slice(first, first + 2)
+    .map(([amount, unit]) => `${amount} ${unit}`)
+    .join(' ');
 }
 
 const two = (value) => String(value).padStart(2, '0');
@@ -89,4 +98,10 @@ export const plural = (amount, noun) => `${count(amount)} ${noun}${amount === 1 
 export const shortId = (id) => String(id).slice(0, 8);
 
 /** The text of a plan's description, whose lines Flink ends with `<br/>`. @param {string} text @returns {string} */
-export const description = (text) => String(text || '').replace(/<br\s*\/?>/g, '\n').replace(/&gt;/g, '>').replace(/&lt;/g, '<').replace(/&amp;/g, '&').trim();
+export const description = (text) =>
+  String(text || '')
+    .replace(/<br\s*\/?>/g, '\n')
+    .replace(/&gt;/g, '>')
+    .replace(/&lt;/g, '<')
+    .replace(/&amp;/g, '&')
+    .trim();

@@ -37,7 +37,10 @@ function graphWidget(element, data) {
   port.className = 'graph';
   port.tabIndex = 0;
   port.setAttribute('role', 'group');
-  port.setAttribute('aria-label', 'Graph of the job. Arrow keys move it, plus and minus zoom, 0 shows all, Tab goes from vertex to vertex.');
+  port.setAttribute(
+    'aria-label',
+    'Graph of the job. Arrow keys move it, plus and minus zoom, 0 shows all, Tab goes from vertex to vertex.',
+  );
   stage.className = 'graph-stage';
   tools.className = 'graph-tools';
   port.append(stage);
@@ -55,11 +58,18 @@ function graphWidget(element, data) {
 
   const paint = () => {
     isDownwards = port.clientWidth > 0 && port.clientWidth < NARROW;
-    const now = JSON.stringify([isDownwards, current.nodes.map((node) => node.id), current.edges.map((edge) => edge.id)]);
+    const now = JSON.stringify([
+      isDownwards,
+      current.nodes.map((node) => node.id),
+      current.edges.map((edge) => edge.id),
+    ]);
     const isNew = now !== structure;
     if (isNew) {
       structure = now;
-      layout = (isDownwards ? layOutDownwards : layOut)(current.nodes.map((node) => ({ id: node.id, width: WIDTH, height: HEIGHT })), current.edges);
+      layout = (isDownwards ? layOutDownwards : layOut)(
+        current.nodes.map((node) => ({ id: node.id, width: WIDTH, height: HEIGHT })),
+        current.edges,
+      );
     }
     draw(stage, edgesView(current, layout, isDownwards), nodesView(current, layout, panZoom));
     draw(tools, toolsView(panZoom));
@@ -99,7 +109,8 @@ function nodesView(data, layout, panZoom) {
         'aria-label': node.label,
         'aria-current': id === data.selected ? 'true' : null,
         style: { left: `${at.x}px`, top: `${at.y}px`, width: `${WIDTH}px`, height: `${HEIGHT}px` },
-        onfocus: (event) => event.target.matches(':focus-visible') && panZoom.reveal({ ...at, width: WIDTH, height: HEIGHT }),
+        onfocus: (event) =>
+          event.target.matches(':focus-visible') && panZoom.reveal({ ...at, width: WIDTH, height: HEIGHT }),
       },
       node.content,
     );
@@ -111,7 +122,24 @@ function edgesView(data, layout, isDownwards) {
   return h(
     'svg',
     { class: 'graph-edges', width: layout.width, height: layout.height, 'aria-hidden': 'true' },
-    h('defs', null, h('marker', { id: 'arrow', viewBox: '0 0 10 10', refX: 9, refY: 5, markerWidth: 12, markerHeight: 12, markerUnits: 'userSpaceOnUse', orient: 'auto' }, h('path', { class: 'arrow', d: 'M0 1l9 4-9 4z' }))),
+    h(
+      'defs',
+      null,
+      h(
+        'marker',
+        {
+          id: 'arrow',
+          viewBox: '0 0 10 10',
+          refX: 9,
+          refY: 5,
+          markerWidth: 12,
+          markerHeight: 12,
+          markerUnits: 'userSpaceOnUse',
+          orient: 'auto',
+        },
+        h('path', { class: 'arrow', d: 'M0 1l9 4-9 4z' }),
+      ),
+    ),
     data.edges.map((edge) => {
       const points = layout.edges.get(edge.id);
       if (!points) return null;
@@ -120,7 +148,11 @@ function edgesView(data, layout, isDownwards) {
         'g',
         { key: edge.id, class: edge.isBusy ? 'edge is-backpressured' : 'edge' },
         h('path', { class: 'edge-line', d: curve(points, isDownwards), 'marker-end': 'url(#arrow)' }),
-        h('text', { class: 'edge-label', x: (from.x + to.x) / 2, y: (from.y + to.y) / 2 - 6, 'text-anchor': 'middle' }, edge.label),
+        h(
+          'text',
+          { class: 'edge-label', x: (from.x + to.x) / 2, y: (from.y + to.y) / 2 - 6, 'text-anchor': 'middle' },
+          edge.label,
+        ),
       );
     }),
   );
@@ -128,6 +160,15 @@ function edgesView(data, layout, isDownwards) {
 
 /** @param {PanZoom} panZoom */
 function toolsView(panZoom) {
-  const tool = (label, name, act) => h('button', { key: name, type: 'button', class: 'button-icon', 'aria-label': label, title: label, onclick: act }, icon(name));
-  return [tool('Zoom in', 'plus', () => panZoom.zoom(1.25)), tool('Zoom out', 'minus', () => panZoom.zoom(0.8)), tool('Show all', 'fit', () => panZoom.fit())];
+  const tool = (label, name, act) =>
+    h(
+      'button',
+      { key: name, type: 'button', class: 'button-icon', 'aria-label': label, title: label, onclick: act },
+      icon(name),
+    );
+  return [
+    tool('Zoom in', 'plus', () => panZoom.zoom(1.25)),
+    tool('Zoom out', 'minus', () => panZoom.zoom(0.8)),
+    tool('Show all', 'fit', () => panZoom.fit()),
+  ];
 }

@@ -26,11 +26,20 @@ const PATHS = {
   right: 'M9 6l6 6-6 6',
 };
 
-/** An icon; silent for screen readers, as text always stands beside it. @param {string} name @param {string} [extra] Further classes. */
+/**
+ * An icon; silent for screen readers, as text always stands beside it.
+ * @param {string} name
+ * @param {string} [extra] Further classes.
+ */
 export function icon(name, extra = '') {
   return h(
     'svg',
-    { class: `icon ${name === 'running' ? 'icon-filled ' : ''}${extra}`, viewBox: '0 0 24 24', 'aria-hidden': 'true', focusable: 'false' },
+    {
+      class: `icon ${name === 'running' ? 'icon-filled ' : ''}${extra}`,
+      viewBox: '0 0 24 24',
+      'aria-hidden': 'true',
+      focusable: 'false',
+    },
     h('path', { d: PATHS[name] || PATHS.info }),
   );
 }

@@ -16,7 +16,9 @@ const LAYER_GAP = 110;
 const BOX_GAP = 28;
 const SWEEPS = 8;
 
-/** @typedef {{id: string, layer: number, width: number, height: number, y: number, before: Place[], after: Place[], isBend: boolean}} Place */
+/**
+ * @typedef {{id: string, layer: number, width: number, height: number, y: number, before: Place[], after: Place[], isBend: boolean}} Place
+ */
 
 /**
  * Lays out a graph: each part that hangs together on its own, one below the other.
@@ -30,7 +32,10 @@ export function layOut(boxes, edges) {
   const whole = { boxes: new Map(), edges: new Map(), order: [], width: 0, height: 0 };
   for (const part of parts(boxes, usable)) {
     const ids = new Set(part.map((box) => box.id));
-    const one = layOutPart(part, usable.filter((edge) => ids.has(edge.from)));
+    const one = layOutPart(
+      part,
+      usable.filter((edge) => ids.has(edge.from)),
+    );
     const top = whole.height ? whole.height + 2 * BOX_GAP : 0;
     const lower = (point) => ({ x: point.x, y: point.y + top });
     for (const [id, point] of one.boxes) whole.boxes.set(id, lower(point));
@@ -62,7 +67,9 @@ function parts(boxes, edges) {
 /** @param {Box[]} boxes @param {Edge[]} edges @returns {Layout} */
 function layOutPart(boxes, edges) {
   const layerOf = layers(boxes, edges);
-  const places = new Map(boxes.map((box) => [box.id, place(box.id, layerOf.get(box.id), box.width, box.height, false)]));
+  const places = new Map(
+    boxes.map((box) => [box.id, place(box.id, layerOf.get(box.id), box.width, box.height, false)]),
+  );
   const bends = new Map(edges.map((edge) => [edge.id, connect(edge, places.get(edge.from), places.get(edge.to))]));
   const rows = rowsOf([...places.values(), ...[...bends.values()].flat()]);
   order(rows);
@@ -135,7 +142,15 @@ function order(rows) {
     const note = (row) => row.forEach((one, at) => index.set(one, at));
     rows.forEach(note);
     for (const row of isForward ? rows : [...rows].reverse()) {
-      const weight = new Map(row.map((one) => [one, middle((isForward ? one.before : one.after).map((other) => index.get(other)), index.get(one))]));
+      const weight = new Map(
+        row.map((one) => [
+          one,
+          middle(
+            (isForward ? one.before : one.after).map((other) => index.get(other)),
+            index.get(one),
+          ),
+        ]),
+      );
       row.sort((a, b) => weight.get(a) - weight.get(b) || index.get(a) - index.get(b));
       note(row);
     }
@@ -159,7 +174,12 @@ function crossings(rows) {
   let total = 0;
   for (let layer = 0; layer + 1 < rows.length; layer += 1) {
     const index = new Map(rows[layer + 1].map((one, at) => [one, at]));
-    const ends = rows[layer].flatMap((one) => one.after.map((other) => index.get(other)).filter((at) => at !== undefined).sort((a, b) => a - b));
+    const ends = rows[layer].flatMap((one) =>
+      one.after
+        .map((other) => index.get(other))
+        .filter((at) => at !== undefined)
+        .sort((a, b) => a - b),
+    );
     for (let i = 0; i < ends.length; i += 1) for (let j = 0; j < i; j += 1) if (ends[j] > ends[i]) total += 1;
   }
   return total;
@@ -179,17 +199,24 @@ function align(rows) {
     for (const row of isForward ? rows : [...rows].reverse()) {
       const wanted = row.map((one) => {
         const near = isForward ? one.before : one.after;
-        return middle((near.length ? near : isForward ? one.after : one.before).map((other) => other.y), one.y);
+        return middle(
+          (near.length ? near : isForward ? one.after : one.before).map((other) => other.y),
+          one.y,
+        );
       });
       spread(row, wanted);
     }
   }
 }
 
-/** Gives the boxes of a layer the places nearest to those wanted that keep order and distance: pools of neighbours share their mean. */
+/**
+ * Gives the boxes of a layer the places nearest to those wanted that keep order and distance: pools of neighbours share their mean.
+ */
 function spread(row, wanted) {
   const offsets = [];
-  row.forEach((one, at) => offsets.push(at === 0 ? 0 : offsets[at - 1] + (row[at - 1].height + one.height) / 2 + BOX_GAP));
+  row.forEach((one, at) =>
+    offsets.push(at === 0 ? 0 : offsets[at - 1] + (row[at - 1].height + one.height) / 2 + BOX_GAP),
+  );
   const pools = [];
   wanted.forEach((y, at) => {
     pools.push({ sum: y - offsets[at], size: 1 });
@@ -200,7 +227,8 @@ function spread(row, wanted) {
     }
   });
   let at = 0;
-  for (const pool of pools) for (let count = 0; count < pool.size; count += 1, at += 1) row[at].y = mean(pool) + offsets[at];
+  for (const pool of pools)
+    for (let count = 0; count < pool.size; count += 1, at += 1) row[at].y = mean(pool) + offsets[at];
 }
 
 /** @param {{sum: number, size: number}} pool */
@@ -218,20 +246,31 @@ function measure(rows, places, bends, edges) {
   const all = rows.flat();
   const top = Math.min(...all.map((one) => one.y - one.height / 2));
   const bottom = Math.max(...all.map((one) => one.y + one.height / 2));
-  const boxes = new Map([...places.values()].map((one) => [one.id, { x: lefts[one.layer], y: one.y - one.height / 2 - top }]));
+  const boxes = new Map(
+    [...places.values()].map((one) => [one.id, { x: lefts[one.layer], y: one.y - one.height / 2 - top }]),
+  );
   const paths = new Map(
     edges.map((edge) => {
       const from = places.get(edge.from);
       const to = places.get(edge.to);
       const points = [{ x: lefts[from.layer] + from.width, y: from.y - top }];
       for (const bend of bends.get(edge.id)) {
-        points.push({ x: lefts[bend.layer], y: bend.y - top }, { x: lefts[bend.layer] + widths[bend.layer], y: bend.y - top });
+        points.push(
+          { x: lefts[bend.layer], y: bend.y - top },
+          { x: lefts[bend.layer] + widths[bend.layer], y: bend.y - top },
+        );
       }
       points.push({ x: lefts[to.layer], y: to.y - top });
       return [edge.id, points];
     }),
   );
-  return { boxes, edges: paths, order: rows.flatMap((row) => row.filter((one) => !one.isBend).map((one) => one.id)), width: Math.max(0, x - LAYER_GAP), height: bottom - top };
+  return {
+    boxes,
+    edges: paths,
+    order: rows.flatMap((row) => row.filter((one) => !one.isBend).map((one) => one.id)),
+    width: Math.max(0, x - LAYER_GAP),
+    height: bottom - top,
+  };
 }
 
 /**
@@ -241,7 +280,10 @@ function measure(rows, places, bends, edges) {
  * @returns {Layout}
  */
 export function layOutDownwards(boxes, edges) {
-  const turned = layOut(boxes.map((box) => ({ id: box.id, width: box.height, height: box.width })), edges);
+  const turned = layOut(
+    boxes.map((box) => ({ id: box.id, width: box.height, height: box.width })),
+    edges,
+  );
   const turn = (point) => ({ x: point.y, y: point.x });
   return {
     boxes: new Map([...turned.boxes].map(([id, point]) => [id, turn(point)])),

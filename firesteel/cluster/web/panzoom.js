@@ -28,7 +28,8 @@ export class PanZoom {
     this.dragged = 0;
     box.addEventListener('pointerdown', (event) => this.down(event));
     box.addEventListener('pointermove', (event) => this.move(event));
-    for (const type of ['pointerup', 'pointercancel']) box.addEventListener(type, (event) => this.pointers.delete(event.pointerId));
+    for (const type of ['pointerup', 'pointercancel'])
+      box.addEventListener(type, (event) => this.pointers.delete(event.pointerId));
     box.addEventListener('click', (event) => this.click(event), true);
     box.addEventListener('wheel', (event) => this.wheel(event), { passive: false });
     box.addEventListener('keydown', (event) => this.key(event));
@@ -55,7 +56,12 @@ export class PanZoom {
     this.apply();
   }
 
-  /** Makes it larger or smaller around a point of the box. @param {number} factor @param {number} [x] @param {number} [y] */
+  /**
+   * Makes it larger or smaller around a point of the box.
+   * @param {number} factor
+   * @param {number} [x]
+   * @param {number} [y]
+   */
   zoom(factor, x = this.box.clientWidth / 2, y = this.box.clientHeight / 2) {
     const scale = Math.max(SMALLEST, Math.min(LARGEST, this.view.scale * factor));
     const change = scale / this.view.scale;
@@ -125,7 +131,11 @@ export class PanZoom {
     if (!event.ctrlKey && !event.metaKey && !this.box.contains(document.activeElement)) return;
     event.preventDefault();
     const area = this.box.getBoundingClientRect();
-    this.zoom(Math.exp(-event.deltaY * (event.deltaMode === 1 ? 0.05 : 0.0015)), event.clientX - area.left, event.clientY - area.top);
+    this.zoom(
+      Math.exp(-event.deltaY * (event.deltaMode === 1 ? 0.05 : 0.0015)),
+      event.clientX - area.left,
+      event.clientY - area.top,
+    );
   }
 
   /** @param {KeyboardEvent} event */
@@ -150,7 +160,13 @@ export class PanZoom {
 /** @param {{x: number, y: number}} a @param {{x: number, y: number}} b */
 const distance = (a, b) => Math.hypot(a.x - b.x, a.y - b.y);
 
-/** How far a part must move to lie inside. @param {number} at @param {number} size @param {number} room @returns {number} */
+/**
+ * How far a part must move to lie inside.
+ * @param {number} at
+ * @param {number} size
+ * @param {number} room
+ * @returns {number}
+ */
 function offset(at, size, room) {
   if (at < 16) return 16 - at;
   if (at + size > room - 16) return Math.max(16 - at, room - 16 - at - size);

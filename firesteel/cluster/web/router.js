@@ -8,7 +8,7 @@
  * @property {string} path
  */
 
-/** Paths that Flink's own dashboard has, and what they are here. */
+/** Paths that Flink's own dashboard has, and what they are here. @type {Array<[RegExp, string]>} */
 const ALIASES = [
   [/^\/job\/(?:running|completed)$/, '/overview'],
   [/^\/job\/(?:running|completed)\/([^/]+)/, '/jobs/$1'],
@@ -31,6 +31,7 @@ export function match(fragment, patterns) {
     const wanted = pattern.split('/').filter(Boolean);
     const needed = wanted.filter((part) => !part.endsWith('?')).length;
     if (parts.length < needed || parts.length > wanted.length) continue;
+    /** @type {Object<string, string>} */
     const params = {};
     const fits = parts.every((part, index) => {
       const expected = wanted[index];

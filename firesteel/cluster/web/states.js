@@ -24,7 +24,18 @@ const KINDS = {
 };
 
 /** The states of a task, as they follow each other. */
-export const TASK_STATES = ['CREATED', 'SCHEDULED', 'DEPLOYING', 'INITIALIZING', 'RUNNING', 'FINISHED', 'CANCELING', 'CANCELED', 'FAILED', 'RECONCILING'];
+export const TASK_STATES = [
+  'CREATED',
+  'SCHEDULED',
+  'DEPLOYING',
+  'INITIALIZING',
+  'RUNNING',
+  'FINISHED',
+  'CANCELING',
+  'CANCELED',
+  'FAILED',
+  'RECONCILING',
+];
 
 /** Whether a job in this state will never run again. @param {string} state @returns {boolean} */
 export const isTerminal = (state) => state === 'FINISHED' || state === 'FAILED' || state === 'CANCELED';
@@ -38,27 +49,49 @@ export function badge(state, text = state) {
   return h('span', { class: `badge is-${kind}` }, icon(kind), h('span', null, text));
 }
 
-/** How many tasks are in which state: small badges, those that are none left out. @param {Object<string, any>} counts */
+/**
+ * How many tasks are in which state: small badges, those that are none left out.
+ * @param {Object<string, any>} counts
+ */
 export function taskCounts(counts) {
-  const shown = TASK_STATES.map((state) => [state, Number(counts[state] ?? counts[state.toLowerCase()] ?? 0)]).filter(([, amount]) => Number(amount) > 0);
+  const shown = TASK_STATES.map((state) => [state, Number(counts[state] ?? counts[state.toLowerCase()] ?? 0)]).filter(
+    ([, amount]) => Number(amount) > 0,
+  );
   if (!shown.length) return h('span', { class: 'muted' }, 'none');
   return h(
     'span',
     { class: 'task-counts' },
     shown.map(([state, amount]) =>
-      h('span', { class: `count is-${kindOf(String(state))}`, title: `${amount} ${state}`, key: state }, icon(kindOf(String(state))), h('span', null, amount), h('span', { class: 'sr-only' }, ` ${state} `)),
+      h(
+        'span',
+        { class: `count is-${kindOf(String(state))}`, title: `${amount} ${state}`, key: state },
+        icon(kindOf(String(state))),
+        h('span', null, amount),
+        h('span', { class: 'sr-only' }, ` ${state} `),
+      ),
     ),
   );
 }
 
-/** A bar of tasks by state: those done, those running, the rest. @param {Object<string, any>} counts @param {number} total */
+/**
+ * A bar of tasks by state: those done, those running, the rest.
+ * @param {Object<string, any>} counts
+ * @param {number} total
+ */
 export function taskBar(counts, total) {
   const of = (state) => Number(counts[state] ?? counts[state.toLowerCase()] ?? 0);
-  const parts = [['finished', of('FINISHED')], ['running', of('RUNNING')], ['failed', of('FAILED')], ['canceled', of('CANCELED') + of('CANCELING')]];
+  const parts = [
+    ['finished', of('FINISHED')],
+    ['running', of('RUNNING')],
+    ['failed', of('FAILED')],
+    ['canceled', of('CANCELED') + of('CANCELING')],
+  ];
   const label = `${of('RUNNING')} of ${total} tasks running, ${of('FINISHED')} finished`;
   return h(
     'span',
     { class: 'task-bar', role: 'img', 'aria-label': label, title: label },
-    parts.map(([kind, amount]) => h('span', { key: kind, class: `is-${kind}`, style: { width: `${total ? (100 * Number(amount)) / total : 0}%` } })),
+    parts.map(([kind, amount]) =>
+      h('span', { key: kind, class: `is-${kind}`, style: { width: `${total ? (100 * Number(amount)) / total : 0}%` } }),
+    ),
   );
 }

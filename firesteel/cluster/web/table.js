@@ -59,15 +59,32 @@ export function table({ id, label, columns, rows, key, empty, detail, pageSize =
         'table',
         { class: 'table' },
         h('caption', { class: 'sr-only' }, label),
-        h('thead', null, h('tr', null, columns.map((one, index) => heading(one, index, state)))),
+        h(
+          'thead',
+          null,
+          h(
+            'tr',
+            null,
+            columns.map((one, index) => heading(one, index, state)),
+          ),
+        ),
         h(
           'tbody',
           null,
           shown.map((row) => {
             const below = detail && detail(row);
             return [
-              h('tr', { key: key(row), class: rowClass ? rowClass(row) : null }, columns.map((one) => h('td', { class: cellClass(one), 'data-label': one.title }, one.cell(row)))),
-              below && h('tr', { key: `${key(row)} detail`, class: 'detail-row' }, h('td', { colspan: columns.length }, below)),
+              h(
+                'tr',
+                { key: key(row), class: rowClass ? rowClass(row) : null },
+                columns.map((one) => h('td', { class: cellClass(one), 'data-label': one.title }, one.cell(row))),
+              ),
+              below &&
+                h(
+                  'tr',
+                  { key: `${key(row)} detail`, class: 'detail-row' },
+                  h('td', { colspan: columns.length }, below),
+                ),
             ];
           }),
         ),
@@ -93,12 +110,23 @@ function heading(column, index, state) {
     'th',
     { scope: 'col', class: cellClass(column), 'aria-sort': order, title: column.hint },
     column.sort
-      ? h('button', { type: 'button', class: 'sort', onclick: sort }, column.title, h('span', { class: 'sort-mark', 'aria-hidden': 'true' }, isSorted ? (state.descending ? '▾' : '▴') : ''))
+      ? h(
+          'button',
+          { type: 'button', class: 'sort', onclick: sort },
+          column.title,
+          h('span', { class: 'sort-mark', 'aria-hidden': 'true' }, isSorted ? (state.descending ? '▾' : '▴') : ''),
+        )
       : column.title,
   );
 }
 
-/** @param {{page: number}} state @param {number} pages @param {number} total @param {number} size @param {string} label */
+/**
+ * @param {{page: number}} state
+ * @param {number} pages
+ * @param {number} total
+ * @param {number} size
+ * @param {string} label
+ */
 function pager(state, pages, total, size, label) {
   const to = (page) => () => {
     state.page = Math.max(0, Math.min(pages - 1, page));
@@ -108,9 +136,21 @@ function pager(state, pages, total, size, label) {
   return h(
     'nav',
     { class: 'pager', 'aria-label': `Pages of ${label}` },
-    h('button', { type: 'button', class: 'button is-small', disabled: state.page === 0, onclick: to(state.page - 1) }, 'Previous'),
-    h('span', { class: 'muted', 'aria-live': 'polite' }, `${first}–${Math.min(total, first + size - 1)} of ${plural(total, 'row')}`),
-    h('button', { type: 'button', class: 'button is-small', disabled: state.page >= pages - 1, onclick: to(state.page + 1) }, 'Next'),
+    h(
+      'button',
+      { type: 'button', class: 'button is-small', disabled: state.page === 0, onclick: to(state.page - 1) },
+      'Previous',
+    ),
+    h(
+      'span',
+      { class: 'muted', 'aria-live': 'polite' },
+      `${first}–${Math.min(total, first + size - 1)} of ${plural(total, 'row')}`,
+    ),
+    h(
+      'button',
+      { type: 'button', class: 'button is-small', disabled: state.page >= pages - 1, onclick: to(state.page + 1) },
+      'Next',
+    ),
   );
 }
 
@@ -144,12 +184,30 @@ export function filter(id, label) {
   return { text: state.text.trim().toLowerCase(), field };
 }
 
-/** Tabs as links. @param {string} label @param {Array<{id: string, title: any, href: string}>} items @param {string} active */
+/**
+ * Tabs as links.
+ * @param {string} label
+ * @param {Array<{id: string, title: any, href: string}>} items
+ * @param {string} active
+ */
 export function tabs(label, items, active) {
   return h(
     'nav',
     { class: 'tabs', 'aria-label': label },
-    items.map((item) => h('a', { key: item.id, href: item.href, class: 'tab', 'aria-current': item.id === active ? 'page' : null, mounted: item.id === active ? (element) => element.scrollIntoView({ block: 'nearest', inline: 'nearest' }) : null }, item.title)),
+    items.map((item) =>
+      h(
+        'a',
+        {
+          key: item.id,
+          href: item.href,
+          class: 'tab',
+          'aria-current': item.id === active ? 'page' : null,
+          mounted:
+            item.id === active ? (element) => element.scrollIntoView({ block: 'nearest', inline: 'nearest' }) : null,
+        },
+        item.title,
+      ),
+    ),
   );
 }
 

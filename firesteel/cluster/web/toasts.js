@@ -10,7 +10,12 @@ import { h } from './vdom.js';
 let toasts = [];
 let last = 0;
 
-/** Shows a message. One that is shown already is not shown twice. @param {string} kind info, good or bad. @param {string} title @param {string} [text] */
+/**
+ * Shows a message. One that is shown already is not shown twice.
+ * @param {string} kind info, good or bad.
+ * @param {string} title
+ * @param {string} [text]
+ */
 export function toast(kind, title, text = '') {
   if (toasts.some((other) => other.title === title && other.text === text)) return;
   const id = ++last;
@@ -50,7 +55,11 @@ export function toastsView() {
         { key: one.id, class: `toast is-${one.kind}`, role: one.kind === 'bad' ? 'alert' : 'status' },
         icon(one.kind === 'bad' ? 'failed' : one.kind === 'good' ? 'finished' : 'info'),
         h('div', { class: 'toast-text' }, h('strong', null, one.title), one.text && h('pre', null, one.text)),
-        h('button', { type: 'button', class: 'button-icon', 'aria-label': 'Close this message', onclick: () => dismiss(one.id) }, icon('close')),
+        h(
+          'button',
+          { type: 'button', class: 'button-icon', 'aria-label': 'Close this message', onclick: () => dismiss(one.id) },
+          icon('close'),
+        ),
       ),
     ),
   );

@@ -46,9 +46,32 @@ function dialog(wasWrong, message) {
         },
       },
       h('p', { class: wasWrong ? 'text-bad' : '' }, wasWrong ? 'The JobManager did not accept the token.' : message),
-      h('p', { class: 'muted' }, 'It is in the file ', h('code', null, 'token'), ' of the cluster’s directory. It is kept until this tab is closed.'),
-      h('label', { class: 'field' }, h('span', null, 'Token'), h('input', { type: 'password', name: 'token', autocomplete: 'off', required: true, autofocus: true, oninput: (event) => (value = event.target.value) })),
-      h('div', { class: 'dialog-buttons' }, h('button', { type: 'button', class: 'button', onclick: () => context.close(null) }, 'Without'), h('button', { type: 'submit', class: 'button is-primary' }, 'Go on')),
+      h(
+        'p',
+        { class: 'muted' },
+        'It is in the file ',
+        h('code', null, 'token'),
+        ' of the cluster’s directory. It is kept until this tab is closed.',
+      ),
+      h(
+        'label',
+        { class: 'field' },
+        h('span', null, 'Token'),
+        h('input', {
+          type: 'password',
+          name: 'token',
+          autocomplete: 'off',
+          required: true,
+          autofocus: true,
+          oninput: (event) => (value = event.target.value),
+        }),
+      ),
+      h(
+        'div',
+        { class: 'dialog-buttons' },
+        h('button', { type: 'button', class: 'button', onclick: () => context.close(null) }, 'Without'),
+        h('button', { type: 'submit', class: 'button is-primary' }, 'Go on'),
+      ),
     ),
   );
 }

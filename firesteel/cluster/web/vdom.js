@@ -2,21 +2,43 @@
 // scroll positions, selections and open drawers through a refresh.
 
 /**
- * @typedef {Object} Element_ What an element should be.
- * @property {string} tag
- * @property {Object<string, any>} props
- * @property {VNode[]} children
- * @property {string|number|undefined} key
- * @property {Node} [dom]
+ * @typedef {Object} VNode What an element, or a text, should be.
+ * @property {string} [tag]
+ * @property {Object<string, any>} [props]
+ * @property {VNode[]} [children]
+ * @property {string|number} [key]
+ * @property {string} [text] Of a text, which has none of the above.
+ * @property {any} [dom] What it became.
  * @property {{update?: function(any): void, destroy?: function(): void}} [instance]
- * @typedef {{text: string, dom?: Node}} Text_
- * @typedef {Element_|Text_} VNode
  * @typedef {VNode|string|number|boolean|null|undefined|Array<any>} Child
  */
 
 const SVG = 'http://www.w3.org/2000/svg';
-const SVG_TAGS = new Set(['svg', 'g', 'path', 'rect', 'line', 'circle', 'text', 'polyline', 'defs', 'marker', 'pattern', 'tspan']);
-const NOT_ATTRIBUTES = new Set(['key', 'style', 'widget', 'data', 'mounted', 'value', 'checked', 'indeterminate', 'focus']);
+const SVG_TAGS = new Set([
+  'svg',
+  'g',
+  'path',
+  'rect',
+  'line',
+  'circle',
+  'text',
+  'polyline',
+  'defs',
+  'marker',
+  'pattern',
+  'tspan',
+]);
+const NOT_ATTRIBUTES = new Set([
+  'key',
+  'style',
+  'widget',
+  'data',
+  'mounted',
+  'value',
+  'checked',
+  'indeterminate',
+  'focus',
+]);
 
 /**
  * Describes an element.
@@ -28,7 +50,7 @@ const NOT_ATTRIBUTES = new Set(['key', 'style', 'widget', 'data', 'mounted', 'va
  * @param {string} tag
  * @param {Object<string, any>|null} [props]
  * @param {...Child} children
- * @returns {Element_}
+ * @returns {VNode}
  */
 export function h(tag, props, ...children) {
   const given = props || {};
@@ -63,7 +85,13 @@ export function draw(parent, ...children) {
   drawn.set(parent, wanted);
   for (const call of mounted) call();
   // an element that was moved in the tree has lost the focus
-  if (focused && focused !== document.activeElement && focused !== document.body && focused.isConnected && document.activeElement === document.body) {
+  if (
+    focused &&
+    focused !== document.activeElement &&
+    focused !== document.body &&
+    focused.isConnected &&
+    document.activeElement === document.body
+  ) {
     focused.focus({ preventScroll: true });
   }
 }
@@ -88,7 +116,10 @@ function patchChildren(parent, before, wanted, mounted) {
   }
   const kept = new Set();
   const nodes = wanted.map((vnode) => {
-    const old = vnode.key !== undefined ? keyed.get(vnode.tag + ' ' + vnode.key) : (unkeyed.get(vnode.tag || '#text') || []).shift();
+    const old =
+      vnode.key !== undefined
+        ? keyed.get(vnode.tag + ' ' + vnode.key)
+        : (unkeyed.get(vnode.tag || '#text') || []).shift();
     if (old && !kept.has(old)) {
       kept.add(old);
       return patch(old, vnode, mounted);
@@ -113,7 +144,9 @@ function create(vnode, mounted) {
     vnode.dom = document.createTextNode(vnode.text);
     return vnode.dom;
   }
-  const element = SVG_TAGS.has(vnode.tag) ? document.createElementNS(SVG, vnode.tag) : document.createElement(vnode.tag);
+  const element = SVG_TAGS.has(vnode.tag)
+    ? document.createElementNS(SVG, vnode.tag)
+    : document.createElement(vnode.tag);
   vnode.dom = element;
   if (vnode.props.widget) mounted.push(() => (vnode.instance = vnode.props.widget(element, vnode.props.data) || {}));
   else patchChildren(element, [], vnode.children, mounted);
@@ -170,7 +203,8 @@ function setProps(element, before, props) {
 /** @param {any} element @param {Object<string, any>} before @param {Object<string, any>} style */
 function setStyle(element, before, style) {
   for (const name of Object.keys(before)) if (!(name in style)) element.style.removeProperty(name);
-  for (const [name, value] of Object.entries(style)) if (before[name] !== value) element.style.setProperty(name, String(value));
+  for (const [name, value] of Object.entries(style))
+    if (before[name] !== value) element.style.setProperty(name, String(value));
 }
 
 /** One listener per element and event, which calls the latest function described. */

@@ -232,6 +232,12 @@ class CheckpointStorage:
         self._filesystem.delete(join(self.job_directory, _PROBE + token))
         self.remove_if_empty()
 
+    def remove_other_tokens(self, own: str) -> None:
+        """Removes what others have left of theirs: those who ran the job before, and were killed."""
+        for name in self._filesystem.list(self.job_directory):
+            if name.startswith(_PROBE) and name != _PROBE + own:
+                self._filesystem.delete(join(self.job_directory, name))
+
     def remove_unreferenced(self, needed: Iterable[str], retained: Iterable[str] | None = None) -> list[str]:
         """Deletes the files that attempts that died have left: in ``shared``, and in incomplete checkpoints.
 

@@ -16,6 +16,7 @@ from ha_leader import LeaderProcess, job, job_id, result
 from kazoo.client import KazooClient
 from kazoo.exceptions import ConnectionLoss
 
+from firesteel.cluster.ha.job_store import Retention
 from firesteel.cluster.ha.services import FencedError, HighAvailabilityError
 from firesteel.cluster.ha.zookeeper import ZooKeeperHighAvailability
 from firesteel.common import fault_points
@@ -38,7 +39,7 @@ class ZooKeeperCluster(Cluster):
 
     def make_services(self) -> ZooKeeperHighAvailability:
         return ZooKeeperHighAvailability(
-            self.server.address, self.root, str(self.directory), self.timeout, retained_results=5
+            self.server.address, self.root, str(self.directory), self.timeout, retention=Retention(5)
         )
 
     def silence(self, member: Member) -> None:

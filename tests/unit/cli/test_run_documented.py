@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import re
 import shlex
 from pathlib import Path
@@ -10,7 +9,9 @@ from pathlib import Path
 import pytest
 
 from firesteel.cli import info, run
-from firesteel.cli.main import main
+from firesteel.cli.command_parser import CommandParser
+from firesteel.cli.main import main, parser
+from firesteel.cli.savepoint import with_verb
 from firesteel.cli.settings import program_settings
 
 ROOT = Path(__file__).parents[3]
@@ -28,11 +29,11 @@ def test_there_are_some() -> None:
 
 @pytest.mark.parametrize("command", documented())
 def test_it_is_understood(command: str) -> None:
-    parser = argparse.ArgumentParser()
-    verbs = parser.add_subparsers()
+    top = CommandParser()
+    verbs = top.add_subparsers()
     run.register(verbs)
     info.register(verbs)
-    options = parser.parse_args(shlex.split(command))
+    options = top.parse_args(shlex.split(command))
     assert program_settings(options) is not None
     if options.program.startswith("examples/"):
         assert (ROOT / options.program).is_file()
@@ -44,3 +45,21 @@ def test_plans_are_shown(command: str, monkeypatch: pytest.MonkeyPatch, capsys: 
     assert main(shlex.split(command)) == 0
     printed = capsys.readouterr()
     assert "pipelined" in printed.out or "blocking" in printed.out
+
+
+def of_the_command_line() -> list[str]:
+    text = (ROOT / "docs" / "cli.md").read_text()
+    return re.findall(r"^\$ firesteel (.*)$", text, re.MULTILINE)
+
+
+@pytest.mark.parametrize("command", of_the_command_line())
+def test_commands_of_the_command_lines_own_page(command: str) -> None:
+    options = parser().parse_args(with_verb(shlex.split(command)))
+    assert callable(options.run)
+
+
+def test_every_verb_has_its_place_on_the_page() -> None:
+    text = (ROOT / "docs" / "cli.md").read_text()
+    verbs = next(action for action in parser()._actions if isinstance(action.choices, dict)).choices
+    assert verbs is not None
+    assert [verb for verb in verbs if f"`{verb}" not in text] == []

@@ -107,6 +107,8 @@ def test_the_last_checkpoint_is_gone_once_a_recovered_job_is_cancelled(leaders: 
     job = first.submit(counting, settings=CHECKPOINTED)
     eventually(lambda: completed(job) >= 1)
     first.dispatcher.close(10.0)
+    assert job.runner is not None
+    job.runner._job.storage.probe_token()  # type: ignore[union-attr]  # as if it had been killed
     second = leaders.next()
     again = second.dispatcher.job(job.job_id)
     eventually(lambda: is_running(again))

@@ -16,6 +16,7 @@ from ha_conformance import Cluster, HighAvailabilityConformance, Member, content
 from ha_leader import LeaderProcess, job, job_id, result
 
 from firesteel.cluster.ha.filesystem_election import FileSystemHighAvailability, FileSystemLeadership
+from firesteel.cluster.ha.job_store import Retention
 from firesteel.cluster.ha.services import ElectionClosedError, FencedError, HighAvailabilityError, Leadership
 from firesteel.common import fault_points
 
@@ -34,7 +35,7 @@ class DirectoryCluster(Cluster):
         self.directory = directory
 
     def make_services(self) -> FileSystemHighAvailability:
-        return FileSystemHighAvailability(str(self.directory), NEVER_S, retained_results=5)
+        return FileSystemHighAvailability(str(self.directory), NEVER_S, retention=Retention(5))
 
     def silence(self, member: Member) -> None:
         self.silence_newest()

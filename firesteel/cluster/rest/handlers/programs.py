@@ -66,7 +66,8 @@ def routes(store: ProgramStore, runner: ProgramRunner, *, is_enabled: bool = Tru
     def plan(request: _Request) -> ProgramPlan:
         _check(is_enabled)
         shown = runner.plan(store.find(request.path["jarid"]), _arguments(request))
-        return ProgramPlan(shown.get("plan", shown))
+        # there is no job yet, but Flink's pages want its id
+        return ProgramPlan({"jid": "0" * 32, **shown.get("plan", shown)})
 
     return [
         Route(UPLOAD_PROGRAM, upload, blocking=True),

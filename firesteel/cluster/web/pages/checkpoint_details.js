@@ -39,7 +39,15 @@ export function checkpointDetails(context) {
       return h(
         'div',
         { class: 'checkpoint-details' },
-        details.external_path && h('p', null, details.discarded ? 'It was at ' : 'It is at ', h('span', { class: 'mono break' }, details.external_path), copyButton(details.external_path, 'the path'), details.discarded ? ' and has been removed since.' : ''),
+        details.external_path &&
+          h(
+            'p',
+            null,
+            details.discarded ? 'It was at ' : 'It is at ',
+            h('span', { class: 'mono break' }, details.external_path),
+            copyButton(details.external_path, 'the path'),
+            details.discarded ? ' and has been removed since.' : '',
+          ),
         details.failure_message && h('p', { class: 'text-bad' }, details.failure_message),
         table({
           id: `checkpoint ${context.jobId} ${one.id}`,
@@ -50,12 +58,35 @@ export function checkpointDetails(context) {
           detail: (task) => subtaskTable(one.id, task.id, subtasks),
           columns: [
             { title: 'Operator', wide: true, cell: (task) => nameCell(context, one.id, task.id, subtasks, toggle) },
-            { title: 'Acknowledged', number: true, cell: (task) => `${task.num_acknowledged_subtasks}/${task.num_subtasks}` },
+            {
+              title: 'Acknowledged',
+              number: true,
+              cell: (task) => `${task.num_acknowledged_subtasks}/${task.num_subtasks}`,
+            },
             { title: 'Last at', cell: (task) => clock(task.latest_ack_timestamp) },
-            { title: 'Duration', number: true, sort: (task) => task.end_to_end_duration, cell: (task) => duration(task.end_to_end_duration) },
-            { title: 'Checkpointed', number: true, sort: (task) => task.checkpointed_size, cell: (task) => bytes(task.checkpointed_size) },
-            { title: 'Whole state', number: true, sort: (task) => task.state_size, cell: (task) => bytes(task.state_size) },
-            { title: 'In flight', number: true, cell: (task) => `${bytes(task.processed_data)} (${bytes(task.persisted_data)})` },
+            {
+              title: 'Duration',
+              number: true,
+              sort: (task) => task.end_to_end_duration,
+              cell: (task) => duration(task.end_to_end_duration),
+            },
+            {
+              title: 'Checkpointed',
+              number: true,
+              sort: (task) => task.checkpointed_size,
+              cell: (task) => bytes(task.checkpointed_size),
+            },
+            {
+              title: 'Whole state',
+              number: true,
+              sort: (task) => task.state_size,
+              cell: (task) => bytes(task.state_size),
+            },
+            {
+              title: 'In flight',
+              number: true,
+              cell: (task) => `${bytes(task.processed_data)} (${bytes(task.persisted_data)})`,
+            },
           ],
         }),
       );
@@ -67,7 +98,18 @@ export function checkpointDetails(context) {
 function nameCell(context, checkpoint, vertex, subtasks, toggle) {
   const key = `${checkpoint} ${vertex}`;
   const name = context.job.vertices.find((one) => one.id === vertex)?.name || vertex;
-  return h('button', { type: 'button', class: 'disclose', 'aria-expanded': subtasks.has(key) ? 'true' : 'false', title: name, onclick: () => toggle(subtasks, key) }, icon(subtasks.has(key) ? 'down' : 'right'), h('span', { class: 'clamp' }, name));
+  return h(
+    'button',
+    {
+      type: 'button',
+      class: 'disclose',
+      'aria-expanded': subtasks.has(key) ? 'true' : 'false',
+      title: name,
+      onclick: () => toggle(subtasks, key),
+    },
+    icon(subtasks.has(key) ? 'down' : 'right'),
+    h('span', { class: 'clamp' }, name),
+  );
 }
 
 /** @returns {any} */
@@ -84,10 +126,27 @@ function subtaskTable(checkpoint, vertex, subtasks) {
     empty: 'No subtask has acknowledged.',
     columns: [
       { title: 'Subtask', number: true, sort: (one) => one.index, cell: (one) => count(one.index) },
-      { title: 'State', cell: (one) => badge(one.status.toUpperCase() === 'PENDING_OR_FAILED' ? 'IN_PROGRESS' : one.status.toUpperCase(), one.status) },
+      {
+        title: 'State',
+        cell: (one) =>
+          badge(
+            one.status.toUpperCase() === 'PENDING_OR_FAILED' ? 'IN_PROGRESS' : one.status.toUpperCase(),
+            one.status,
+          ),
+      },
       { title: 'Acknowledged', cell: (one) => clock(one.ack_timestamp) },
-      { title: 'Duration', number: true, sort: (one) => one.end_to_end_duration ?? -1, cell: (one) => duration(one.end_to_end_duration) },
-      { title: 'Checkpointed', number: true, sort: (one) => one.checkpointed_size ?? -1, cell: (one) => bytes(one.checkpointed_size) },
+      {
+        title: 'Duration',
+        number: true,
+        sort: (one) => one.end_to_end_duration ?? -1,
+        cell: (one) => duration(one.end_to_end_duration),
+      },
+      {
+        title: 'Checkpointed',
+        number: true,
+        sort: (one) => one.checkpointed_size ?? -1,
+        cell: (one) => bytes(one.checkpointed_size),
+      },
       { title: 'Synchronous', number: true, cell: (one) => duration(one.checkpoint?.sync) },
       { title: 'Asynchronous', number: true, cell: (one) => duration(one.checkpoint?.async) },
       { title: 'Alignment', number: true, cell: (one) => duration(one.alignment?.duration) },

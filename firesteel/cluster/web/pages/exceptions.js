@@ -29,14 +29,29 @@ export function exceptionsTab(context) {
     view() {
       if (!data) return loading();
       const [root, ...earlier] = data.entries;
-      if (!root) return h('div', { class: 'panel empty' }, isTerminal(context.job.state) ? 'The job ended without an exception.' : 'Nothing has failed. Should a task fail, its exception and your line are shown here, for every restart.');
+      if (!root)
+        return h(
+          'div',
+          { class: 'panel empty' },
+          isTerminal(context.job.state)
+            ? 'The job ended without an exception.'
+            : 'Nothing has failed. Should a task fail, its exception and your line are shown here, for every restart.',
+        );
       const more = () => {
         most += STEP;
         context.page.refresh();
       };
       return [
-        panel(context.job.state === 'FAILED' ? 'Why the job failed' : 'Latest failure', summary(context, restarts), exception(root, true)),
-        earlier.length > 0 && panel('Earlier failures', earlier.map((entry, index) => collapsed(entry, `${context.jobId} ${entry.timestamp} ${index}`))),
+        panel(
+          context.job.state === 'FAILED' ? 'Why the job failed' : 'Latest failure',
+          summary(context, restarts),
+          exception(root, true),
+        ),
+        earlier.length > 0 &&
+          panel(
+            'Earlier failures',
+            earlier.map((entry, index) => collapsed(entry, `${context.jobId} ${entry.timestamp} ${index}`)),
+          ),
         data.truncated && h('button', { type: 'button', class: 'button', onclick: more }, 'Show older ones'),
       ];
     },
@@ -46,7 +61,13 @@ export function exceptionsTab(context) {
 /** @param {import('./job.js').JobContext} context @param {number|null} restarts */
 function summary(context, restarts) {
   const again = context.job.timestamps.RESTARTING;
-  return facts([restarts !== null && Number.isFinite(restarts) && ['Restarts', count(restarts)], again > 0 && ['Last restart', dateTime(again)]].filter(Boolean), 'is-line');
+  return facts(
+    [
+      restarts !== null && Number.isFinite(restarts) && ['Restarts', count(restarts)],
+      again > 0 && ['Last restart', dateTime(again)],
+    ].filter(Boolean),
+    'is-line',
+  );
 }
 
 /** @param {any} entry @param {boolean} withName */
@@ -60,7 +81,12 @@ function exception(entry, withName) {
       [
         ['When', dateTime(entry.timestamp)],
         ['Task', entry.taskName || 'the whole job'],
-        entry.endpoint && ['Where', manager && manager !== '(unassigned)' ? h('a', { href: href(['taskmanagers', manager]) }, entry.endpoint) : entry.endpoint],
+        entry.endpoint && [
+          'Where',
+          manager && manager !== '(unassigned)'
+            ? h('a', { href: href(['taskmanagers', manager]) }, entry.endpoint)
+            : entry.endpoint,
+        ],
         ...Object.entries(entry.failureLabels || {}),
       ],
       'is-line',
@@ -78,8 +104,20 @@ function collapsed(entry, id) {
   const state = remembered(`exception ${id}`, { isOpen: false });
   return h(
     'details',
-    { key: id, class: 'collapsed', open: state.isOpen, ontoggle: (event) => ((state.isOpen = event.target.open), redraw()) },
-    h('summary', null, h('span', { class: 'mono' }, dateTime(entry.timestamp)), ' ', h('strong', null, entry.exceptionName), entry.taskName && h('span', { class: 'muted' }, ` in ${entry.taskName}`)),
+    {
+      key: id,
+      class: 'collapsed',
+      open: state.isOpen,
+      ontoggle: (event) => ((state.isOpen = event.target.open), redraw()),
+    },
+    h(
+      'summary',
+      null,
+      h('span', { class: 'mono' }, dateTime(entry.timestamp)),
+      ' ',
+      h('strong', null, entry.exceptionName),
+      entry.taskName && h('span', { class: 'muted' }, ` in ${entry.taskName}`),
+    ),
     state.isOpen && exception(entry, false),
   );
 }

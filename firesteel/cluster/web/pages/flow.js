@@ -16,7 +16,16 @@ import { eachOf } from '../api.js';
  * @property {number|null} watermark The lowest.
  */
 
-const METRICS = ['busyTimeMsPerSecond', 'backPressuredTimeMsPerSecond', 'idleTimeMsPerSecond', 'numRecordsInPerSecond', 'numRecordsOutPerSecond', 'numBytesInPerSecond', 'numBytesOutPerSecond', 'currentInputWatermark'];
+const METRICS = [
+  'busyTimeMsPerSecond',
+  'backPressuredTimeMsPerSecond',
+  'idleTimeMsPerSecond',
+  'numRecordsInPerSecond',
+  'numRecordsOutPerSecond',
+  'numBytesInPerSecond',
+  'numBytesOutPerSecond',
+  'currentInputWatermark',
+];
 
 /** In a large graph only so many vertices are asked about in one refresh; the others have their turn in the next. */
 const AT_ONCE = 40;
@@ -65,7 +74,9 @@ export async function loadFlow(fetcher, context) {
   const asked = new Set([...all.slice(start), ...all.slice(0, start)].slice(0, AT_ONCE));
   if (selected && all.includes(selected)) asked.add(selected);
   await eachOf([...asked], async (id) => {
-    const answer = await fetcher.getOr(['jobs', context.jobId, 'vertices', id, 'subtasks', 'metrics'], [], { get: METRICS.join(',') });
+    const answer = await fetcher.getOr(['jobs', context.jobId, 'vertices', id, 'subtasks', 'metrics'], [], {
+      get: METRICS.join(','),
+    });
     context.flow.set(id, flowOf(answer));
   });
 }

@@ -56,13 +56,18 @@ export function jobPage(page) {
     job: null,
     page,
     flow: new Map(),
-    vertexHref: (vertex, view) => href(['jobs', jobId, active().id], { vertex, view: view || page.route.query.get('view') }),
+    vertexHref: (vertex, view) =>
+      href(['jobs', jobId, active().id], { vertex, view: view || page.route.query.get('view') }),
   };
   const drawer = vertexDrawer(context);
   const closeDrawer = () => {
     const last = selected();
     go(href(['jobs', jobId, active().id]));
-    requestAnimationFrame(() => /** @type {HTMLElement|null} */ (document.querySelector(`a.node[href*="${CSS.escape(last)}"]`))?.focus({ preventScroll: true }));
+    requestAnimationFrame(() =>
+      /** @type {HTMLElement|null} */ (document.querySelector(`a.node[href*="${CSS.escape(last)}"]`))?.focus({
+        preventScroll: true,
+      }),
+    );
   };
   return {
     title: () => (context.job ? context.job.name : 'Job'),
@@ -75,7 +80,11 @@ export function jobPage(page) {
       if (!job) return [h('h1', null, 'Job'), loading()];
       return [
         head(context),
-        tabs('Parts of the job', TABS.map((one) => ({ id: one.id, title: one.title, href: href(['jobs', jobId, one.id]) })), active().id),
+        tabs(
+          'Parts of the job',
+          TABS.map((one) => ({ id: one.id, title: one.title, href: href(['jobs', jobId, one.id]) })),
+          active().id,
+        ),
         h('div', { key: active().id, class: 'tab-content' }, tab().view()),
         selected() && drawer.view(closeDrawer),
       ];
@@ -95,8 +104,18 @@ function head(context) {
   return h(
     'div',
     { class: 'job-head' },
-    h('nav', { class: 'crumbs', 'aria-label': 'Where you are' }, h('a', { href: href(['overview']) }, 'Jobs'), icon('right')),
-    h('div', { class: 'title-row' }, h('h1', { class: 'job-title' }, job.name || '(no name)', ' ', badge(job.state)), !isTerminal(job.state) && jobActions(context)),
+    h(
+      'nav',
+      { class: 'crumbs', 'aria-label': 'Where you are' },
+      h('a', { href: href(['overview']) }, 'Jobs'),
+      icon('right'),
+    ),
+    h(
+      'div',
+      { class: 'title-row' },
+      h('h1', { class: 'job-title' }, job.name || '(no name)', ' ', badge(job.state)),
+      !isTerminal(job.state) && jobActions(context),
+    ),
     facts(
       [
         ['Job id', h('span', { class: 'mono' }, jobId, copyButton(jobId, 'the job id'))],
@@ -104,7 +123,13 @@ function head(context) {
         isTerminal(job.state) && ['Ended', dateTime(job['end-time'])],
         ['Duration', duration(job.duration)],
         ['Kind', job['job-type'] === 'BATCH' ? 'Batch' : 'Streaming'],
-        job.vertices.length > 0 && ['Parallelism', `${slots} at most · ${plural(job.vertices.reduce((sum, vertex) => sum + vertex.parallelism, 0), 'task')}`],
+        job.vertices.length > 0 && [
+          'Parallelism',
+          `${slots} at most · ${plural(
+            job.vertices.reduce((sum, vertex) => sum + vertex.parallelism, 0),
+            'task',
+          )}`,
+        ],
       ],
       'is-line',
     ),

@@ -13,7 +13,19 @@ import { h } from '../vdom.js';
 export function jobActions(context) {
   const { features } = context.page.config;
   const isRunning = context.job.state === 'RUNNING';
-  const button = (title, act, extra = '', isEnabled = isRunning) => h('button', { key: title, type: 'button', class: `button ${extra}`, disabled: !isEnabled, title: isEnabled ? null : 'The job does not run now.', onclick: () => act(context) }, title);
+  const button = (title, act, extra = '', isEnabled = isRunning) =>
+    h(
+      'button',
+      {
+        key: title,
+        type: 'button',
+        class: `button ${extra}`,
+        disabled: !isEnabled,
+        title: isEnabled ? null : 'The job does not run now.',
+        onclick: () => act(context),
+      },
+      title,
+    );
   return h(
     'div',
     { class: 'actions', role: 'group', 'aria-label': 'What to do with the job' },
@@ -54,19 +66,51 @@ function operation(title, action, fields, run, done, isDanger = false) {
     };
     const isRunning = state.phase === 'running';
     if (state.phase === 'done') {
-      return h('div', { class: 'form', key: 'done' }, h('div', { role: 'status' }, done(state.result)), h('div', { class: 'dialog-buttons' }, h('button', { type: 'button', class: 'button is-primary', mounted: (element) => element.focus(), onclick: () => dialog.close(state.result) }, 'Close')));
+      return h(
+        'div',
+        { class: 'form', key: 'done' },
+        h('div', { role: 'status' }, done(state.result)),
+        h(
+          'div',
+          { class: 'dialog-buttons' },
+          h(
+            'button',
+            {
+              type: 'button',
+              class: 'button is-primary',
+              mounted: (element) => element.focus(),
+              onclick: () => dialog.close(state.result),
+            },
+            'Close',
+          ),
+        ),
+      );
     }
     return h(
       'form',
       { class: 'form', key: 'form', onsubmit: start },
       h('fieldset', { disabled: isRunning, class: 'plain' }, fields(values)),
       state.error && h('pre', { class: 'text-bad wrap', role: 'alert' }, state.error),
-      isRunning && h('div', { role: 'status' }, h('div', { class: 'progress', 'aria-hidden': 'true' }), h('p', { class: 'muted' }, 'In progress … You may close this; it goes on.')),
+      isRunning &&
+        h(
+          'div',
+          { role: 'status' },
+          h('div', { class: 'progress', 'aria-hidden': 'true' }),
+          h('p', { class: 'muted' }, 'In progress … You may close this; it goes on.'),
+        ),
       h(
         'div',
         { class: 'dialog-buttons' },
-        h('button', { type: 'button', class: 'button', onclick: () => dialog.close(null) }, isRunning ? 'Close' : 'Back'),
-        h('button', { type: 'submit', class: `button ${isDanger ? 'is-danger' : 'is-primary'}`, disabled: isRunning }, action),
+        h(
+          'button',
+          { type: 'button', class: 'button', onclick: () => dialog.close(null) },
+          isRunning ? 'Close' : 'Back',
+        ),
+        h(
+          'button',
+          { type: 'submit', class: `button ${isDanger ? 'is-danger' : 'is-primary'}`, disabled: isRunning },
+          action,
+        ),
       ),
     );
   });
@@ -74,18 +118,50 @@ function operation(title, action, fields, run, done, isDanger = false) {
 
 /** @param {Object<string, any>} values */
 function directoryField(values) {
-  return h('label', { class: 'field' }, h('span', null, 'Directory'), h('input', { name: 'directory', placeholder: 'the default of the cluster', autocomplete: 'off', spellcheck: 'false', oninput: (event) => (values.directory = event.target.value.trim()) }), h('small', { class: 'muted' }, 'Such as file:///data/savepoints. Empty: execution.checkpointing.savepoint-dir.'));
+  return h(
+    'label',
+    { class: 'field' },
+    h('span', null, 'Directory'),
+    h('input', {
+      name: 'directory',
+      placeholder: 'the default of the cluster',
+      autocomplete: 'off',
+      spellcheck: 'false',
+      oninput: (event) => (values.directory = event.target.value.trim()),
+    }),
+    h('small', { class: 'muted' }, 'Such as file:///data/savepoints. Empty: execution.checkpointing.savepoint-dir.'),
+  );
 }
 
 /** @param {Object<string, any>} values */
 function formatField(values) {
   values.format ||= 'CANONICAL';
-  const choice = (format, text) => h('label', { class: 'choice' }, h('input', { type: 'radio', name: 'format', checked: values.format === format, onchange: () => (values.format = format) }), h('span', null, text));
-  return h('fieldset', { class: 'field' }, h('legend', null, 'Format'), choice('CANONICAL', 'Canonical: any state backend can read it'), choice('NATIVE', 'Native: faster, for the same backend'));
+  const choice = (format, text) =>
+    h(
+      'label',
+      { class: 'choice' },
+      h('input', {
+        type: 'radio',
+        name: 'format',
+        checked: values.format === format,
+        onchange: () => (values.format = format),
+      }),
+      h('span', null, text),
+    );
+  return h(
+    'fieldset',
+    { class: 'field' },
+    h('legend', null, 'Format'),
+    choice('CANONICAL', 'Canonical: any state backend can read it'),
+    choice('NATIVE', 'Native: faster, for the same backend'),
+  );
 }
 
 /** @param {any} result */
-const savedAt = (result) => [h('p', null, icon('finished'), ' The savepoint is complete.'), h('p', { class: 'mono break result-path' }, result.location, copyButton(result.location, 'the path'))];
+const savedAt = (result) => [
+  h('p', null, icon('finished'), ' The savepoint is complete.'),
+  h('p', { class: 'mono break result-path' }, result.location, copyButton(result.location, 'the path')),
+];
 
 /** @param {JobContext} context */
 function takeSavepoint(context) {
@@ -93,8 +169,17 @@ function takeSavepoint(context) {
   return operation(
     'Take a savepoint',
     'Take it',
-    (values) => [h('p', null, 'The job goes on. The savepoint is yours: it stays until you remove it.'), directoryField(values), formatField(values)],
-    (values) => operate(path, path, { 'target-directory': values.directory || null, 'cancel-job': false, formatType: values.format }),
+    (values) => [
+      h('p', null, 'The job goes on. The savepoint is yours: it stays until you remove it.'),
+      directoryField(values),
+      formatField(values),
+    ],
+    (values) =>
+      operate(path, path, {
+        'target-directory': values.directory || null,
+        'cancel-job': false,
+        formatType: values.format,
+      }),
     savedAt,
   );
 }
@@ -105,12 +190,30 @@ async function stop(context) {
     'Stop with a savepoint',
     'Stop the job',
     (values) => [
-      h('p', null, `“${context.job.name}” takes a savepoint and then ends as FINISHED. It can be started again from there.`),
+      h(
+        'p',
+        null,
+        `“${context.job.name}” takes a savepoint and then ends as FINISHED. It can be started again from there.`,
+      ),
       directoryField(values),
       formatField(values),
-      h('label', { class: 'choice' }, h('input', { type: 'checkbox', name: 'drain', onchange: (event) => (values.drain = event.target.checked) }), h('span', null, 'Drain: send the last watermark first, so that all windows and timers fire. For a job that will not go on.')),
+      h(
+        'label',
+        { class: 'choice' },
+        h('input', { type: 'checkbox', name: 'drain', onchange: (event) => (values.drain = event.target.checked) }),
+        h(
+          'span',
+          null,
+          'Drain: send the last watermark first, so that all windows and timers fire. For a job that will not go on.',
+        ),
+      ),
     ],
-    (values) => operate(['jobs', context.jobId, 'stop'], ['jobs', context.jobId, 'savepoints'], { targetDirectory: values.directory || null, drain: Boolean(values.drain), formatType: values.format }),
+    (values) =>
+      operate(['jobs', context.jobId, 'stop'], ['jobs', context.jobId, 'savepoints'], {
+        targetDirectory: values.directory || null,
+        drain: Boolean(values.drain),
+        formatType: values.format,
+      }),
     (result) => [savedAt(result), h('p', null, 'The job stops.')],
     true,
   );
@@ -135,7 +238,12 @@ async function cancel(context) {
   const answer = await operation(
     'Cancel the job?',
     'Cancel the job',
-    () => h('p', null, `“${context.job.name}” ends now, without a savepoint. What it has not checkpointed is lost. To start again from where it is, stop it instead.`),
+    () =>
+      h(
+        'p',
+        null,
+        `“${context.job.name}” ends now, without a savepoint. What it has not checkpointed is lost. To start again from where it is, stop it instead.`,
+      ),
     () => call(['jobs', context.jobId], { method: 'PATCH', query: { mode: 'cancel' } }),
     () => h('p', null, 'The job is being cancelled.'),
     true,
@@ -153,10 +261,33 @@ async function rescale(context) {
       values.parallelism ||= Object.fromEntries(vertices.map((vertex) => [vertex.id, vertex.parallelism]));
       return [
         h('p', null, 'The job takes a checkpoint and goes on from it with the new parallelism.'),
-        vertices.map((vertex) => h('label', { key: vertex.id, class: 'field is-side' }, h('span', { class: 'clamp', title: vertex.name }, vertex.name), h('input', { type: 'number', min: 1, max: vertex.maxParallelism > 0 ? vertex.maxParallelism : 32768, required: true, value: String(values.parallelism[vertex.id]), oninput: (event) => (values.parallelism[vertex.id] = Number(event.target.value)) }))),
+        vertices.map((vertex) =>
+          h(
+            'label',
+            { key: vertex.id, class: 'field is-side' },
+            h('span', { class: 'clamp', title: vertex.name }, vertex.name),
+            h('input', {
+              type: 'number',
+              min: 1,
+              max: vertex.maxParallelism > 0 ? vertex.maxParallelism : 32768,
+              required: true,
+              value: String(values.parallelism[vertex.id]),
+              oninput: (event) => (values.parallelism[vertex.id] = Number(event.target.value)),
+            }),
+          ),
+        ),
       ];
     },
-    (values) => call(['jobs', context.jobId, 'resource-requirements'], { method: 'PUT', body: Object.fromEntries(Object.entries(values.parallelism).map(([id, upperBound]) => [id, { parallelism: { lowerBound: 1, upperBound } }])) }),
+    (values) =>
+      call(['jobs', context.jobId, 'resource-requirements'], {
+        method: 'PUT',
+        body: Object.fromEntries(
+          Object.entries(values.parallelism).map(([id, upperBound]) => [
+            id,
+            { parallelism: { lowerBound: 1, upperBound } },
+          ]),
+        ),
+      }),
     () => h('p', null, 'The job restarts with the new parallelism.'),
   );
   context.page.refresh();

@@ -4,10 +4,17 @@ import { facts, filter, panel, table } from '../table.js';
 import { h } from '../vdom.js';
 import { loading } from './overview.js';
 
-/** Names and values as a table with a filter. @param {string} id @param {Array<{key: string, value: string}>} entries @param {string} empty */
+/**
+ * Names and values as a table with a filter.
+ * @param {string} id
+ * @param {Array<{key: string, value: string}>} entries
+ * @param {string} empty
+ */
 export function settings(id, entries, empty) {
   const wanted = filter(id, 'Filter by name or value');
-  const rows = entries.filter((entry) => !wanted.text || `${entry.key} ${entry.value}`.toLowerCase().includes(wanted.text));
+  const rows = entries.filter(
+    (entry) => !wanted.text || `${entry.key} ${entry.value}`.toLowerCase().includes(wanted.text),
+  );
   return [
     entries.length > 8 && wanted.field,
     table({
@@ -17,8 +24,18 @@ export function settings(id, entries, empty) {
       key: (entry) => entry.key,
       empty: entries.length ? 'No setting matches.' : empty,
       columns: [
-        { title: 'Setting', wide: true, sort: (entry) => entry.key, cell: (entry) => h('span', { class: 'mono break' }, entry.key) },
-        { title: 'Value', wide: true, sort: (entry) => entry.value, cell: (entry) => h('span', { class: 'mono break' }, String(entry.value)) },
+        {
+          title: 'Setting',
+          wide: true,
+          sort: (entry) => entry.key,
+          cell: (entry) => h('span', { class: 'mono break' }, entry.key),
+        },
+        {
+          title: 'Value',
+          wide: true,
+          sort: (entry) => entry.value,
+          cell: (entry) => h('span', { class: 'mono break' }, String(entry.value)),
+        },
       ],
     }),
   ];
@@ -30,7 +47,10 @@ export function configurationTab(context) {
   let cluster = [];
   return {
     async load(fetcher) {
-      const [job, options] = await Promise.all([fetcher.get(['jobs', context.jobId, 'config']), fetcher.getOr(['jobs', context.jobId, 'jobmanager', 'config'], [])]);
+      const [job, options] = await Promise.all([
+        fetcher.get(['jobs', context.jobId, 'config']),
+        fetcher.getOr(['jobs', context.jobId, 'jobmanager', 'config'], []),
+      ]);
       config = job['execution-config'] || {};
       cluster = options;
     },
@@ -42,12 +62,21 @@ export function configurationTab(context) {
           'Execution',
           facts([
             ['Restart strategy', config['restart-strategy'] || '–'],
-            ['Parallelism', config['job-parallelism'] === -1 ? 'as the cluster says' : String(config['job-parallelism'] ?? '–')],
+            [
+              'Parallelism',
+              config['job-parallelism'] === -1 ? 'as the cluster says' : String(config['job-parallelism'] ?? '–'),
+            ],
             ['Object reuse', config['object-reuse-mode'] ? 'yes' : 'no'],
-            context.job.plan.execution && ['Execution', `${context.job.plan.execution.kind}: ${context.job.plan.execution.reason}`],
+            context.job.plan.execution && [
+              'Execution',
+              `${context.job.plan.execution.kind}: ${context.job.plan.execution.reason}`,
+            ],
           ]),
         ),
-        panel('Set by the program', settings(`user config ${context.jobId}`, own, 'The program sets nothing of its own.')),
+        panel(
+          'Set by the program',
+          settings(`user config ${context.jobId}`, own, 'The program sets nothing of its own.'),
+        ),
         cluster.length > 0 && panel('All settings of the job', settings(`job config ${context.jobId}`, cluster, '')),
       ];
     },

@@ -15,14 +15,22 @@ export function graphTab(context) {
   return {
     async load(fetcher) {
       const isOver = isTerminal(context.job.state);
-      const [found] = await Promise.all([context.job.state === 'RUNNING' ? fetcher.getOr(['jobs', context.jobId, 'diagnosis'], null) : null, isOver ? null : loadFlow(fetcher, context)]);
+      const [found] = await Promise.all([
+        context.job.state === 'RUNNING' ? fetcher.getOr(['jobs', context.jobId, 'diagnosis'], null) : null,
+        isOver ? null : loadFlow(fetcher, context),
+      ]);
       if (isOver) context.flow.clear();
       diagnosis = found;
     },
     view() {
       const { job } = context;
       if (!job.plan.nodes.length) return h('div', { class: 'panel empty' }, notRunning(job.state));
-      return [waiting(job), sentence(context, diagnosis), panel(null, graph(graphData(context, diagnosis)), legend()), vertexList(context, diagnosis)];
+      return [
+        waiting(job),
+        sentence(context, diagnosis),
+        panel(null, graph(graphData(context, diagnosis)), legend()),
+        vertexList(context, diagnosis),
+      ];
     },
   };
 }
@@ -36,29 +44,64 @@ function notRunning(state) {
 
 /** Why the job does not run yet, or not now. @param {any} job */
 function waiting(job) {
-  if (job.state === 'INITIALIZING' || job.state === 'CREATED') return h('p', { class: 'note', role: 'status' }, icon('waiting'), h('span', null, `The job is starting, or waits for free slots: its tasks need ${slotsNeeded(job)}.`));
-  if (job.state === 'RESTARTING') return h('p', { class: 'note is-warning', role: 'status' }, icon('restarting'), h('span', null, 'A task has failed, and the job starts again. ', h('a', { href: href(['jobs', job.jid, 'exceptions']) }, 'See why')));
-  if (job.state === 'FAILED') return h('p', { class: 'note is-bad', role: 'status' }, icon('failed'), h('span', null, 'The job has failed. ', h('a', { href: href(['jobs', job.jid, 'exceptions']) }, 'See why')));
+  if (job.state === 'INITIALIZING' || job.state === 'CREATED')
+    return h(
+      'p',
+      { class: 'note', role: 'status' },
+      icon('waiting'),
+      h('span', null, `The job is starting, or waits for free slots: its tasks need ${slotsNeeded(job)}.`),
+    );
+  if (job.state === 'RESTARTING')
+    return h(
+      'p',
+      { class: 'note is-warning', role: 'status' },
+      icon('restarting'),
+      h(
+        'span',
+        null,
+        'A task has failed, and the job starts again. ',
+        h('a', { href: href(['jobs', job.jid, 'exceptions']) }, 'See why'),
+      ),
+    );
+  if (job.state === 'FAILED')
+    return h(
+      'p',
+      { class: 'note is-bad', role: 'status' },
+      icon('failed'),
+      h('span', null, 'The job has failed. ', h('a', { href: href(['jobs', job.jid, 'exceptions']) }, 'See why')),
+    );
   return null;
 }
 
 /** Tasks of one slot sharing group share slots; groups do not. @param {any} job @returns {string} */
 function slotsNeeded(job) {
   const groups = new Map();
-  for (const vertex of job.vertices) groups.set(vertex.slotSharingGroupId, Math.max(groups.get(vertex.slotSharingGroupId) || 0, vertex.parallelism));
-  return plural([...groups.values()].reduce((sum, slots) => sum + slots, 0), 'slot');
+  for (const vertex of job.vertices)
+    groups.set(vertex.slotSharingGroupId, Math.max(groups.get(vertex.slotSharingGroupId) || 0, vertex.parallelism));
+  return plural(
+    [...groups.values()].reduce((sum, slots) => sum + slots, 0),
+    'slot',
+  );
 }
 
 /** What slows the job down, in words. @param {import('./job.js').JobContext} context @param {any} diagnosis */
 function sentence(context, diagnosis) {
   if (!diagnosis) return null;
   const { bottleneck } = diagnosis;
-  if (!bottleneck) return h('p', { class: 'note is-good', role: 'status' }, icon('finished'), h('span', null, diagnosis.explanation));
+  if (!bottleneck)
+    return h('p', { class: 'note is-good', role: 'status' }, icon('finished'), h('span', null, diagnosis.explanation));
   return h(
     'p',
     { class: 'note is-warning', role: 'status' },
     icon('warning'),
-    h('span', null, h('strong', null, 'Bottleneck: '), h('a', { href: context.vertexHref(bottleneck.id, 'backpressure') }, bottleneck.name), '. ', diagnosis.explanation),
+    h(
+      'span',
+      null,
+      h('strong', null, 'Bottleneck: '),
+      h('a', { href: context.vertexHref(bottleneck.id, 'backpressure') }, bottleneck.name),
+      '. ',
+      diagnosis.explanation,
+    ),
   );
 }
 
@@ -79,7 +122,12 @@ function graphData(context, diagnosis) {
     key: job.jid,
     selected: context.page.route.query.get('vertex'),
     nodes: job.plan.nodes.map((node) => {
-      const vertex = vertices.get(node.id) || { name: description(node.description), parallelism: node.parallelism, status: 'CREATED', metrics: {} };
+      const vertex = vertices.get(node.id) || {
+        name: description(node.description),
+        parallelism: node.parallelism,
+        status: 'CREATED',
+        metrics: {},
+      };
       const now = flow.get(node.id);
       return {
         id: node.id,
@@ -104,7 +152,8 @@ function graphData(context, diagnosis) {
 /** @param {any} vertex @param {import('./flow.js').Flow|undefined} flow @param {boolean} isSlow @returns {string} */
 function nodeLabel(vertex, flow, isSlow) {
   const parts = [vertex.name, vertex.status, `parallelism ${vertex.parallelism}`];
-  if (flow && flow.busy !== null) parts.push(`busy ${percent(flow.busy)}, backpressured ${percent(flow.backpressured)}, idle ${percent(flow.idle)}`);
+  if (flow && flow.busy !== null)
+    parts.push(`busy ${percent(flow.busy)}, backpressured ${percent(flow.backpressured)}, idle ${percent(flow.idle)}`);
   if (isSlow) parts.push('the bottleneck');
   return parts.join('; ');
 }
@@ -113,8 +162,20 @@ function nodeLabel(vertex, flow, isSlow) {
 function nodeContent(vertex, flow, isSlow) {
   const { metrics } = vertex;
   return [
-    h('div', { class: 'node-head' }, badge(vertex.status), h('span', { class: 'node-parallelism' }, `× ${vertex.parallelism}`), isSlow && h('span', { class: 'tag' }, 'Bottleneck')),
-    h('div', { class: 'node-name', title: vertex.name }, vertex.name.split(/ -> /).map((part, index) => h('span', { key: index, class: 'chain' }, index > 0 && '→ ', part, ' '))),
+    h(
+      'div',
+      { class: 'node-head' },
+      badge(vertex.status),
+      h('span', { class: 'node-parallelism' }, `× ${vertex.parallelism}`),
+      isSlow && h('span', { class: 'tag' }, 'Bottleneck'),
+    ),
+    h(
+      'div',
+      { class: 'node-name', title: vertex.name },
+      vertex.name
+        .split(/ -> /)
+        .map((part, index) => h('span', { key: index, class: 'chain' }, index > 0 && '→ ', part, ' ')),
+    ),
     loadBar(flow),
     h('div', { class: 'node-load' }, loadText(flow)),
     h(
@@ -129,22 +190,37 @@ function nodeContent(vertex, flow, isSlow) {
 
 /** @param {string} title @param {any} records @param {any} size @param {any} allRecords @param {any} allBytes */
 function rate(title, records, size, allRecords, allBytes) {
-  const text = isNumber(records) ? `${compact(records)} rec/s · ${bytes(size)}/s` : isNumber(allRecords) ? `${compact(allRecords)} rec · ${bytes(allBytes)}` : NONE;
+  const text = isNumber(records)
+    ? `${compact(records)} rec/s · ${bytes(size)}/s`
+    : isNumber(allRecords)
+      ? `${compact(allRecords)} rec · ${bytes(allBytes)}`
+      : NONE;
   return h('div', null, h('dt', null, title), h('dd', null, text));
 }
 
 /** Busy, backpressured and idle as one bar. @param {import('./flow.js').Flow|undefined} flow */
 export function loadBar(flow) {
   const known = flow && flow.busy !== null;
-  const part = (kind, value) => h('span', { key: kind, class: `load-${kind}`, style: { width: `${known ? (value || 0) * 100 : 0}%` } });
-  return h('div', { class: `load-bar${known ? '' : ' is-unknown'}`, 'aria-hidden': 'true' }, part('busy', flow?.busy), part('backpressured', flow?.backpressured), part('idle', flow?.idle));
+  const part = (kind, value) =>
+    h('span', { key: kind, class: `load-${kind}`, style: { width: `${known ? (value || 0) * 100 : 0}%` } });
+  return h(
+    'div',
+    { class: `load-bar${known ? '' : ' is-unknown'}`, 'aria-hidden': 'true' },
+    part('busy', flow?.busy),
+    part('backpressured', flow?.backpressured),
+    part('idle', flow?.idle),
+  );
 }
 
 /** @param {import('./flow.js').Flow|undefined} flow */
 function loadText(flow) {
   if (!flow || flow.busy === null) return h('span', { class: 'muted' }, 'No measurements');
   const most = flow.busiest - flow.busy > 0.1 ? ` (max ${percent(flow.busiest)})` : '';
-  return [h('span', null, `Busy ${percent(flow.busy)}${most}`), h('span', null, `Backpr. ${percent(flow.backpressured)}`), h('span', null, `Idle ${percent(flow.idle)}`)];
+  return [
+    h('span', null, `Busy ${percent(flow.busy)}${most}`),
+    h('span', null, `Backpr. ${percent(flow.backpressured)}`),
+    h('span', null, `Idle ${percent(flow.idle)}`),
+  ];
 }
 
 function legend() {
@@ -163,11 +239,17 @@ function vertexList(context, diagnosis) {
   const slow = diagnosis && diagnosis.bottleneck && diagnosis.bottleneck.id;
   const wanted = filter(`vertices ${job.jid}`, 'Find a vertex');
   const rows = job.vertices.filter((vertex) => !wanted.text || vertex.name.toLowerCase().includes(wanted.text));
-  const io = (vertex, way) => `${bytes(vertex.metrics[`${way}-bytes`])} · ${compact(vertex.metrics[`${way}-records`])} rec`;
+  const io = (vertex, way) =>
+    `${bytes(vertex.metrics[`${way}-bytes`])} · ${compact(vertex.metrics[`${way}-records`])} rec`;
   return h(
     'section',
     { class: 'panel' },
-    h('div', { class: 'title-row' }, h('h2', { class: 'panel-title' }, 'Vertices'), job.vertices.length > 5 && wanted.field),
+    h(
+      'div',
+      { class: 'title-row' },
+      h('h2', { class: 'panel-title' }, 'Vertices'),
+      job.vertices.length > 5 && wanted.field,
+    ),
     table({
       id: `vertices ${job.jid}`,
       label: 'Vertices of the job',
@@ -176,14 +258,59 @@ function vertexList(context, diagnosis) {
       empty: 'No vertex matches.',
       rowClass: (vertex) => (vertex.id === context.page.route.query.get('vertex') ? 'is-selected' : ''),
       columns: [
-        { title: 'Vertex', wide: true, sort: (vertex) => vertex.name, cell: (vertex) => h('a', { class: 'clamp', title: vertex.name, href: context.vertexHref(vertex.id) }, vertex.name, vertex.id === slow && h('span', { class: 'tag' }, 'Bottleneck')) },
+        {
+          title: 'Vertex',
+          wide: true,
+          sort: (vertex) => vertex.name,
+          cell: (vertex) =>
+            h(
+              'a',
+              { class: 'clamp', title: vertex.name, href: context.vertexHref(vertex.id) },
+              vertex.name,
+              vertex.id === slow && h('span', { class: 'tag' }, 'Bottleneck'),
+            ),
+        },
         { title: 'State', sort: (vertex) => vertex.status, cell: (vertex) => badge(vertex.status) },
-        { title: 'Busy', sort: (vertex) => flow.get(vertex.id)?.busiest ?? -1, cell: (vertex) => h('div', { class: 'load-cell' }, loadBar(flow.get(vertex.id)), h('span', { class: 'small' }, percent(flow.get(vertex.id)?.busy))) },
-        { title: 'Received', number: true, sort: (vertex) => vertex.metrics['read-records'], cell: (vertex) => io(vertex, 'read') },
-        { title: 'Sent', number: true, sort: (vertex) => vertex.metrics['write-records'], cell: (vertex) => io(vertex, 'write') },
-        { title: 'Parallelism', number: true, sort: (vertex) => vertex.parallelism, cell: (vertex) => count(vertex.parallelism) },
-        { title: 'Duration', number: true, sort: (vertex) => vertex.duration, cell: (vertex) => duration(vertex.duration) },
-        { title: 'Tasks', cell: (vertex) => h('div', { class: 'task-cell' }, taskBar(vertex.tasks, vertex.parallelism), taskCounts(vertex.tasks)) },
+        {
+          title: 'Busy',
+          sort: (vertex) => flow.get(vertex.id)?.busiest ?? -1,
+          cell: (vertex) =>
+            h(
+              'div',
+              { class: 'load-cell' },
+              loadBar(flow.get(vertex.id)),
+              h('span', { class: 'small' }, percent(flow.get(vertex.id)?.busy)),
+            ),
+        },
+        {
+          title: 'Received',
+          number: true,
+          sort: (vertex) => vertex.metrics['read-records'],
+          cell: (vertex) => io(vertex, 'read'),
+        },
+        {
+          title: 'Sent',
+          number: true,
+          sort: (vertex) => vertex.metrics['write-records'],
+          cell: (vertex) => io(vertex, 'write'),
+        },
+        {
+          title: 'Parallelism',
+          number: true,
+          sort: (vertex) => vertex.parallelism,
+          cell: (vertex) => count(vertex.parallelism),
+        },
+        {
+          title: 'Duration',
+          number: true,
+          sort: (vertex) => vertex.duration,
+          cell: (vertex) => duration(vertex.duration),
+        },
+        {
+          title: 'Tasks',
+          cell: (vertex) =>
+            h('div', { class: 'task-cell' }, taskBar(vertex.tasks, vertex.parallelism), taskCounts(vertex.tasks)),
+        },
       ],
     }),
   );

@@ -11,7 +11,13 @@ import { logsPart, textPart, threadDumpPart } from './logs.js';
 import { loading } from './overview.js';
 import { isSize, metricFormat } from './vertex_metrics.js';
 
-const TABS = [['configuration', 'Configuration'], ['metrics', 'Metrics'], ['logs', 'Logs'], ['stdout', 'Stdout'], ['threads', 'Thread dump']];
+const TABS = [
+  ['configuration', 'Configuration'],
+  ['metrics', 'Metrics'],
+  ['logs', 'Logs'],
+  ['stdout', 'Stdout'],
+  ['threads', 'Thread dump'],
+];
 const KEPT = 300;
 const AT_ONCE = 60;
 
@@ -23,14 +29,26 @@ export function jobManagerPage(context) {
     configuration: configurationPart(),
     metrics: metricsPart(),
     logs: logsPart(base, 'jobmanager'),
-    stdout: textPart([...base, 'stdout'], 'jobmanager-stdout.txt', 'Nothing has been printed here. Programs that run in the JobManager print here.'),
+    stdout: textPart(
+      [...base, 'stdout'],
+      'jobmanager-stdout.txt',
+      'Nothing has been printed here. Programs that run in the JobManager print here.',
+    ),
     threads: threadDumpPart([...base, 'thread-dump']),
   };
   const active = () => (context.route.params.tab in parts ? context.route.params.tab : 'configuration');
   return {
     title: () => 'JobManager',
     load: (fetcher) => parts[active()].load(fetcher),
-    view: () => [h('h1', null, 'JobManager'), tabs('Parts of the JobManager', TABS.map(([id, title]) => ({ id, title, href: href(['jobmanager', id]) })), active()), h('div', { key: active(), class: 'tab-content' }, parts[active()].view())],
+    view: () => [
+      h('h1', null, 'JobManager'),
+      tabs(
+        'Parts of the JobManager',
+        TABS.map(([id, title]) => ({ id, title, href: href(['jobmanager', id]) })),
+        active(),
+      ),
+      h('div', { key: active(), class: 'tab-content' }, parts[active()].view()),
+    ],
   };
 }
 
@@ -40,12 +58,26 @@ function configurationPart() {
   let environment = null;
   return {
     async load(fetcher) {
-      [entries, environment] = await Promise.all([fetcher.get('jobmanager/config'), fetcher.getOr('jobmanager/environment', null)]);
+      [entries, environment] = await Promise.all([
+        fetcher.get('jobmanager/config'),
+        fetcher.getOr('jobmanager/environment', null),
+      ]);
     },
     view() {
       if (!entries) return loading();
       return [
-        environment && panel('Environment', facts([['Version', environment.jvm.version], ['Machine', environment.jvm.arch], environment.jvm.options.length > 0 && ['Options', h('span', { class: 'mono break' }, environment.jvm.options.join(' '))]])),
+        environment &&
+          panel(
+            'Environment',
+            facts([
+              ['Version', environment.jvm.version],
+              ['Machine', environment.jvm.arch],
+              environment.jvm.options.length > 0 && [
+                'Options',
+                h('span', { class: 'mono break' }, environment.jvm.options.join(' ')),
+              ],
+            ]),
+          ),
         panel('Settings', settings('jobmanager config', entries, 'Nothing is set: all options have their defaults.')),
       ];
     },
@@ -63,7 +95,8 @@ function metricsPart() {
       const names = (await fetcher.get('jobmanager/metrics')).map((metric) => metric.id);
       const answers = [];
       // an address has a length that servers bear
-      for (let at = 0; at < names.length; at += AT_ONCE) answers.push(...(await fetcher.get('jobmanager/metrics', { get: names.slice(at, at + AT_ONCE).join(',') })));
+      for (let at = 0; at < names.length; at += AT_ONCE)
+        answers.push(...(await fetcher.get('jobmanager/metrics', { get: names.slice(at, at + AT_ONCE).join(',') })));
       values = answers.sort((a, b) => a.id.localeCompare(b.id));
       const now = Date.now();
       for (const metric of values) {
@@ -82,7 +115,24 @@ function metricsPart() {
       };
       const charts = values.filter((metric) => state.shown.has(metric.id) && histories.get(metric.id).length);
       return [
-        charts.length > 0 && h('div', { class: 'columns' }, charts.map((metric) => h('section', { class: 'panel', key: metric.id }, h('h2', { class: 'panel-title' }, metric.id), chart({ label: metric.id, binary: isSize(metric.id), format: metricFormat(metric.id), series: [{ name: metric.id, points: [...histories.get(metric.id)] }] })))),
+        charts.length > 0 &&
+          h(
+            'div',
+            { class: 'columns' },
+            charts.map((metric) =>
+              h(
+                'section',
+                { class: 'panel', key: metric.id },
+                h('h2', { class: 'panel-title' }, metric.id),
+                chart({
+                  label: metric.id,
+                  binary: isSize(metric.id),
+                  format: metricFormat(metric.id),
+                  series: [{ name: metric.id, points: [...histories.get(metric.id)] }],
+                }),
+              ),
+            ),
+          ),
         panel(
           null,
           h('div', { class: 'controls' }, wanted.field),
@@ -93,8 +143,23 @@ function metricsPart() {
             key: (metric) => metric.id,
             empty: 'No metric matches.',
             columns: [
-              { title: 'Metric', wide: true, sort: (metric) => metric.id, cell: (metric) => h('label', { class: 'choice' }, h('input', { type: 'checkbox', checked: state.shown.has(metric.id), onchange: toggle(metric.id) }), h('span', { class: 'mono break' }, metric.id)) },
-              { title: 'Value', number: true, cell: (metric) => h('span', { class: 'mono', title: metric.value }, valueText(metric)) },
+              {
+                title: 'Metric',
+                wide: true,
+                sort: (metric) => metric.id,
+                cell: (metric) =>
+                  h(
+                    'label',
+                    { class: 'choice' },
+                    h('input', { type: 'checkbox', checked: state.shown.has(metric.id), onchange: toggle(metric.id) }),
+                    h('span', { class: 'mono break' }, metric.id),
+                  ),
+              },
+              {
+                title: 'Value',
+                number: true,
+                cell: (metric) => h('span', { class: 'mono', title: metric.value }, valueText(metric)),
+              },
             ],
           }),
         ),

@@ -14,9 +14,16 @@ const LINES = 3000;
 
 /** @typedef {{load: function(import('../refresher.js').Fetcher): Promise<void>, view: function(): any}} Part */
 
-/** Keeps the end of a growing text in view, unless the reader has scrolled up. @param {HTMLElement} element @param {{isFollowing: boolean, lines: any}} data */
+/**
+ * Keeps the end of a growing text in view, unless the reader has scrolled up.
+ * @param {HTMLElement} element
+ * @param {{isFollowing: boolean, lines: any}} data
+ */
 function followed(element, data) {
-  element.addEventListener('scroll', () => (data.isFollowing = element.scrollHeight - element.scrollTop - element.clientHeight < 40));
+  element.addEventListener(
+    'scroll',
+    () => (data.isFollowing = element.scrollHeight - element.scrollTop - element.clientHeight < 40),
+  );
   const show = (next) => {
     element.textContent = next.lines;
     if (data.isFollowing) element.scrollTop = element.scrollHeight;
@@ -49,8 +56,31 @@ export function textPart(path, name, empty) {
       state.lines = shown.join('\n');
       return panel(
         null,
-        h('div', { class: 'controls' }, wanted.field, h('span', { class: 'muted' }, content ? `${plural(matching.length, 'line')}${matching.length > shown.length ? `, the last ${count(shown.length)} shown` : ''}` : ''), h('button', { type: 'button', class: 'button is-small', onclick: () => download(path, name).catch((error) => failed('The download failed.', error)) }, icon('download'), 'Download')),
-        content ? h('pre', { class: 'log', tabindex: 0, 'aria-label': name, key: `log ${id}`, widget: followed, data: state }) : h('div', { class: 'empty' }, empty),
+        h(
+          'div',
+          { class: 'controls' },
+          wanted.field,
+          h(
+            'span',
+            { class: 'muted' },
+            content
+              ? `${plural(matching.length, 'line')}${matching.length > shown.length ? `, the last ${count(shown.length)} shown` : ''}`
+              : '',
+          ),
+          h(
+            'button',
+            {
+              type: 'button',
+              class: 'button is-small',
+              onclick: () => download(path, name).catch((error) => failed('The download failed.', error)),
+            },
+            icon('download'),
+            'Download',
+          ),
+        ),
+        content
+          ? h('pre', { class: 'log', tabindex: 0, 'aria-label': name, key: `log ${id}`, widget: followed, data: state })
+          : h('div', { class: 'empty' }, empty),
       );
     },
   };
@@ -76,7 +106,8 @@ export function logsPart(base, owner) {
     async load(fetcher) {
       files = (await fetcher.get([...base, 'logs'])).logs;
       if (!chosen && files.length === 1) choose(files[0].name);
-      if (chosen) await chosen.load(fetcher).catch((error) => (error.status === 404 ? choose('') : Promise.reject(error)));
+      if (chosen)
+        await chosen.load(fetcher).catch((error) => (error.status === 404 ? choose('') : Promise.reject(error)));
     },
     view() {
       if (!files) return loading();
@@ -96,7 +127,22 @@ export function logsPart(base, owner) {
             empty: 'There are no log files.',
             rowClass: (file) => (file.name === state.chosen ? 'is-selected' : ''),
             columns: [
-              { title: 'File', wide: true, sort: (file) => file.name, cell: (file) => h('button', { type: 'button', class: 'link mono', 'aria-pressed': file.name === state.chosen ? 'true' : 'false', onclick: open(file.name) }, file.name) },
+              {
+                title: 'File',
+                wide: true,
+                sort: (file) => file.name,
+                cell: (file) =>
+                  h(
+                    'button',
+                    {
+                      type: 'button',
+                      class: 'link mono',
+                      'aria-pressed': file.name === state.chosen ? 'true' : 'false',
+                      onclick: open(file.name),
+                    },
+                    file.name,
+                  ),
+              },
               { title: 'Size', number: true, sort: (file) => file.size, cell: (file) => bytes(file.size) },
               { title: 'Changed', sort: (file) => file.mtime, cell: (file) => dateTime(file.mtime) },
             ],
@@ -121,7 +167,9 @@ export function threadDumpPart(path) {
     view() {
       if (!threads) return loading();
       const wanted = filter(`threads ${path.join('/')}`, 'Only threads with');
-      const shown = threads.filter((thread) => !wanted.text || thread.stringifiedThreadInfo.toLowerCase().includes(wanted.text));
+      const shown = threads.filter(
+        (thread) => !wanted.text || thread.stringifiedThreadInfo.toLowerCase().includes(wanted.text),
+      );
       return panel(
         'Thread dump',
         h('div', { class: 'controls' }, wanted.field, h('span', { class: 'muted' }, plural(shown.length, 'thread'))),
@@ -135,5 +183,15 @@ export function threadDumpPart(path) {
 /** @param {any} thread @param {string} id */
 function threadView(thread, id) {
   const state = remembered(`thread ${id}`, { isOpen: false });
-  return h('details', { key: id, class: 'collapsed', open: state.isOpen, ontoggle: (event) => ((state.isOpen = event.target.open), redraw()) }, h('summary', { class: 'mono' }, thread.threadName), state.isOpen && h('pre', { class: 'trace', tabindex: 0 }, thread.stringifiedThreadInfo));
+  return h(
+    'details',
+    {
+      key: id,
+      class: 'collapsed',
+      open: state.isOpen,
+      ontoggle: (event) => ((state.isOpen = event.target.open), redraw()),
+    },
+    h('summary', { class: 'mono' }, thread.threadName),
+    state.isOpen && h('pre', { class: 'trace', tabindex: 0 }, thread.stringifiedThreadInfo),
+  );
 }

@@ -20,14 +20,30 @@ export function overviewPage(context) {
     view() {
       if (!overview) return [h('h1', null, 'Overview'), loading()];
       const wanted = filter('jobs', 'Filter by name, id or state');
-      const shown = jobs.filter((job) => !wanted.text || [job.name, job.jid, job.state].some((text) => text.toLowerCase().includes(wanted.text)));
+      const shown = jobs.filter(
+        (job) =>
+          !wanted.text || [job.name, job.jid, job.state].some((text) => text.toLowerCase().includes(wanted.text)),
+      );
       const running = shown.filter((job) => !isTerminal(job.state)).sort((a, b) => b['start-time'] - a['start-time']);
       const ended = shown.filter((job) => isTerminal(job.state)).sort((a, b) => b['end-time'] - a['end-time']);
       return [
         h('div', { class: 'title-row' }, h('h1', null, 'Overview'), jobs.length > 0 && wanted.field),
         tiles(overview),
-        panel('Running jobs', jobTable('running', 'Running jobs', running, wanted.text ? 'No running job matches.' : noJobs(context))),
-        panel('Completed jobs', jobTable('completed', 'Completed jobs', ended, wanted.text ? 'No completed job matches.' : 'No job has ended yet. Jobs that finish, fail or are cancelled are kept here for a while.')),
+        panel(
+          'Running jobs',
+          jobTable('running', 'Running jobs', running, wanted.text ? 'No running job matches.' : noJobs(context)),
+        ),
+        panel(
+          'Completed jobs',
+          jobTable(
+            'completed',
+            'Completed jobs',
+            ended,
+            wanted.text
+              ? 'No completed job matches.'
+              : 'No job has ended yet. Jobs that finish, fail or are cancelled are kept here for a while.',
+          ),
+        ),
       ];
     },
   };
@@ -40,7 +56,14 @@ export const loading = () => h('div', { class: 'loading', role: 'status' }, 'Loa
 function noJobs(context) {
   return [
     h('p', null, 'Nothing runs now.'),
-    h('p', null, context.config.features['web-submit'] && [h('a', { href: href(['submit']) }, 'Submit a program'), ' here, or '], 'run ', h('code', null, `firesteel run -m ${location.host} job.py`), ' in a terminal.'),
+    h(
+      'p',
+      null,
+      context.config.features['web-submit'] && [h('a', { href: href(['submit']) }, 'Submit a program'), ' here, or '],
+      'run ',
+      h('code', null, `firesteel run -m ${location.host} job.py`),
+      ' in a terminal.',
+    ),
   ];
 }
 
@@ -48,7 +71,14 @@ function noJobs(context) {
 function tiles(overview) {
   const total = overview['slots-total'];
   const free = overview['slots-available'];
-  const tile = (title, value, note, extra = '') => h('div', { key: title, class: `tile ${extra}` }, h('span', { class: 'tile-title' }, title), h('span', { class: 'tile-value' }, value), h('span', { class: 'tile-note muted' }, note));
+  const tile = (title, value, note, extra = '') =>
+    h(
+      'div',
+      { key: title, class: `tile ${extra}` },
+      h('span', { class: 'tile-title' }, title),
+      h('span', { class: 'tile-value' }, value),
+      h('span', { class: 'tile-note muted' }, note),
+    );
   return h(
     'section',
     { class: 'tiles', 'aria-label': 'The cluster' },
@@ -57,11 +87,19 @@ function tiles(overview) {
       { class: 'tile' },
       h('span', { class: 'tile-title' }, 'Free slots'),
       h('span', { class: 'tile-value' }, count(free), h('span', { class: 'tile-of' }, ` of ${count(total)}`)),
-      h('span', { class: 'meter', role: 'img', 'aria-label': `${total - free} of ${total} slots in use` }, h('span', { style: { width: `${total ? (100 * (total - free)) / total : 0}%` } })),
+      h(
+        'span',
+        { class: 'meter', role: 'img', 'aria-label': `${total - free} of ${total} slots in use` },
+        h('span', { style: { width: `${total ? (100 * (total - free)) / total : 0}%` } }),
+      ),
     ),
     tile('TaskManagers', h('a', { href: href(['taskmanagers']) }, count(overview.taskmanagers)), plural(total, 'slot')),
     tile('Running jobs', count(overview['jobs-running']), 'and those that wait'),
-    tile('Ended jobs', count(overview['jobs-finished'] + overview['jobs-cancelled'] + overview['jobs-failed']), `${count(overview['jobs-finished'])} finished · ${count(overview['jobs-cancelled'])} cancelled · ${count(overview['jobs-failed'])} failed`),
+    tile(
+      'Ended jobs',
+      count(overview['jobs-finished'] + overview['jobs-cancelled'] + overview['jobs-failed']),
+      `${count(overview['jobs-finished'])} finished · ${count(overview['jobs-cancelled'])} cancelled · ${count(overview['jobs-failed'])} failed`,
+    ),
   );
 }
 
@@ -74,12 +112,28 @@ function jobTable(id, label, rows, empty) {
     empty,
     key: (job) => job.jid,
     columns: [
-      { title: 'Job', wide: true, sort: (job) => job.name, cell: (job) => [h('a', { class: 'job-name', href: href(['jobs', job.jid]) }, job.name || '(no name)'), h('div', { class: 'muted mono small' }, job.jid)] },
+      {
+        title: 'Job',
+        wide: true,
+        sort: (job) => job.name,
+        cell: (job) => [
+          h('a', { class: 'job-name', href: href(['jobs', job.jid]) }, job.name || '(no name)'),
+          h('div', { class: 'muted mono small' }, job.jid),
+        ],
+      },
       { title: 'State', sort: (job) => job.state, cell: (job) => badge(job.state) },
       { title: 'Started', sort: (job) => job['start-time'], cell: (job) => dateTime(job['start-time']) },
       { title: 'Duration', number: true, sort: (job) => job.duration, cell: (job) => duration(job.duration) },
-      id === 'completed' && { title: 'Ended', sort: (job) => job['end-time'], cell: (job) => dateTime(job['end-time']) },
-      { title: 'Tasks', sort: (job) => job.tasks.total, cell: (job) => h('div', { class: 'task-cell' }, taskBar(job.tasks, job.tasks.total), taskCounts(job.tasks)) },
+      id === 'completed' && {
+        title: 'Ended',
+        sort: (job) => job['end-time'],
+        cell: (job) => dateTime(job['end-time']),
+      },
+      {
+        title: 'Tasks',
+        sort: (job) => job.tasks.total,
+        cell: (job) => h('div', { class: 'task-cell' }, taskBar(job.tasks, job.tasks.total), taskCounts(job.tasks)),
+      },
     ].filter(Boolean),
   });
 }

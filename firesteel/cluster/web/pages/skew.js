@@ -15,7 +15,11 @@ export function skewTab(context) {
   return {
     async load(fetcher) {
       rows = await eachOf(context.job.vertices, async (vertex) => {
-        const [metric] = await fetcher.getOr(['jobs', context.jobId, 'vertices', vertex.id, 'subtasks', 'metrics'], [], { get: 'numRecordsIn' });
+        const [metric] = await fetcher.getOr(
+          ['jobs', context.jobId, 'vertices', vertex.id, 'subtasks', 'metrics'],
+          [],
+          { get: 'numRecordsIn' },
+        );
         return { vertex, metric: metric || null, skew: metric ? Number(metric.skew) : NaN };
       });
     },
@@ -24,7 +28,11 @@ export function skewTab(context) {
       const known = rows.filter((row) => row.metric).sort((a, b) => (b.skew || 0) - (a.skew || 0));
       return panel(
         'Data skew',
-        h('p', { class: 'muted' }, 'How far the subtasks of a vertex are from each having received the same number of records: 0% is even. Much skew after a HASH edge means that few keys have most of the records; one subtask then works while the others wait.'),
+        h(
+          'p',
+          { class: 'muted' },
+          'How far the subtasks of a vertex are from each having received the same number of records: 0% is even. Much skew after a HASH edge means that few keys have most of the records; one subtask then works while the others wait.',
+        ),
         table({
           id: `skew ${context.jobId}`,
           label: 'Data skew by vertex',
@@ -32,12 +40,58 @@ export function skewTab(context) {
           key: (row) => row.vertex.id,
           empty: 'There are no measurements yet.',
           columns: [
-            { title: 'Vertex', wide: true, sort: (row) => row.vertex.name, cell: (row) => h('a', { class: 'clamp', href: context.vertexHref(row.vertex.id, 'subtasks') }, row.vertex.name) },
-            { title: 'Skew', sort: (row) => row.skew, cell: (row) => h('div', { class: 'load-cell' }, h('span', { class: `meter${row.skew >= NOTEWORTHY ? ' is-warning' : ''}` }, h('span', { style: { width: `${Math.max(0, Math.min(100, row.skew || 0))}%` } })), h('span', { class: 'small' }, Number.isFinite(row.skew) ? `${Math.round(row.skew)}%${row.skew >= NOTEWORTHY ? ' – uneven' : ''}` : 'no records')) },
-            { title: 'Fewest', number: true, sort: (row) => Number(row.metric.min), cell: (row) => compact(Number(row.metric.min)) },
-            { title: 'Average', number: true, sort: (row) => Number(row.metric.avg), cell: (row) => compact(Number(row.metric.avg)) },
-            { title: 'Most', number: true, sort: (row) => Number(row.metric.max), cell: (row) => compact(Number(row.metric.max)) },
-            { title: 'Parallelism', number: true, sort: (row) => row.vertex.parallelism, cell: (row) => count(row.vertex.parallelism) },
+            {
+              title: 'Vertex',
+              wide: true,
+              sort: (row) => row.vertex.name,
+              cell: (row) =>
+                h('a', { class: 'clamp', href: context.vertexHref(row.vertex.id, 'subtasks') }, row.vertex.name),
+            },
+            {
+              title: 'Skew',
+              sort: (row) => row.skew,
+              cell: (row) =>
+                h(
+                  'div',
+                  { class: 'load-cell' },
+                  h(
+                    'span',
+                    { class: `meter${row.skew >= NOTEWORTHY ? ' is-warning' : ''}` },
+                    h('span', { style: { width: `${Math.max(0, Math.min(100, row.skew || 0))}%` } }),
+                  ),
+                  h(
+                    'span',
+                    { class: 'small' },
+                    Number.isFinite(row.skew)
+                      ? `${Math.round(row.skew)}%${row.skew >= NOTEWORTHY ? ' – uneven' : ''}`
+                      : 'no records',
+                  ),
+                ),
+            },
+            {
+              title: 'Fewest',
+              number: true,
+              sort: (row) => Number(row.metric.min),
+              cell: (row) => compact(Number(row.metric.min)),
+            },
+            {
+              title: 'Average',
+              number: true,
+              sort: (row) => Number(row.metric.avg),
+              cell: (row) => compact(Number(row.metric.avg)),
+            },
+            {
+              title: 'Most',
+              number: true,
+              sort: (row) => Number(row.metric.max),
+              cell: (row) => compact(Number(row.metric.max)),
+            },
+            {
+              title: 'Parallelism',
+              number: true,
+              sort: (row) => row.vertex.parallelism,
+              cell: (row) => count(row.vertex.parallelism),
+            },
           ],
         }),
       );

@@ -28,9 +28,17 @@ export function submitPage(context) {
       programs = (await fetcher.get('jars')).files;
     },
     view() {
-      if (context.config.features['web-submit'] === false) return [h('h1', null, 'Submit'), h('div', { class: 'panel empty' }, 'Submitting from this page is switched off (web.submit.enable).')];
+      if (context.config.features['web-submit'] === false)
+        return [
+          h('h1', null, 'Submit'),
+          h('div', { class: 'panel empty' }, 'Submitting from this page is switched off (web.submit.enable).'),
+        ];
       if (!programs) return [h('h1', null, 'Submit'), loading()];
-      return [h('h1', null, 'Submit'), uploadPanel(state, uploaded), panel('Programs', programTable(context, programs, state))];
+      return [
+        h('h1', null, 'Submit'),
+        uploadPanel(state, uploaded),
+        panel('Programs', programTable(context, programs, state)),
+      ];
     },
   };
 }
@@ -68,8 +76,28 @@ function uploadPanel(state, uploaded) {
         send(event.dataTransfer.files[0]);
       },
     },
-    h('p', null, 'A Python file whose program calls ', h('code', null, 'env.execute()'), ', or a .zip with a ', h('code', null, '__main__.py'), '. Drop it here, or:'),
-    h('label', { class: 'button is-primary file-button' }, icon('upload'), state.isUploading ? 'Uploading …' : 'Choose a program', h('input', { type: 'file', class: 'sr-only', accept: ACCEPTED.join(','), disabled: state.isUploading, onchange: (event) => (send(event.target.files[0]), (event.target.value = '')) })),
+    h(
+      'p',
+      null,
+      'A Python file whose program calls ',
+      h('code', null, 'env.execute()'),
+      ', or a .zip with a ',
+      h('code', null, '__main__.py'),
+      '. Drop it here, or:',
+    ),
+    h(
+      'label',
+      { class: 'button is-primary file-button' },
+      icon('upload'),
+      state.isUploading ? 'Uploading …' : 'Choose a program',
+      h('input', {
+        type: 'file',
+        class: 'sr-only',
+        accept: ACCEPTED.join(','),
+        disabled: state.isUploading,
+        onchange: (event) => (send(event.target.files[0]), (event.target.value = '')),
+      }),
+    ),
   );
 }
 
@@ -80,7 +108,14 @@ function programTable(context, programs, state) {
     redraw();
   };
   const remove = (program) => async () => {
-    if (!(await confirmed('Remove the program?', `${program.name} is removed from the JobManager. Jobs that run already go on.`, 'Remove'))) return;
+    if (
+      !(await confirmed(
+        'Remove the program?',
+        `${program.name} is removed from the JobManager. Jobs that run already go on.`,
+        'Remove',
+      ))
+    )
+      return;
     try {
       await call(['jars', program.id], { method: 'DELETE' });
     } catch (error) {
@@ -96,9 +131,38 @@ function programTable(context, programs, state) {
     empty: 'No program is uploaded yet. Choose one above; then set its arguments here, and run it.',
     detail: (program) => (program.id === state.chosen ? runForm(program) : null),
     columns: [
-      { title: 'Program', wide: true, sort: (program) => program.name, cell: (program) => h('button', { type: 'button', class: 'disclose', 'aria-expanded': program.id === state.chosen ? 'true' : 'false', onclick: choose(program.id) }, icon(program.id === state.chosen ? 'down' : 'right'), program.name) },
+      {
+        title: 'Program',
+        wide: true,
+        sort: (program) => program.name,
+        cell: (program) =>
+          h(
+            'button',
+            {
+              type: 'button',
+              class: 'disclose',
+              'aria-expanded': program.id === state.chosen ? 'true' : 'false',
+              onclick: choose(program.id),
+            },
+            icon(program.id === state.chosen ? 'down' : 'right'),
+            program.name,
+          ),
+      },
       { title: 'Uploaded', sort: (program) => program.uploaded, cell: (program) => dateTime(program.uploaded) },
-      { title: '', cell: (program) => h('button', { type: 'button', class: 'button is-small', 'aria-label': `Remove ${program.name}`, onclick: remove(program) }, 'Remove') },
+      {
+        title: '',
+        cell: (program) =>
+          h(
+            'button',
+            {
+              type: 'button',
+              class: 'button is-small',
+              'aria-label': `Remove ${program.name}`,
+              onclick: remove(program),
+            },
+            'Remove',
+          ),
+      },
     ],
   });
 }
@@ -106,13 +170,21 @@ function programTable(context, programs, state) {
 /** What is typed, as a shell would split it. @param {string} text @returns {string[]} */
 export function splitArguments(text) {
   const found = [];
-  for (const match of text.matchAll(/"((?:[^"\\]|\\.)*)"|'([^']*)'|(\S+)/g)) found.push(match[1] !== undefined ? match[1].replace(/\\(.)/g, '$1') : (match[2] ?? match[3]));
+  for (const match of text.matchAll(/"((?:[^"\\]|\\.)*)"|'([^']*)'|(\S+)/g))
+    found.push(match[1] !== undefined ? match[1].replace(/\\(.)/g, '$1') : (match[2] ?? match[3]));
   return found;
 }
 
 /** @param {any} program */
 function runForm(program) {
-  const values = remembered(`run ${program.id}`, { args: '', parallelism: '', savepoint: '', allowNonRestored: false, entry: '', busy: '' });
+  const values = remembered(`run ${program.id}`, {
+    args: '',
+    parallelism: '',
+    savepoint: '',
+    allowNonRestored: false,
+    entry: '',
+    busy: '',
+  });
   const body = () => ({
     programArgsList: splitArguments(values.args),
     ...(values.entry ? { entryClass: values.entry } : {}),
@@ -138,16 +210,61 @@ function runForm(program) {
       go(href(['jobs', jobid]));
     });
   };
-  const plan = () => during('plan', async () => showPlan(program.name, (await call(['jars', program.id, 'plan'], { method: 'POST', body: body() })).plan));
-  const text = (name, title, hint, more = {}) => h('label', { class: 'field' }, h('span', null, title), h('input', { name, value: values[name], placeholder: hint, autocomplete: 'off', spellcheck: 'false', oninput: (event) => ((values[name] = event.target.value.trim()), redraw()), ...more }));
+  const plan = () =>
+    during('plan', async () =>
+      showPlan(program.name, (await call(['jars', program.id, 'plan'], { method: 'POST', body: body() })).plan),
+    );
+  const text = (name, title, hint, more = {}) =>
+    h(
+      'label',
+      { class: 'field' },
+      h('span', null, title),
+      h('input', {
+        name,
+        value: values[name],
+        placeholder: hint,
+        autocomplete: 'off',
+        spellcheck: 'false',
+        oninput: (event) => ((values[name] = event.target.value.trim()), redraw()),
+        ...more,
+      }),
+    );
   return h(
     'form',
     { class: 'form', onsubmit: run },
     text('args', 'Arguments', '--input file:///data/in --rate 100'),
     program.name.endsWith('.zip') && text('entry', 'Python file to run', '__main__.py'),
-    h('div', { class: 'columns' }, text('parallelism', 'Parallelism', 'as the program or the cluster says', { type: 'number', min: 1, max: 32768 }), text('savepoint', 'Start from savepoint', 'file:///data/savepoints/savepoint-…')),
-    h('label', { class: 'choice' }, h('input', { type: 'checkbox', checked: values.allowNonRestored, disabled: !values.savepoint, onchange: (event) => (values.allowNonRestored = event.target.checked) }), h('span', null, 'Leave out state of operators that the program no longer has')),
-    h('div', { class: 'dialog-buttons is-left' }, h('button', { type: 'submit', class: 'button is-primary', disabled: values.busy !== '' }, values.busy === 'run' ? 'Starting …' : 'Run'), h('button', { type: 'button', class: 'button', disabled: values.busy !== '', onclick: plan }, values.busy === 'plan' ? 'Compiling …' : 'Show plan')),
+    h(
+      'div',
+      { class: 'columns' },
+      text('parallelism', 'Parallelism', 'as the program or the cluster says', { type: 'number', min: 1, max: 32768 }),
+      text('savepoint', 'Start from savepoint', 'file:///data/savepoints/savepoint-…'),
+    ),
+    h(
+      'label',
+      { class: 'choice' },
+      h('input', {
+        type: 'checkbox',
+        checked: values.allowNonRestored,
+        disabled: !values.savepoint,
+        onchange: (event) => (values.allowNonRestored = event.target.checked),
+      }),
+      h('span', null, 'Leave out state of operators that the program no longer has'),
+    ),
+    h(
+      'div',
+      { class: 'dialog-buttons is-left' },
+      h(
+        'button',
+        { type: 'submit', class: 'button is-primary', disabled: values.busy !== '' },
+        values.busy === 'run' ? 'Starting …' : 'Run',
+      ),
+      h(
+        'button',
+        { type: 'button', class: 'button', disabled: values.busy !== '', onclick: plan },
+        values.busy === 'plan' ? 'Compiling …' : 'Show plan',
+      ),
+    ),
   );
 }
 
@@ -155,8 +272,36 @@ function runForm(program) {
 function showPlan(name, plan) {
   const nodes = plan.nodes.map((node) => {
     const text = description(node.description) || node.id;
-    return { id: node.id, label: text, href: location.hash, extra: 'is-plan', content: [h('div', { class: 'node-head' }, h('span', { class: 'node-parallelism' }, `× ${node.parallelism}`)), h('div', { class: 'node-name is-plan', title: text }, text)] };
+    return {
+      id: node.id,
+      label: text,
+      href: location.hash,
+      extra: 'is-plan',
+      content: [
+        h('div', { class: 'node-head' }, h('span', { class: 'node-parallelism' }, `× ${node.parallelism}`)),
+        h('div', { class: 'node-name is-plan', title: text }, text),
+      ],
+    };
   });
-  const edges = plan.nodes.flatMap((node) => (node.inputs || []).map((input) => ({ id: `${input.id} ${node.id} ${input.num}`, from: input.id, to: node.id, label: input.ship_strategy, isBusy: false })));
-  return openDialog(`Plan of ${name}`, (dialog) => [nodes.length ? graph({ nodes, edges, selected: null, key: 'plan' }) : h('p', null, 'The plan is empty.'), h('div', { class: 'dialog-buttons' }, h('button', { type: 'button', class: 'button is-primary', onclick: () => dialog.close(null) }, 'Close'))], { wide: true });
+  const edges = plan.nodes.flatMap((node) =>
+    (node.inputs || []).map((input) => ({
+      id: `${input.id} ${node.id} ${input.num}`,
+      from: input.id,
+      to: node.id,
+      label: input.ship_strategy,
+      isBusy: false,
+    })),
+  );
+  return openDialog(
+    `Plan of ${name}`,
+    (dialog) => [
+      nodes.length ? graph({ nodes, edges, selected: null, key: 'plan' }) : h('p', null, 'The plan is empty.'),
+      h(
+        'div',
+        { class: 'dialog-buttons' },
+        h('button', { type: 'button', class: 'button is-primary', onclick: () => dialog.close(null) }, 'Close'),
+      ),
+    ],
+    { wide: true },
+  );
 }

@@ -27,14 +27,50 @@ export function taskManagersPage(context) {
             label: 'TaskManagers',
             rows: managers,
             key: (one) => one.id,
-            empty: [h('p', null, 'There is no TaskManager.'), h('p', null, 'Spark’s executors appear here once they have registered. With ', h('code', null, '--master'), ' look at Spark’s own pages for why there are none.')],
+            empty: [
+              h('p', null, 'There is no TaskManager.'),
+              h(
+                'p',
+                null,
+                'Spark’s executors appear here once they have registered. With ',
+                h('code', null, '--master'),
+                ' look at Spark’s own pages for why there are none.',
+              ),
+            ],
             columns: [
-              { title: 'TaskManager', wide: true, sort: (one) => one.id, cell: (one) => [h('a', { class: 'break', href: href(['taskmanagers', one.id]) }, one.id), h('div', { class: 'muted small break' }, one.path)] },
+              {
+                title: 'TaskManager',
+                wide: true,
+                sort: (one) => one.id,
+                cell: (one) => [
+                  h('a', { class: 'break', href: href(['taskmanagers', one.id]) }, one.id),
+                  h('div', { class: 'muted small break' }, one.path),
+                ],
+              },
               { title: 'Slots in use', sort: (one) => one.slotsNumber - one.freeSlots, cell: (one) => slots(one) },
-              { title: 'Tasks', number: true, sort: (one) => one.assignedTasks ?? -1, cell: (one) => count(one.assignedTasks) },
-              { title: 'Cores', number: true, sort: (one) => one.hardware.cpuCores, cell: (one) => count(one.hardware.cpuCores) },
-              { title: 'Memory of the machine', number: true, sort: (one) => one.hardware.physicalMemory, cell: (one) => bytes(one.hardware.physicalMemory) },
-              { title: 'Heard of', sort: (one) => one.timeSinceLastHeartbeat, cell: (one) => heartbeat(one.timeSinceLastHeartbeat) },
+              {
+                title: 'Tasks',
+                number: true,
+                sort: (one) => one.assignedTasks ?? -1,
+                cell: (one) => count(one.assignedTasks),
+              },
+              {
+                title: 'Cores',
+                number: true,
+                sort: (one) => one.hardware.cpuCores,
+                cell: (one) => count(one.hardware.cpuCores),
+              },
+              {
+                title: 'Memory of the machine',
+                number: true,
+                sort: (one) => one.hardware.physicalMemory,
+                cell: (one) => bytes(one.hardware.physicalMemory),
+              },
+              {
+                title: 'Heard of',
+                sort: (one) => one.timeSinceLastHeartbeat,
+                cell: (one) => heartbeat(one.timeSinceLastHeartbeat),
+              },
             ],
           }),
         ),
@@ -44,15 +80,30 @@ export function taskManagersPage(context) {
 }
 
 /** @param {number} at */
-const heartbeat = (at) => (at > 0 ? h('span', { title: dateTime(at) }, `${duration(Math.max(0, Date.now() - at))} ago`) : NONE);
+const heartbeat = (at) =>
+  at > 0 ? h('span', { title: dateTime(at) }, `${duration(Math.max(0, Date.now() - at))} ago`) : NONE;
 
 /** @param {any} one */
 function slots(one) {
   const used = one.slotsNumber - one.freeSlots;
-  return h('div', { class: 'load-cell' }, h('span', { class: 'meter' }, h('span', { style: { width: `${one.slotsNumber ? (100 * used) / one.slotsNumber : 0}%` } })), h('span', { class: 'small' }, `${count(used)} of ${count(one.slotsNumber)}`));
+  return h(
+    'div',
+    { class: 'load-cell' },
+    h(
+      'span',
+      { class: 'meter' },
+      h('span', { style: { width: `${one.slotsNumber ? (100 * used) / one.slotsNumber : 0}%` } }),
+    ),
+    h('span', { class: 'small' }, `${count(used)} of ${count(one.slotsNumber)}`),
+  );
 }
 
-const TABS = [['overview', 'Overview'], ['logs', 'Logs'], ['stdout', 'Stdout'], ['threads', 'Thread dump']];
+const TABS = [
+  ['overview', 'Overview'],
+  ['logs', 'Logs'],
+  ['stdout', 'Stdout'],
+  ['threads', 'Thread dump'],
+];
 
 /** @param {import('../app.js').PageContext} context @returns {import('../app.js').Page} */
 export function taskManagerPage(context) {
@@ -63,7 +114,11 @@ export function taskManagerPage(context) {
   const parts = {
     overview: { load: async () => {}, view: () => overview(manager) },
     logs: logsPart(base, 'taskmanager'),
-    stdout: textPart([...base, 'stdout'], 'taskmanager-stdout.txt', 'Nothing has been printed here. What print() and print sinks write on this TaskManager is shown on this page.'),
+    stdout: textPart(
+      [...base, 'stdout'],
+      'taskmanager-stdout.txt',
+      'Nothing has been printed here. What print() and print sinks write on this TaskManager is shown on this page.',
+    ),
     threads: threadDumpPart([...base, 'thread-dump']),
   };
   const active = () => (context.route.params.tab in parts ? context.route.params.tab : 'overview');
@@ -74,9 +129,18 @@ export function taskManagerPage(context) {
     },
     view() {
       return [
-        h('nav', { class: 'crumbs', 'aria-label': 'Where you are' }, h('a', { href: href(['taskmanagers']) }, 'TaskManagers'), icon('right')),
+        h(
+          'nav',
+          { class: 'crumbs', 'aria-label': 'Where you are' },
+          h('a', { href: href(['taskmanagers']) }, 'TaskManagers'),
+          icon('right'),
+        ),
         h('h1', { class: 'break' }, id),
-        tabs('Parts of the TaskManager', TABS.map(([name, title]) => ({ id: name, title, href: href(['taskmanagers', id, name]) })), active()),
+        tabs(
+          'Parts of the TaskManager',
+          TABS.map(([name, title]) => ({ id: name, title, href: href(['taskmanagers', id, name]) })),
+          active(),
+        ),
         h('div', { key: active(), class: 'tab-content' }, manager ? parts[active()].view() : loading()),
       ];
     },
@@ -87,7 +151,18 @@ export function taskManagerPage(context) {
 function memory(title, used, most) {
   if (typeof used !== 'number' || used < 0) return null;
   const known = typeof most === 'number' && most > 0;
-  return h('div', { key: title, class: 'memory' }, h('div', null, title), known && h('span', { class: 'meter', role: 'img', 'aria-label': `${bytes(used)} of ${bytes(most)}` }, h('span', { style: { width: `${Math.min(100, (100 * used) / most)}%` } })), h('div', { class: 'muted small' }, known ? `${bytes(used)} of ${bytes(most)}` : bytes(used)));
+  return h(
+    'div',
+    { key: title, class: 'memory' },
+    h('div', null, title),
+    known &&
+      h(
+        'span',
+        { class: 'meter', role: 'img', 'aria-label': `${bytes(used)} of ${bytes(most)}` },
+        h('span', { style: { width: `${Math.min(100, (100 * used) / most)}%` } }),
+      ),
+    h('div', { class: 'muted small' }, known ? `${bytes(used)} of ${bytes(most)}` : bytes(used)),
+  );
 }
 
 /** @param {any} manager */
@@ -119,7 +194,18 @@ function overview(manager) {
         memory('Network buffers', metrics.nettyShuffleMemoryUsed, metrics.nettyShuffleMemoryTotal),
         memory('Of the machine', hardware.physicalMemory - hardware.freeMemory, hardware.physicalMemory),
       ),
-      collectors.length > 0 && table({ id: 'collectors', label: 'Garbage collectors', rows: collectors, key: (row) => row.name, columns: [{ title: 'Garbage collector', cell: (row) => row.name }, { title: 'Runs', number: true, cell: (row) => count(row.count) }, { title: 'Time', number: true, cell: (row) => duration(row.time) }] }),
+      collectors.length > 0 &&
+        table({
+          id: 'collectors',
+          label: 'Garbage collectors',
+          rows: collectors,
+          key: (row) => row.name,
+          columns: [
+            { title: 'Garbage collector', cell: (row) => row.name },
+            { title: 'Runs', number: true, cell: (row) => count(row.count) },
+            { title: 'Time', number: true, cell: (row) => duration(row.time) },
+          ],
+        }),
     ),
     panel(
       'Slots in use',
@@ -130,7 +216,11 @@ function overview(manager) {
         key: (slot) => slot.index,
         empty: 'All slots are free.',
         columns: [
-          { title: 'Job', wide: true, cell: (slot) => h('a', { class: 'mono break', href: href(['jobs', slot.jobId]) }, slot.jobId) },
+          {
+            title: 'Job',
+            wide: true,
+            cell: (slot) => h('a', { class: 'mono break', href: href(['jobs', slot.jobId]) }, slot.jobId),
+          },
           { title: 'Tasks', number: true, cell: (slot) => count(slot.assignedTasks) },
           { title: 'Cores', number: true, cell: (slot) => (slot.resource ? String(slot.resource.cpuCores) : NONE) },
         ],

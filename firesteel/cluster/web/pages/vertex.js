@@ -6,7 +6,14 @@ import { tabs } from '../table.js';
 import { h } from '../vdom.js';
 import { flameGraphView } from './vertex_flame_graph.js';
 import { metricsView } from './vertex_metrics.js';
-import { accumulatorsView, backpressureView, detailView, subtasksView, taskManagersView, watermarksView } from './vertex_views.js';
+import {
+  accumulatorsView,
+  backpressureView,
+  detailView,
+  subtasksView,
+  taskManagersView,
+  watermarksView,
+} from './vertex_views.js';
 
 /**
  * @typedef {Object} VertexView
@@ -46,15 +53,37 @@ export function vertexDrawer(context) {
       const vertex = context.job.vertices.find((one) => one.id === vertexId());
       return h(
         'aside',
-        { class: 'drawer', key: `drawer ${vertexId()}`, role: 'region', 'aria-label': vertex ? `Vertex ${vertex.name}` : 'Vertex', tabindex: -1, mounted: (element) => element.focus({ preventScroll: true }) },
+        {
+          class: 'drawer',
+          key: `drawer ${vertexId()}`,
+          role: 'region',
+          'aria-label': vertex ? `Vertex ${vertex.name}` : 'Vertex',
+          tabindex: -1,
+          mounted: (element) => element.focus({ preventScroll: true }),
+        },
         h(
           'div',
           { class: 'drawer-head' },
           h('h2', { class: 'drawer-title', title: vertex?.name }, vertex ? vertex.name : 'There is no such vertex'),
           vertex && badge(vertex.status),
-          h('button', { type: 'button', class: 'button-icon', 'aria-label': 'Close the vertex', title: 'Close (Escape)', onclick: close }, icon('close')),
+          h(
+            'button',
+            {
+              type: 'button',
+              class: 'button-icon',
+              'aria-label': 'Close the vertex',
+              title: 'Close (Escape)',
+              onclick: close,
+            },
+            icon('close'),
+          ),
         ),
-        vertex && tabs('Parts of the vertex', VIEWS.map((one) => ({ id: one.id, title: one.title, href: context.vertexHref(vertex.id, one.id) })), active().id),
+        vertex &&
+          tabs(
+            'Parts of the vertex',
+            VIEWS.map((one) => ({ id: one.id, title: one.title, href: context.vertexHref(vertex.id, one.id) })),
+            active().id,
+          ),
         vertex && h('div', { class: 'drawer-body', key: active().id }, current().view()),
       );
     },

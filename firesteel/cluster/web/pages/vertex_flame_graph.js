@@ -7,7 +7,11 @@ import { filter } from '../table.js';
 import { h } from '../vdom.js';
 import { loading } from './overview.js';
 
-const TYPES = [['full', 'Mixed', 'All samples'], ['on_cpu', 'On CPU', 'Samples that were working'], ['off_cpu', 'Off CPU', 'Samples that were waiting']];
+const TYPES = [
+  ['full', 'Mixed', 'All samples'],
+  ['on_cpu', 'On CPU', 'Samples that were working'],
+  ['off_cpu', 'Off CPU', 'Samples that were waiting'],
+];
 /** What the server answers with in place of a time where there are no samples. */
 const ENDED = -1;
 const DISABLED = -3;
@@ -29,14 +33,23 @@ export function flameGraphView(context, id) {
     },
     view() {
       if (!data) return loading();
-      if (data.endTimestamp === DISABLED) return h('div', { class: 'empty' }, 'Flame graphs are switched off: set rest.flamegraph.enabled to true.');
-      if (data.endTimestamp === ENDED) return h('div', { class: 'empty' }, 'The vertex does not run: there is nothing to sample.');
+      if (data.endTimestamp === DISABLED)
+        return h('div', { class: 'empty' }, 'Flame graphs are switched off: set rest.flamegraph.enabled to true.');
+      if (data.endTimestamp === ENDED)
+        return h('div', { class: 'empty' }, 'The vertex does not run: there is nothing to sample.');
       const wanted = filter(`flame graph ${id}`, 'Find a function');
       const vertex = context.job.vertices.find((one) => one.id === id);
       return [
         controls(context, state, vertex.parallelism, wanted.field),
         hasSamples(data) && shown === `${state.type} ${state.subtask}`
-          ? [flameGraph({ root: data.data, search: wanted.text }, `flame ${id} ${shown}`), h('p', { class: 'muted small' }, `Sampled until ${dateTime(data.endTimestamp)}. Warm colours are your program, cool ones the engine and libraries.`)]
+          ? [
+              flameGraph({ root: data.data, search: wanted.text }, `flame ${id} ${shown}`),
+              h(
+                'p',
+                { class: 'muted small' },
+                `Sampled until ${dateTime(data.endTimestamp)}. Warm colours are your program, cool ones the engine and libraries.`,
+              ),
+            ]
           : h('div', { class: 'empty', role: 'status' }, 'Taking samples … This takes a few seconds.'),
       ];
     },
@@ -46,7 +59,12 @@ export function flameGraphView(context, id) {
 /** @param {any} data @returns {boolean} */
 const hasSamples = (data) => Boolean(data.data && data.data.value);
 
-/** @param {import('./job.js').JobContext} context @param {{type: string, subtask: string}} state @param {number} parallelism @param {any} search */
+/**
+ * @param {import('./job.js').JobContext} context
+ * @param {{type: string, subtask: string}} state
+ * @param {number} parallelism
+ * @param {any} search
+ */
 function controls(context, state, parallelism, search) {
   const change = (name, value) => {
     state[name] = value;
@@ -56,13 +74,37 @@ function controls(context, state, parallelism, search) {
   return h(
     'div',
     { class: 'controls' },
-    h('div', { class: 'segments', role: 'group', 'aria-label': 'Which samples' }, TYPES.map(([type, title, hint]) => h('button', { key: type, type: 'button', class: 'segment', title: hint, 'aria-pressed': state.type === type ? 'true' : 'false', onclick: () => change('type', type) }, title))),
+    h(
+      'div',
+      { class: 'segments', role: 'group', 'aria-label': 'Which samples' },
+      TYPES.map(([type, title, hint]) =>
+        h(
+          'button',
+          {
+            key: type,
+            type: 'button',
+            class: 'segment',
+            title: hint,
+            'aria-pressed': state.type === type ? 'true' : 'false',
+            onclick: () => change('type', type),
+          },
+          title,
+        ),
+      ),
+    ),
     parallelism > 1 &&
       h(
         'label',
         { class: 'inline-field' },
         h('span', null, 'Subtask'),
-        h('select', { value: state.subtask, onchange: (event) => change('subtask', event.target.value) }, h('option', { value: '' }, 'all'), Array.from({ length: Math.min(parallelism, 500) }, (_, index) => h('option', { key: index, value: String(index) }, index))),
+        h(
+          'select',
+          { value: state.subtask, onchange: (event) => change('subtask', event.target.value) },
+          h('option', { value: '' }, 'all'),
+          Array.from({ length: Math.min(parallelism, 500) }, (_, index) =>
+            h('option', { key: index, value: String(index) }, index),
+          ),
+        ),
       ),
     search,
   );

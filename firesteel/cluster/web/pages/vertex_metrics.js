@@ -18,7 +18,8 @@ export const isSize = (name) => /bytes|memory|size$/i.test(name) && !/queueSize|
 
 /** How the values of a metric are written. @param {string} name @returns {function(any): string} */
 export function metricFormat(name) {
-  if (/watermark$/i.test(name)) return (value) => (Math.abs(value) > 9e18 ? 'none' : watermark(value).replace(/^\d+-\d+-\d+ /, ''));
+  if (/watermark$/i.test(name))
+    return (value) => (Math.abs(value) > 9e18 ? 'none' : watermark(value).replace(/^\d+-\d+-\d+ /, ''));
   if (isSize(name)) return /persecond$/i.test(name) ? (value) => `${bytes(value)}/s` : bytes;
   if (/TimeMsPerSecond$/.test(name)) return (value) => `${compact(value)} ms/s`;
   return compact;
@@ -41,19 +42,36 @@ export function metricsView(context, id) {
       const chosen = state.chosen.filter((name) => names.includes(name));
       if (!chosen.length) return;
       const vertex = context.job.vertices.find((one) => one.id === id);
-      const points = vertex.parallelism <= SERIES_STYLES ? await eachSubtask(fetcher, path, chosen, vertex.parallelism) : await aggregated(fetcher, path, chosen);
+      const points =
+        vertex.parallelism <= SERIES_STYLES
+          ? await eachSubtask(fetcher, path, chosen, vertex.parallelism)
+          : await aggregated(fetcher, path, chosen);
       const now = Date.now();
       for (const [name, series, value] of points) remember(histories, name, series, now, value);
     },
     view() {
       if (names === null) return loading();
-      if (!names.length) return h('div', { class: 'empty' }, 'The vertex reports no metrics: it does not run, or has only just started.');
-      return [chooser(id, names, state.chosen, context.page), state.chosen.map((name) => chartOf(name, histories.get(name)))];
+      if (!names.length)
+        return h(
+          'div',
+          { class: 'empty' },
+          'The vertex reports no metrics: it does not run, or has only just started.',
+        );
+      return [
+        chooser(id, names, state.chosen, context.page),
+        state.chosen.map((name) => chartOf(name, histories.get(name))),
+      ];
     },
   };
 }
 
-/** @param {Map<string, History>} histories @param {string} name @param {string} series @param {number} now @param {number} value */
+/**
+ * @param {Map<string, History>} histories
+ * @param {string} name
+ * @param {string} series
+ * @param {number} now
+ * @param {number} value
+ */
 function remember(histories, name, series, now, value) {
   if (!Number.isFinite(value)) return;
   if (!histories.has(name)) histories.set(name, new Map());
@@ -68,26 +86,48 @@ function remember(histories, name, series, now, value) {
 async function eachSubtask(fetcher, path, chosen, parallelism) {
   const asked = chosen.flatMap((name) => Array.from({ length: parallelism }, (_, subtask) => `${subtask}.${name}`));
   const answer = await fetcher.get([...path, 'metrics'], { get: asked.join(',') });
-  return answer.map((metric) => [metric.id.replace(/^\d+\./, ''), `Subtask ${Number.parseInt(metric.id, 10)}`, Number(metric.value)]);
+  return answer.map((metric) => [
+    metric.id.replace(/^\d+\./, ''),
+    `Subtask ${Number.parseInt(metric.id, 10)}`,
+    Number(metric.value),
+  ]);
 }
 
-/** Too many subtasks for lines of their own: least, mean and most. @returns {Promise<Array<[string, string, number]>>} */
+/**
+ * Too many subtasks for lines of their own: least, mean and most.
+ * @returns {Promise<Array<[string, string, number]>>}
+ */
 async function aggregated(fetcher, path, chosen) {
   const answer = await fetcher.get([...path, 'subtasks', 'metrics'], { get: chosen.join(',') });
-  return answer.flatMap((metric) => [[metric.id, 'Maximum', Number(metric.max)], [metric.id, 'Average', Number(metric.avg)], [metric.id, 'Minimum', Number(metric.min)]]);
+  return answer.flatMap((metric) => [
+    [metric.id, 'Maximum', Number(metric.max)],
+    [metric.id, 'Average', Number(metric.avg)],
+    [metric.id, 'Minimum', Number(metric.min)],
+  ]);
 }
 
 /** @param {string} name @param {History|undefined} history */
 function chartOf(name, history) {
-  const series = [...(history || new Map())].map(([title, points]) => ({ name: title, points: [...points] })).sort((a, b) => a.name.localeCompare(b.name, undefined, { numeric: true }));
-  return h('figure', { class: 'metric', key: `metric ${name}` }, h('figcaption', null, name), series.length ? chart({ label: name, series, binary: isSize(name), format: metricFormat(name) }) : h('p', { class: 'muted' }, 'No values yet.'));
+  const series = [...(history || new Map())]
+    .map(([title, points]) => ({ name: title, points: [...points] }))
+    .sort((a, b) => a.name.localeCompare(b.name, undefined, { numeric: true }));
+  return h(
+    'figure',
+    { class: 'metric', key: `metric ${name}` },
+    h('figcaption', null, name),
+    series.length
+      ? chart({ label: name, series, binary: isSize(name), format: metricFormat(name) })
+      : h('p', { class: 'muted' }, 'No values yet.'),
+  );
 }
 
 /** @param {string} id @param {string[]} names @param {string[]} chosen @param {import('../app.js').PageContext} page */
 function chooser(id, names, chosen, page) {
   const wanted = filter(`metrics ${id}`, 'Filter metrics by name');
   const matching = names.filter((name) => !wanted.text || name.toLowerCase().includes(wanted.text));
-  const shown = [...matching].sort((a, b) => Number(chosen.includes(b)) - Number(chosen.includes(a)) || a.localeCompare(b)).slice(0, SHOWN);
+  const shown = [...matching]
+    .sort((a, b) => Number(chosen.includes(b)) - Number(chosen.includes(a)) || a.localeCompare(b))
+    .slice(0, SHOWN);
   const toggle = (name) => () => {
     const at = chosen.indexOf(name);
     if (at >= 0) chosen.splice(at, 1);
@@ -103,8 +143,16 @@ function chooser(id, names, chosen, page) {
     h(
       'div',
       { class: 'choices', role: 'group', tabindex: 0, 'aria-label': 'Metrics' },
-      shown.map((name) => h('label', { key: name, class: 'choice', title: name }, h('input', { type: 'checkbox', checked: chosen.includes(name), onchange: toggle(name) }), h('span', null, name))),
-      matching.length > shown.length && h('p', { class: 'muted' }, `${count(matching.length - shown.length)} more: type to filter.`),
+      shown.map((name) =>
+        h(
+          'label',
+          { key: name, class: 'choice', title: name },
+          h('input', { type: 'checkbox', checked: chosen.includes(name), onchange: toggle(name) }),
+          h('span', null, name),
+        ),
+      ),
+      matching.length > shown.length &&
+        h('p', { class: 'muted' }, `${count(matching.length - shown.length)} more: type to filter.`),
       !matching.length && h('p', { class: 'muted' }, 'No metric has such a name.'),
     ),
   );

@@ -15,7 +15,12 @@ import { loading } from './overview.js';
 /** @param {JobContext} context @param {string} id */
 const pathOf = (context, id) => ['jobs', context.jobId, 'vertices', id];
 
-/** A view of one answer. @param {function(import('../refresher.js').Fetcher): Promise<any>} load @param {function(any): any} show @returns {VertexView} */
+/**
+ * A view of one answer.
+ * @param {function(import('../refresher.js').Fetcher): Promise<any>} load
+ * @param {function(any): any} show
+ * @returns {VertexView}
+ */
 function viewOf(load, show) {
   let data = null;
   return {
@@ -30,7 +35,10 @@ function viewOf(load, show) {
 export function detailView(context, id) {
   return {
     // the graph asks for it already, other tabs do not
-    load: async (fetcher) => (context.page.route.params.tab && context.page.route.params.tab !== 'overview' ? loadFlow(fetcher, context) : undefined),
+    load: async (fetcher) =>
+      context.page.route.params.tab && context.page.route.params.tab !== 'overview'
+        ? loadFlow(fetcher, context)
+        : undefined,
     view() {
       const vertex = context.job.vertices.find((one) => one.id === id);
       const node = context.job.plan.nodes.find((one) => one.id === id);
@@ -38,7 +46,15 @@ export function detailView(context, id) {
       const { metrics } = vertex;
       return [
         node && node.description && h('pre', { class: 'operators' }, description(node.description)),
-        flow && flow.busy !== null && [loadBar(flow), h('p', { class: 'small' }, `Busy ${percent(flow.busy)} (busiest subtask ${percent(flow.busiest)}), backpressured ${percent(flow.backpressured)}, idle ${percent(flow.idle)}.`)],
+        flow &&
+          flow.busy !== null && [
+            loadBar(flow),
+            h(
+              'p',
+              { class: 'small' },
+              `Busy ${percent(flow.busy)} (busiest subtask ${percent(flow.busiest)}), backpressured ${percent(flow.backpressured)}, idle ${percent(flow.idle)}.`,
+            ),
+          ],
         facts([
           ['State', badge(vertex.status)],
           ['Tasks', taskCounts(vertex.tasks)],
@@ -55,7 +71,10 @@ export function detailView(context, id) {
           ['Backpressured so far', duration(metrics['accumulated-backpressured-time'])],
           ['Idle so far', duration(metrics['accumulated-idle-time'])],
           ['Vertex id', h('span', { class: 'mono' }, id)],
-          ...(node?.inputs || []).map((input) => [`Input ${input.num}`, `${input.ship_strategy} from ${context.job.vertices.find((one) => one.id === input.id)?.name || input.id}${input.exchange ? ` (${input.exchange})` : ''}`]),
+          ...(node?.inputs || []).map((input) => [
+            `Input ${input.num}`,
+            `${input.ship_strategy} from ${context.job.vertices.find((one) => one.id === input.id)?.name || input.id}${input.exchange ? ` (${input.exchange})` : ''}`,
+          ]),
         ]),
       ];
     },
@@ -64,8 +83,18 @@ export function detailView(context, id) {
 
 /** Columns that subtasks and TaskManagers share. */
 const IO_COLUMNS = [
-  { title: 'Received', number: true, sort: (row) => row.metrics['read-records'], cell: (row) => `${compact(row.metrics['read-records'])} rec · ${bytes(row.metrics['read-bytes'])}` },
-  { title: 'Sent', number: true, sort: (row) => row.metrics['write-records'], cell: (row) => `${compact(row.metrics['write-records'])} rec · ${bytes(row.metrics['write-bytes'])}` },
+  {
+    title: 'Received',
+    number: true,
+    sort: (row) => row.metrics['read-records'],
+    cell: (row) => `${compact(row.metrics['read-records'])} rec · ${bytes(row.metrics['read-bytes'])}`,
+  },
+  {
+    title: 'Sent',
+    number: true,
+    sort: (row) => row.metrics['write-records'],
+    cell: (row) => `${compact(row.metrics['write-records'])} rec · ${bytes(row.metrics['write-bytes'])}`,
+  },
   { title: 'Duration', number: true, sort: (row) => row.duration, cell: (row) => duration(row.duration) },
 ];
 
@@ -80,7 +109,8 @@ function whereCell(row) {
 export function subtasksView(context, id) {
   const busyOf = (row) => {
     const { metrics } = row;
-    const all = metrics['accumulated-busy-time'] + metrics['accumulated-idle-time'] + metrics['accumulated-backpressured-time'];
+    const all =
+      metrics['accumulated-busy-time'] + metrics['accumulated-idle-time'] + metrics['accumulated-backpressured-time'];
     return all > 0 ? metrics['accumulated-busy-time'] / all : null;
   };
   return viewOf(
@@ -132,15 +162,32 @@ export function watermarksView(context, id) {
     (fetcher) => fetcher.get([...pathOf(context, id), 'watermarks']),
     (data) => {
       const rows = data.map((entry) => ({ subtask: Number.parseInt(entry.id, 10), value: entry.value }));
-      const lowest = rows.reduce((least, row) => (Number(row.value) < Number(least) ? row.value : least), rows[0]?.value);
+      const lowest = rows.reduce(
+        (least, row) => (Number(row.value) < Number(least) ? row.value : least),
+        rows[0]?.value,
+      );
       return [
-        rows.length > 0 && h('p', null, 'Low watermark: ', h('strong', null, watermark(lowest)), Number(lowest) > 1e11 && Number(lowest) < 8e15 && h('span', { class: 'muted' }, ` (${duration(Math.max(0, context.job.now - Number(lowest)))} behind the clock)`)),
+        rows.length > 0 &&
+          h(
+            'p',
+            null,
+            'Low watermark: ',
+            h('strong', null, watermark(lowest)),
+            Number(lowest) > 1e11 &&
+              Number(lowest) < 8e15 &&
+              h(
+                'span',
+                { class: 'muted' },
+                ` (${duration(Math.max(0, context.job.now - Number(lowest)))} behind the clock)`,
+              ),
+          ),
         table({
           id: `watermarks ${id}`,
           label: 'Watermarks',
           rows,
           key: (row) => row.subtask,
-          empty: 'No subtask has received a watermark: it is a source, or the job assigns none (assign_timestamps_and_watermarks).',
+          empty:
+            'No subtask has received a watermark: it is a source, or the job assigns none (assign_timestamps_and_watermarks).',
           columns: [
             { title: 'Subtask', number: true, sort: (row) => row.subtask, cell: (row) => count(row.subtask) },
             { title: 'Input watermark', sort: (row) => Number(row.value), cell: (row) => watermark(row.value) },
@@ -156,8 +203,16 @@ export function watermarksView(context, id) {
 export function accumulatorsView(context, id) {
   return viewOf(
     async (fetcher) => {
-      const [all, each] = await Promise.all([fetcher.get([...pathOf(context, id), 'accumulators']), fetcher.getOr([...pathOf(context, id), 'subtasks', 'accumulators'], { subtasks: [] })]);
-      return { all: all['user-accumulators'], each: each.subtasks.flatMap((subtask) => subtask['user-accumulators'].map((one) => ({ ...one, subtask: subtask.subtask }))) };
+      const [all, each] = await Promise.all([
+        fetcher.get([...pathOf(context, id), 'accumulators']),
+        fetcher.getOr([...pathOf(context, id), 'subtasks', 'accumulators'], { subtasks: [] }),
+      ]);
+      return {
+        all: all['user-accumulators'],
+        each: each.subtasks.flatMap((subtask) =>
+          subtask['user-accumulators'].map((one) => ({ ...one, subtask: subtask.subtask })),
+        ),
+      };
     },
     (data) => {
       const columns = [
@@ -166,8 +221,27 @@ export function accumulatorsView(context, id) {
         { title: 'Value', number: true, cell: (row) => h('span', { class: 'mono' }, row.value) },
       ];
       return [
-        table({ id: `accumulators ${id}`, label: 'Accumulators', rows: data.all, key: (row) => row.name, empty: 'The vertex has no accumulators. A function adds one with get_runtime_context().add_accumulator(…).', columns }),
-        data.each.length > 0 && [h('h3', null, 'By subtask'), table({ id: `subtask accumulators ${id}`, label: 'Accumulators by subtask', rows: data.each, key: (row) => `${row.subtask} ${row.name}`, columns: [{ title: 'Subtask', number: true, sort: (row) => row.subtask, cell: (row) => count(row.subtask) }, ...columns] })],
+        table({
+          id: `accumulators ${id}`,
+          label: 'Accumulators',
+          rows: data.all,
+          key: (row) => row.name,
+          empty: 'The vertex has no accumulators. A function adds one with get_runtime_context().add_accumulator(…).',
+          columns,
+        }),
+        data.each.length > 0 && [
+          h('h3', null, 'By subtask'),
+          table({
+            id: `subtask accumulators ${id}`,
+            label: 'Accumulators by subtask',
+            rows: data.each,
+            key: (row) => `${row.subtask} ${row.name}`,
+            columns: [
+              { title: 'Subtask', number: true, sort: (row) => row.subtask, cell: (row) => count(row.subtask) },
+              ...columns,
+            ],
+          }),
+        ],
       ];
     },
   );
@@ -184,7 +258,15 @@ export function backpressureView(context, id) {
       const level = data['backpressure-level'] || data.backpressureLevel || 'ok';
       const rows = data.subtasks || [];
       return [
-        rows.length > 0 && h('p', { class: `note ${level === 'ok' ? 'is-good' : 'is-warning'}` }, `${LEVELS[level] || level}: `, level === 'ok' ? 'what it sends is taken at once.' : 'it waits for those after it to take what it sends. Look there for the cause.'),
+        rows.length > 0 &&
+          h(
+            'p',
+            { class: `note ${level === 'ok' ? 'is-good' : 'is-warning'}` },
+            `${LEVELS[level] || level}: `,
+            level === 'ok'
+              ? 'what it sends is taken at once.'
+              : 'it waits for those after it to take what it sends. Look there for the cause.',
+          ),
         table({
           id: `backpressure ${id}`,
           label: 'Backpressure by subtask',
@@ -193,18 +275,34 @@ export function backpressureView(context, id) {
           empty: 'There are no measurements: the vertex does not run.',
           columns: [
             { title: 'Subtask', number: true, sort: (row) => row.subtask, cell: (row) => count(row.subtask) },
-            { title: 'Load', cell: (row) => loadBar({ busy: Number(row.busyRatio), backpressured: row.ratio, idle: row.idleRatio }) },
-            { title: 'Busy', number: true, sort: (row) => Number(row.busyRatio), cell: (row) => percent(Number(row.busyRatio)) },
+            {
+              title: 'Load',
+              cell: (row) => loadBar({ busy: Number(row.busyRatio), backpressured: row.ratio, idle: row.idleRatio }),
+            },
+            {
+              title: 'Busy',
+              number: true,
+              sort: (row) => Number(row.busyRatio),
+              cell: (row) => percent(Number(row.busyRatio)),
+            },
             { title: 'Backpressured', number: true, sort: (row) => row.ratio, cell: (row) => percent(row.ratio) },
             { title: 'Idle', number: true, sort: (row) => row.idleRatio, cell: (row) => percent(row.idleRatio) },
-            { title: 'Level', sort: (row) => row.ratio, cell: (row) => LEVELS[row['backpressure-level'] || row.backpressureLevel] || NONE_LEVEL },
+            {
+              title: 'Level',
+              sort: (row) => row.ratio,
+              cell: (row) => LEVELS[row['backpressure-level'] || row.backpressureLevel] || NONE_LEVEL,
+            },
           ],
         }),
         h(
           'details',
           { open: state.isOpen, ontoggle: (event) => ((state.isOpen = event.target.open), redraw()) },
           h('summary', null, 'How to read this'),
-          h('p', null, 'A second of a subtask is spent busy (working), idle (waiting for input) or backpressured (waiting until its output is taken). The bottleneck is the first vertex after the backpressured ones: busy itself, while those before it wait.'),
+          h(
+            'p',
+            null,
+            'A second of a subtask is spent busy (working), idle (waiting for input) or backpressured (waiting until its output is taken). The bottleneck is the first vertex after the backpressured ones: busy itself, while those before it wait.',
+          ),
         ),
       ];
     },
