@@ -6,7 +6,9 @@ import hashlib
 import logging
 from collections.abc import Sequence
 from dataclasses import replace
+from pathlib import Path
 
+from firesteel.cli.shipping import shipped_by_value
 from firesteel.cluster.dispatcher import Dispatcher
 from firesteel.cluster.ha.services import JobSubmission
 from firesteel.cluster.managed_job import ManagedJob, ManagedJobHandle
@@ -29,9 +31,10 @@ class DispatcherExecutor:
     lost, finds the job that was recovered, or that has ended, instead of running it twice.
     """
 
-    def __init__(self, dispatcher: Dispatcher, cluster_id: str):
+    def __init__(self, dispatcher: Dispatcher, cluster_id: str, program: str):
         self._dispatcher = dispatcher
         self._cluster_id = cluster_id
+        self._directory = str(Path(program).resolve().parent)
         self._jobs: list[ManagedJob] = []
 
     def execute(self, job_graph: JobGraph, configuration: Configuration) -> JobClient:
@@ -40,7 +43,10 @@ class DispatcherExecutor:
         known = {job.job_id: job for job in self._dispatcher.jobs()}.get(job_id)
         if known is None:
             graph = replace(job_graph, job_id=job_id)
-            self._dispatcher.submit(JobSubmission(job_id, graph.job_name, serialize_job(graph)))
+            # another JobManager, on another machine perhaps, may have to run it without the files beside the program
+            with shipped_by_value([self._directory]):
+                serialized = serialize_job(graph)
+            self._dispatcher.submit(JobSubmission(job_id, graph.job_name, serialized))
             known = self._dispatcher.job(job_id)
         else:
             _log.info("Job '%s' (%s) is %s already.", known.name, job_id, known.status.name)

@@ -139,10 +139,18 @@ class JobManager:
     # -- the program of an application --------------------------------------------------------------
 
     def _run_program(self, dispatcher: Dispatcher) -> None:
-        executor = DispatcherExecutor(dispatcher, self._configuration.get(cluster_options.CLUSTER_ID))
+        executor = DispatcherExecutor(
+            dispatcher, self._configuration.get(cluster_options.CLUSTER_ID), self._launch.program or ""
+        )
         assert self._launch.program is not None
         try:
-            code = run_program(self._launch.program, self._launch.arguments, self._configuration.to_dict(), executor)
+            code = run_program(
+                self._launch.program,
+                self._launch.arguments,
+                self._configuration.to_dict(),
+                executor,
+                module=self._launch.module,
+            )
             ended_well = executor.await_jobs()
             if not executor.jobs:
                 _log.error("%s ended without executing a job.", self._launch.program)

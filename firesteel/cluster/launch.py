@@ -29,6 +29,8 @@ class Launch:
     mode: str
     configuration: Configuration
     program: str | None = None
+    module: str | None = None
+    """The program is this module, instead of a script."""
     arguments: Sequence[str] = field(default_factory=tuple)
 
     @classmethod
@@ -37,12 +39,13 @@ class Launch:
         try:
             told: dict[str, Any] = json.loads(Path(path).read_bytes())
             mode, settings = told["mode"], told["configuration"]
-            program, arguments = told.get("program"), tuple(told.get("arguments", ()))
+            program, module = told.get("program"), told.get("module")
+            arguments = tuple(told.get("arguments", ()))
         except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
             raise LaunchError(f"{path} does not say what to start: {error}.") from None
         if mode not in (SESSION, APPLICATION) or (mode == APPLICATION) != (program is not None):
             raise LaunchError(f"{path}: the mode is session, or application with a program; got {mode!r}.")
-        return cls(mode, Configuration.from_dict(settings), program, arguments)
+        return cls(mode, Configuration.from_dict(settings), program, module, arguments)
 
 
 def cluster_directory(configuration: Configuration) -> Path:

@@ -75,13 +75,13 @@ class FileSystemHighAvailability:
         directory: str,
         lease_duration_s: float,
         *,
-        retention: Retention = Retention(),
+        retention: Retention | None = None,
         clock: Callable[[], float] = time.monotonic,
         leader_clock: Callable[[], float] = clock_with_sleep,
     ):
         self._root = Path(directory)
         self._duration = lease_duration_s
-        self._retention = retention
+        self._retention = retention or Retention()
         self._clock = clock
         self._leader_clock = leader_clock
         self._epochs = Epochs(self._root)

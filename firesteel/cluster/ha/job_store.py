@@ -50,9 +50,10 @@ class _Result(msgspec.Struct, frozen=True):
 class PersistentJobStore:
     """A JobStore of one leader: it has read what was there when it began to lead, and nobody else writes since.
 
-    A job's record is ``jobs/<number>-<job id>``, its checkpoints are ``checkpoints/<job id>``, its result is
-    ``results/<number>-<job id>``; the numbers keep the order, and are used once. A job that has a result with a higher
-    number has ended, even if its other records are still there.
+    A job's record is ``jobs/<number>-<job id>``, its checkpoints are ``checkpoints/`` with the same number, its result
+    is ``results/<another number>-<job id>``. The numbers keep the order, and none is used again. So a job has ended if
+    there is a result of it with a higher number, whatever else of it is still there; and what is left of one cannot be
+    taken for another one of the same id.
     """
 
     def __init__(self, records: FencedRecords, blobs: JobBlobs, retention: Retention):
@@ -106,7 +107,7 @@ class PersistentJobStore:
                 raise HighAvailabilityError(f"Job {job_id} is not kept: its checkpoint {checkpoint_id} cannot be.")
             before = [known for known in self._checkpoints.get(job_id, ()) if known[0] != checkpoint_id]
             newest = sorted([*before, (checkpoint_id, path)])[-RETAINED_CHECKPOINTS:]
-            self._records.put(f"{CHECKPOINTS}/{job_id}", encode(_Checkpoints(job_id, newest)))
+            self._records.put(_checkpoints_of(self._jobs[job_id][0]), encode(_Checkpoints(job_id, newest)))
             self._checkpoints[job_id] = newest
 
     def remove_checkpoint(self, job_id: str, checkpoint_id: int) -> None:
@@ -132,9 +133,7 @@ class PersistentJobStore:
                 self._refuse_if_ended(job_id)
             name = self._next_name(RESULTS, job_id)
             # in this order: a result goes after all that it keeps from being taken for a job
-            superfluous = [*self._obsolete, *([kept[0]] if kept else [])]
-            if job_id in self._checkpoints:
-                superfluous.append(f"{CHECKPOINTS}/{job_id}")
+            superfluous = [*self._obsolete, *([kept[0], _checkpoints_of(kept[0])] if kept else [])]
             surplus = list(self._results)[: max(len(self._results) + 1 - self._retention.results, 0)]
             superfluous += (self._results[old][0] for old in surplus)
             self._records.put(name, encode(_stored(result)), superfluous)
@@ -154,15 +153,17 @@ class PersistentJobStore:
 
     def _read(self) -> None:
         records = self._records.load()
+        checkpoints: dict[str, list[tuple[int, str]]] = {}
         for name in sorted(records):
             kind, _, rest = name.partition("/")
             job_id = rest.partition("-")[2]
-            if kind != CHECKPOINTS:
-                self._number = max(self._number, _number_of(name))
+            self._number = max(self._number, _number_of(name))
             if kind == JOBS:
+                if job_id in self._jobs:
+                    self._obsolete.append(self._jobs.pop(job_id)[0])
                 self._jobs[job_id] = name, cast(JobPointer, decode(name, records[name], JobPointer))
             elif kind == CHECKPOINTS:
-                self._checkpoints[rest] = cast(_Checkpoints, decode(name, records[name], _Checkpoints)).newest
+                checkpoints[name] = cast(_Checkpoints, decode(name, records[name], _Checkpoints)).newest
             else:
                 self._results[job_id] = name, _result_of(cast(_Result, decode(name, records[name], _Result)))
         # a leader died between the result and the rest
@@ -171,9 +172,11 @@ class PersistentJobStore:
                 self._obsolete.append(self._jobs.pop(job_id)[0])
             else:  # or between a job that was submitted anew and what was to be forgotten
                 self._obsolete.append(self._results.pop(job_id)[0])
-        for job_id in [job_id for job_id in self._checkpoints if job_id not in self._jobs]:
-            del self._checkpoints[job_id]
-            self._obsolete.append(f"{CHECKPOINTS}/{job_id}")
+        for job_id, (name, _) in self._jobs.items():
+            known = checkpoints.pop(_checkpoints_of(name), None)
+            if known is not None:
+                self._checkpoints[job_id] = known
+        self._obsolete += checkpoints
 
     def _next_name(self, kind: str, job_id: str) -> str:
         self._number += 1
@@ -184,6 +187,11 @@ class PersistentJobStore:
             result = self._results[job_id][1]
             if result.ended_at / 1000 > time.time() - self._retention.seconds:
                 raise HighAvailabilityError(f"Job {job_id} has ended: it is {result.status.name}.")
+
+
+def _checkpoints_of(job: str) -> str:
+    """The record of a job's checkpoints, for that of the job."""
+    return f"{CHECKPOINTS}/{job.partition('/')[2]}"
 
 
 def _number_of(name: str) -> int:

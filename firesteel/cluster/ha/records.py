@@ -12,7 +12,7 @@ from firesteel.cluster.ha.services import HighAvailabilityError
 __all__ = ["CHECKPOINTS", "JOBS", "KINDS", "RESULTS", "FencedRecords", "decode", "encode"]
 
 JOBS, CHECKPOINTS, RESULTS = KINDS = ("jobs", "checkpoints", "results")
-"""A record's name is one of these, a slash, and what tells it from the others."""
+"""A record's name is one of these, a slash, a number, a hyphen and the id of a job."""
 
 
 class FencedRecords(Protocol):

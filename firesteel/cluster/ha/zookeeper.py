@@ -79,13 +79,13 @@ class ZooKeeperHighAvailability:
         directory: str,
         session_timeout_s: float,
         *,
-        retention: Retention = Retention(),
+        retention: Retention | None = None,
         clock: Callable[[], float] = clock_with_sleep,
     ):
         self._root = root
         self._directory = directory
         self._timeout = session_timeout_s
-        self._retention = retention
+        self._retention = retention or Retention()
         self._clock = clock
         self._prefix = f"{uuid.uuid4().hex}{_LATCH}"
         self._closing = threading.Event()

@@ -8,6 +8,7 @@ import stat
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 
 import msgspec
@@ -272,6 +273,40 @@ def test_a_takeover_that_another_one_overtakes_reads_what_the_first_has_kept(
     _, fourth = cluster.leading()
     assert list(fourth.store.job_ids()) == [job_id(2)]
     assert [each.job_id for each in fourth.store.results()] == [job_id(3), job_id(1)]
+
+
+def test_what_a_dead_leader_has_left_of_a_job_is_not_taken_for_the_next_one_of_its_id(
+    cluster: DirectoryCluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _, leadership = cluster.leading()
+    for number in (1, 2):
+        leadership.store.put(job(number))
+        leadership.store.add_checkpoint(job_id(number), 7, "/of-the-first-run")
+    with monkeypatch.context() as patch:
+        patch.setattr(Path, "unlink", _fail)
+        leadership.store.end(replace(result(1), ended_at=0))
+    leadership.resign()
+    _, second = cluster.leading()
+    assert list(second.store.job_ids()) == [job_id(2)]
+    with monkeypatch.context() as patch:
+        patch.setattr(Path, "unlink", _fail)
+        second.store.put(job(1))
+    second.resign()
+    _, third = cluster.leading()
+    assert list(third.store.job_ids()) == [job_id(2), job_id(1)]
+    assert not third.store.checkpoints(job_id(1))
+    assert not third.store.results()
+    third.store.add_checkpoint(job_id(1), 1, "/of-the-second-run")
+    third.store.end(result(2))
+    third.resign()
+    _, fourth = cluster.leading()
+    assert list(fourth.store.checkpoints(job_id(1))) == [(1, "/of-the-second-run")]
+    records = cluster.directory.glob("epochs/*/live/*/*.json")
+    assert sorted(path.parent.name for path in records) == ["checkpoints", "jobs", "results"]
+
+
+def _fail(*_: object, **__: object) -> None:
+    raise OSError(5, "Input/output error")
 
 
 # -- what a directory may do to one -----------------------------------------------------------------
