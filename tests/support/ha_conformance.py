@@ -173,6 +173,22 @@ class HighAvailabilityConformance(ABC):
             store.add_checkpoint(job_id(1), number, f"/chk-{number}")
         assert store.checkpoints(job_id(1)) == [(number, f"/chk-{number}") for number in range(5, 15)]
 
+    def test_a_checkpoint_that_was_given_up_is_not_known_any_more(self, cluster: Cluster) -> None:
+        first, leadership = cluster.leading()
+        store = leadership.store
+        store.put(job(1))
+        store.add_checkpoint(job_id(1), 1, "/chk-1")
+        store.add_checkpoint(job_id(1), 2, "/chk-2")
+        store.remove_checkpoint(job_id(1), 2)
+        store.remove_checkpoint(job_id(1), 5)
+        store.remove_checkpoint(job_id(7), 1)
+        assert list(store.checkpoints(job_id(1))) == [(1, "/chk-1")]
+        cluster.silence(first)
+        _, after = cluster.leading()
+        assert list(after.store.checkpoints(job_id(1))) == [(1, "/chk-1")]
+        with pytest.raises(FencedError):
+            store.remove_checkpoint(job_id(1), 1)
+
     def test_a_job_that_is_put_again_keeps_its_place(self, cluster: Cluster) -> None:
         _, leadership = cluster.leading()
         store = leadership.store

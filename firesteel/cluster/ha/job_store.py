@@ -116,7 +116,7 @@ class PersistentJobStore:
             before = self._checkpoints.get(job_id, [])
             left = [known for known in before if known[0] != checkpoint_id]
             if left != before:
-                self._records.put(f"{CHECKPOINTS}/{job_id}", encode(_Checkpoints(job_id, left)))
+                self._records.put(_checkpoints_of(self._jobs[job_id][0]), encode(_Checkpoints(job_id, left)))
                 self._checkpoints[job_id] = left
 
     def checkpoints(self, job_id: str) -> Sequence[tuple[int, str]]:
@@ -159,12 +159,14 @@ class PersistentJobStore:
             job_id = rest.partition("-")[2]
             self._number = max(self._number, _number_of(name))
             if kind == JOBS:
-                if job_id in self._jobs:
+                if job_id in self._jobs:  # of an earlier run, as the numbers go up
                     self._obsolete.append(self._jobs.pop(job_id)[0])
                 self._jobs[job_id] = name, cast(JobPointer, decode(name, records[name], JobPointer))
             elif kind == CHECKPOINTS:
                 checkpoints[name] = cast(_Checkpoints, decode(name, records[name], _Checkpoints)).newest
             else:
+                if job_id in self._results:
+                    self._obsolete.append(self._results.pop(job_id)[0])
                 self._results[job_id] = name, _result_of(cast(_Result, decode(name, records[name], _Result)))
         # a leader died between the result and the rest
         for job_id in [job_id for job_id in self._jobs if job_id in self._results]:
@@ -195,7 +197,13 @@ def _checkpoints_of(job: str) -> str:
 
 
 def _number_of(name: str) -> int:
-    return int(name.partition("/")[2].partition("-")[0])
+    number = name.partition("/")[2].partition("-")[0]
+    if not number.isdecimal():
+        raise HighAvailabilityError(
+            f"{name} is not the name of a record of high availability.",
+            hint="It was written by another version. Move it away, or start with another high-availability.cluster-id.",
+        )
+    return int(number)
 
 
 def _stored(result: JobResult) -> _Result:
