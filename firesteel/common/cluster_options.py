@@ -34,7 +34,10 @@ __all__ = [
     "REST_PORT",
     "REST_TOKEN_FILE",
     "SLOT_MEMORY",
+    "SSL_INTERNAL_CA",
+    "SSL_INTERNAL_CERTIFICATE",
     "SSL_INTERNAL_ENABLED",
+    "SSL_INTERNAL_KEY",
     "SSL_REST_AUTHENTICATION",
     "SSL_REST_CA",
     "SSL_REST_CERTIFICATE",
@@ -137,6 +140,30 @@ SSL_INTERNAL_ENABLED = (
     .with_description(
         "Whether connections between slots, and between slots and the JobMaster, are encrypted. They are "
         "authenticated in any case."
+    )
+)
+SSL_INTERNAL_CERTIFICATE = (
+    _key("security.ssl.internal.certificate")
+    .string_type()
+    .no_default_value()
+    .with_description(
+        "The certificate that slots and the JobMaster show each other, a PEM file on every host. Flink has key "
+        "stores instead."
+    )
+)
+SSL_INTERNAL_KEY = (
+    _key("security.ssl.internal.key")
+    .string_type()
+    .no_default_value()
+    .with_description("The private key of security.ssl.internal.certificate, a PEM file on every host.")
+)
+SSL_INTERNAL_CA = (
+    _key("security.ssl.internal.ca")
+    .string_type()
+    .no_default_value()
+    .with_description(
+        "The authorities whose certificates slots and the JobMaster trust, a PEM file on every host. Host names do "
+        "not matter: use an authority of your own."
     )
 )
 WEB_REFRESH_INTERVAL = (

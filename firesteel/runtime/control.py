@@ -1,4 +1,7 @@
-"""The control connection between a slot and its JobMaster: authenticated, then pickled messages with a length."""
+"""The control connection between a slot and its JobMaster: authenticated, then pickled messages with a length.
+
+With TLS all of it is encrypted, from the first byte on.
+"""
 
 from __future__ import annotations
 
@@ -7,12 +10,15 @@ import socket
 import struct
 import threading
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import cloudpickle
 
 from firesteel.runtime.messages import Address
 from firesteel.runtime.network.auth import Handshake
+
+if TYPE_CHECKING:
+    from firesteel.runtime.network.tls import InternalTls, TlsSocket
 
 __all__ = ["ControlConnection", "accept_control", "dial_control"]
 
@@ -24,7 +30,7 @@ SEND_TIMEOUT_S = 60.0
 class ControlConnection:
     """Sends from any thread; receives in a thread of its own that never touches operator state."""
 
-    def __init__(self, sock: socket.socket, peer_id: int):
+    def __init__(self, sock: socket.socket | TlsSocket, peer_id: int):
         self.peer_id = peer_id
         self._sock = sock
         self._sock.settimeout(None)
@@ -83,19 +89,31 @@ class ControlConnection:
             self._thread.join(5.0)
 
 
-def dial_control(address: Address, secret: bytes, my_id: int) -> ControlConnection:
+def dial_control(address: Address, secret: bytes, my_id: int, tls: InternalTls | None = None) -> ControlConnection:
     """Connects a slot to its JobMaster."""
     sock = socket.create_connection(address, timeout=HANDSHAKE_TIMEOUT_S)
-    return _authenticate(sock, Handshake(secret, my_id, dialing=True))
+    handshake = Handshake(secret, my_id, dialing=True)
+    return _authenticate(sock, handshake) if tls is None else _authenticate_encrypted(tls.client(sock), handshake)
 
 
-def accept_control(sock: socket.socket, secret: bytes) -> ControlConnection:
+def accept_control(sock: socket.socket, secret: bytes, tls: InternalTls | None = None) -> ControlConnection:
     """Takes a slot's connection."""
     sock.settimeout(HANDSHAKE_TIMEOUT_S)
-    return _authenticate(sock, Handshake(secret, 0, dialing=False))
+    handshake = Handshake(secret, 0, dialing=False)
+    return _authenticate(sock, handshake) if tls is None else _authenticate_encrypted(tls.server(sock), handshake)
 
 
-def _authenticate(sock: socket.socket, handshake: Handshake) -> ControlConnection:
+def _authenticate_encrypted(sock: TlsSocket, handshake: Handshake) -> ControlConnection:
+    try:
+        sock.do_handshake()
+        return _authenticate(sock, handshake)
+    except OSError as error:
+        failure = sock.explain(error)
+        sock.close()
+        raise failure from None
+
+
+def _authenticate(sock: socket.socket | TlsSocket, handshake: Handshake) -> ControlConnection:
     try:
         while not handshake.done:
             sock.sendall(handshake.take_outgoing())

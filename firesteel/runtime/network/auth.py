@@ -7,7 +7,7 @@
 5. The dialer checks that proof.
 
 The role in each proof keeps one side from reflecting the other's. Messages have fixed sizes, so neither side
-ever reads past the handshake. Frames that follow are neither signed nor encrypted.
+ever reads past the handshake. It neither signs nor encrypts what follows: that takes TLS around all of it.
 """
 
 from __future__ import annotations

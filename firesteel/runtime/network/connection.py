@@ -6,7 +6,7 @@ import contextlib
 import pickle
 import socket
 from collections import deque
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from firesteel.runtime.elements import ControlEvent
 from firesteel.runtime.network.config import NetworkConfig
@@ -14,6 +14,9 @@ from firesteel.runtime.network.errors import NetworkError, PeerLostError, Protoc
 from firesteel.runtime.network.frames import BYE, CREDIT, DATA, EVENT, FrameDecoder, pack_header
 from firesteel.runtime.network.gate import InputChannel
 from firesteel.runtime.network.partition import ResultSubpartition
+
+if TYPE_CHECKING:
+    from firesteel.runtime.network.tls import TlsSocket
 
 __all__ = ["Connection", "ConnectionOwner"]
 
@@ -108,7 +111,7 @@ class Connection:
 
     def __init__(
         self,
-        sock: socket.socket,
+        sock: socket.socket | TlsSocket,
         peer_id: int,
         owner: ConnectionOwner,
         scratch: bytearray,

@@ -6,6 +6,7 @@ import logging
 import socket
 from collections.abc import Callable, Mapping
 from time import monotonic
+from typing import TYPE_CHECKING
 
 from firesteel.runtime.network.config import DEFAULT_NETWORK_CONFIG, NetworkConfig
 from firesteel.runtime.network.connection import Connection
@@ -19,6 +20,9 @@ from firesteel.runtime.network.gate import InputChannel
 from firesteel.runtime.network.handshaking import Address, HandshakingSocket
 from firesteel.runtime.network.io_loop import IOLoop
 from firesteel.runtime.network.partition import ResultSubpartition
+
+if TYPE_CHECKING:
+    from firesteel.runtime.network.tls import InternalTls, TlsSocket
 
 __all__ = ["NetworkEnvironment"]
 
@@ -46,6 +50,7 @@ class NetworkEnvironment:
         *,
         advertised_host: str | None = None,
         config: NetworkConfig = DEFAULT_NETWORK_CONFIG,
+        tls: InternalTls | None = None,
         on_peer_lost: Callable[[int, NetworkError], None] | None = None,
     ):
         if not secret:
@@ -56,6 +61,8 @@ class NetworkEnvironment:
         self._config = config
         self._loop = IOLoop()
         self._scratch = bytearray(_SCRATCH_BYTES)
+        self._tls = tls
+        self._encrypted_scratch = bytearray(0 if tls is None else _SCRATCH_BYTES // 2)
         self._connections: dict[int, Connection] = {}
         self._gone: dict[int, NetworkError | None] = {}
         self._flushing: list[Connection] = []
@@ -283,6 +290,8 @@ class NetworkEnvironment:
                 self._start_handshake(HandshakingSocket.accepted(sock, self._secret, self.my_id, self._deadline()))
 
     def _start_handshake(self, handshake: HandshakingSocket) -> None:
+        if self._tls is not None:
+            handshake.secure(self._tls, self._encrypted_scratch)
         self._handshakes.add(handshake)
         fd = handshake.sock.fileno()
         self._loop.add_reader(fd, lambda: self._advance(handshake))
@@ -294,7 +303,9 @@ class NetworkEnvironment:
         except (OSError, AuthenticationError) as error:
             self._handshake_failed(handshake, error)
             return
-        if not handshake.wants_write:
+        if handshake.wants_write:
+            self._loop.add_writer(handshake.sock.fileno(), lambda: self._advance(handshake))
+        else:
             self._loop.remove_writer(handshake.sock.fileno())
         if finished:
             self._handshakes.discard(handshake)
@@ -323,7 +334,7 @@ class NetworkEnvironment:
         self._trouble[peer] = f"{host}:{port}: {error}"
         self._dial_at[peer] = monotonic() + _REDIAL_S
 
-    def _establish(self, sock: socket.socket, peer_id: int) -> None:
+    def _establish(self, sock: socket.socket | TlsSocket, peer_id: int) -> None:
         if peer_id in self._connections or peer_id in self._gone or peer_id == self.my_id:
             _log.warning("refused a second connection of process %d", peer_id)
             sock.close()
@@ -334,6 +345,9 @@ class NetworkEnvironment:
         for action in self._waiting_for_peer.pop(peer_id, ()):
             action(connection)
         self._stop_listening_if_complete()
+        if self._tls is not None:
+            # what came together with the end of the handshake has left the socket already
+            connection.on_readable()
 
     def _stop_listening_if_complete(self) -> None:
         # a peer may dial before this process has been told who its peers are
@@ -350,7 +364,7 @@ class NetworkEnvironment:
             handshake.sock.close()
         self._handshakes.clear()
 
-    def _forget_socket(self, sock: socket.socket) -> None:
+    def _forget_socket(self, sock: socket.socket | TlsSocket) -> None:
         fd = sock.fileno()
         self._loop.remove_reader(fd)
         self._loop.remove_writer(fd)

@@ -27,7 +27,7 @@ class CreditViolationError(ProtocolError):
 
 
 class AuthenticationError(NetworkError):
-    """One side of a connection does not know the job's secret."""
+    """One side of a connection does not know the job's secret, or has no certificate that the other trusts."""
 
 
 class PeerLostError(NetworkError):

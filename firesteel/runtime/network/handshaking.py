@@ -1,4 +1,4 @@
-"""A new socket until it is authenticated: connecting, then exchanging the handshake's messages."""
+"""A new socket until it is authenticated: connecting, TLS if it is on, then the handshake's messages."""
 
 from __future__ import annotations
 
@@ -6,10 +6,13 @@ import contextlib
 import errno
 import os
 import socket
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 from firesteel.runtime.network.auth import Handshake
 from firesteel.runtime.network.errors import AuthenticationError
+
+if TYPE_CHECKING:
+    from firesteel.runtime.network.tls import InternalTls, TlsSocket
 
 __all__ = ["Address", "HandshakingSocket"]
 
@@ -19,16 +22,17 @@ Address: TypeAlias = tuple[str, int]
 class HandshakingSocket:
     """Drives a Handshake over a non-blocking socket."""
 
-    __slots__ = ("_handshake", "_unsent", "deadline", "dialled", "remote", "sock")
+    __slots__ = ("_handshake", "_tls", "_unsent", "deadline", "dialled", "remote", "sock")
 
     def __init__(self, sock: socket.socket, handshake: Handshake, deadline: float, dialled: int | None, remote: str):
-        self.sock = sock
+        self.sock: socket.socket | TlsSocket = sock
         self.deadline = deadline
         self.dialled = dialled
         """The peer that was dialled; None if it was the other side who did."""
         self.remote = remote
         self._handshake = handshake
         self._unsent = b""
+        self._tls: TlsSocket | None = None
 
     @classmethod
     def dial(cls, address: Address, peer_id: int, secret: bytes, my_id: int, deadline: float) -> HandshakingSocket:
@@ -55,6 +59,12 @@ class HandshakingSocket:
             remote = f"{host}:{port}"
         return cls(sock, Handshake(secret, my_id, dialing=False), deadline, None, remote)
 
+    def secure(self, tls: InternalTls, scratch: bytearray) -> None:
+        """Has everything encrypted, from the first byte on."""
+        assert isinstance(self.sock, socket.socket)
+        wrap = tls.server if self.dialled is None else tls.client
+        self.sock = self._tls = wrap(self.sock, scratch)
+
     @property
     def peer_id(self) -> int | None:
         """Who the other side says it is; to be trusted when the handshake has finished."""
@@ -63,15 +73,18 @@ class HandshakingSocket:
     @property
     def wants_write(self) -> bool:
         """Whether bytes wait for the socket to become writable."""
-        return bool(self._unsent)
+        return bool(self._unsent) or (self._tls is not None and self._tls.has_unsent)
 
     def advance(self) -> bool:
         """Does what the socket allows without waiting; whether the handshake has finished."""
         code = self.sock.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR)
         if code:
-            raise OSError(code, os.strerror(code))
+            error = OSError(code, os.strerror(code))
+            raise error if self._tls is None else self._tls.explain(error)
         handshake = self._handshake
         try:
+            if self._tls is not None:
+                self._tls.do_handshake()
             self._send()
             while not self._unsent and (needed := handshake.needed):
                 data = self.sock.recv(needed)
@@ -86,7 +99,7 @@ class HandshakingSocket:
         except OSError as error:
             if error.errno == errno.ENOTCONN:  # still connecting
                 return False
-            raise
+            raise error if self._tls is None else self._tls.explain(error) from None
         return handshake.done and not self._unsent
 
     def _feed(self, data: bytes) -> None:
