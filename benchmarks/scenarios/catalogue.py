@@ -458,8 +458,8 @@ def _metrics_cost() -> Scenario:
             Column("records_per_s_off", "without"),
             Column("cpu_ns", "CPU ns", ",.1f"),
             Column("cpu_ns_off", "without", ",.1f"),
-            Column("cpu_cost_percent", "CPU cost %", ",.2f"),
-            Column("throughput_cost_percent", "throughput cost %", ",.2f"),
+            Column("cpu_ratio", "CPU with/without", ",.3f"),
+            Column("throughput_ratio", "records with/without", ",.3f"),
         ),
         tuple(
             ScenarioVariant(job, {"job": job, "records": records, "warm": 2_000_000, "rounds": 5}, small)

@@ -14,6 +14,7 @@ from benchmarks.systems.firesteel import PAIR, KeyedSum, ReceivingSink
 from firesteel.common import Configuration, Types, WatermarkStrategy
 from firesteel.datastream import DataStream, StreamExecutionEnvironment
 from firesteel.datastream.connectors.number_seq import NumberSequenceSource
+from firesteel.testing.in_process import InProcessExecutor
 
 __all__ = ["run"]
 
@@ -39,19 +40,17 @@ def run(run: Run) -> dict[str, Any]:
         "cpu_ns": median(cpu["on"]),
         "cpu_ns_off": median(cpu["off"]),
         # of neighbours in time, which the machine treated alike
-        "cpu_cost_percent": 100 * (median(on / off for on, off in zip(cpu["on"], cpu["off"], strict=True)) - 1),
-        "throughput_cost_percent": 100
-        * (1 - median(on / off for on, off in zip(rates["on"], rates["off"], strict=True))),
+        "cpu_ratio": median(on / off for on, off in zip(cpu["on"], cpu["off"], strict=True)),
+        "throughput_ratio": median(on / off for on, off in zip(rates["on"], rates["off"], strict=True)),
     }
 
 
 def _cpu_s() -> float:
     """Processor time of the slots and of this process, in which the JobMaster runs."""
-    own = psutil.Process()
-    total = 0.0
-    for process in [own, *own.children(recursive=True)]:
+    total = time.process_time()
+    for process in psutil.Process().children(recursive=True):
         try:
-            if process is own or any(part.endswith(".daemon") for part in process.cmdline()):
+            if any(part.endswith(".daemon") for part in process.cmdline()):
                 times = process.cpu_times()
                 total += times.user + times.system
         except psutil.NoSuchProcess:
@@ -64,6 +63,8 @@ def _job(run: Run, mode: str, records: int) -> None:
     config.set_string("spark.master", f"local[{CORES}]")
     config.set_string("metrics.fetcher.update-interval", _INTERVALS[mode])
     env = StreamExecutionEnvironment.get_execution_environment(config)
+    if run.params.get("in_process"):
+        env._executor = InProcessExecutor()
     env.set_parallelism(CORES)
     source = NumberSequenceSource(0, records - 1)
     numbers = env.from_source(source, WatermarkStrategy.no_watermarks(), "numbers", Types.LONG())

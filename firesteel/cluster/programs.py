@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import io
 import json
 import os
@@ -69,8 +70,8 @@ class KeptProgram:
         """The module an archive begins with, if that can be told: ``__main__``, or the only one at its top."""
         if self.path.suffix == ".py":
             return self.path.stem
-        with zipfile.ZipFile(self.path) as archive:
-            modules = [name[:-3] for name in archive.namelist() if name.endswith(".py") and "/" not in name]
+        names = _names_in(self.name, self.path)
+        modules = [name[:-3] for name in names if name.endswith(".py") and "/" not in name]
         if "__main__" in modules:
             return "__main__"
         return modules[0] if len(modules) == 1 else None
@@ -90,8 +91,8 @@ class ProgramStore:
                 f"{filename[:200]!r} is neither a Python file nor a zip archive.",
                 hint="Upload a .py file, or a .zip with several; Flink's jars cannot be run.",
             )
-        if name.endswith(".zip") and not zipfile.is_zipfile(io.BytesIO(content)):
-            raise UnknownProgramError(f"{name} is not a zip archive.")
+        if name.endswith(".zip"):
+            _names_in(name, io.BytesIO(content))
         self.directory.mkdir(parents=True, exist_ok=True, mode=0o700)
         path = self.directory / f"{uuid.uuid4()}_{name}"
         unfinished = path.with_name(f".{path.name}")
@@ -126,6 +127,15 @@ class ProgramStore:
     def delete(self, program_id: str) -> None:
         """Forgets a program."""
         self.find(program_id).path.unlink(missing_ok=True)
+
+
+def _names_in(name: str, archive: Path | IO[bytes]) -> list[str]:
+    """What is in an archive; UnknownProgramError if it is none."""
+    try:
+        with zipfile.ZipFile(archive) as opened:
+            return opened.namelist()
+    except (zipfile.BadZipFile, NotImplementedError, EOFError, ValueError) as error:
+        raise UnknownProgramError(f"{name} is not a zip archive: {error}.") from None
 
 
 # -- running ---------------------------------------------------------------------------------------------
@@ -223,7 +233,9 @@ class ProgramRunner:
             arguments += ["-p", str(given.parallelism)]
         for key, value in settings.items():
             arguments += ["-D", f"{key}={value}"]
-        arguments += _what_to_run(program, given.entry)
+        command = [*self._command, *arguments, *_what_to_run(program, given.entry), *given.arguments]
+        if any("\0" in part for part in command):
+            raise ProgramFailedError("Arguments and settings cannot have a null character.")
         if not self._running.acquire(timeout=self._timeout_s):
             raise ProgramFailedError(f"{MAX_RUNNING} other programs are being run.", hint="Try again later.")
         directory = tempfile.mkdtemp(prefix="firesteel-program-")
@@ -231,7 +243,13 @@ class ProgramRunner:
             environment = {**os.environ, "TMPDIR": directory}
             if self._token_file is not None:
                 environment[TOKEN_FILE_VARIABLE] = self._token_file
-            return _run([*self._command, *arguments, *given.arguments], directory, environment, self._timeout_s)
+            return _run(command, directory, environment, self._timeout_s)
+        except OSError as error:
+            if error.errno != errno.E2BIG:
+                raise
+            raise ProgramFailedError(
+                f"{program.name} cannot be run: its arguments are too long.", hint="Have it read them from a file."
+            ) from None
         finally:
             shutil.rmtree(directory, ignore_errors=True)
             self._running.release()

@@ -19,6 +19,7 @@ from firesteel.common.configuration import Configuration
 from firesteel.jobmaster.job_preparation import PreparedJob
 from firesteel.jobmaster.job_services import JobServices
 from firesteel.jobmaster.runner import JobMasterRunner
+from firesteel.runtime.network.tls_settings import TlsSettings, open_tls
 
 __all__ = ["SparkCluster"]
 
@@ -46,6 +47,7 @@ class SparkCluster:
         from firesteel.spark.session import start_cluster_context
 
         try:
+            open_tls(TlsSettings.of(self._configuration))  # what is wrong with it is said now, not by each job
             context = start_cluster_context(self._configuration, log=self._log)
             self._java = java_pid(context)
             resources = ResourceManager.of_spark(context)
@@ -97,7 +99,9 @@ class SparkCluster:
         context, resources = self._started.result(_START_S)
         memory = self._configuration.get(cluster_options.SLOT_MEMORY)
         limit = None if memory is None else memory.bytes
-        runner = JobMasterRunner(job, create_host(job.job_graph, context, resources, memory_limit=limit), services)
+        tls = TlsSettings.of(self._configuration)
+        host = create_host(job.job_graph, context, resources, memory_limit=limit, tls=tls)
+        runner = JobMasterRunner(job, host, services)
         # now, as jobs are started in the order of their submission, but each asks for slots in a thread of its own
         resources.join(job.job_graph.job_id)
         return runner

@@ -7,9 +7,9 @@ from collections.abc import Mapping, MutableMapping
 from typing import Any, TypeVar, overload
 
 from firesteel.common.config_options import ConfigOption, ConfigOptions, InvalidConfigurationError
-from firesteel.common.config_values import parse_list, to_bytes, to_text
+from firesteel.common.config_values import parse_list, parse_map, to_bytes, to_text
 
-__all__ = ["HIDDEN", "Configuration", "is_sensitive"]
+__all__ = ["HIDDEN", "Configuration", "is_sensitive", "shown"]
 
 T = TypeVar("T")
 D = TypeVar("D")
@@ -40,6 +40,23 @@ def is_sensitive(key: str) -> bool:
     (True, False)
     """
     return any(part in key.lower() for part in _SENSITIVE)
+
+
+def shown(key: str, value: str) -> str:
+    """The text of a value as it may be shown, also that of one that has keys itself.
+
+    >>> shown("s3.secret-key", "x"), shown("pipeline.global-job-parameters", "api-key:x,topic:orders")
+    ('******', '{api-key: ******, topic: orders}')
+    """
+    if is_sensitive(key):
+        return HIDDEN
+    try:
+        entries = parse_map(value)
+    except ValueError:
+        return value
+    if not any(is_sensitive(inner) for inner in entries):
+        return value
+    return to_text({inner: HIDDEN if is_sensitive(inner) else text for inner, text in entries.items()})
 
 
 class Configuration:
@@ -198,7 +215,7 @@ class Configuration:
         return hash(frozenset(self._data))
 
     def __str__(self) -> str:
-        entries = (f"{key}={HIDDEN if is_sensitive(key) else to_text(value)}" for key, value in self._data.items())
+        entries = (f"{key}={shown(key, to_text(value))}" for key, value in self._data.items())
         return "{" + ", ".join(entries) + "}"
 
     def __repr__(self) -> str:

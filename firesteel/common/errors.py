@@ -86,15 +86,18 @@ class RecordSerializationError(FiresteelError):
 
 
 class NotEnoughSlotsError(FiresteelError):
-    """The job needs more slots than there are."""
+    """The job needs more slots than there are; ``is_final`` if there will never be more, so that waiting is no use."""
 
-    def __init__(self, needed: int, available: int, waited_s: float, *, hint: str | None = None):
+    def __init__(
+        self, needed: int, available: int, waited_s: float, *, hint: str | None = None, is_final: bool = False
+    ):
         super().__init__(
             f"The job needs {needed} slots but the cluster has {available} (waited {round(waited_s, 1):g} s).",
             hint=hint,
         )
         self.needed = needed
         self.available = available
+        self.is_final = is_final
 
 
 class CheckpointError(FiresteelError):

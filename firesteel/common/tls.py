@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import socket
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from firesteel.common.config_options import ConfigOption
@@ -61,11 +63,11 @@ def load_authorities(context: ssl.SSLContext, authorities: str, option: Option) 
 def _look_at(path: str, option: Option) -> None:
     # OpenSSL's own errors do not say which file they are about
     try:
-        with open(path, "rb"):
+        with Path(path).open("rb"):
             pass
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or error
         raise TlsConfigurationError(
-            f"The file {path} of {option.key} cannot be read: {reason}",
+            f"The file {path} of {option.key} cannot be read on {socket.gethostname()}: {reason}",
             hint="It has to be on every host, and be readable for who runs Firesteel there.",
         ) from None

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Protocol
 
 from firesteel.common import fault_points
-from firesteel.common.errors import CheckpointError, FiresteelError, TaskFailure, UserCodeError
+from firesteel.common.errors import CheckpointError, FiresteelError, NotEnoughSlotsError, TaskFailure, UserCodeError
 from firesteel.common.job_status import JobStatus
 from firesteel.graph.execution_graph import ExecutionGraph, ExecutionState
 from firesteel.graph.job_graph import JobGraph
@@ -183,12 +183,14 @@ class JobCheckpoints:
         self._carry_out(self.coordinator.job_ended(status, now), now)
 
     def may_restart_after(self, failure: TaskFailure, now: int) -> TaskFailure | None:
-        """After a failure to restore: None if another attempt makes sense, else why not.
+        """None if another attempt makes sense after a failure, else why not.
 
         A checkpoint whose files are bad more than once is given up for the next older one. Not so if the job has
         sinks that commit: what they committed with the newer one would be written again. State that does not fit the
-        program, and storage that is no good from the start, are no better the next time.
+        program, storage that is no good from the start, and a Spark that is too small are no better the next time.
         """
+        if isinstance(failure.cause, NotEnoughSlotsError) and failure.cause.is_final:
+            return failure
         if failure.error_type == "StateIncompatibleError":
             return failure
         if failure.error_type == "CheckpointStorageError" and not self._has_run:

@@ -54,7 +54,8 @@ class QueuedHost:
         post = self._completing(post)
         needed = 1 if self._is_elastic else attempt.slots
         if self._slots.is_fixed and needed > self._slots.total:
-            # none will ever come, so that it need not wait; as if it had started and failed
+            # none will ever come, so that it need not wait, nor others behind it; as if it had started and failed
+            self._slots.withdraw(self._job_id)
             post(AttemptEnded(attempt.number, _never_enough(needed, self._slots.total)))
         elif self._slots.request(self._job_id, needed, attempt.slots):
             self._inner.start(attempt, post)
@@ -156,5 +157,6 @@ def _never_enough(needed: int, total: int) -> TaskFailure:
         0,
         hint=f"Lower the parallelism to {total}, or give Spark more cores: spark.master=local[{needed}], or on a "
         f"cluster taskmanager.numberOfTaskSlots={needed}.",
+        is_final=True,
     )
     return TaskFailure(error.message, error_type="NotEnoughSlotsError", hint=error.hint, cause=error)

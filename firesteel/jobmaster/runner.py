@@ -207,10 +207,35 @@ class JobMasterRunner:
         self._requests[str(request_id)] = future
         if stop is not None:
             self._stops[str(request_id)] = None
-        self._events.put(events.TriggerSavepoint(request_id, kind, directory, stop))
+        trigger = events.TriggerSavepoint(request_id, kind, directory, stop)
+        if kind.is_savepoint:
+            with suppress(RuntimeError):  # the job is over, or nearly: the request ends with it
+                self._storage_io.submit(self._trigger_savepoint, trigger)
+        else:
+            self._events.put(trigger)
         if self._result.done():
             self._end_requests()
         return future
+
+    def _trigger_savepoint(self, trigger: events.TriggerSavepoint) -> None:
+        """Has a savepoint taken if it can be written: a job that stops for one is not to find out at its end."""
+        try:
+            checkpoint_storage.check_target(trigger.target_directory or "")
+        except Exception as error:  # noqa: BLE001 - storage may raise anything; the request fails, not the job
+            request_id = str(trigger.request_id)
+            self._stops.pop(request_id, None)
+            request = self._requests.pop(request_id, None)
+            if request is not None:
+                text = error.message if isinstance(error, FiresteelError) else f"{type(error).__name__}: {error}"
+                request.set_exception(
+                    CheckpointError(
+                        f"Job '{self.job_graph.job_name}': No savepoint can be written to "
+                        f"{trigger.target_directory}: {text}",
+                        hint=getattr(error, "hint", None),
+                    )
+                )
+        else:
+            self._events.put(trigger)
 
     def result_future(self) -> Future[JobExecutionResult]:
         """Completes with the result, or with the error the job ended with."""

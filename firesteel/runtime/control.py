@@ -93,28 +93,20 @@ def dial_control(address: Address, secret: bytes, my_id: int, tls: InternalTls |
     """Connects a slot to its JobMaster."""
     sock = socket.create_connection(address, timeout=HANDSHAKE_TIMEOUT_S)
     handshake = Handshake(secret, my_id, dialing=True)
-    return _authenticate(sock, handshake) if tls is None else _authenticate_encrypted(tls.client(sock), handshake)
+    return _authenticate(sock if tls is None else tls.client(sock), handshake)
 
 
 def accept_control(sock: socket.socket, secret: bytes, tls: InternalTls | None = None) -> ControlConnection:
     """Takes a slot's connection."""
     sock.settimeout(HANDSHAKE_TIMEOUT_S)
     handshake = Handshake(secret, 0, dialing=False)
-    return _authenticate(sock, handshake) if tls is None else _authenticate_encrypted(tls.server(sock), handshake)
-
-
-def _authenticate_encrypted(sock: TlsSocket, handshake: Handshake) -> ControlConnection:
-    try:
-        sock.do_handshake()
-        return _authenticate(sock, handshake)
-    except OSError as error:
-        failure = sock.explain(error)
-        sock.close()
-        raise failure from None
+    return _authenticate(sock if tls is None else tls.server(sock), handshake)
 
 
 def _authenticate(sock: socket.socket | TlsSocket, handshake: Handshake) -> ControlConnection:
     try:
+        if not isinstance(sock, socket.socket):
+            sock.do_handshake()
         while not handshake.done:
             sock.sendall(handshake.take_outgoing())
             data = sock.recv(handshake.needed)
@@ -122,7 +114,8 @@ def _authenticate(sock: socket.socket | TlsSocket, handshake: Handshake) -> Cont
                 raise ConnectionError("the other side closed the connection during authentication")
             handshake.feed(data)
         sock.sendall(handshake.take_outgoing())
-    except BaseException:
+    except BaseException as error:  # noqa: BLE001 - raised again below
+        failure = error if isinstance(sock, socket.socket) or not isinstance(error, OSError) else sock.explain(error)
         rejection = handshake.take_outgoing()
         try:
             if rejection:
@@ -130,6 +123,6 @@ def _authenticate(sock: socket.socket | TlsSocket, handshake: Handshake) -> Cont
         except OSError:
             pass  # nobody left to tell
         sock.close()
-        raise
+        raise failure from None
     assert handshake.peer_id is not None
     return ControlConnection(sock, handshake.peer_id)

@@ -274,7 +274,14 @@ class TaskExecutor:
         if task.running or task in self._postponed:
             self._postponed.setdefault(task, deque()).append(action)
         elif not task.finished:
-            self._act(task, action)
+            self._act_aside(task, action)
+
+    def _act_aside(self, task: Task, action: Callable[[], None]) -> None:
+        """Has a task do something besides its records; then it is as idle, busy or backpressured as before."""
+        before = BUSY if task.times is None else task.times.interrupt()
+        self._act(task, action)
+        if task.times is not None and before != BUSY:
+            task.times.enter(before)
 
     def act_soon(self, task: Task, action: Callable[[], None]) -> None:
         """Has a task do something before any task goes on with records, but not in the middle of a batch."""
@@ -285,7 +292,7 @@ class TaskExecutor:
         for task in idle:
             for action in self._postponed.pop(task):
                 if not task.finished:
-                    self._act(task, action)
+                    self._act_aside(task, action)
         return bool(idle)
 
     def _run_timers(self) -> bool:

@@ -17,6 +17,7 @@ from firesteel.runtime.control import ControlConnection, accept_control
 from firesteel.runtime.failure import describe_failure
 from firesteel.runtime.messages import JobMasterMessage, RegisterSlot
 from firesteel.runtime.network.errors import NetworkError
+from firesteel.runtime.network.tls_settings import TlsSettings, open_tls
 from firesteel.spark.blocking.failures import hint_for
 from firesteel.spark.slot_main import SlotMain
 from firesteel.spark.slots import available_slots, has_fixed_slots, wait_for_slots
@@ -30,12 +31,14 @@ _ERROR = re.compile(r"[\w.$]*(?:Error|Exception): \S")
 class SparkHost:
     """Starts attempts on a SparkContext and keeps the control connections of their slots.
 
-    ``memory_limit`` is how many bytes a slot's process may have at most.
+    ``memory_limit`` is how many bytes a slot's process may have at most; with ``tls`` all connections are encrypted.
     """
 
-    def __init__(self, context: SparkContext, *, memory_limit: int | None = None):
+    def __init__(self, context: SparkContext, *, memory_limit: int | None = None, tls: TlsSettings | None = None):
         self._context = context
         self._memory_limit = memory_limit
+        self._tls_settings = tls
+        self._tls = open_tls(tls)
         self._secret = os.urandom(32)
         host = context.getConf().get("spark.driver.host") or "127.0.0.1"
         bind = context.getConf().get("spark.driver.bindAddress") or host
@@ -125,6 +128,7 @@ class SparkHost:
                     local=has_fixed_slots(self._context),
                     artifacts=attempt.artifacts,
                     memory_limit=self._memory_limit,
+                    tls=self._tls_settings,
                 )
                 slots = self._context.parallelize(range(attempt.slots), attempt.slots)
                 slots.barrier().mapPartitions(main).collect()
@@ -162,7 +166,7 @@ class SparkHost:
     def _welcome(self, sock: socket.socket) -> None:
         """Authenticates one connection; a stranger is turned away without having been listened to."""
         try:
-            connection = accept_control(sock, self._secret)
+            connection = accept_control(sock, self._secret, self._tls)
         except (OSError, NetworkError):
             return
         with self._lock:

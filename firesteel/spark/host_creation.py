@@ -11,6 +11,7 @@ from firesteel.jobmaster.epoch_host import EpochHost
 from firesteel.jobmaster.host import AttemptHost
 from firesteel.jobmaster.queued_host import QueuedHost
 from firesteel.jobmaster.slot_allocator import SlotAllocator
+from firesteel.runtime.network.tls_settings import TlsSettings
 from firesteel.spark.blocking.stage_runner import SparkStages
 from firesteel.spark.cluster_info import embedded_task_manager
 from firesteel.spark.host import SparkHost
@@ -25,11 +26,13 @@ def create_host(
     slots: SlotAllocator | None = None,
     *,
     memory_limit: int | None = None,
+    tls: TlsSettings | None = None,
 ) -> AttemptHost:
     """The host for a job: with long-lived tasks, in epochs, or as a batch; it waits for slots that others hold.
 
     ``slots`` gives out the context's slots, by default the one for all jobs of this process. ``memory_limit`` is how
-    many bytes each slot's process may have, whatever the job says (long-lived tasks only).
+    many bytes each slot's process may have, whatever the job says; ``tls`` is how its connections are encrypted even if
+    the job says nothing about it (long-lived tasks only: others exchange everything through Spark).
     """
     execution = execution_of(job_graph).kind
     inner: AttemptHost
@@ -38,7 +41,8 @@ def create_host(
     elif execution is JobExecution.EPOCHS:
         inner = EpochHost(SparkStages(context))
     else:
-        inner = SparkHost(context, memory_limit=memory_limit)
+        tls = tls or TlsSettings.of(job_graph.configuration)
+        inner = SparkHost(context, memory_limit=memory_limit, tls=tls)
     is_elastic = execution is not JobExecution.PIPELINED
     return QueuedHost(
         inner,

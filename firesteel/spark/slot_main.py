@@ -25,6 +25,7 @@ from firesteel.runtime.failure import describe_failure
 from firesteel.runtime.mailbox import SystemClock
 from firesteel.runtime.messages import Address
 from firesteel.runtime.network.environment import NetworkEnvironment
+from firesteel.runtime.network.tls_settings import TlsSettings, open_tls
 from firesteel.runtime.task_executor import TaskExecutor
 from firesteel.runtime.wiring import Wiring, network_config
 from firesteel.spark.cluster_info import executor_id_of_worker
@@ -51,6 +52,7 @@ class SlotMain:
         local: bool,
         artifacts: Mapping[str, bytes] | None = None,
         memory_limit: int | None = None,
+        tls: TlsSettings | None = None,
     ):
         self._serialized_job = serialized_job
         self._attempt = attempt
@@ -60,6 +62,7 @@ class SlotMain:
         self._local = local
         self._artifacts = artifacts or {}
         self._memory_limit = memory_limit
+        self._tls = tls
 
     def __call__(self, _partition: Iterable[Any]) -> Iterator[Any]:
         """Runs the slot; yields nothing."""
@@ -80,8 +83,9 @@ class SlotMain:
 
     def _run(self, slot: int, place: _Place) -> None:
         host = place.host
+        tls = open_tls(self._tls)
         # the JobMaster itself has id 0 in the handshake
-        control = dial_control(self._control, self._secret, slot + 1)
+        control = dial_control(self._control, self._secret, slot + 1, tls)
         try:
             try:
                 job = limit_parallelism(cloudpickle.loads(self._serialized_job), self._slots)
@@ -90,7 +94,7 @@ class SlotMain:
                 return
             configuration = job.configuration
             network = NetworkEnvironment(
-                self._secret, host, slot, advertised_host=host, config=network_config(configuration)
+                self._secret, host, slot, advertised_host=host, config=network_config(configuration), tls=tls
             )
             try:
                 gateway = _Gateway(control)

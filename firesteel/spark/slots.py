@@ -58,6 +58,7 @@ def wait_for_slots(
                 available,
                 0,
                 hint=f"Lower the parallelism to {available}, or give Spark more cores: spark.master=local[{needed}].",
+                is_final=True,
             )
         if available != offered:
             offer(available)

@@ -84,7 +84,7 @@ class AsyncOperations(Generic[T]):
         if ended is None:
             raise RestError(
                 404,
-                f"Operation not found under key: {trigger_id} of job {job_id}.",
+                f"Operation not found under key: {trigger_id}{f' of job {job_id}' if job_id else ''}.",
                 hint=f"Outcomes are kept for {KEPT_S / 60:.0f} minutes.",
             )
         return ended[1]

@@ -11,15 +11,10 @@ from firesteel.common.cluster_options import (
     SSL_REST_ENABLED,
     SSL_REST_KEY,
 )
-from firesteel.common.config_options import ConfigOption
 from firesteel.common.configuration import Configuration
-from firesteel.common.errors import FiresteelError
+from firesteel.common.tls import TlsConfigurationError, load_authorities, load_certificate, required_file
 
 __all__ = ["TlsConfigurationError", "server_context"]
-
-
-class TlsConfigurationError(FiresteelError):
-    """TLS cannot be set up as configured."""
 
 
 def server_context(configuration: Configuration) -> ssl.SSLContext | None:
@@ -35,26 +30,9 @@ def server_context(configuration: Configuration) -> ssl.SSLContext | None:
         return None
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.minimum_version = ssl.TLSVersion.TLSv1_2
-    certificate, key = _file(configuration, SSL_REST_CERTIFICATE), _file(configuration, SSL_REST_KEY)
-    try:
-        context.load_cert_chain(certificate, key)
-    except (OSError, ssl.SSLError) as error:
-        raise TlsConfigurationError(
-            f"The certificate {certificate} and the key {key} cannot be used: {error}",
-            hint="Both are PEM files, the key has no pass phrase and belongs to the certificate.",
-        ) from None
+    certificate, key = required_file(configuration, SSL_REST_CERTIFICATE), required_file(configuration, SSL_REST_KEY)
+    load_certificate(context, certificate, SSL_REST_CERTIFICATE, key, SSL_REST_KEY)
     if configuration.get(SSL_REST_AUTHENTICATION):
-        authority = _file(configuration, SSL_REST_CA)
-        try:
-            context.load_verify_locations(authority)
-        except (OSError, ssl.SSLError) as error:
-            raise TlsConfigurationError(f"The certificates in {authority} cannot be used: {error}") from None
+        load_authorities(context, required_file(configuration, SSL_REST_CA), SSL_REST_CA)
         context.verify_mode = ssl.CERT_REQUIRED
     return context
-
-
-def _file(configuration: Configuration, option: ConfigOption[str | None]) -> str:
-    path = configuration.get(option)
-    if not path:
-        raise TlsConfigurationError(f"TLS needs {option.key}.", hint=option.description)
-    return path

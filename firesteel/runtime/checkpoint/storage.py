@@ -21,6 +21,7 @@ from firesteel.runtime.checkpoint.options import CheckpointLocation
 __all__ = [
     "CheckpointStorage",
     "check_files",
+    "check_target",
     "completed_checkpoints",
     "delete_checkpoint",
     "delete_files",
@@ -80,6 +81,14 @@ def store(location: CheckpointLocation, metadata: CheckpointMetadata) -> str:
     path = join(directory, METADATA_FILE)
     get_filesystem(path).create_once(path, metadata.to_bytes(directory))
     return directory
+
+
+def check_target(directory: str) -> None:
+    """CheckpointStorageError if no savepoint can be written beneath a directory, which is created if need be."""
+    path = join(normalize(directory), f"{_PROBE}{uuid.uuid4().hex}")
+    filesystem = get_filesystem(path)
+    filesystem.write(path, (b"",))
+    filesystem.delete(path)
 
 
 def check_files(metadata: CheckpointMetadata) -> None:

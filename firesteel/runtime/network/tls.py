@@ -169,17 +169,17 @@ class TlsSocket:
         text = _reason(error)
         if isinstance(error, ssl.SSLCertVerificationError):
             return AuthenticationError(
-                f"the other side's certificate is not trusted: {text}",
+                f"the other side's certificate is not trusted by {SSL_INTERNAL_CA.key}: {text}",
                 hint=f"It must be issued by an authority in the file of {SSL_INTERNAL_CA.key} and be valid today.",
             )
         if "ALERT" in (error.reason or ""):
             return AuthenticationError(
-                f"the other side has ended TLS: {text}",
+                f"the other side has refused TLS with {SSL_INTERNAL_CERTIFICATE.key}: {text}",
                 hint=f"The certificate of {SSL_INTERNAL_CERTIFICATE.key} must be issued by an authority that all "
                 f"processes have in the file of {SSL_INTERNAL_CA.key}, and be valid today.",
             )
         return AuthenticationError(
-            f"TLS failed: {text}",
+            f"TLS ({SSL_INTERNAL_ENABLED.key}) failed: {text}",
             hint=f"The other side may not speak TLS, or show no certificate: {SSL_INTERNAL_ENABLED.key} must be on "
             "in all processes of a job.",
         )
@@ -220,7 +220,7 @@ class TlsSocket:
             # small frames share a record: each has a price of its own
             data = taken[0] if len(taken) == 1 else b"".join(taken)
         with self._lock:
-            accepted = self._tls.write(data)  # type: ignore[arg-type]
+            accepted = self._tls.write(data)
         self._encrypted()
         return accepted
 
@@ -282,7 +282,8 @@ class TlsSocket:
         """How many bytes of those received were decrypted; 0 if more are needed, or if there will be no more."""
         try:
             with self._lock:
-                n = self._tls.read(len(view), view)  # type: ignore[arg-type]
+                # into a buffer it returns a number, whatever its declaration says
+                n: int = self._tls.read(len(view), view)  # type: ignore[assignment]
         except ssl.SSLWantReadError:
             return 0
         except (ssl.SSLEOFError, ssl.SSLZeroReturnError):
@@ -290,7 +291,7 @@ class TlsSocket:
         if not n:
             # with or without a goodbye of TLS: the protocols above have their own
             self._peer_ended = True
-        return n  # type: ignore[return-value]
+        return n
 
     def _receive(self) -> None:
         n = self._sock.recv_into(self._scratch)

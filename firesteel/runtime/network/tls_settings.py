@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from firesteel.common.cluster_options import (
     SSL_INTERNAL_CA,
@@ -13,7 +14,10 @@ from firesteel.common.cluster_options import (
 from firesteel.common.configuration import Configuration
 from firesteel.common.tls import required_file
 
-__all__ = ["TlsSettings"]
+if TYPE_CHECKING:
+    from firesteel.runtime.network.tls import InternalTls
+
+__all__ = ["TlsSettings", "open_tls"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,13 +29,21 @@ class TlsSettings:
     ca: str
 
     @classmethod
-    def of(cls, *configurations: Configuration | None) -> TlsSettings | None:
-        """Those of the first configuration that has TLS between processes on; None if none has."""
-        for configuration in configurations:
-            if configuration is not None and configuration.get(SSL_INTERNAL_ENABLED):
-                return cls(
-                    required_file(configuration, SSL_INTERNAL_CERTIFICATE),
-                    required_file(configuration, SSL_INTERNAL_KEY),
-                    required_file(configuration, SSL_INTERNAL_CA),
-                )
+    def of(cls, configuration: Configuration) -> TlsSettings | None:
+        """The files that a configuration names; None if TLS between processes is not on."""
+        if not configuration.get(SSL_INTERNAL_ENABLED):
+            return None
+        return cls(
+            required_file(configuration, SSL_INTERNAL_CERTIFICATE),
+            required_file(configuration, SSL_INTERNAL_KEY),
+            required_file(configuration, SSL_INTERNAL_CA),
+        )
+
+
+def open_tls(settings: TlsSettings | None) -> InternalTls | None:
+    """Reads the files, and raises a TlsConfigurationError if they cannot be used; None without TLS."""
+    if settings is None:
         return None
+    from firesteel.runtime.network.tls import InternalTls  # Python's ssl takes its time to load
+
+    return InternalTls(settings)

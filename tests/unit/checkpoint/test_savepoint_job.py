@@ -170,6 +170,29 @@ def test_a_job_goes_on_from_a_savepoint_it_was_drained_with(tmp_path: Path) -> N
 
 
 @pytest.mark.parametrize("stop", [False, True], ids=["trigger", "stop"])
+def test_a_place_for_a_savepoint_that_is_none(stop: bool, tmp_path: Path) -> None:
+    """The user hears of it, and the job does not: without checkpoints it could not start again."""
+    clock = clock_of_today()
+    env = environment(tmp_path, 2, clock, **WITHOUT_CHECKPOINTS)
+    (tmp_path / "file").write_text("in the way")
+    job = start(number_pairs(env, phases(clock, pairs(0, 100), pairs(100, 200)))).runs(clock)
+    target = str(tmp_path / "file" / "beneath")
+    request = job.handle.stop_with_savepoint(False, target) if stop else job.handle.trigger_savepoint(target)
+    with pytest.raises(CheckpointError, match=r"'job': No savepoint can be written to .*file/beneath.*Not a directory"):
+        request.result(30)
+    assert (job.status, job.attempt) == (JobStatus.RUNNING, 0)
+    clock.advance(HOUR)
+    assert Counter(job.wait()) == numbered(pairs(0, 200))
+
+
+@pytest.fixture
+def unchecked_target(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A place for savepoints that was good when it was looked at."""
+    monkeypatch.setattr(storage, "check_target", lambda _directory: None)
+
+
+@pytest.mark.usefixtures("unchecked_target")
+@pytest.mark.parametrize("stop", [False, True], ids=["trigger", "stop"])
 def test_a_savepoint_that_cannot_be_written(stop: bool, tmp_path: Path) -> None:
     """The user hears of it; the job goes on, or starts again from its last checkpoint."""
     clock = clock_of_today()
@@ -197,6 +220,7 @@ def test_a_savepoint_that_cannot_be_written(stop: bool, tmp_path: Path) -> None:
     assert (tmp_path / "file").read_text() == "in the way"
 
 
+@pytest.mark.usefixtures("unchecked_target")
 def test_a_checkpoint_goes_on_when_a_later_savepoint_fails(tmp_path: Path) -> None:
     gate = Gate()
     env = environment(

@@ -104,6 +104,7 @@ def test_secrets_are_not_shown(tmp_path: Path) -> None:
     job, shown = _job(tmp_path, s3__secret_key="hunter2", pipeline__global_job_parameters="api-token:abc,topic:orders")
     entries = {entry["key"]: entry["value"] for entry in shown.get("/jobs/:jobid/jobmanager/config")}
     assert entries["s3.secret-key"] == "******"
+    assert entries["pipeline.global-job-parameters"] == "{api-token: ******, topic: orders}"
     assert entries["restart-strategy.fixed-delay.attempts"] == "10"
     config = shown.get("/jobs/:jobid/config")["execution-config"]
     assert config["user-config"] == {"api-token": "******", "topic": "orders"}

@@ -69,6 +69,18 @@ def test_what_is_no_program_is_not_kept(tmp_path: Path, name: str) -> None:
     assert store.all() == []
 
 
+def test_an_archive_that_is_broken_is_not_kept(tmp_path: Path) -> None:
+    """Its end is that of an archive, which is all a first look sees."""
+    store = ProgramStore(tmp_path)
+    broken = archive_of(only="").replace(b"PK\x01\x02", b"PK\xff\xff")
+    with pytest.raises(UnknownProgramError, match="not a zip archive"):
+        store.add("jobs.zip", broken)
+    kept = store.add("jobs.zip", archive_of(only=""))
+    kept.path.write_bytes(broken)
+    with pytest.raises(UnknownProgramError, match="not a zip archive"):
+        kept.entry()
+
+
 @pytest.mark.parametrize("name", ["../../evil.py", "/etc/evil.py", "..\\evil.py", "-rf.py", "a\0b.py", "é x.py"])
 def test_names_cannot_leave_the_directory(tmp_path: Path, name: str) -> None:
     store = ProgramStore(tmp_path / "programs")
@@ -162,6 +174,21 @@ def test_a_program_is_run_with_what_was_asked_for(tmp_path: Path) -> None:
 def test_a_program_that_does_not_come_to_its_job(tmp_path: Path, text: str, expected: str) -> None:
     with pytest.raises(ProgramFailedError, match=expected):
         Runs(tmp_path).run(text)
+
+
+@pytest.mark.parametrize(
+    ("options", "expected"),
+    [
+        ({"savepoint": "a\0b"}, "null character"),
+        ({"job_id": "a\0b"}, "null character"),
+        ({"settings": {"a\0b": "c"}}, "null character"),
+        ({"arguments": ["a\0b"]}, "null character"),
+        ({"arguments": ["x" * 4_000_000]}, "too long"),
+    ],
+)
+def test_what_no_process_can_be_given(tmp_path: Path, options: dict[str, Any], expected: str) -> None:
+    with pytest.raises(ProgramFailedError, match=expected):
+        Runs(tmp_path).run("", **options)
 
 
 def test_a_program_that_prints_megabytes_is_cut_to_its_last_lines(tmp_path: Path) -> None:

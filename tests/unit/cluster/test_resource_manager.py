@@ -283,6 +283,19 @@ def test_more_slots_than_an_embedded_spark_has_fail_at_once(clusters: Any) -> No
     error = ended.failure.cause
     assert isinstance(error, NotEnoughSlotsError)
     assert (error.needed, error.available) == (3, 2)
+    assert error.is_final
+
+
+def test_a_job_that_never_fits_is_in_nobodys_way(clusters: Any) -> None:
+    cluster = clusters(2)
+    for name in ("big", "small"):
+        cluster.resources.join(name)  # as when jobs are submitted one after the other
+    big, small = cluster.job("big"), cluster.job("small")
+    small.start(1)
+    eventually(lambda: bool(small.events))
+    big.start(3)
+    eventually(lambda: bool(small.starts))
+    assert cluster.resources.overview().waiting == ()
 
 
 def test_executors_that_are_still_to_come_are_waited_for(clusters: Any) -> None:

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from firesteel.common.errors import TaskFailure
+from firesteel.common.errors import NotEnoughSlotsError, TaskFailure
 from firesteel.common.job_status import JobStatus
 from firesteel.graph.execution_graph import ExecutionState
 from firesteel.jobmaster.instructions import SetTimer, StartAttempt
@@ -68,6 +68,16 @@ def test_fixed_delay_restarts_and_then_gives_up(make_harness):
         JobStatus.FAILED,
     ]
     assert [entry.attempt for entry in harness.jm.exception_history.entries()] == [0, 1]
+
+
+def test_a_spark_that_is_too_small_is_no_reason_to_restart(make_harness):
+    harness = make_harness(FixedDelayRestartStrategy(attempts=5, delay=700))
+    harness.start()
+    error = NotEnoughSlotsError(2, 1, 0, is_final=True)
+    harness.attempt_ended(TaskFailure(error.message, error_type="NotEnoughSlotsError", cause=error))
+    assert harness.status is JobStatus.FAILED
+    assert harness.started == [0]
+    assert harness.done.failure.message == "The job needs 2 slots but the cluster has 1 (waited 0 s)."
 
 
 def test_a_restarted_job_can_finish(make_harness):

@@ -1,15 +1,10 @@
 from __future__ import annotations
 
-import datetime
-import ipaddress
 from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
-from cryptography import x509
-from cryptography.hazmat.primitives import hashes, serialization
-from cryptography.hazmat.primitives.asymmetric import ec
-from cryptography.x509.oid import NameOID
+from certificates import make_certificates
 from rest_samples import LOG, SUBMIT, TOKEN, Handlers, Note, serving
 
 from firesteel.cluster.rest.tls import TlsConfigurationError, server_context
@@ -19,43 +14,9 @@ from firesteel.rest.client import ConnectionFailedError, RestClient
 ON = {"security.ssl.rest.enabled": "true"}
 
 
-def _certificate(name: str, issuer: tuple[x509.Certificate, ec.EllipticCurvePrivateKey] | None, path: Path):
-    key = ec.generate_private_key(ec.SECP256R1())
-    subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name)])
-    now = datetime.datetime.now(datetime.timezone.utc)
-    builder = (
-        x509.CertificateBuilder()
-        .subject_name(subject)
-        .issuer_name(subject if issuer is None else issuer[0].subject)
-        .public_key(key.public_key())
-        .serial_number(x509.random_serial_number())
-        .not_valid_before(now - datetime.timedelta(hours=1))
-        .not_valid_after(now + datetime.timedelta(days=1))
-        .add_extension(x509.BasicConstraints(ca=issuer is None, path_length=None), critical=True)
-        .add_extension(
-            x509.SubjectAlternativeName([x509.DNSName("localhost"), x509.IPAddress(ipaddress.ip_address("127.0.0.1"))]),
-            critical=False,
-        )
-    )
-    signer = key if issuer is None else issuer[1]
-    certificate = builder.sign(signer, hashes.SHA256())
-    path.with_suffix(".pem").write_bytes(certificate.public_bytes(serialization.Encoding.PEM))
-    path.with_suffix(".key").write_bytes(
-        key.private_bytes(serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption())
-    )
-    return certificate, key
-
-
 @pytest.fixture(scope="module")
 def certificates(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """ca signs server and client; other-ca signs stranger."""
-    place = tmp_path_factory.mktemp("certificates")
-    ca = _certificate("ca", None, place / "ca")
-    _certificate("server", ca, place / "server")
-    _certificate("client", ca, place / "client")
-    other = _certificate("other ca", None, place / "other-ca")
-    _certificate("stranger", other, place / "stranger")
-    return place
+    return make_certificates(tmp_path_factory.mktemp("certificates"))
 
 
 def settings(place: Path, name: str | None = None, ca: str | None = "ca", **more: str) -> dict[str, str]:
@@ -102,6 +63,10 @@ def test_a_client_certificate_counts_as_the_token(certificates: Path) -> None:
         ({"security.ssl.rest.certificate": ""}, "security.ssl.rest.certificate"),
         ({"security.ssl.rest.key": "/missing.key"}, "/missing.key"),
         ({"security.ssl.rest.key": "{place}/client.key"}, "cannot be used"),
+        (
+            {"security.ssl.rest.certificate": "{place}/secret.pem", "security.ssl.rest.key": "{place}/secret.key"},
+            "security.ssl.rest.key",
+        ),
         ({"security.ssl.rest.authentication-enabled": "true", "security.ssl.rest.ca": "/missing.pem"}, "/missing.pem"),
         ({"security.ssl.rest.authentication-enabled": "true", "security.ssl.rest.ca": ""}, "security.ssl.rest.ca"),
         (

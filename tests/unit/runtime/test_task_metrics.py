@@ -139,6 +139,23 @@ def test_the_slow_task_is_busy_and_what_is_before_it_backpressured() -> None:
         assert set(job.task("numbers")) == TASK_METRICS - {"inPoolUsage", "inputQueueLength", "currentInputWatermark"}
 
 
+def test_a_checkpoint_does_not_make_a_backpressured_task_busy() -> None:
+    env = test_environment(1, _fast_reports())
+    env.enable_checkpointing(20)
+    _numbers(env).key_by(lambda value: value % 10).map(_slow).name("slow").sink_to(DiscardingSink())
+    with _Job(env) as job:
+
+        def measured() -> tuple[int, int]:
+            source = job.task("numbers")
+            assert source
+            busy, waited = source["accumulatedBusyTimeMs"], source["accumulatedBackPressuredTimeMs"]
+            assert busy + waited > 1000
+            return busy, waited
+
+        busy, waited = eventually(measured)
+        assert waited > 3 * busy
+
+
 class _FullWriter(SinkWriter[Any]):
     def write_batch(self, values: Sequence[Any], timestamps: Sequence[int] | None) -> None:
         pass

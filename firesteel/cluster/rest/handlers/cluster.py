@@ -14,7 +14,7 @@ from firesteel.cluster.rest.handlers.known_jobs import KnownJobs, find_job, now_
 from firesteel.cluster.rest.request import RestRequest, Route
 from firesteel.cluster.task_managers import TaskManagers
 from firesteel.common import cluster_options
-from firesteel.common.configuration import HIDDEN, Configuration, is_sensitive
+from firesteel.common.configuration import Configuration, shown
 from firesteel.common.job_status import JobStatus
 from firesteel.jobmaster.job_view import JobView
 from firesteel.rest import cluster as rest
@@ -170,7 +170,7 @@ class _ClusterHandlers:
 def configuration_entries(configuration: Configuration) -> list[ConfigurationEntry]:
     """What is configured, by key; secrets are not shown."""
     entries = sorted(configuration.to_dict().items())
-    return [ConfigurationEntry(key, HIDDEN if is_sensitive(key) else value) for key, value in entries]
+    return [ConfigurationEntry(key, shown(key, value)) for key, value in entries]
 
 
 def _state(status: JobStatus) -> str:

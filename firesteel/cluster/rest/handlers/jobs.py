@@ -13,7 +13,7 @@ from firesteel.cluster.rest.handlers.known_jobs import KnownJobs, find_job, now_
 from firesteel.cluster.rest.request import RestRequest, Route
 from firesteel.cluster.rest.serialized_throwable import serialized_throwable
 from firesteel.common import options
-from firesteel.common.configuration import HIDDEN, is_sensitive
+from firesteel.common.configuration import shown
 from firesteel.common.errors import TaskFailure
 from firesteel.common.job_status import JobStatus
 from firesteel.graph.execution_graph import ExecutionState, aggregate_state
@@ -167,7 +167,7 @@ class _JobHandlers:
 
     def jobmanager_config(self, request: RestRequest[Any]) -> list[rest.ConfigurationEntry]:
         entries = find_job(self._jobs, request).configuration.to_dict()
-        return [rest.ConfigurationEntry(key, _shown(key, value)) for key, value in sorted(entries.items())]
+        return [rest.ConfigurationEntry(key, shown(key, value)) for key, value in sorted(entries.items())]
 
     def jobmanager_environment(self, request: RestRequest[Any]) -> rest.Environment:
         find_job(self._jobs, request)
@@ -274,11 +274,7 @@ def _vertex(vertex: VertexView, now: int) -> rest.JobVertex:
 
 
 def _texts(parameters: Mapping[str, Any] | None) -> dict[str, str]:
-    return {str(key): _shown(str(key), str(value)) for key, value in (parameters or {}).items()}
-
-
-def _shown(key: str, value: str) -> str:
-    return HIDDEN if is_sensitive(key) else value
+    return {str(key): shown(str(key), str(value)) for key, value in (parameters or {}).items()}
 
 
 def _plan(view: JobView) -> rest.Plan:

@@ -7,7 +7,6 @@ from typing import Any
 from firesteel.cluster.programs import (
     KeptProgram,
     ProgramArguments,
-    ProgramFailedError,
     ProgramRunner,
     ProgramStore,
     UnknownProgramError,
@@ -89,7 +88,7 @@ def _check(is_enabled: bool) -> None:
 def _entries(program: KeptProgram) -> list[ProgramEntry]:
     try:
         entry = program.entry()
-    except (OSError, ValueError, UnknownProgramError):
+    except (OSError, UnknownProgramError):
         entry = None
     return [] if entry is None else [ProgramEntry(entry)]
 
@@ -109,9 +108,6 @@ def _arguments(request: _Request) -> ProgramArguments:
     claim_mode = body.claim_mode or body.restore_mode
     if claim_mode is not None:
         settings["execution.state-recovery.claim-mode"] = claim_mode
-    for text in (*arguments, *settings, *settings.values(), body.savepoint_path or ""):
-        if "\0" in text:
-            raise ProgramFailedError("Arguments and settings cannot have a null character.")
     allow = body.allow_non_restored_state
     return ProgramArguments(
         arguments,
