@@ -139,6 +139,8 @@ def check_command(command: str) -> None:
         run_command([sys.executable, "-m", "firesteel", *verb, "--help"])
     elif program == "curl":
         check_endpoint(words)
+    elif program == "openssl":
+        assert words[1] in ("req", "x509"), f"unknown command: {command}"
     elif program == "pip":
         assert words[1] == "install", f"unknown command: {command}"
     else:

@@ -166,12 +166,20 @@ def on_cluster(command: Callable[[argparse.Namespace, ClusterClient], int]) -> C
 def connect(options: argparse.Namespace) -> ClusterAddress:
     """The cluster that a command is meant for; ClusterNotFoundError if there is none."""
     found = find_cluster(options)
-    if found is None:
+    if found is not None:
+        return found
+    others = ", ".join(cluster.cluster_id for cluster in running_clusters({}))
+    if options.cluster_id is not None:
         raise ClusterNotFoundError(
-            "No cluster runs on this machine.",
-            hint="Start one with firesteel cluster start, or name the JobManager of another: -m HOST:PORT.",
+            f"No cluster {options.cluster_id!r} runs on this machine.",
+            hint=f"Those that do: {others}."
+            if others
+            else f"Start it with firesteel cluster start --id {options.cluster_id}.",
         )
-    return found
+    raise ClusterNotFoundError(
+        "No cluster runs on this machine.",
+        hint="Start one with firesteel cluster start, or name the JobManager of another: -m HOST:PORT.",
+    )
 
 
 def find_cluster(options: argparse.Namespace) -> ClusterAddress | None:

@@ -9,6 +9,7 @@ import msgspec
 
 from firesteel.cli.connection import ClusterClient, on_cluster
 from firesteel.cli.jobs import find_job, find_vertices, print_json
+from firesteel.cli.progress import say
 from firesteel.cli.table import fitted_table
 from firesteel.common.errors import FiresteelError
 from firesteel.rest.jobs import JobVertex
@@ -55,6 +56,7 @@ def show_metrics(options: argparse.Namespace, client: ClusterClient) -> int:
             f"Job '{job.name}' measures nothing of that name: {', '.join(options.names)}.",
             hint="Without names, firesteel metrics lists those there are.",
         )
+    _say_what_is_missing(options.names, [str(each["metric"]) for each in found])
     if options.json:
         print_json({"metrics": found})
         return 0
@@ -72,6 +74,12 @@ def _list_names(options: argparse.Namespace, vertices: list[JobVertex], availabl
         names = sorted({name.partition(".")[2] for name in available[vertex.id]})
         print("\n".join([f"{vertex.name}  ({vertex.id})", *(f"  {name}" for name in names)]))  # noqa: T201
     return 0
+
+
+def _say_what_is_missing(patterns: list[str], found: list[str]) -> None:
+    missing = [each for each in patterns if not any(_is_wanted(f"0.{name}", [each]) for name in found)]
+    if missing:
+        say(f"nothing of that name is measured: {', '.join(missing)}")
 
 
 def _names(client: ClusterClient, job_id: str, vertex: JobVertex) -> list[str]:

@@ -43,6 +43,8 @@ def show_status(options: argparse.Namespace, client: ClusterClient) -> int:
         else f"{'ended':<12} {local_time(details.end_time)}, after {duration_text(details.duration)}",
         f"{'checkpoints':<12} {_checkpoints(checkpoints)}",
     ]
+    if diagnosis is not None and diagnosis.slots is not None:
+        lines.append(f"{'slots':<12} {diagnosis.explanation}")
     if diagnosis is not None and diagnosis.bottleneck is not None:
         lines.append(f"{'bottleneck':<12} {diagnosis.explanation}")
     rows = []
@@ -62,8 +64,9 @@ def show_status(options: argparse.Namespace, client: ClusterClient) -> int:
             ]
         )
     headers = ["vertex", "state", "tasks", "busy", "backp.", "in/s", "out/s", "read", "written"]
-    table = fitted_table(headers, rows, shrink="vertex", right=headers[2:])
-    print("\n".join([*lines, "", *table]))  # noqa: T201
+    # a job that could not be prepared has no vertices
+    table = ["", *fitted_table(headers, rows, shrink="vertex", right=headers[2:])] if rows else []
+    print("\n".join([*lines, *table]))  # noqa: T201
     if details.state == "FAILED":
         print(f"\nfiresteel exceptions {details.jid} says why.")  # noqa: T201
     return 0

@@ -11,11 +11,10 @@ from typing import TYPE_CHECKING
 from firesteel.cli.connection import ClusterClient
 from firesteel.cli.jobs import duration_text
 from firesteel.cli.progress import Progress
-from firesteel.cli.remote_job import RemoteJob
 from firesteel.common.errors import FiresteelError
 from firesteel.common.job_status import JobStatus
 from firesteel.rest.checkpoints import CHECKPOINTS
-from firesteel.rest.jobs import JOB, JobDetails
+from firesteel.rest.jobs import JOB, JOB_DIAGNOSIS, JobDetails
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -26,7 +25,7 @@ _REFRESH_S = 1.0
 
 
 class JobWatch:
-    """Tells of every change of state; on a terminal, also how many records go in and out."""
+    """Tells of every change of state, and what a job waits for; on a terminal, also how many records go in and out."""
 
     def __init__(self, client: ClusterClient, *, quiet: bool = False):
         self._client = client
@@ -34,9 +33,13 @@ class JobWatch:
         self._progress = Progress(quiet=quiet)
         self._lock = threading.Lock()
         self._running: dict[str, str] = {}
+        self._created: dict[str, str] = {}
+        self._reasons: dict[str, str] = {}
+        """Why jobs wait, as it was said last."""
         self._closed = threading.Event()
         self._counts: dict[str, tuple[float, int, int]] = {}
-        if not quiet and sys.stderr.isatty():
+        self._is_terminal = sys.stderr.isatty()
+        if not quiet:
             threading.Thread(target=self._refresh, name="firesteel-job-figures", daemon=True).start()
 
     def __enter__(self) -> Self:
@@ -53,16 +56,17 @@ class JobWatch:
         with self._lock:
             self._progress.clear()
 
-    def submitted(self, job: RemoteJob) -> None:
+    def submitted(self, job_id: str, job_name: str) -> None:
         """The cluster has taken a job."""
-        self._say(f"job '{job.job_name}' was submitted to {self._client.leader_url}: {job.job_id()}")
+        self._say(f"job '{job_name}' was submitted to {self._client.leader_url}: {job_id}")
 
     def status_changed(self, job_id: str, job_name: str, status: JobStatus) -> None:
         """A job has entered another state."""
-        if status is JobStatus.RUNNING:
-            self._running[job_id] = job_name
-        else:
-            self._running.pop(job_id, None)
+        for jobs, wanted in ((self._running, JobStatus.RUNNING), (self._created, JobStatus.CREATED)):
+            if status is wanted:
+                jobs[job_id] = job_name
+            else:
+                jobs.pop(job_id, None)
         self._say(f"job '{job_name}' is {status.name}")
 
     def _say(self, text: str) -> None:
@@ -72,7 +76,9 @@ class JobWatch:
 
     def _refresh(self) -> None:
         while not self._closed.wait(_REFRESH_S):
-            for job_id, job_name in list(self._running.items()):
+            for job_id, job_name in list(self._created.items()):
+                self._say_why_it_waits(job_id, job_name)
+            for job_id, job_name in list(self._running.items()) if self._is_terminal else ():
                 try:
                     text = self._figures(job_id)
                 except FiresteelError:
@@ -80,6 +86,16 @@ class JobWatch:
                 with self._lock:
                     if not self._closed.is_set() and job_id in self._running:
                         self._progress.show(f"job '{job_name}' is RUNNING", text)
+
+    def _say_why_it_waits(self, job_id: str, job_name: str) -> None:
+        try:
+            diagnosis = self._client.call(JOB_DIAGNOSIS, {"jobid": job_id})
+        except FiresteelError:
+            return  # whoever waits for the job hears of it
+        reason = diagnosis.explanation
+        if diagnosis.slots is not None and job_id in self._created and self._reasons.get(job_id) != reason:
+            self._reasons[job_id] = reason
+            self._say(f"job '{job_name}': {reason}")
 
     def _figures(self, job_id: str) -> str:
         details = self._client.call(JOB, {"jobid": job_id})

@@ -14,6 +14,7 @@ from firesteel.rest import task_managers as tm
 __all__ = ["LogNotFoundError", "show_logs"]
 
 JOB_MANAGER = "jobmanager"
+TASK_MANAGER = "taskmanager"
 
 
 class LogNotFoundError(FiresteelError):
@@ -69,6 +70,8 @@ def _of_taskmanager(client: ClusterClient, options: argparse.Namespace, manager_
 
 def _find(client: ClusterClient, named: str) -> str:
     managers = [manager.id for manager in client.call(tm.TASK_MANAGERS).taskmanagers]
+    if named == TASK_MANAGER and len(managers) == 1:
+        return managers[0]
     found = [each for each in managers if each == named] or [each for each in managers if each.startswith(named)]
     if len(found) != 1:
         raise LogNotFoundError(

@@ -16,10 +16,15 @@ def register(commands: Any) -> None:
         "logs",
         help="show the logs of a cluster",
         description="Lists the log files of the JobManager and the TaskManagers, or prints one: firesteel logs "
-        "jobmanager, firesteel logs TASKMANAGER, firesteel logs jobmanager NAME. Exit codes: 0, 1 if "
+        "jobmanager, firesteel logs taskmanager --stdout, firesteel logs jobmanager NAME. Exit codes: 0, 1 if "
         "there is no such log, 3 if no cluster answers.",
     )
-    parser.add_argument("process", metavar="PROCESS", nargs="?", help="jobmanager, or the id of a TaskManager")
+    parser.add_argument(
+        "process",
+        metavar="PROCESS",
+        nargs="?",
+        help="jobmanager; the id of a TaskManager, or taskmanager if there is one only",
+    )
     parser.add_argument("name", metavar="NAME", nargs="?", help="which log; by default its main one")
     parser.add_argument("--stdout", action="store_true", help="what functions have printed")
     parser.add_argument("-n", "--lines", metavar="N", type=positive, help="only the last lines")

@@ -51,7 +51,7 @@ class RemoteExecutor:
         search_path: Sequence[str] = (),
         detached: bool = False,
         heartbeat: bool = False,
-        on_submit: Callable[[RemoteJob], None] = lambda _: None,
+        on_submit: Callable[[str, str], None] = lambda *_: None,
         on_status: Callable[[str, str, JobStatus], None] = lambda *_: None,
     ):
         self.client = client
@@ -73,6 +73,7 @@ class RemoteExecutor:
         job_id = self._submit(job_graph, serialized)
         self._await_initialization(job_id, job_graph.job_name)
         name = job_graph.job_name
+        self._on_submit(job_id, name)  # before the job is watched: that would tell of its state first
         job = RemoteJob(
             self.client,
             job_id,
@@ -82,7 +83,6 @@ class RemoteExecutor:
             on_status=lambda status: self._on_status(job_id, name, status),
         )
         self.jobs.append(job)
-        self._on_submit(job)
         return JobClient(job)
 
     def close(self) -> None:

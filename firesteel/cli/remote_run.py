@@ -17,7 +17,6 @@ from firesteel.cli.program import run_program
 from firesteel.cli.program_files import ProgramFiles
 from firesteel.cli.progress import say
 from firesteel.cli.remote_executor import RemoteExecutor
-from firesteel.cli.remote_job import RemoteJob
 from firesteel.common.errors import FiresteelError
 from firesteel.rest.cluster import CLUSTER_OVERVIEW
 
@@ -41,11 +40,11 @@ def run_on_cluster(
     with cluster.client() as client, JobWatch(client, quiet=options.detached) as watch:
         client.call(CLUSTER_OVERVIEW)  # a cluster that does not answer is better known before the program runs
 
-        def submitted(job: RemoteJob) -> None:
+        def submitted(job_id: str, job_name: str) -> None:
             if options.detached:
-                print(f"Job has been submitted with JobID {job.job_id()}", flush=True)  # noqa: T201
+                print(f"Job has been submitted with JobID {job_id}", flush=True)  # noqa: T201
             else:
-                watch.submitted(job)
+                watch.submitted(job_id, job_name)
 
         executor = RemoteExecutor(
             client,

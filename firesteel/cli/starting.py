@@ -29,6 +29,7 @@ from firesteel.rest.cluster import CLUSTER_OVERVIEW
 __all__ = ["start_application", "start_session"]
 
 _PORTS = re.compile(r"\d{1,5}(-\d{1,5})?")
+_LAST_PORT = 65535
 _WILDCARDS = ("0.0.0.0", "::", "[::]")  # noqa: S104 - not bound to, but recognised
 _GRACE_S = 60.0
 _PROBE_S = 10.0
@@ -57,6 +58,8 @@ def start_application(options: argparse.Namespace) -> int:
     """Starts a JobManager that runs a program, or stays with one; 0 if it runs, or has ended well."""
     settings = {**program_settings(options), **jobmanager_settings(options)}
     settings.setdefault(cluster_options.CLUSTER_ID.key, _application_id(options))
+    if options.module is None:
+        find_program(options.program)  # before anything is made for it
     cluster = local_cluster(settings)
     kept = cluster.directory / "pyfs"
     with cluster_processes.starting(cluster), program_files(options.python_files, into=kept) as files:
@@ -145,8 +148,10 @@ def jobmanager_settings(options: argparse.Namespace) -> dict[str, str]:
     if options.slots is not None:
         settings[cluster_options.TASK_SLOTS.key] = str(options.slots)
     if options.port is not None:
-        if not _PORTS.fullmatch(options.port):
-            raise CommandError(f"--port needs a number or a range such as 8081-8090, got {options.port!r}.")
+        if not _PORTS.fullmatch(options.port) or max(map(int, options.port.split("-"))) > _LAST_PORT:
+            raise CommandError(
+                f"--port needs a number from 0 to {_LAST_PORT}, or a range such as 8081-8090, got {options.port!r}."
+            )
         key = cluster_options.REST_BIND_PORT if "-" in options.port else cluster_options.REST_PORT
         settings[key.key] = options.port
     if options.host is not None:

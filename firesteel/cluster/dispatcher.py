@@ -141,6 +141,7 @@ class Dispatcher:
                     f"Job {submission.job_id} was submitted already: it is {self._jobs[submission.job_id].status.name}."
                 )
             self._write(lambda: self._store.put(submission))
+            _log.info("Job '%s' (%s) was submitted.", submission.job_name, submission.job_id)
             self._start(submission, None)
         return submission.job_id
 
@@ -243,13 +244,19 @@ class Dispatcher:
             if not job.is_recorded:
                 self._write(lambda: self._store.remove_checkpoint(job.job_id, checkpoint_id))
 
+        def status_changed(status: JobStatus, _: int) -> None:
+            _log.info("Job '%s' (%s) is %s.", job.name, job.job_id, status.name)
+
         def job_ending(status: JobStatus, failure: TaskFailure | None) -> None:
+            if failure is not None:
+                _log.warning("Job '%s' (%s) fails: %s", job.name, job.job_id, failure.describe())
             if status.is_globally_terminal_state():
                 self._record(job, status, failure)
 
         services = JobServices(
             register_checkpoint=register_checkpoint,
             unregister_checkpoint=unregister_checkpoint,
+            status_changed=status_changed,
             job_ending=job_ending,
             may_delete=self._may_delete,
         )

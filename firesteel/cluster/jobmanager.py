@@ -110,10 +110,11 @@ class JobManager:
             is_leader=leadership.is_valid,
             write_output=lambda _job_id, stream, lines: self._logs.output.write_output(stream, lines),
         )
+        # only then is it asked anything: a job that is not recovered yet would seem not to exist
+        dispatcher.recover()
         server.replace_routes(
             all_routes(dispatcher, self._spark, self._logs, self.directory, lambda: self.stop("a client wants it to"))
         )
-        dispatcher.recover()
         if self._launch.mode == APPLICATION:
             threading.Thread(target=self._run_program, args=(dispatcher,), name="program", daemon=True).start()
         reason = self._told.get()

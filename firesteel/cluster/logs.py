@@ -125,7 +125,11 @@ class LogFiles:
     def listed(self, *prefixes: str) -> list[LogFile]:
         """The files whose names begin with one of these, or all of them."""
         found = []
-        for path in sorted(self.directory.iterdir()):
+        try:
+            paths = sorted(self.directory.iterdir())
+        except FileNotFoundError:
+            return []  # somebody has cleaned up
+        for path in paths:
             if path.name.startswith(prefixes or "") and not path.name.startswith("."):
                 try:
                     status = path.lstat()

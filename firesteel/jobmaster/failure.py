@@ -115,7 +115,8 @@ class ExceptionHistory:
     def replace_cause(self, failure: TaskFailure) -> None:
         """The last entry's cause turns out to be a consequence of this failure."""
         last = self._entries[-1]
-        self.add_concurrent(last.failure)
+        if (last.failure.error_type, last.failure.message) != (failure.error_type, failure.message):
+            self.add_concurrent(last.failure)
         last.failure = failure
 
     def entries(self) -> list[ExceptionHistoryEntry]:

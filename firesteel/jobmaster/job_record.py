@@ -58,6 +58,11 @@ class JobRecord:
         """The job at the parallelism it was asked to run with, for which there may be too few slots."""
         return self._job_graph
 
+    def queued_slots(self) -> SlotPool | None:
+        """What the job waits for, if other jobs hold the slots it needs."""
+        pool = self._slot_pool
+        return pool if pool is not None and not pool.ended and pool.is_queued else None
+
     def slots_in_use(self) -> list[RegisterSlot]:
         """The slots that are there now, for whoever shows the job."""
         pool = self._slot_pool

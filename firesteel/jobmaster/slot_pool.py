@@ -62,6 +62,8 @@ class SlotPool:
         """How many slots the host has, if it said so."""
         self.free: int | None = None
         """How many of those no job holds, if the attempt had to wait for them."""
+        self.ahead = 0
+        """How many jobs get slots before it."""
         self._slots = [Slot(index) for index in range(needed)]
 
     def __contains__(self, slot_index: int) -> bool:
@@ -82,7 +84,7 @@ class SlotPool:
 
     def queued(self, place: SlotsQueued) -> None:
         """The attempt waits until others give slots back."""
-        self.offered, self.free = place.total, place.free
+        self.offered, self.free, self.ahead = place.total, place.free, place.ahead
 
     def live(self) -> list[Slot]:
         """Slots that can be talked to."""
@@ -99,6 +101,13 @@ class SlotPool:
             return ""
         held = "held by others" if self.free is None else f"{self.offered - self.free} of them held by other jobs"
         return f"There are {self.offered} slots in all, {held}. "
+
+    @property
+    def is_queued(self) -> bool:
+        """Whether other jobs hold slots that the attempt needs, or come before it."""
+        if self.free is None or any(slot.registration for slot in self._slots):
+            return False
+        return bool(self.ahead) or self.free < self.needed
 
     @property
     def available(self) -> int:

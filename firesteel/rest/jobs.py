@@ -413,11 +413,24 @@ class Bottleneck(msgspec.Struct, rename="kebab"):
     skew: Skew | None = None
 
 
+class SlotWait(msgspec.Struct):
+    """A job that does not run yet, as other jobs hold the slots."""
+
+    needed: int
+    """How many it wants; a batch, and a job that runs in epochs, starts with fewer."""
+    free: int
+    total: int
+    ahead: int
+    """How many jobs get slots before it."""
+
+
 class JobDiagnosis(msgspec.Struct):
     """What slows a job down; nothing when nothing is backpressured."""
 
     bottleneck: Bottleneck | None
     explanation: str
+    slots: SlotWait | None = None
+    """What it waits for, if it waits for slots."""
 
 
 JOBS = Endpoint("GET", "/jobs", "Lists the ids and states of all jobs.", JobIds)

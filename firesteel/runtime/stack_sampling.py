@@ -1,14 +1,15 @@
-"""What a slot is doing: samples of its stack for flame graphs, and dumps of all its threads."""
+"""What a slot is doing: samples of its stack, for flame graphs."""
 
 from __future__ import annotations
 
 import os
 import sys
+import sysconfig
 import threading
-import traceback
 from collections import Counter
 from contextlib import suppress
 from dataclasses import dataclass
+from pathlib import Path
 from types import CodeType, FrameType
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -19,7 +20,7 @@ from firesteel.runtime.task_metrics import BACKPRESSURED, BUSY, IDLE
 if TYPE_CHECKING:
     from firesteel.runtime.task import Task
 
-__all__ = ["SampleStacks", "StackSample", "ThreadDump", "thread_dump"]
+__all__ = ["SampleStacks", "StackSample"]
 
 StackSample: TypeAlias = tuple[str, int, bool, tuple[str, ...], int]
 """Vertex, subtask, whether it was on the CPU, its stack from the outside to the inside, and how often it was so."""
@@ -29,6 +30,12 @@ BACKPRESSURED_STACK = ("waits for its consumers",)
 OTHERS_STACK = ("waits for other tasks of the slot",)
 MAILBOX_STACK = ("network and mails of the slot",)
 _MOST_FRAMES = 200
+_FOREIGN = [
+    (f"{Path(__file__).parents[1]}/", "firesteel/"),
+    *((f"{sysconfig.get_path(name)}/", "site-packages/") for name in ("purelib", "platlib")),
+    (f"{sysconfig.get_path('stdlib')}/", "lib/python/"),
+]
+"""Directories of files that are not the user's, and what is shown in their place."""
 _SWITCH_S = 0.00005
 """How long the slot's thread may go on when a sample is due. With Python's own 5 ms it would mostly be seen where it
 gives up the interpreter's lock by itself, that is in system calls."""
@@ -54,30 +61,6 @@ class SampleStacks:
         finally:
             state.close()
         return [(*sample, count) for sample, count in found.items()]
-
-
-@dataclass(frozen=True)
-class ThreadDump:
-    """Asks for the stacks of all threads of a slot's process."""
-
-    def answer(self, _slot: AskedSlot) -> list[dict[str, str]]:
-        """As `thread_dump` gives them."""
-        return thread_dump()
-
-
-def thread_dump() -> list[dict[str, str]]:
-    """The threads of this process with their stacks, as Flink's REST API gives them."""
-    frames = sys._current_frames()
-    threads = []
-    for thread in threading.enumerate():
-        frame = None if thread.ident is None else frames.get(thread.ident)
-        kind = "daemon " if thread.daemon else ""
-        lines = [f'"{thread.name}" {kind}Id={thread.ident}']
-        if frame is not None:
-            entries = reversed(traceback.extract_stack(frame))
-            lines += [f"\tat {entry.name} ({entry.filename}:{entry.lineno})" for entry in entries]
-        threads.append({"threadName": thread.name, "stringifiedThreadInfo": "\n".join(lines) + "\n\n"})
-    return threads
 
 
 def _sample(slot: AskedSlot, state: _ThreadState, found: Counter[tuple[str, int, bool, tuple[str, ...]]]) -> None:
@@ -150,7 +133,11 @@ def _names(code: CodeType, instruction: int, *, is_innermost: bool) -> list[str]
 
 
 def _short(file: str) -> str:
-    return "/".join(file.rsplit("/", 2)[-2:]) if "/firesteel/" in file else file.rsplit("/", 1)[-1]
+    """Where a function is: whether that is the engine, a library or the user's own file shows in its beginning."""
+    for directory, shown in _FOREIGN:
+        if file.startswith(directory):
+            return shown + file[len(directory) :]
+    return file.rsplit("/", 1)[-1]
 
 
 class _PromptSwitches:

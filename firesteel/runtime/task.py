@@ -17,7 +17,7 @@ from firesteel.runtime.checkpoint.metrics import CheckpointMetrics
 from firesteel.runtime.checkpoint.options import StopMode
 from firesteel.runtime.checkpoint.task_snapshots import TaskSnapshots
 from firesteel.runtime.codegen import Loop, compile_loop
-from firesteel.runtime.deployment import OutputDescriptor, TaskDeploymentDescriptor
+from firesteel.runtime.deployment import OutputDescriptor, TaskDeploymentDescriptor, TaskMode
 from firesteel.runtime.elements import (
     Batch,
     CheckpointBarrier,
@@ -168,8 +168,11 @@ class Task:
         self._awaits_checkpoint = self.head.checkpointing
         self._last_checkpoint: int | None = None
         """The first checkpoint after the end, or the savepoint to stop with: the task ends when it is complete."""
-        self._most = _FIRST_RECORDS
+        self._most = SourceOperator.MAX_RECORDS if self.source is not None else 1 << 62
         """How many records to process at a time: fewer where they take long."""
+        if descriptor.mode is TaskMode.PIPELINED:
+            # elsewhere nobody waits for the end of a batch, and a task that runs again cuts its input as before
+            self._most = _FIRST_RECORDS
         self.reports = TaskMetrics(self)
 
     def create_output(self, descriptor: OutputDescriptor, partition: ResultPartition) -> TaskOutput:

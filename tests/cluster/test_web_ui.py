@@ -26,7 +26,8 @@ START_S = 120.0
 
 COUNTING = """
 import time
-from firesteel.common import Types
+from firesteel.common import Types, WatermarkStrategy
+from firesteel.connectors import DataGeneratorSource, RateLimiterStrategy
 from firesteel.datastream import KeyedProcessFunction, StreamExecutionEnvironment
 from firesteel.datastream.state import ValueStateDescriptor
 
@@ -42,8 +43,10 @@ class Count(KeyedProcessFunction):
 
 
 env = StreamExecutionEnvironment.get_execution_environment()
-env.enable_checkpointing(300)
-numbers = env.from_sequence(1, 10**12).map(lambda n: n % 10).name("Last digit")
+env.enable_checkpointing(1000)
+# slow enough that no records queue up: a barrier would wait behind them
+source = DataGeneratorSource(lambda n: n % 10, None, RateLimiterStrategy.per_second(300))
+numbers = env.from_source(source, WatermarkStrategy.no_watermarks(), "Digits").map(lambda n: n).name("Last digit")
 numbers.key_by(lambda n: n).process(Count()).uid("count").name("Count").filter(lambda n: False).print()
 env.execute("counting digits")
 """
@@ -63,7 +66,7 @@ env.execute("dividing by zero")
 
 
 class Cluster:
-    """A JobManager process with an embedded Spark of two slots."""
+    """A JobManager process with an embedded Spark of two slots; it starts while others go on."""
 
     def __init__(self, directory: Path):
         self.directory = directory
@@ -84,7 +87,11 @@ class Cluster:
                 stderr=output,
                 env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])},
             )
-        self.url = eventually(self._address, timeout=START_S, interval=0.05).rstrip("/")
+        self.url = ""
+
+    def await_start(self) -> None:
+        """Waits until it takes jobs."""
+        self.url = self.url or eventually(self._address, timeout=START_S, interval=0.05).rstrip("/")
 
     def _address(self) -> str:
         assert self._process.poll() is None, (self.directory / "out.txt").read_text()
@@ -108,13 +115,20 @@ class Cluster:
             raise
 
 
-@pytest.fixture(scope="module")
-def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
+@pytest.fixture(scope="module", autouse=True)
+def starting(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
+    """The cluster comes up while the tests run that do not need it."""
     cluster = Cluster(tmp_path_factory.mktemp("web"))
     try:
         yield cluster
     finally:
         cluster.close()
+
+
+@pytest.fixture
+def cluster(starting: Cluster) -> Cluster:
+    starting.await_start()
+    return starting
 
 
 @pytest.fixture(scope="module")
@@ -138,6 +152,180 @@ def _submit(page: Any, url: str, program: str, directory: Path, text: str) -> No
     page.locator("input[type=file]").set_input_files(str(file))
     expect(page.get_by_text(f"{program} is uploaded.")).to_be_visible()
     expect(page.get_by_role("button", name="Run")).to_be_visible()
+
+
+# -- with answers that are made up ----------------------------------------------------------------------
+
+
+def test_a_large_graph_is_drawn_without_overlaps_and_its_vertices_are_found(visit: Visit) -> None:
+    visit.answer_with(WebAnswers(vertices=200))
+    page = visit.page
+    page.goto(f"{OFFLINE}/#/jobs/{JOB}")
+    expect(page.locator(".node")).to_have_count(200)
+    overlapping = page.evaluate(
+        """() => {
+          const boxes = [...document.querySelectorAll('.node')].map((node) => node.getBoundingClientRect());
+          return boxes.flatMap((a, i) => boxes.slice(i + 1).filter(
+            (b) => a.left < b.right && b.left < a.right && a.top < b.bottom && b.top < a.bottom)).length;
+        }"""
+    )
+    assert overlapping == 0
+    page.get_by_label("Find a vertex").fill("a job 117 ")
+    expect(page.get_by_role("region", name="Vertices of the job").locator("tbody tr")).to_have_count(1)
+
+
+def test_names_are_text_and_never_markup(visit: Visit) -> None:
+    visit.answer_with(WebAnswers(name="<img src=x onerror=alert(1)>"))
+    visit.page.goto(f"{OFFLINE}/#/jobs/{JOB}")
+    expect(visit.page.get_by_role("heading", level=1)).to_contain_text("<img src=x onerror=alert(1)>")
+    expect(visit.page.locator(".node").first).to_contain_text("<b>next</b>")
+    assert visit.page.locator("main img").count() == 0
+
+
+def test_thousands_of_subtasks_come_in_pages_and_a_refresh_keeps_the_place(visit: Visit) -> None:
+    answers = WebAnswers(parallelism=3000)
+    visit.answer_with(answers)
+    page = visit.page
+    page.goto(f"{OFFLINE}/#/jobs/{JOB}/overview?vertex={vertex_id(1)}&view=subtasks")
+    drawer = page.locator("aside.drawer")
+    expect(drawer.get_by_text("1–50 of 3,000 rows")).to_be_visible()
+    drawer.get_by_role("button", name="Next").click()
+    expect(drawer.get_by_text("51–100 of 3,000 rows")).to_be_visible()
+    body = drawer.locator(".drawer-body")
+    drawer.get_by_role("link", name="localhost:1", exact=True).nth(8).focus()
+    body.evaluate("element => element.scrollTop = 200")
+    answers.busy[1] = 870.0
+    expect(page.locator(".node").nth(1)).to_contain_text("Busy 87%")
+    expect(drawer.get_by_text("51–100 of 3,000 rows")).to_be_visible()
+    assert body.evaluate("element => element.scrollTop") == 200
+    assert page.evaluate("document.activeElement.textContent") == "localhost:1"
+
+
+def test_the_bottleneck_is_named_in_a_sentence_and_in_the_graph(visit: Visit) -> None:
+    visit.answer_with(WebAnswers())
+    visit.page.goto(f"{OFFLINE}/#/jobs/{JOB}")
+    expect(visit.page.locator(".note")).to_contain_text("Bottleneck: a job 1")
+    expect(visit.page.locator(".node.is-bottleneck")).to_contain_text("a job 1")
+
+
+def test_a_lost_jobmanager_is_said_and_its_return_too(visit: Visit) -> None:
+    answers = WebAnswers()
+    visit.answer_with(answers)
+    page = visit.page
+    page.goto(OFFLINE)
+    expect(page.get_by_role("link", name="a job")).to_be_visible()
+    answers.is_there = False
+    expect(page.get_by_role("alert")).to_contain_text("cannot be reached")
+    expect(page.get_by_role("link", name="a job")).to_be_visible()
+    answers.is_there = True
+    expect(page.get_by_text("answers again")).to_be_visible()
+    expect(page.get_by_role("alert")).to_have_count(0)
+    visit.problems = [problem for problem in visit.problems if "ERR_EMPTY_RESPONSE" not in problem]
+
+
+def test_a_hidden_page_asks_for_nothing(visit: Visit) -> None:
+    answers = WebAnswers()
+    visit.answer_with(answers)
+    page = visit.page
+    page.clock.install()
+    page.goto(OFFLINE)
+    expect(page.get_by_role("link", name="a job")).to_be_visible()
+    page.evaluate(
+        """() => {
+          Object.defineProperty(document, 'hidden', { value: true, configurable: true });
+          document.dispatchEvent(new Event('visibilitychange'));
+        }"""
+    )
+    before = len(answers.asked)
+    page.clock.run_for(60_000)
+    assert len(answers.asked) == before
+    page.evaluate(
+        """() => {
+          Object.defineProperty(document, 'hidden', { value: false, configurable: true });
+          document.dispatchEvent(new Event('visibilitychange'));
+        }"""
+    )
+    eventually(lambda: page.evaluate("1") and len(answers.asked) > before)
+
+
+def test_a_token_is_asked_for_and_sent(visit: Visit) -> None:
+    answers = WebAnswers()
+    visit.answer_with(answers)
+    page = visit.page
+    page.goto(f"{OFFLINE}/#/jobs/{JOB}")
+    page.get_by_role("button", name="Cancel", exact=True).click()
+    page.get_by_role("button", name="Cancel the job").click()
+    dialog = page.get_by_role("dialog", name="This cluster needs a token")
+    dialog.get_by_label("Token").fill("secret")
+    with page.expect_request(lambda request: request.method == "PATCH") as sent:
+        dialog.get_by_role("button", name="Go on").click()
+    assert sent.value.headers["authorization"] == "Bearer secret"
+    # it is refused here, which the dialog says; whoever has no other one is told what the JobManager said
+    expect(dialog).to_contain_text("did not accept the token")
+    dialog.get_by_role("button", name="Without").click()
+    expect(page.get_by_role("alert")).to_contain_text("This needs a token.")
+    visit.problems = [problem for problem in visit.problems if "status of 401" not in problem]
+
+
+def test_a_phone_needs_no_sideways_scrolling(browser: Any) -> None:
+    for scheme in ("light", "dark"):
+        with Visit(browser, width=360, height=740, scheme=scheme) as visit:
+            visit.answer_with(WebAnswers())
+            page = visit.page
+            for place in ("#/overview", f"#/jobs/{JOB}", f"#/jobs/{JOB}/overview?vertex={vertex_id(0)}&view=subtasks"):
+                page.goto(f"{OFFLINE}/{place}")
+                expect(page.get_by_text("a job").first).to_be_attached()
+                assert not visit.is_wider_than_the_screen(), place
+            assert visit.problems == []
+
+
+def test_dark_colours_follow_the_system_and_can_be_chosen(browser: Any) -> None:
+    def darkness(page: Any) -> int:
+        return sum(map(int, re.findall(r"\d+", page.evaluate("getComputedStyle(document.body).backgroundColor"))[:3]))
+
+    with Visit(browser, scheme="dark") as visit:
+        visit.answer_with(WebAnswers())
+        visit.page.goto(OFFLINE)
+        assert darkness(visit.page) < 200
+        visit.page.get_by_role("button", name="Light colours").click()
+        eventually(lambda: darkness(visit.page) > 600)
+        visit.page.reload()
+        assert darkness(visit.page) > 600
+        assert visit.problems == []
+
+
+def test_everything_is_reached_by_keyboard(visit: Visit) -> None:
+    visit.answer_with(WebAnswers())
+    page = visit.page
+    page.goto(f"{OFFLINE}/#/jobs/{JOB}")
+    expect(page.locator(".node")).to_have_count(3)
+    page.keyboard.press("Tab")
+    expect(page.get_by_role("link", name="Skip to the content")).to_be_focused()
+    page.keyboard.press("Enter")
+    expect(page.locator("main")).to_be_focused()
+    graph = page.locator(".graph")
+    graph.focus()
+    stage = page.locator(".graph-stage")
+    before = stage.get_attribute("style")
+    page.keyboard.press("+")
+    page.keyboard.press("ArrowRight")
+    assert stage.get_attribute("style") != before
+    page.keyboard.press("0")
+    page.keyboard.press("Tab")
+    expect(page.locator(".node").first).to_be_focused()
+    outline = page.evaluate("getComputedStyle(document.activeElement).outlineStyle")
+    assert outline == "solid"
+    page.keyboard.press("Enter")
+    expect(page.locator("aside.drawer")).to_be_focused()
+    page.keyboard.press("Escape")
+    expect(page.locator("aside.drawer")).to_have_count(0)
+    expect(page.locator(".node").first).to_be_focused()
+    page.get_by_role("button", name="Stop").focus()
+    page.keyboard.press("Enter")
+    expect(page.get_by_role("dialog", name="Stop with a savepoint")).to_be_visible()
+    page.keyboard.press("Escape")
+    expect(page.get_by_role("dialog")).to_have_count(0)
+    expect(page.get_by_role("button", name="Stop")).to_be_focused()
 
 
 # -- with a real cluster ------------------------------------------------------------------------------
@@ -198,8 +386,8 @@ def test_a_job_from_submit_over_all_pages_and_a_savepoint_to_its_end(
         tabs.get_by_role("link", name=tab).click()
         expect(page.locator("main")).to_contain_text(text)
     expect(page.get_by_role("img", name="Duration of checkpoints").locator("circle").first).to_be_visible()
-    page.get_by_role("button", name="Details of checkpoint").last.click()
-    expect(page.locator(".checkpoint-details").last).to_contain_text("Count")
+    page.get_by_role("button", name="Details of checkpoint").first.click()
+    expect(page.locator(".checkpoint-details")).to_contain_text("Count")
     tabs.get_by_role("link", name="State", exact=True).click()
     page.get_by_role("button", name="seen value of Count").click()
     page.locator("input[name=key]").fill("3")
@@ -269,175 +457,3 @@ def test_a_program_without_a_job_says_so_in_the_servers_words(cluster: Cluster, 
     expect(visit.page.get_by_role("alert")).to_contain_text("execute")
     # the browser itself writes down that the answer was a 400
     visit.problems = [problem for problem in visit.problems if "status of 400" not in problem]
-
-
-# -- with answers that are made up ----------------------------------------------------------------------
-
-
-def test_a_large_graph_is_drawn_without_overlaps_and_its_vertices_are_found(visit: Visit) -> None:
-    visit.answer_with(WebAnswers(vertices=200))
-    page = visit.page
-    page.goto(f"{OFFLINE}/#/jobs/{JOB}")
-    expect(page.locator(".node")).to_have_count(200)
-    overlapping = page.evaluate(
-        """() => {
-          const boxes = [...document.querySelectorAll('.node')].map((node) => node.getBoundingClientRect());
-          return boxes.flatMap((a, i) => boxes.slice(i + 1).filter(
-            (b) => a.left < b.right && b.left < a.right && a.top < b.bottom && b.top < a.bottom)).length;
-        }"""
-    )
-    assert overlapping == 0
-    page.get_by_label("Find a vertex").fill("a job 117 ")
-    expect(page.get_by_role("region", name="Vertices of the job").locator("tbody tr")).to_have_count(1)
-
-
-def test_names_are_text_and_never_markup(visit: Visit) -> None:
-    visit.answer_with(WebAnswers(name="<img src=x onerror=alert(1)>"))
-    visit.page.goto(f"{OFFLINE}/#/jobs/{JOB}")
-    expect(visit.page.get_by_role("heading", level=1)).to_contain_text("<img src=x onerror=alert(1)>")
-    expect(visit.page.locator(".node").first).to_contain_text("<b>next</b>")
-    assert visit.page.locator("main img").count() == 0
-
-
-def test_thousands_of_subtasks_come_in_pages_and_a_refresh_keeps_the_place(visit: Visit) -> None:
-    answers = WebAnswers(parallelism=3000)
-    visit.answer_with(answers)
-    page = visit.page
-    page.goto(f"{OFFLINE}/#/jobs/{JOB}/overview?vertex={vertex_id(1)}&view=subtasks")
-    drawer = page.locator("aside.drawer")
-    expect(drawer.get_by_text("1–50 of 3,000 rows")).to_be_visible()
-    drawer.get_by_role("button", name="Next").click()
-    expect(drawer.get_by_text("51–100 of 3,000 rows")).to_be_visible()
-    body = drawer.locator(".drawer-body")
-    drawer.get_by_role("link", name="localhost:1", exact=True).nth(8).focus()
-    body.evaluate("element => element.scrollTop = 200")
-    answers.busy[1] = 870.0
-    expect(page.locator(".node").nth(1)).to_contain_text("Busy 87%")
-    expect(drawer.get_by_text("51–100 of 3,000 rows")).to_be_visible()
-    assert body.evaluate("element => element.scrollTop") == 200
-    assert page.evaluate("document.activeElement.textContent") == "localhost:1"
-
-
-def test_the_bottleneck_is_named_in_a_sentence_and_in_the_graph(visit: Visit) -> None:
-    visit.answer_with(WebAnswers())
-    visit.page.goto(f"{OFFLINE}/#/jobs/{JOB}")
-    expect(visit.page.locator(".note")).to_contain_text("Bottleneck: a job 1")
-    expect(visit.page.locator(".node.is-bottleneck")).to_contain_text("a job 1")
-
-
-def test_a_lost_jobmanager_is_said_and_its_return_too(visit: Visit) -> None:
-    answers = WebAnswers()
-    visit.answer_with(answers)
-    page = visit.page
-    page.goto(OFFLINE)
-    expect(page.get_by_role("link", name="a job")).to_be_visible()
-    answers.is_there = False
-    expect(page.get_by_role("alert")).to_contain_text("cannot be reached")
-    expect(page.get_by_role("link", name="a job")).to_be_visible()
-    answers.is_there = True
-    expect(page.get_by_text("answers again")).to_be_visible()
-    expect(page.get_by_role("alert")).to_have_count(0)
-    visit.problems = [problem for problem in visit.problems if "ERR_CONNECTION_REFUSED" not in problem]
-
-
-def test_a_hidden_page_asks_for_nothing(visit: Visit) -> None:
-    answers = WebAnswers()
-    visit.answer_with(answers)
-    page = visit.page
-    page.clock.install()
-    page.goto(OFFLINE)
-    expect(page.get_by_role("link", name="a job")).to_be_visible()
-    page.evaluate(
-        """() => {
-          Object.defineProperty(document, 'hidden', { value: true, configurable: true });
-          document.dispatchEvent(new Event('visibilitychange'));
-        }"""
-    )
-    before = len(answers.asked)
-    page.clock.run_for(60_000)
-    assert len(answers.asked) == before
-    page.evaluate(
-        """() => {
-          Object.defineProperty(document, 'hidden', { value: false, configurable: true });
-          document.dispatchEvent(new Event('visibilitychange'));
-        }"""
-    )
-    eventually(lambda: page.evaluate("1") and len(answers.asked) > before)
-
-
-def test_a_token_is_asked_for_and_sent(visit: Visit) -> None:
-    answers = WebAnswers()
-    visit.answer_with(answers)
-    page = visit.page
-    page.goto(f"{OFFLINE}/#/jobs/{JOB}")
-    page.get_by_role("button", name="Cancel", exact=True).click()
-    page.get_by_role("button", name="Cancel the job").click()
-    dialog = page.get_by_role("dialog", name="This cluster needs a token")
-    dialog.get_by_label("Token").fill("secret")
-    with page.expect_request(lambda request: request.method == "PATCH") as sent:
-        dialog.get_by_role("button", name="Go on").click()
-    assert sent.value.headers["authorization"] == "Bearer secret"
-    # it is refused here, which the dialog says
-    expect(page.get_by_role("alert")).to_contain_text("This needs a token.")
-    visit.problems = [problem for problem in visit.problems if "status of 401" not in problem]
-
-
-def test_a_phone_needs_no_sideways_scrolling(browser: Any) -> None:
-    for scheme in ("light", "dark"):
-        with Visit(browser, width=360, height=740, scheme=scheme) as visit:
-            visit.answer_with(WebAnswers())
-            page = visit.page
-            for place in ("#/overview", f"#/jobs/{JOB}", f"#/jobs/{JOB}/overview?vertex={vertex_id(0)}&view=subtasks"):
-                page.goto(f"{OFFLINE}/{place}")
-                expect(page.get_by_text("a job").first).to_be_attached()
-                assert not visit.is_wider_than_the_screen(), place
-            assert visit.problems == []
-
-
-def test_dark_colours_follow_the_system_and_can_be_chosen(browser: Any) -> None:
-    def darkness(page: Any) -> int:
-        return sum(map(int, re.findall(r"\d+", page.evaluate("getComputedStyle(document.body).backgroundColor"))[:3]))
-
-    with Visit(browser, scheme="dark") as visit:
-        visit.answer_with(WebAnswers())
-        visit.page.goto(OFFLINE)
-        assert darkness(visit.page) < 200
-        visit.page.get_by_role("button", name="Light colours").click()
-        eventually(lambda: darkness(visit.page) > 600)
-        visit.page.reload()
-        assert darkness(visit.page) > 600
-        assert visit.problems == []
-
-
-def test_everything_is_reached_by_keyboard(visit: Visit) -> None:
-    visit.answer_with(WebAnswers())
-    page = visit.page
-    page.goto(f"{OFFLINE}/#/jobs/{JOB}")
-    expect(page.locator(".node")).to_have_count(3)
-    page.keyboard.press("Tab")
-    expect(page.get_by_role("link", name="Skip to the content")).to_be_focused()
-    page.keyboard.press("Enter")
-    expect(page.locator("main")).to_be_focused()
-    graph = page.locator(".graph")
-    graph.focus()
-    stage = page.locator(".graph-stage")
-    before = stage.get_attribute("style")
-    page.keyboard.press("+")
-    page.keyboard.press("ArrowRight")
-    assert stage.get_attribute("style") != before
-    page.keyboard.press("0")
-    page.keyboard.press("Tab")
-    expect(page.locator(".node").first).to_be_focused()
-    outline = page.evaluate("getComputedStyle(document.activeElement).outlineStyle")
-    assert outline == "solid"
-    page.keyboard.press("Enter")
-    expect(page.locator("aside.drawer")).to_be_focused()
-    page.keyboard.press("Escape")
-    expect(page.locator("aside.drawer")).to_have_count(0)
-    expect(page.locator(".node").first).to_be_focused()
-    page.get_by_role("button", name="Stop").focus()
-    page.keyboard.press("Enter")
-    expect(page.get_by_role("dialog", name="Stop with a savepoint")).to_be_visible()
-    page.keyboard.press("Escape")
-    expect(page.get_by_role("dialog")).to_have_count(0)
-    expect(page.get_by_role("button", name="Stop")).to_be_focused()

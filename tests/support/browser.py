@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 import shutil
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -24,23 +26,73 @@ WEB = Path(firesteel.cluster.__file__).parent / "web"
 DEADLINE_MS = 30_000
 sync_api.expect.set_options(timeout=DEADLINE_MS)
 OFFLINE = "http://firesteel.test"
-"""Where pages with canned answers are: nobody listens there."""
+"""Where pages with canned answers are; only the browser of the tests knows the way there."""
+
+Answer = Callable[[str, str, str], "tuple[int, Any] | None"]
+
+
+class _Server(ThreadingHTTPServer):
+    """The files of the pages as the JobManager sends them, and answers of a function to all else."""
+
+    daemon_threads = True
+
+    def __init__(self) -> None:
+        super().__init__(("127.0.0.1", 0), _Handler)
+        self.files = StaticFiles(WEB)
+        self.answer: Answer = lambda method, path, body: (404, {"errors": ["nothing here"]})
+
+
+class _Handler(BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+    server: _Server
+
+    def _handle(self) -> None:
+        body = self.rfile.read(int(self.headers.get("content-length", 0))).decode()
+        file = self.server.files.reply(urlsplit(self.path).path, {}) if self.command == "GET" else None
+        if file is not None:
+            headers = {name.decode(): value.decode() for name, value in file.headers}
+            self._send(file.status, headers, file.body)
+            return
+        found = self.server.answer(self.command, self.path, body)
+        if found is None:
+            self.close_connection = True
+        else:
+            self._send(found[0], {"content-type": "application/json"}, json.dumps(found[1]).encode())
+
+    def _send(self, status: int, headers: dict[str, str], body: bytes) -> None:
+        self.send_response(status)
+        for name, value in {**headers, "content-length": str(len(body))}.items():
+            self.send_header(name, value)
+        self.end_headers()
+        self.wfile.write(body)
+
+    do_GET = do_POST = do_PATCH = do_PUT = do_DELETE = _handle
+
+    def log_message(self, *_arguments: Any) -> None:
+        """Says nothing."""
+
+
+_server: _Server | None = None
 
 
 @contextmanager
 def open_browser() -> Iterator[Any]:
     """A Chromium with all its processes up, so that none of them appears during a test."""
-    with sync_api.sync_playwright() as playwright:
+    global _server
+    with _Server() as _server, sync_api.sync_playwright() as playwright:
+        threading.Thread(target=_server.serve_forever, daemon=True).start()
+        way = f"MAP {urlsplit(OFFLINE).hostname} 127.0.0.1:{_server.server_port}"
         browser = playwright.chromium.launch(
-            executable_path=EXECUTABLE, args=["--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage"]
+            executable_path=EXECUTABLE,
+            args=["--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", f"--host-resolver-rules={way}"],
         )
         try:
             with Visit(browser) as visit:
-                visit.answer_with(lambda method, path, body: (404, {"errors": ["nothing here"]}))
                 visit.page.goto(OFFLINE)
             yield browser
         finally:
             browser.close()
+            _server.shutdown()
 
 
 class Visit:
@@ -64,29 +116,13 @@ class Visit:
     def __exit__(self, *_exception: object) -> None:
         self._context.close()
 
-    def answer_with(self, answer: Callable[[str, str, str], tuple[int, Any] | None]) -> None:
-        """Answers all requests: the files of the pages as the server has them, all else by a function.
+    def answer_with(self, answer: Answer) -> None:
+        """Has a function answer all requests to ``OFFLINE`` but those for the pages' files.
 
-        The function gets method, path with query, and body; without an answer the request fails as if nobody listened.
+        It gets method, path with query, and body; without an answer the connection is closed.
         """
-        files = StaticFiles(WEB)
-
-        def handle(route: Any) -> None:
-            request = route.request
-            place = urlsplit(request.url)
-            file = files.reply(place.path, {}) if request.method == "GET" else None
-            if file is not None:
-                headers = {name.decode(): value.decode() for name, value in file.headers}
-                route.fulfill(status=file.status, headers=headers, body=file.body)
-                return
-            found = answer(request.method, place._replace(scheme="", netloc="").geturl(), request.post_data or "")
-            if found is None:
-                route.abort("connectionrefused")
-            else:
-                status, body = found
-                route.fulfill(status=status, content_type="application/json", body=json.dumps(body))
-
-        self.page.route("**/*", handle)
+        assert _server is not None
+        _server.answer = answer
 
     def is_wider_than_the_screen(self) -> bool:
         """Whether one has to scroll sideways."""

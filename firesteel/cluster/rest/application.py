@@ -166,7 +166,9 @@ class RestApplication:
         elif endpoint.request is not None:
             raw = await read_body(body.take(), self._max_content_length, headers.get(b"content-length"))
             content = raw if endpoint.request is bytes else decode_body(raw, endpoint.request)
-        request: RestRequest[Any] = RestRequest(path, query, content, uploads, self._base_url(scope, headers))
+        base_url = self._base_url(scope, headers)
+        own_url = self._own_url(scope, base_url)
+        request: RestRequest[Any] = RestRequest(path, query, content, uploads, base_url, own_url)
         if route.blocking:
             result = await self._in_thread(route.handler, request)
         else:
@@ -214,6 +216,12 @@ class RestApplication:
     def _base_url(self, scope: Scope, headers: Mapping[bytes, bytes]) -> str:
         host = headers.get(b"host", self._own_addresses[0].encode()).decode("latin-1")
         return f"{scope['scheme']}://{host}{self._prefix}"
+
+    def _own_url(self, scope: Scope, base_url: str) -> str:
+        if scope["scheme"] == "https":
+            return base_url  # the name that the certificate is for; nobody else can answer to it
+        host, port = scope["server"][:2]
+        return f"http://{f'[{host}]' if ':' in host else host}:{port}{self._prefix}"
 
 
 def _target(scope: Scope) -> bytes:

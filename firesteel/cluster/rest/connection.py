@@ -13,6 +13,8 @@ __all__ = ["Connection"]
 HEADERS_TIMEOUT_S = 20.0
 CHECK_S = 5.0
 LARGEST_HEAD = 64 * 1024
+MOST_REFUSED = 50
+"""How many connections beyond the limit there may be, to be told so."""
 LARGEST_LEFTOVER = 1024 * 1024
 """How much of a body may still come once its request is answered."""
 
@@ -35,6 +37,10 @@ class Connection(HttpToolsProtocol):
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """A client has connected."""
         super().connection_made(transport)
+        if self.limit_concurrency is not None and len(self.connections) > self.limit_concurrency + MOST_REFUSED:
+            # uvicorn refuses requests only; connections that ask for nothing would take all files the process may open
+            transport.abort()
+            return
         self._head_since = self.loop.time()
         self._check = self.loop.call_later(CHECK_S, self._check_head)
 

@@ -43,6 +43,9 @@ class RestRequest(Generic[BodyT]):
     uploads: Mapping[str, Upload] = field(default_factory=dict)
     """The files of a multipart body by field name; its other fields are in ``body``."""
     base_url: str = ""
+    """This server as the client calls it."""
+    own_url: str = ""
+    """This server as processes of this machine reach it, whatever the client calls it: they may send it the token."""
 
 
 Handler = Callable[[RestRequest[Any]], Any]

@@ -221,8 +221,8 @@ def _bind(configuration: Configuration) -> socket.socket:
             return listening
     raise RestBindError(
         f"Port {wanted} of {name} is taken." if wanted.isdigit() else f"Ports {wanted} of {name} are all taken.",
-        hint="Another cluster may be running. Set rest.bind-port to another port, to several such as 8081-8090, or "
-        "to 0 for any that is free.",
+        hint="Another cluster may be running. Set rest.bind-port (--port) to another port, to several such as "
+        "8081-8090, or to 0 for any that is free.",
     )
 
 

@@ -93,13 +93,12 @@ async function failure(response) {
 async function request(path, options) {
   const address = url(path, options.query);
   let response = await send(address, options);
-  if (response.status === 401) {
+  while (response.status === 401) {
     const error = await failure(response);
     const given = await askForToken(token() !== null, error.message, options.quiet === true);
-    if (!given) throw error;
     setToken(given);
+    if (!given) throw error;
     response = await send(address, options);
-    if (response.status === 401) setToken(null);
   }
   if (!response.ok) throw await failure(response);
   return response;

@@ -140,9 +140,8 @@ function matching(frame, search) {
 
 /** The engine's own frames are cool, the user's warm. @param {string} name @returns {string} */
 function hue(name) {
-  if (/firesteel[./]/.test(name)) return 'is-engine';
-  if (/site-packages|lib\/python|^<|^root$|\bthreading\b|\bsocket\b|\bselectors\b|pyspark|importlib/.test(name))
-    return 'is-library';
+  if (/\(firesteel\/|^waits for |^network and mails/.test(name)) return 'is-engine';
+  if (/\(site-packages\/|\(lib\/python\/|\(<|^root$/.test(name)) return 'is-library';
   return 'is-user';
 }
 

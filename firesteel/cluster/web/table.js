@@ -184,6 +184,9 @@ export function filter(id, label) {
   return { text: state.text.trim().toLowerCase(), field };
 }
 
+/** @type {ScrollIntoViewOptions} */
+const NEAREST = { block: 'nearest', inline: 'nearest' };
+
 /**
  * Tabs as links.
  * @param {string} label
@@ -202,8 +205,8 @@ export function tabs(label, items, active) {
           href: item.href,
           class: 'tab',
           'aria-current': item.id === active ? 'page' : null,
-          mounted:
-            item.id === active ? (element) => element.scrollIntoView({ block: 'nearest', inline: 'nearest' }) : null,
+          mounted: item.id === active ? (element) => element.scrollIntoView(NEAREST) : null,
+          onclick: (event) => event.currentTarget.scrollIntoView(NEAREST),
         },
         item.title,
       ),

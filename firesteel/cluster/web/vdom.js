@@ -84,16 +84,11 @@ export function draw(parent, ...children) {
   patchChildren(parent, before || [], wanted, mounted);
   drawn.set(parent, wanted);
   for (const call of mounted) call();
-  // an element that was moved in the tree has lost the focus
-  if (
-    focused &&
-    focused !== document.activeElement &&
-    focused !== document.body &&
-    focused.isConnected &&
-    document.activeElement === document.body
-  ) {
-    focused.focus({ preventScroll: true });
-  }
+  if (!focused || focused === document.body || document.activeElement !== document.body) return;
+  // an element that was moved in the tree has lost the focus; for one that is gone the content of the page has it, so
+  // that Tab goes on there and not at the top
+  const next = focused.isConnected ? focused : document.getElementById('main');
+  if (next) next.focus({ preventScroll: true });
 }
 
 /** Forgets what was drawn into an element, and tells its widgets. @param {Element} parent */

@@ -19,7 +19,9 @@ from firesteel.cluster.rest.server import RestServer
 from firesteel.common.configuration import Configuration
 from firesteel.jobmaster.job_preparation import PreparedJob
 from firesteel.jobmaster.job_services import JobServices
+from firesteel.jobmaster.queued_host import QueuedHost
 from firesteel.jobmaster.runner import JobMasterRunner
+from firesteel.jobmaster.slot_allocator import SlotAllocator
 from firesteel.rest import cluster as rest
 from firesteel.rest.rescaling import UPDATE_RESOURCE_REQUIREMENTS
 from firesteel.rest.token import make_token
@@ -70,6 +72,8 @@ class InProcessCluster:
         self.store = _Store()
         self.printed: list[str] = []
         self.rescaled: list[Any] = []
+        self.slots: SlotAllocator | None = None
+        """There are enough, unless these are set."""
         configuration = Configuration.from_dict({"rest.port": "0", **(settings or {})})
         directory.mkdir(parents=True)
         self.token_file = directory / "token"
@@ -112,7 +116,10 @@ class InProcessCluster:
         shutil.rmtree(Path(tempfile.gettempdir()) / f"firesteel-artifacts-{os.getuid()}", ignore_errors=True)
 
     def _start(self, job: PreparedJob, services: JobServices) -> JobMasterRunner:
-        return JobMasterRunner(job, InProcessHost(), services)
+        host = InProcessHost()
+        if self.slots is None:
+            return JobMasterRunner(job, host, services)
+        return JobMasterRunner(job, QueuedHost(host, self.slots, job.job_graph.job_id), services)
 
     def _routes(self) -> list[Route]:
         def overview(_: RestRequest[Any]) -> rest.ClusterOverview:

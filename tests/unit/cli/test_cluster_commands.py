@@ -178,10 +178,19 @@ def test_a_standby_needs_a_cluster(start: Start, capsys: pytest.CaptureFixture[s
 
 
 @pytest.mark.parametrize(
-    "options", [["--port", "many"], ["-D", "rest.port=many"], ["-D", "high-availability.type=telepathy"]]
+    "options",
+    [["--port", "many"], ["--port", "65536"], ["-D", "rest.port=many"], ["-D", "high-availability.type=telepathy"]],
 )
 def test_wrong_options(start: Start, options: list[str], directory: Path) -> None:
     assert start(*options) == 2
+    assert not directory.exists()
+
+
+def test_an_application_without_a_program_leaves_nothing(
+    directory: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["run-application", "--directory", str(directory), str(tmp_path / "missing.py")]) == 2
+    assert "There is no program" in capsys.readouterr().err
     assert not directory.exists()
 
 

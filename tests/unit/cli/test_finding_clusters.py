@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from firesteel.cli.connection import ClusterAddress, find_cluster
-from firesteel.cli.errors import CommandError
+from firesteel.cli.connection import ClusterAddress, connect, find_cluster
+from firesteel.cli.errors import ClusterNotFoundError, CommandError
 from firesteel.cli.main import main
 
 
@@ -100,6 +100,9 @@ def test_clusters_by_id(state_directory: Path, tmp_path: Path) -> None:
         find_cluster(options())
     assert found(None, "green").urls == ("http://localhost:2",)
     assert find_cluster(options(None, "red")) is None
+    with pytest.raises(ClusterNotFoundError, match="No cluster 'red' runs") as raised:
+        connect(options(None, "red"))
+    assert raised.value.hint == "Those that do: blue, green."
     write_entry(state_directory / "default", 3)
     assert found().urls == ("http://localhost:3",)
     write_entry(tmp_path / "elsewhere", 4)

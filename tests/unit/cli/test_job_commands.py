@@ -19,6 +19,7 @@ from firesteel.common.job_client import JobClient
 from firesteel.datastream import StreamExecutionEnvironment
 from firesteel.graph.job_graph import JobGraph
 from firesteel.jobmaster.job_serialization import serialize_job
+from firesteel.jobmaster.slot_allocator import SlotAllocator
 from firesteel.testing import TestingSource, eventually
 
 
@@ -104,6 +105,29 @@ def test_status(cluster: InProcessCluster, capsys: pytest.CaptureFixture[str]) -
     assert f"firesteel exceptions {failed.job_id}" in run(capsys, "status", "bad")
 
 
+def test_a_job_that_waits_says_for_what(
+    cluster: InProcessCluster, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(cluster, "slots", SlotAllocator(lambda: 2, is_fixed=False))
+    env = StreamExecutionEnvironment.get_execution_environment()
+    env.set_parallelism(3)
+    env._executor = _Submit(cluster)
+    env.from_collection([1]).map(lambda n: n).set_parallelism(3).key_by(lambda n: n).map(lambda n: n).print()
+    env.execute_async("wide")
+    expected = re.compile(r"^slots +The job waits for slots: it wants 3, and of 2 there are 2 free\.$", re.MULTILINE)
+    eventually(lambda: expected.search(run(capsys, "status", "wide")) is not None)
+
+
+def test_a_job_that_could_not_be_prepared_has_no_table(
+    cluster: InProcessCluster, capsys: pytest.CaptureFixture[str]
+) -> None:
+    job_id = cluster.dispatcher.submit(JobSubmission("ab" * 16, "garbled", b"no graph"))
+    eventually(lambda: cluster.dispatcher.job(job_id).status.name == "FAILED")
+    shown = run(capsys, "status", "garbled")
+    assert "FAILED for" in shown
+    assert "vertex" not in shown
+
+
 def test_exceptions(cluster: InProcessCluster, capsys: pytest.CaptureFixture[str]) -> None:
     start(cluster)
     assert run(capsys, "exceptions", "endless") == "Job 'endless' has had no failures.\n"
@@ -128,6 +152,8 @@ def test_metrics(cluster: InProcessCluster, capsys: pytest.CaptureFixture[str]) 
         r"Source: numbers.* +0 +numRecordsOut +2$", run(capsys, "metrics", "endless", "numRecordsOut"), re.MULTILINE
     )
     assert "measures nothing" in run(capsys, "metrics", "endless", "numUnicorns", code=1)
+    assert main(["metrics", "endless", "numRecords*", "numUnicorns"]) == 0
+    assert "nothing of that name is measured: numUnicorns\n" in capsys.readouterr().err
     assert "has no vertex 'unicorn'" in run(capsys, "metrics", "endless", "--vertex", "unicorn", code=1)
 
 

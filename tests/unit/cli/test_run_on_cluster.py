@@ -8,6 +8,7 @@ import signal
 import socket
 import subprocess
 import sys
+import threading
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
@@ -16,6 +17,7 @@ import pytest
 from cluster_in_process import InProcessCluster
 
 from firesteel.cli.main import main
+from firesteel.jobmaster.slot_allocator import SlotAllocator
 from firesteel.testing import eventually
 
 ROOT = Path(__file__).parents[3]
@@ -55,8 +57,33 @@ def test_jobs_run_on_the_cluster_that_runs_here(
     printed = capsys.readouterr()
     assert re.fullmatch(r"over [0-9a-f]{32} True\n", printed.out)
     assert cluster.printed == ["10", "20"]
-    assert f"job 'tens' was submitted to {cluster.url}" in printed.err
+    assert printed.err.startswith(f"firesteel: job 'tens' was submitted to {cluster.url}")
     assert printed.err.endswith("firesteel: job 'tens' is FINISHED\n")
+
+
+def test_a_program_says_what_its_job_waits_for(
+    cluster: InProcessCluster, script: Write, capsys: pytest.CaptureFixture[str]
+) -> None:
+    cluster.slots = SlotAllocator(lambda: 2, is_fixed=False)
+    path = script("env.from_collection([1]).map(lambda n: n).set_parallelism(3).print()\nenv.execute('wide')\n")
+    said: list[str] = []
+
+    def waits() -> bool:
+        said.append(capsys.readouterr().err)
+        return "waits for slots" in "".join(said)
+
+    def wait_and_cancel() -> None:
+        try:
+            eventually(waits)
+        finally:
+            eventually(lambda: len(cluster.dispatcher.jobs()) == 1)
+            cluster.dispatcher.jobs()[0].cancel()
+
+    canceller = threading.Thread(target=wait_and_cancel)
+    canceller.start()
+    assert main(["run", path]) == 1
+    canceller.join()
+    assert "job 'wide': The job waits for slots: it wants 3, and of 2 there are 2 free.\n" in "".join(said)
 
 
 def test_the_address_can_be_given(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -41,6 +42,16 @@ def test_a_job_runs_to_its_end(cluster: Cluster) -> None:
     assert not cluster.store.submissions
     assert cluster.dispatcher.jobs() == [job]
     assert job.view().end_time >= job.submitted_at
+
+
+def test_the_log_tells_what_becomes_of_jobs(cluster: Cluster, caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.INFO, "firesteel.cluster.dispatcher")
+    job = cluster.submit(bounded, name="tens")
+    job.result_future().result(10)
+    told = [record.getMessage() for record in caplog.records if job.job_id in record.getMessage()]
+    assert told[0] == f"Job 'tens' ({job.job_id}) was submitted."
+    assert f"Job 'tens' ({job.job_id}) is RUNNING." in told
+    assert told[-1] == f"Job 'tens' ({job.job_id}) is FINISHED."
 
 
 def test_a_job_is_in_the_store_before_it_runs(cluster: Cluster) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import logging
 import os
+import shutil
 import threading
 from collections.abc import Iterator
 from concurrent.futures import Future
@@ -249,6 +250,13 @@ def test_the_end_of_a_large_log(logs: LogFiles) -> None:
     assert text.startswith("line 9")
     assert text.endswith("line 999\n")
     assert len(text) <= 105
+
+
+def test_a_log_directory_that_somebody_has_removed(logs: LogFiles) -> None:
+    shutil.rmtree(logs.directory)
+    assert logs.listed() == []
+    with pytest.raises(LogNotFoundError):
+        logs.read("spark.log")
 
 
 # -- REST ----------------------------------------------------------------------------------------------

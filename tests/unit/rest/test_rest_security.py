@@ -13,6 +13,7 @@ import pytest
 from rest_samples import JOB, TOKEN, Handlers, ask, bearer, connect, form, serving
 
 from firesteel.cluster.rest import bodies, connection
+from firesteel.cluster.rest import server as rest_server
 from firesteel.cluster.rest.bodies import safe_filename
 from firesteel.cluster.rest.request import RestError
 from firesteel.cluster.rest.server import RestServer
@@ -238,6 +239,16 @@ def test_a_client_that_never_says_what_it_wants_is_dropped(handlers: Handlers, m
         slow.sendall(b"GET /log HTTP/1.1\r\nHost: localhost\r\nX-Slow: ")
         for client in (silent, slow):
             assert _ends(client)
+
+
+def test_connections_that_ask_for_nothing_are_bounded_too(handlers: Handlers, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(rest_server, "MOST_CONNECTIONS", 2)
+    monkeypatch.setattr(connection, "MOST_REFUSED", 1)
+    with serving(handlers.routes()) as server, connect(server), connect(server) as refused, connect(server):
+        with connect(server) as one_too_many:
+            assert _ends(one_too_many)
+        refused.sendall(b"GET /log HTTP/1.1\r\nHost: localhost\r\n\r\n")
+        assert b" 503 " in refused.recv(1000)
 
 
 def _ends(client: socket.socket) -> bool:

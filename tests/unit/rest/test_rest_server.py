@@ -168,6 +168,12 @@ def test_the_url_a_client_used_is_told(server: RestServer) -> None:
     assert ask(server, "GET", f"/jobs/{JOB}", headers={"Host": host}).json["base_url"] == f"http://{host}"
 
 
+def test_what_a_client_calls_the_server_is_not_where_it_is(server: RestServer, handlers: Handlers) -> None:
+    """A program that is run here sends the token: not to whoever listens on the port that a header names."""
+    assert ask(server, "GET", f"/jobs/{JOB}", headers={"Host": "localhost:1"}).json["base_url"] == "http://localhost:1"
+    assert handlers.seen[-1].own_url == f"http://127.0.0.1:{server.address[1]}"
+
+
 @pytest.mark.parametrize("path", ["/web/log", "/web/v1/log", "/log"])
 def test_a_prefix(path: str) -> None:
     with serving(Handlers().routes(), {"rest.path": "/web"}) as server:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import threading
 import time
 from typing import Any
 
 from firesteel.common import WatermarkStrategy
 from firesteel.connectors import DiscardingSink
 from firesteel.connectors.number_sequence import NumberSequenceSource
-from firesteel.runtime.stack_sampling import BACKPRESSURED_STACK, SampleStacks, StackSample, ThreadDump, thread_dump
+from firesteel.runtime.stack_sampling import BACKPRESSURED_STACK, SampleStacks, StackSample
 from firesteel.testing import eventually, test_environment
 
 ANSWER_S = 60.0
@@ -80,13 +79,3 @@ def test_lines_of_generated_loops_are_named_after_their_operators() -> None:
         client.cancel().result()
     assert _count(worker, part="worker") > 0
     assert not [stack for *_, stack, _ in worker if any("<firesteel" in name for name in stack)]
-
-
-def test_a_thread_dump_names_every_thread() -> None:
-    client, runner = _job(_sleep)
-    try:
-        threads = runner.ask(0, ThreadDump(), ANSWER_S).result()
-    finally:
-        client.cancel().result()
-    assert any("_sleep" in thread["stringifiedThreadInfo"] for thread in threads)
-    assert threading.main_thread().name in {thread["threadName"] for thread in thread_dump()}

@@ -184,7 +184,12 @@ class _JobHandlers:
         }
 
     def diagnosis(self, request: RestRequest[Any]) -> rest.JobDiagnosis:
-        found = diagnose(find_job(self._jobs, request))
+        view = find_job(self._jobs, request)
+        pool = None if view.master is None else view.master.queued_slots()
+        if pool is not None:
+            slots = rest.SlotWait(pool.needed, pool.free or 0, pool.offered or 0, pool.ahead)
+            return rest.JobDiagnosis(None, _waits_for(slots), slots)
+        found = diagnose(view)
         if found is None:
             return rest.JobDiagnosis(None, "Nothing is backpressured.")
         skewed = found.skewed
@@ -200,6 +205,11 @@ class _JobHandlers:
             skew=None if skewed is None else rest.Skew(skewed.subtask, skewed.share, skewed.records, skewed.skew),
         )
         return rest.JobDiagnosis(bottleneck, found.explanation)
+
+
+def _waits_for(slots: rest.SlotWait) -> str:
+    text = f"The job waits for slots: it wants {slots.needed}, and of {slots.total} there are {slots.free} free"
+    return f"{text}; {slots.ahead} waiting before it." if slots.ahead else f"{text}."
 
 
 def job_overview(view: JobView, now: int) -> rest.JobOverview:

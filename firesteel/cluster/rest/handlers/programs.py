@@ -60,7 +60,7 @@ def routes(store: ProgramStore, runner: ProgramRunner, *, is_enabled: bool = Tru
     def run(request: _Request) -> ProgramRun:
         _check(is_enabled)
         program = store.find(request.path["jarid"])
-        return ProgramRun(runner.run(program, _arguments(request), request.base_url))
+        return ProgramRun(runner.run(program, _arguments(request), request.own_url))
 
     def plan(request: _Request) -> ProgramPlan:
         _check(is_enabled)

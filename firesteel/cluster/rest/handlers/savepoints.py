@@ -130,8 +130,8 @@ def _directory(dispatcher: Dispatcher, job_id: str, given: str | None, field: st
             return directory
     raise RestError(
         400,
-        f"There is no directory to write the savepoint to: neither {field} nor {options.SAVEPOINTS_DIRECTORY.key} is "
-        "set.",
+        f"There is no directory to write the savepoint to. Name one ({field}), or set "
+        f"{options.SAVEPOINTS_DIRECTORY.key} for the job or for the cluster.",
     )
 
 

@@ -50,7 +50,8 @@ export function exceptionsTab(context) {
         earlier.length > 0 &&
           panel(
             'Earlier failures',
-            earlier.map((entry, index) => collapsed(entry, `${context.jobId} ${entry.timestamp} ${index}`)),
+            // not by position, which changes with each new failure
+            earlier.map((entry) => collapsed(entry, `${context.jobId} ${entry.timestamp} ${entry.taskName}`)),
           ),
         data.truncated && h('button', { type: 'button', class: 'button', onclick: more }, 'Show older ones'),
       ];

@@ -60,6 +60,27 @@ export function flowOf(answer) {
   };
 }
 
+/** What is left of a vertex that has ended: how it spent its whole life. @param {any} metrics @returns {Flow} */
+export function wholeFlow(metrics) {
+  const [busy, backpressured, idle] = ['busy', 'backpressured', 'idle'].map(
+    (what) => number(metrics[`accumulated-${what}-time`]) || 0,
+  );
+  const all = busy + backpressured + idle;
+  const part = (time) => (all > 0 ? time / all : null);
+  return {
+    busy: part(busy),
+    backpressured: part(backpressured),
+    idle: part(idle),
+    busiest: part(busy),
+    mostBackpressured: part(backpressured),
+    recordsIn: null,
+    recordsOut: null,
+    bytesIn: null,
+    bytesOut: null,
+    watermark: null,
+  };
+}
+
 let turn = 0;
 
 /**

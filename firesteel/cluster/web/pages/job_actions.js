@@ -288,7 +288,7 @@ async function rescale(context) {
           ]),
         ),
       }),
-    () => h('p', null, 'The job restarts with the new parallelism.'),
+    () => h('p', null, 'The job takes a checkpoint now, and then goes on with the new parallelism.'),
   );
   context.page.refresh();
 }

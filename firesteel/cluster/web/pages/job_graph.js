@@ -7,26 +7,28 @@ import { href } from '../router.js';
 import { badge, isTerminal, taskBar, taskCounts } from '../states.js';
 import { filter, panel, table } from '../table.js';
 import { h } from '../vdom.js';
-import { loadFlow } from './flow.js';
+import { loadFlow, wholeFlow } from './flow.js';
 
 /** @param {import('./job.js').JobContext} context @returns {import('./job.js').Tab} */
 export function graphTab(context) {
   let diagnosis = null;
+  let cluster = null;
   return {
     async load(fetcher) {
-      const isOver = isTerminal(context.job.state);
-      const [found] = await Promise.all([
-        context.job.state === 'RUNNING' ? fetcher.getOr(['jobs', context.jobId, 'diagnosis'], null) : null,
+      const { job } = context;
+      const isOver = isTerminal(job.state);
+      [diagnosis, cluster] = await Promise.all([
+        job.state === 'RUNNING' ? fetcher.getOr(['jobs', context.jobId, 'diagnosis'], null) : null,
+        isStarting(job.state) ? fetcher.get('overview') : null,
         isOver ? null : loadFlow(fetcher, context),
       ]);
-      if (isOver) context.flow.clear();
-      diagnosis = found;
+      if (isOver) for (const vertex of job.vertices) context.flow.set(vertex.id, wholeFlow(vertex.metrics));
     },
     view() {
       const { job } = context;
       if (!job.plan.nodes.length) return h('div', { class: 'panel empty' }, notRunning(job.state));
       return [
-        waiting(job),
+        waiting(job, cluster),
         sentence(context, diagnosis),
         panel(null, graph(graphData(context, diagnosis)), legend()),
         vertexList(context, diagnosis),
@@ -42,15 +44,20 @@ function notRunning(state) {
   return 'The job is being prepared, or waits for slots. Its graph appears here.';
 }
 
-/** Why the job does not run yet, or not now. @param {any} job */
-function waiting(job) {
-  if (job.state === 'INITIALIZING' || job.state === 'CREATED')
-    return h(
-      'p',
-      { class: 'note', role: 'status' },
-      icon('waiting'),
-      h('span', null, `The job is starting, or waits for free slots: its tasks need ${slotsNeeded(job)}.`),
-    );
+/** @param {string} state @returns {boolean} */
+const isStarting = (state) => state === 'INITIALIZING' || state === 'CREATED';
+
+/** Why the job does not run yet, or not now. @param {any} job @param {any} cluster The answer of /overview, or null. */
+function waiting(job, cluster) {
+  if (isStarting(job.state)) {
+    const needed = slotsNeeded(job);
+    const free = cluster ? cluster['slots-available'] : needed;
+    const text =
+      free < needed
+        ? `The job waits for slots: it needs ${count(needed)}, and ${count(free)} of ${count(cluster['slots-total'])} are free.`
+        : `The job is starting. It needs ${plural(needed, 'slot')}.`;
+    return h('p', { class: 'note', role: 'status' }, icon('waiting'), h('span', null, text));
+  }
   if (job.state === 'RESTARTING')
     return h(
       'p',
@@ -73,15 +80,12 @@ function waiting(job) {
   return null;
 }
 
-/** Tasks of one slot sharing group share slots; groups do not. @param {any} job @returns {string} */
+/** Tasks of one slot sharing group share slots; groups do not. @param {any} job @returns {number} */
 function slotsNeeded(job) {
   const groups = new Map();
   for (const vertex of job.vertices)
     groups.set(vertex.slotSharingGroupId, Math.max(groups.get(vertex.slotSharingGroupId) || 0, vertex.parallelism));
-  return plural(
-    [...groups.values()].reduce((sum, slots) => sum + slots, 0),
-    'slot',
-  );
+  return [...groups.values()].reduce((sum, slots) => sum + slots, 0);
 }
 
 /** What slows the job down, in words. @param {import('./job.js').JobContext} context @param {any} diagnosis */
@@ -100,9 +104,17 @@ function sentence(context, diagnosis) {
       h('strong', null, 'Bottleneck: '),
       h('a', { href: context.vertexHref(bottleneck.id, 'backpressure') }, bottleneck.name),
       '. ',
-      diagnosis.explanation,
+      withoutName(diagnosis.explanation, bottleneck.name),
     ),
   );
+}
+
+/** The name is said already, as a link. @param {string} explanation @param {string} name @returns {string} */
+function withoutName(explanation, name) {
+  const opening = `'${name}' is the bottleneck: `;
+  if (!explanation.startsWith(opening)) return explanation;
+  const rest = explanation.slice(opening.length);
+  return rest.charAt(0).toUpperCase() + rest.slice(1);
 }
 
 /** Which of the three takes most of the time. @param {import('./flow.js').Flow|undefined} flow @returns {string} */

@@ -117,7 +117,7 @@ function jobTable(id, label, rows, empty) {
         wide: true,
         sort: (job) => job.name,
         cell: (job) => [
-          h('a', { class: 'job-name', href: href(['jobs', job.jid]) }, job.name || '(no name)'),
+          h('a', { class: 'job-name clamp', title: job.name, href: href(['jobs', job.jid]) }, job.name || '(no name)'),
           h('div', { class: 'muted mono small' }, job.jid),
         ],
       },

@@ -110,9 +110,17 @@ export function taskManagerPage(context) {
   const { id } = context.route.params;
   const base = ['taskmanagers', id];
   let manager = null;
+  /** The names of jobs, by id. @type {Map<string, string>} */
+  let names = new Map();
   /** @type {Object<string, import('./logs.js').Part>} */
   const parts = {
-    overview: { load: async () => {}, view: () => overview(manager) },
+    overview: {
+      async load(fetcher) {
+        const { jobs } = await fetcher.get('jobs/overview');
+        names = new Map(jobs.map((job) => [job.jid, job.name]));
+      },
+      view: () => overview(manager, names),
+    },
     logs: logsPart(base, 'taskmanager'),
     stdout: textPart(
       [...base, 'stdout'],
@@ -165,8 +173,8 @@ function memory(title, used, most) {
   );
 }
 
-/** @param {any} manager */
-function overview(manager) {
+/** @param {any} manager @param {Map<string, string>} names */
+function overview(manager, names) {
   const metrics = manager.metrics || {};
   const hardware = manager.hardware || {};
   const collectors = metrics.garbageCollectors || [];
@@ -219,7 +227,11 @@ function overview(manager) {
           {
             title: 'Job',
             wide: true,
-            cell: (slot) => h('a', { class: 'mono break', href: href(['jobs', slot.jobId]) }, slot.jobId),
+            sort: (slot) => names.get(slot.jobId) || slot.jobId,
+            cell: (slot) => [
+              h('a', { class: 'clamp', href: href(['jobs', slot.jobId]) }, names.get(slot.jobId) || slot.jobId),
+              h('div', { class: 'muted mono small' }, slot.jobId),
+            ],
           },
           { title: 'Tasks', number: true, cell: (slot) => count(slot.assignedTasks) },
           { title: 'Cores', number: true, cell: (slot) => (slot.resource ? String(slot.resource.cpuCores) : NONE) },

@@ -40,6 +40,19 @@ export function spansOf(timestamps, states, end) {
   }));
 }
 
+/**
+ * The spans of the job. Of each state only the last time is known: once the job has started again, what was before
+ * its last restart is one span.
+ * @param {any} job
+ * @param {number} end
+ * @returns {Span[]}
+ */
+function jobSpans(job, end) {
+  const spans = spansOf(job.timestamps, JOB_STATES, end);
+  const hasRestarted = job.timestamps.RESTARTING > 0 && spans[0].state === 'INITIALIZING';
+  return hasRestarted ? [{ ...spans[0], state: 'EARLIER' }, ...spans.slice(1)] : spans;
+}
+
 /** @param {import('./job.js').JobContext} context @returns {import('./job.js').Tab} */
 export function timelineTab(context) {
   /** @type {Map<string, any>} */
@@ -72,7 +85,7 @@ export function timelineTab(context) {
         h(
           'div',
           { class: 'timeline' },
-          row('Job', job.name, spansOf(job.timestamps, JOB_STATES, end), scale, 'job'),
+          row('Job', job.name, jobSpans(job, end), scale, 'job'),
           job.vertices.map((vertex) => vertexRows(vertex, times.get(vertex.id), scale, end, state, toggle(vertex.id))),
           !job.vertices.length && h('p', { class: 'muted' }, 'No task has been deployed yet.'),
           h(
@@ -181,7 +194,7 @@ function vertexRows(vertex, times, scale, end, state, toggle) {
  */
 function row(title, name, spans, scale, key, extra = '') {
   const at = (time) => Math.max(0, Math.min(100, (100 * (time - scale.start)) / (scale.end - scale.start)));
-  const spoken = `${name}: ${spans.map((span) => `${span.state} ${duration(span.to - span.from)}`).join(', ') || 'not started'}`;
+  const spoken = `${name}: ${spans.map((span) => `${stateName(span)} ${duration(span.to - span.from)}`).join(', ') || 'not started'}`;
   return h(
     'div',
     { class: `timeline-row ${extra}`, key },
@@ -195,15 +208,18 @@ function row(title, name, spans, scale, key, extra = '') {
           {
             key: span.state,
             class: `span is-${span.state.toLowerCase()} is-${kindOf(span.state)}`,
-            title: `${span.state}\n${dateTime(span.from)}\n${duration(span.to - span.from)}`,
+            title: `${stateName(span)}\n${dateTime(span.from)}\n${duration(span.to - span.from)}`,
             style: { left: `${at(span.from)}%`, width: `${Math.max(0, at(span.to) - at(span.from))}%` },
           },
-          at(span.to) - at(span.from) > 12 ? span.state : '',
+          at(span.to) - at(span.from) > 12 ? stateName(span) : '',
         ),
       ),
     ),
   );
 }
+
+/** @param {Span} span @returns {string} */
+const stateName = (span) => (span.state === 'EARLIER' ? 'earlier attempts' : span.state);
 
 function legend() {
   const entry = (state, text) =>

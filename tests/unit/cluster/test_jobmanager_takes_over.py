@@ -1,0 +1,94 @@
+"""What a JobManager does once it leads, without Spark."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+from dispatched_jobs import MemoryStore, start_in_process
+
+from firesteel.cluster.ha.services import JobResult, Leadership
+from firesteel.cluster.jobmanager import JobManager
+from firesteel.cluster.launch import SESSION, Launch
+from firesteel.cluster.logs import LogFiles
+from firesteel.cluster.rest.request import Route
+from firesteel.common.configuration import Configuration
+
+
+class _NoSpark:
+    resources: Any = None
+
+    def start(self) -> None:
+        pass
+
+    def await_start(self) -> None:
+        pass
+
+    def watch(self, on_lost: Callable[[str], None]) -> None:
+        pass
+
+    def executors(self) -> list[Any]:
+        return []
+
+    def java_pid(self) -> int | None:
+        return None
+
+    create_runner = staticmethod(start_in_process)
+
+
+class _Store(MemoryStore):
+    def __init__(self, events: list[str]) -> None:
+        super().__init__()
+        self._events = events
+
+    def results(self) -> Sequence[JobResult]:
+        self._events.append("recovers")
+        return super().results()
+
+
+class _Leadership:
+    epoch = 1
+
+    def __init__(self, store: MemoryStore) -> None:
+        self.store = store
+
+    def is_valid(self) -> bool:
+        return True
+
+    def resign(self) -> None:
+        pass
+
+
+class _Services:
+    def __init__(self, leadership: Leadership) -> None:
+        self._leadership = leadership
+
+    def await_leadership(self, address: str, on_lost: Callable[[str], None]) -> Leadership:
+        return self._leadership
+
+
+class _Server:
+    public_address = "localhost:1"
+
+    def __init__(self, events: list[str], then: Callable[[], None]) -> None:
+        self._events = events
+        self._then = then
+
+    def replace_routes(self, routes: list[Route]) -> None:
+        self._events.append("answers")
+        self._then()
+
+
+def test_jobs_are_recovered_before_anybody_is_told_that_they_do_not_exist(tmp_path: Path) -> None:
+    events: list[str] = []
+    configuration = Configuration.from_dict({"cluster.directory": str(tmp_path)})
+    logs = LogFiles(tmp_path / "log")
+    try:
+        manager = JobManager(Launch(SESSION, configuration), logs)
+        manager._spark = _NoSpark()  # type: ignore[assignment]
+        server = _Server(events, lambda: manager.stop("the test is over"))
+        manager._lead(server, _Services(_Leadership(_Store(events))))  # type: ignore[arg-type]
+    finally:
+        logs.close()
+    assert events == ["recovers", "answers"]
