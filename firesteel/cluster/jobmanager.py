@@ -41,7 +41,7 @@ _WEB = Path(__file__).parent / "web"
 class JobManager:
     """Dispatcher, ResourceManager and REST server of one process.
 
-    1. It listens. Until it leads, it sends whoever asks on to the leader. Spark is started meanwhile.
+    1. It listens and starts Spark. Until it leads, it sends whoever asks on to the leader.
     2. It leads: the jobs of the leader before are recovered, and new ones are taken.
     3. It is told to stop: jobs are suspended, so that the next leader goes on with them.
 
@@ -70,6 +70,9 @@ class JobManager:
         )
         try:
             server.start()
+            # one that cannot run jobs must not lead, and one that is not ready to should not say it is there
+            self._spark.start()
+            self._spark.await_start()
             with _Presence(self.directory, server, self._launch.mode, self.started_at):
                 return self._lead(server, services)
         finally:
@@ -84,7 +87,6 @@ class JobManager:
     # -- steps --------------------------------------------------------------------------------------
 
     def _lead(self, server: RestServer, services: HighAvailabilityServices) -> int:
-        self._spark.start()
         threading.Thread(target=self._await_leadership, args=(server, services), daemon=True).start()
         told = self._told.get()
         if isinstance(told, BaseException):
@@ -94,7 +96,6 @@ class JobManager:
             return 0
         leadership = told
         _log.info("This JobManager leads (epoch %d).", leadership.epoch)
-        self._spark.await_start()
 
         def spark_lost(why: str) -> None:
             leadership.resign()

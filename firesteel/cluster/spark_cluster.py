@@ -45,6 +45,7 @@ class SparkCluster:
     def _start(self) -> None:
         from firesteel.spark.cluster_info import java_pid
         from firesteel.spark.session import start_cluster_context
+        from firesteel.spark.warm_up import warm_up
 
         try:
             open_tls(TlsSettings.of(self._configuration))  # what is wrong with it is said now, not by each job
@@ -55,6 +56,11 @@ class SparkCluster:
             self._started.set_result((context, resources))
         except BaseException as error:  # noqa: BLE001 - raised where Spark is awaited
             self._started.set_exception(error)
+            return
+        try:
+            warm_up(context)
+        except Exception as error:  # noqa: BLE001 - a job will tell it better
+            _log.info("Spark could not be warmed up: %s", error)
 
     def await_start(self) -> None:
         """Waits until Spark runs; raises why it could not be started."""

@@ -169,7 +169,7 @@ class JobMaster(JobRecord):
             self._start_attempt()
 
     def _refuse(self, event: events.TriggerSavepoint) -> None:
-        self._out.append(RequestFailed(str(event.request_id), f"the job is {self.status.name}"))
+        self._out.append(RequestFailed(str(event.request_id), f"the job is {self.status.name}, not RUNNING"))
 
     def _on_cancel(self, reason: str) -> None:
         if self.status is JobStatus.CANCELLING:

@@ -267,6 +267,49 @@ def test_a_token_is_asked_for_and_sent(visit: Visit) -> None:
     visit.problems = [problem for problem in visit.problems if "status of 401" not in problem]
 
 
+def test_a_job_is_stopped_by_keyboard_and_drained(visit: Visit) -> None:
+    answers = WebAnswers()
+    visit.answer_with(answers)
+    page = visit.page
+    page.goto(f"{OFFLINE}/#/jobs/{JOB}")
+    page.get_by_role("button", name="Stop").press("Enter")
+    dialog = page.get_by_role("dialog", name="Stop with a savepoint")
+    expect(dialog.get_by_label("Directory")).to_be_focused()
+    dialog.get_by_role("checkbox", name="Drain").press("Space")
+    dialog.get_by_label("Directory").press("Enter")
+    expect(dialog.locator(".result-path")).to_contain_text("file:/savepoints/1")
+    sent = json.loads(answers.bodies[f"jobs/{JOB}/stop"])
+    assert sent == {"targetDirectory": None, "drain": True, "formatType": "CANONICAL"}
+    answers.state = "FINISHED"
+    page.keyboard.press("Enter")
+    expect(page.get_by_role("button", name="Stop")).to_have_count(0)
+    # what had the focus is gone: the next Tab goes on in the content
+    expect(page.locator("main")).to_be_focused()
+
+
+def test_a_job_that_waits_says_for_how_many_slots(visit: Visit) -> None:
+    answers = WebAnswers(parallelism=3)
+    answers.state = "CREATED"
+    visit.answer_with(answers)
+    visit.page.goto(f"{OFFLINE}/#/jobs/{JOB}")
+    expect(visit.page.locator(".note")).to_contain_text("it needs 3, and 2 of 4 are free")
+
+
+def test_an_open_failure_stays_open_when_the_next_one_comes(visit: Visit) -> None:
+    answers = WebAnswers()
+    answers.failures = [1_000, 2_000]
+    visit.answer_with(answers)
+    page = visit.page
+    page.goto(f"{OFFLINE}/#/jobs/{JOB}/exceptions")
+    page.locator("summary").click()
+    expect(page.get_by_text("ValueError: at 1000")).to_be_visible()
+    answers.failures.append(3_000)
+    expect(page.get_by_text("ValueError: at 3000")).to_be_visible()
+    expect(page.get_by_text("ValueError: at 1000")).to_be_visible()
+    # the browser writes down that there are no metrics of the job here
+    visit.problems = [problem for problem in visit.problems if "status of 404" not in problem]
+
+
 def test_a_phone_needs_no_sideways_scrolling(browser: Any) -> None:
     for scheme in ("light", "dark"):
         with Visit(browser, width=360, height=740, scheme=scheme) as visit:
@@ -276,6 +319,7 @@ def test_a_phone_needs_no_sideways_scrolling(browser: Any) -> None:
                 page.goto(f"{OFFLINE}/{place}")
                 expect(page.get_by_text("a job").first).to_be_attached()
                 assert not visit.is_wider_than_the_screen(), place
+            expect(page.get_by_role("link", name="Submit")).to_be_in_viewport(ratio=1)
             assert visit.problems == []
 
 
@@ -367,6 +411,7 @@ def test_a_job_from_submit_over_all_pages_and_a_savepoint_to_its_end(
         expect(drawer.locator(".drawer-body")).to_contain_text(text)
     drawer.get_by_role("link", name="Flame graph").click()
     expect(drawer.locator(".frame.is-user").first).to_be_visible(timeout=60_000)
+    expect(drawer.locator(".frame.is-user", has_text="firesteel/")).to_have_count(0)
     drawer.get_by_role("link", name="Metrics").click()
     drawer.get_by_label("Filter metrics by name").fill("inPoolUsage")
     drawer.get_by_text("inPoolUsage", exact=True).click()

@@ -29,8 +29,12 @@ class WebAnswers:
         self.parallelism = parallelism
         self.name = name
         self.is_there = True
-        self.token = ""
+        self.state = "RUNNING"
+        self.failures: list[int] = []
+        """When tasks failed."""
         self.asked: list[str] = []
+        self.bodies: dict[str, str] = {}
+        """What was sent, by path."""
         self.busy = dict.fromkeys(range(vertices), 100.0)
 
     def __call__(self, method: str, path: str, body: str) -> tuple[int, Any] | None:
@@ -39,6 +43,8 @@ class WebAnswers:
         if not self.is_there:
             return None
         place, _, query = path.strip("/").partition("?")
+        if body:
+            self.bodies[place] = body
         found = self._answer(method, place.split("/"), query)
         return (404, {"errors": [f"Not found: {path}"]}) if found is None else found
 
@@ -59,6 +65,13 @@ class WebAnswers:
                 return 401, {"errors": ["This needs a token."]}
             case ["jobs", _]:
                 return 200, self._job()
+            case ["jobs", _, "stop"]:
+                return 202, {"request-id": "cd" * 16}
+            case ["jobs", _, "savepoints", _]:
+                return 200, {"status": {"id": "COMPLETED"}, "operation": {"location": "file:/savepoints/1"}}
+            case ["jobs", _, "exceptions"]:
+                entries = [self._failure(at) for at in reversed(self.failures)]
+                return 200, {"exceptionHistory": {"entries": entries, "truncated": False}}
             case ["jobs", _, "diagnosis"]:
                 bottleneck = {"id": vertex_id(1), "name": self._name(1)}
                 return 200, {"bottleneck": bottleneck, "explanation": "It is busy, and the one before it waits."}
@@ -96,8 +109,13 @@ class WebAnswers:
         ]
         stamps = {"INITIALIZING": START, "CREATED": START, "RUNNING": START, "RESTARTING": 0}
         plan = {"nodes": nodes, "type": "STREAMING"}
-        head = {"jid": JOB, "name": self.name, "state": "RUNNING", "job-type": "STREAMING", "now": START + 61_000}
+        head = {"jid": JOB, "name": self.name, "state": self.state, "job-type": "STREAMING", "now": START + 61_000}
         return {**head, **times, "timestamps": stamps, "vertices": vertices, "plan": plan}
+
+    @staticmethod
+    def _failure(at: int) -> dict[str, Any]:
+        trace = f"ValueError: at {at}"
+        return {"exceptionName": "ValueError", "stacktrace": trace, "timestamp": at, "taskName": "a task (1/1)"}
 
     def _subtask(self, number: int) -> dict[str, Any]:
         where = {"endpoint": "localhost:1", "taskmanager-id": "localhost:1-0"}

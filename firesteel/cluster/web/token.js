@@ -45,7 +45,9 @@ function dialog(wasWrong, message) {
           context.close(value.trim() || null);
         },
       },
-      h('p', { class: wasWrong ? 'text-bad' : '' }, wasWrong ? 'The JobManager did not accept the token.' : message.split('\n')[0]),
+      wasWrong
+        ? h('p', { class: 'text-bad' }, 'The JobManager did not accept the token.')
+        : h('p', null, message.split('\n')[0]),
       h(
         'p',
         { class: 'muted' },

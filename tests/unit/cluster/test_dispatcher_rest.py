@@ -24,6 +24,7 @@ from firesteel.common.configuration import Configuration
 from firesteel.common.errors import JobExecutionError
 from firesteel.common.job_status import JobStatus
 from firesteel.connectors.collect_sink import CollectSink
+from firesteel.graph.execution_graph import ExecutionState
 from firesteel.jobmaster.job_serialization import serialize_job
 from firesteel.rest import savepoints, submission
 from firesteel.rest.client import RestClient, RestClientError
@@ -94,6 +95,9 @@ def cluster(tmp_path: Path) -> Iterator[Served]:
 def running(cluster: Served, build: Any = endless, **options: Any) -> ManagedJob:
     job = cluster.submit(build, **options)
     eventually(lambda: is_running(job))
+    assert job.runner is not None
+    tasks = list(job.runner.master.execution_graph.vertices())
+    eventually(lambda: all(task.state is ExecutionState.RUNNING for task in tasks))
     return job
 
 
