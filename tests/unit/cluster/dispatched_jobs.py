@@ -41,7 +41,7 @@ class MemoryStore:
     def put(self, submission: JobSubmission) -> None:
         self._check()
         self.submissions[submission.job_id] = submission
-        self.registered[submission.job_id] = []
+        self.registered.setdefault(submission.job_id, [])
 
     def job_ids(self) -> Sequence[str]:
         return list(self.submissions)
