@@ -149,3 +149,16 @@ def test_the_cluster_is_found_and_described(command: CommandLine) -> None:
     assert "jobmanager.log" in command("logs")
     assert "leads" in command("logs", "jobmanager")
     command("list", "-m", "localhost:1", code=3)
+
+
+def test_an_application_ends_with_its_jobs(command: CommandLine) -> None:
+    """The program runs in a JobManager of its own, whose exit code says how its jobs ended."""
+    program = command.directory / "application.py"
+    program.write_text(
+        HEAD.replace("bounded=False", "bounded=True")
+        + "bad = int(sys.argv[1])\n"
+        + "readings = numbers.map(Reading).map(lambda reading: 6 // (reading.value - bad))\n"
+        + "readings.print()\n"
+        + 'env.execute("application")\n'
+    )
+    command("run-application", "--foreground", "--port", "0", "--slots", "1", "application.py", "0")
