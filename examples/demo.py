@@ -177,7 +177,8 @@ class Watch:
         if self._begin is None and payments:
             self._begin = time.monotonic(), payments
         # event time is as far as the slowest task; when the input has ended they all jump to the end of time
-        watermarks = [values["currentInputWatermark"] for values in metrics.values() if "numBuffersIn" in values]
+        tasks = (values for (_vertex, operator, _subtask), values in metrics.items() if not operator)
+        watermarks = [values["currentInputWatermark"] for values in tasks if "currentInputWatermark" in values]
         if watermarks and min(watermarks) < MAX_LONG_VALUE:
             self._watermark = max(self._watermark, min(watermarks))
 
