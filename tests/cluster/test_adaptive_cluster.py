@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 from processes import descendants
 from standalone_cluster import Driver, StandaloneCluster
+from visible_files import visible_lines
 
 from firesteel.testing import eventually
 
@@ -57,8 +58,7 @@ def kill_with_executor(worker: subprocess.Popen[bytes]) -> None:
 
 def written(directory: Path) -> list[tuple[int, int, int]]:
     """Key, count and parallelism of every line that a reader of the sink's files sees."""
-    lines = [line for file in directory.rglob("part-*") for line in file.read_text().splitlines()]
-    return [tuple(map(int, line.split())) for line in lines]  # type: ignore[misc]
+    return [tuple(map(int, line.split())) for line in visible_lines(directory)]  # type: ignore[misc]
 
 
 def test_a_job_survives_the_loss_of_a_worker_on_the_other_and_uses_the_next_one(

@@ -16,6 +16,7 @@ from typing import Any
 
 from endless import endless
 from processes import descendants, is_alive
+from visible_files import visible_lines
 
 from firesteel.common import Configuration, Types
 from firesteel.common.serialization import Encoder
@@ -165,8 +166,7 @@ class _Submission:
 
 def check_counts(output: Path) -> int:
     """Every record is there once, and was counted once; how many there are."""
-    lines = [line for file in output.rglob("part-*") for line in file.read_text().splitlines()]
-    records = [tuple(map(int, line.split())) for line in lines]
+    records = [tuple(map(int, line.split())) for line in visible_lines(output)]
     values = Counter(value for _, _, value in records)
     assert [value for value, times in values.items() if times > 1] == [], "records that were written twice"
     missing = set(range(len(values))) - set(values)

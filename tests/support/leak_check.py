@@ -13,7 +13,6 @@ import threading
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
-from pathlib import Path
 
 import pytest
 from processes import command_line, descendants, listening_processes, own_open_files
@@ -46,7 +45,7 @@ class Holdings:
             frozenset(threading.enumerate()),
             frozenset(descendants(os.getpid())),
             own_open_files(),
-            frozenset(entry.name for entry in Path(tempfile.gettempdir()).glob(f"{PREFIX}*")),
+            frozenset(name for name in os.listdir(tempfile.gettempdir()) if name.startswith(PREFIX)),  # noqa: PTH208
         )
 
 

@@ -21,7 +21,8 @@ OWN = [
     pytest.param(scenario, variant, id=f"{scenario.name}-{variant.name}".replace(" ", "-"))
     for scenario in SCENARIOS.values()
     for variant in scenario.variants
-    if variant.system == "firesteel" and not scenario.name.startswith("kafka")  # those start a broker, and Spark
+    # those start a broker, or clusters, and Spark
+    if variant.system == "firesteel" and not scenario.name.startswith(("kafka", "cluster"))
 ]
 
 

@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import psutil
@@ -86,7 +87,8 @@ def start(tmp_path: Path, directory: Path, monkeypatch: pytest.MonkeyPatch) -> I
 
     yield run
     for process in psutil.Process().children(recursive=True):
-        process.kill()
+        with suppress(psutil.NoSuchProcess):
+            process.kill()
         process.wait()
 
 

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 from endless import collecting, ended
+from visible_files import visible_lines
 
 from firesteel.common import Configuration, Duration, Types, WatermarkStrategy, fault_points
 from firesteel.common.errors import JobExecutionError
@@ -117,8 +118,7 @@ def to_files(stream: DataStream, directory: Path, *, rolls: bool = False) -> Non
 
 def lines(directory: Path) -> list[str]:
     """What is visible, and there is nothing twice."""
-    files = [path for path in directory.rglob("part-*") if ".inprogress" not in path.parts]
-    return sorted(line for path in files for line in path.read_text().split())
+    return sorted(word for line in visible_lines(directory) for word in line.split())
 
 
 def expected(numbers: range, keys: int = 5) -> list[str]:

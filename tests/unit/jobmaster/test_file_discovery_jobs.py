@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from endless import ended
+from visible_files import visible_lines
 
 from firesteel.cli.main import main
 from firesteel.common import Configuration, Duration, WatermarkStrategy
@@ -45,8 +46,7 @@ env.execute("nightly")
 
 
 def lines(directory: Path) -> list[str]:
-    parts = [path for path in directory.rglob("part-*") if ".inprogress" not in path.parts]
-    return sorted(line for path in parts for line in path.read_text().splitlines())
+    return sorted(visible_lines(directory))
 
 
 def put(directory: Path, first: int, last: int) -> None:
