@@ -1,6 +1,6 @@
-"""Runs all tests: those that need Spark in one process, the others in another beside it.
+"""Runs all tests in processes side by side: those that need Spark, those that need servers, and the others.
 
-Arguments go to both. The exit code is that of the one that failed, if any did.
+Much of what the first two do is to wait. Arguments go to all. The exit code is that of the one that failed, if any did.
 """
 
 from __future__ import annotations
@@ -12,19 +12,23 @@ import time
 from collections.abc import Sequence
 from typing import IO
 
-HALVES = {"spark": "spark or cluster", "others": "not spark and not cluster"}
+PARTS = {
+    "spark": "spark or cluster",
+    "services": "services and not spark and not cluster",
+    "others": "not services and not spark and not cluster",
+}
 NO_TESTS = 5
 """What pytest says where an argument has left nothing to run."""
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Starts both halves, shows what they print as it comes, and waits for them."""
+    """Starts all parts, shows what they print as it comes, and waits for them."""
     began = time.monotonic()
     running: dict[str, subprocess.Popen[str]] = {}
-    printed: dict[str, list[str]] = {name: [] for name in HALVES}
+    printed: dict[str, list[str]] = {name: [] for name in PARTS}
     readers: list[threading.Thread] = []
     try:
-        for name, marks in HALVES.items():
+        for name, marks in PARTS.items():
             command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-m", marks, *arguments]
             process = subprocess.Popen(  # noqa: S603 - a command of ours
                 command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
@@ -43,7 +47,7 @@ def main(arguments: Sequence[str]) -> int:
         return 130
     failed = {name: code for name, code in codes.items() if code not in (0, NO_TESTS)}
     for name in failed:
-        sys.stdout.writelines(f"{name:>6} | {line[:500].rstrip()}\n" for line in _failures(printed[name]))
+        sys.stdout.writelines(f"{name:>8} | {line[:500].rstrip()}\n" for line in _failures(printed[name]))
     outcome = f"failed: {', '.join(failed)}" if failed else "passed"
     sys.stdout.write(f"{outcome}, in {time.monotonic() - began:.0f} s\n")
     if failed:
@@ -59,7 +63,7 @@ def _failures(lines: Sequence[str]) -> Sequence[str]:
 def _show(name: str, output: IO[str], printed: list[str]) -> None:
     for line in output:
         printed.append(line)
-        sys.stdout.write(f"{name:>6} | {line}")
+        sys.stdout.write(f"{name:>8} | {line}")
         sys.stdout.flush()
 
 

@@ -26,6 +26,7 @@ Env = Callable[..., StreamExecutionEnvironment]
 
 NO_SETTINGS: Settings = {}
 
+SERVICES = ROOT / "tests" / "services"
 SPARK_SLOTS = 4
 """Parallelism 1, 2 and 3, and one slot more for a second slot sharing group."""
 
@@ -57,7 +58,10 @@ def pytest_unconfigure(config: pytest.Config) -> None:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Marks what needs Spark; what needs none runs first, what needs a cluster last."""
+    """Marks what needs Spark, or a server; what needs no Spark runs first, what needs a cluster last."""
+    for item in items:
+        if SERVICES in item.path.parents:
+            item.add_marker("services")
     for item in items:
         if "spark_context" in getattr(item, "fixturenames", ()):
             item.add_marker(pytest.mark.spark)
