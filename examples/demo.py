@@ -173,7 +173,7 @@ class Watch:
         return True
 
     def _read(self, metrics: dict[Any, dict[str, Any]]) -> None:
-        payments = sum(values.get("user.payments", 0) for values in metrics.values())
+        payments = sum(values.get("payments", 0) for values in metrics.values())
         if self._begin is None and payments:
             self._begin = time.monotonic(), payments
         # event time is as far as the slowest task; when the input has ended they all jump to the end of time

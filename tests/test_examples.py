@@ -295,6 +295,7 @@ def test_demo_is_interrupted() -> None:
     assert "  Cancelled." in printed
     summary = {match[1]: match[2] for line in printed if (match := SUMMARY.fullmatch(line))}
     assert list(summary) == ["records", "records/s", "windows fired", "late", "watermark"]
+    assert summary["records/s"] != "0"
     assert int(summary["records"].replace(",", "")) > 7_500  # the first window has as many
     assert summary["windows fired"] != "0"
 
