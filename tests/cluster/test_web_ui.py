@@ -479,7 +479,8 @@ def test_the_pages_of_the_cluster(cluster: Cluster, visit: Visit) -> None:
     parts.get_by_role("link", name="Logs").click()
     expect(page.get_by_role("heading", name="Log files")).to_be_visible()
     parts.get_by_role("link", name="Stdout").click()
-    expect(page.locator("main .panel")).to_be_visible()
+    nothing = page.get_by_text("Nothing has been printed")
+    expect(page.get_by_label("taskmanager-stdout.txt").or_(nothing)).to_be_visible()
     parts.get_by_role("link", name="Thread dump").click()
     expect(page.get_by_role("heading", name="Thread dump")).to_be_visible()
     page.get_by_role("link", name="JobManager", exact=True).click()
@@ -491,7 +492,7 @@ def test_the_pages_of_the_cluster(cluster: Cluster, visit: Visit) -> None:
     page.get_by_role("button", name="jobmanager.log").click()
     expect(page.get_by_text("This JobManager leads")).to_be_visible()
     parts.get_by_role("link", name="Stdout").click()
-    expect(page.locator("main .panel")).to_be_visible()
+    expect(page.get_by_label("jobmanager-stdout.txt").or_(nothing)).to_be_visible()
     parts.get_by_role("link", name="Thread dump").click()
     expect(page.locator("details").first).to_be_visible()
 

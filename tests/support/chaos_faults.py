@@ -169,8 +169,8 @@ class Injector:
         chosen: Slot = found[int(fault.choice * len(found))]
         return chosen
 
-    def _order(self, fault: Fault, what: str, text: str = "", place: str | None = None) -> str:
-        """Has a slot do something; says what it did. A slot that ends before is followed by another."""
+    def _order(self, fault: Fault, what: str, text: str = "", place: str | None = None) -> tuple[Slot, str]:
+        """Has a slot do something; says which did what. A slot that ends before is followed by another."""
         orders = self._control / "orders"
         for _ in range(ORDERS):
             slot = self._worker(fault, place)
@@ -187,7 +187,7 @@ class Injector:
                 how = done.read_text()
                 if how != "0 connections":
                     self._run.struck()
-                    return f"{how}, process {slot.pid}"
+                    return slot, f"{how}, process {slot.pid}"
         raise AssertionError(f"'{what} {text}' could not be brought about in {ORDERS} slots")
 
     def _is_over(self, slot: Slot, done: Path) -> bool:
@@ -195,7 +195,7 @@ class Injector:
         return done.exists() or (slot.pid, slot.number) not in now
 
     def _exception(self, fault: Fault) -> str:
-        return self._order(fault, "raise", fault.detail["in"], fault.detail["in"])
+        return self._order(fault, "raise", fault.detail["in"], fault.detail["in"])[1]
 
     def _kill_worker(self, fault: Fault) -> str:
         point = PAUSES.get(fault.kind)
@@ -214,16 +214,15 @@ class Injector:
     def _retried(self, fault: Fault) -> str:
         """A task fails in the middle of an epoch; the attempt goes on, with the task run a second time by Spark."""
         assert self._run.plan.retries, "Spark runs no task again in this run"
-        before = max((slot.number for slot in self.board.slots()), default=(0, 0))
         began = time.time()
         order = "raise" if fault.detail["after"] == "an exception" else "die"
-        done = self._order(fault, order, fault.detail["in"], fault.detail["in"])
+        ordered, done = self._order(fault, order, fault.detail["in"], fault.detail["in"])
 
         def again() -> list[Slot]:
             return [slot for slot in self.board.slots() if slot.retry and slot.at >= began]
 
         (slot, *_) = self._run.wait_for(again, "Spark to run a task again", 30)
-        assert slot.number == before, f"attempt {slot.number} instead of {before}: a new one, not a task of the old one"
+        assert slot.number == ordered.number, f"attempt {slot.number} instead of {ordered.number}, and not a task of it"
         return f"{done}; process {slot.pid} has run it again"
 
     def _switch(self, fault: Fault) -> str:
@@ -253,7 +252,7 @@ class Injector:
         return f"process {pid}"
 
     def _cut(self, fault: Fault) -> str:
-        return self._order(fault, "cut")
+        return self._order(fault, "cut")[1]
 
     def _storage(self, fault: Fault) -> str:
         seconds = fault.detail["seconds"]
@@ -281,7 +280,7 @@ class Injector:
         return f"to {fault.detail['to']}"
 
     def _disk_full(self, fault: Fault) -> str:
-        return self._order(fault, "full", str(fault.detail["seconds"]))
+        return self._order(fault, "full", str(fault.detail["seconds"]))[1]
 
     def _kill_executor(self, fault: Fault) -> str:
         def executors() -> list[int]:

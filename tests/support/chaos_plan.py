@@ -158,7 +158,8 @@ def make_plan(
 
 def _draw_fault(drawn: random.Random, kind: str, first: bool, most_slots: int, execution: str) -> Fault:
     pause = drawn.uniform(0, LONGEST_PAUSE_S)
-    overlaps = not first and drawn.random() < OVERLAP
+    # that Spark retries is only so where nothing else is wrong
+    overlaps = not first and drawn.random() < OVERLAP and kind != RETRIED
     detail: dict[str, Any] = {}
     if kind == "exception in user code":
         detail["in"] = drawn.choice(Places.NAMES)
