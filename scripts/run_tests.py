@@ -1,6 +1,7 @@
-"""Runs all tests in processes side by side: those that need Spark, those that need servers, and the others.
+"""Runs all tests in several processes: those of whole clusters, those that need Spark or servers, and the others.
 
-Much of what the first two do is to wait. Arguments go to all. The exit code is that of the one that failed, if any did.
+Much of what they do is to wait, so a few run side by side. Arguments go to all. The exit code is that of the first part
+that failed, if any did.
 """
 
 from __future__ import annotations
@@ -10,59 +11,73 @@ import sys
 import threading
 import time
 from collections.abc import Sequence
-from typing import IO
+from concurrent.futures import ThreadPoolExecutor
+from typing import IO, NamedTuple
 
 PARTS = {
-    "spark": "spark or cluster",
-    "services": "services and not spark and not cluster",
+    "spark": "spark and not cluster",
+    "cluster": "cluster",
     "others": "not services and not spark and not cluster",
+    "services": "services and not spark and not cluster",
 }
+"""By name, with the marks that choose the tests; those first that take the longest."""
+AT_ONCE = 3
 NO_TESTS = 5
 """What pytest says where an argument has left nothing to run."""
 
 
+class Outcome(NamedTuple):
+    """How a part ended."""
+
+    code: int
+    lines: Sequence[str]
+    """What it printed."""
+
+    @property
+    def failures(self) -> Sequence[str]:
+        """What pytest said of each test that failed, or its last words if it has not come so far."""
+        return [line for line in self.lines if line.startswith(("FAILED ", "ERROR "))] or self.lines[-15:]
+
+
 def main(arguments: Sequence[str]) -> int:
-    """Starts all parts, shows what they print as it comes, and waits for them."""
+    """Runs all parts, shows what they print as it comes, and says again at the end what failed."""
     began = time.monotonic()
-    running: dict[str, subprocess.Popen[str]] = {}
-    printed: dict[str, list[str]] = {name: [] for name in PARTS}
-    readers: list[threading.Thread] = []
-    try:
-        for name, marks in PARTS.items():
-            command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-m", marks, *arguments]
-            process = subprocess.Popen(  # noqa: S603 - a command of ours
-                command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
-            )
-            running[name] = process
-            assert process.stdout is not None
-            readers.append(threading.Thread(target=_show, args=(name, process.stdout, printed[name]), daemon=True))
-            readers[-1].start()
-        codes = {name: process.wait() for name, process in running.items()}
-        for reader in readers:
-            reader.join(10)
-    except KeyboardInterrupt:
-        # pytest has got the signal too, and cleans up
-        for process in running.values():
-            process.wait(60)
-        return 130
-    failed = {name: code for name, code in codes.items() if code not in (0, NO_TESTS)}
-    for name in failed:
-        sys.stdout.writelines(f"{name:>8} | {line[:500].rstrip()}\n" for line in _failures(printed[name]))
-    outcome = f"failed: {', '.join(failed)}" if failed else "passed"
-    sys.stdout.write(f"{outcome}, in {time.monotonic() - began:.0f} s\n")
+    with ThreadPoolExecutor(AT_ONCE) as pool:
+        running = {name: pool.submit(_run, name, marks, arguments) for name, marks in PARTS.items()}
+        try:
+            outcomes = {name: future.result() for name, future in running.items()}
+        except KeyboardInterrupt:
+            # pytest has got the signal too, and cleans up
+            pool.shutdown(cancel_futures=True)
+            return 130
+    failed = {name: outcome for name, outcome in outcomes.items() if outcome.code not in (0, NO_TESTS)}
+    for name, outcome in failed.items():
+        sys.stdout.writelines(f"{name:>8} | {line[:500].rstrip()}\n" for line in outcome.failures)
+    said = f"failed: {', '.join(failed)}" if failed else "passed"
+    sys.stdout.write(f"{said}, in {time.monotonic() - began:.0f} s\n")
     if failed:
-        return next(iter(failed.values()))
-    return NO_TESTS if set(codes.values()) == {NO_TESTS} else 0
+        return next(iter(failed.values())).code
+    return NO_TESTS if all(outcome.code == NO_TESTS for outcome in outcomes.values()) else 0
 
 
-def _failures(lines: Sequence[str]) -> Sequence[str]:
-    """What pytest said of each test that failed, or its last words if it has not come so far."""
-    return [line for line in lines if line.startswith(("FAILED ", "ERROR "))] or lines[-15:]
+def _run(name: str, marks: str, arguments: Sequence[str]) -> Outcome:
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-m", marks, *arguments]
+    process = subprocess.Popen(  # noqa: S603 - a command of ours
+        command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+    )
+    assert process.stdout is not None
+    lines: list[str] = []
+    reader = threading.Thread(target=_show, args=(name, process.stdout, lines), daemon=True)
+    reader.start()
+    code = process.wait()
+    # not for good: a process that a test has left behind may hold the other end
+    reader.join(10)
+    return Outcome(code, lines)
 
 
-def _show(name: str, output: IO[str], printed: list[str]) -> None:
+def _show(name: str, output: IO[str], lines: list[str]) -> None:
     for line in output:
-        printed.append(line)
+        lines.append(line)
         sys.stdout.write(f"{name:>8} | {line}")
         sys.stdout.flush()
 

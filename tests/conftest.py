@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
 import pytest
-from hypothesis import settings
+from hypothesis import HealthCheck, settings
 
 from firesteel.common import Configuration
 from firesteel.datastream import StreamExecutionEnvironment
@@ -30,7 +30,9 @@ SERVICES = ROOT / "tests" / "services"
 SPARK_SLOTS = 4
 """Parallelism 1, 2 and 3, and one slot more for a second slot sharing group."""
 
-settings.register_profile("firesteel", deadline=None)
+# a busy machine is no failure, and what is tested is the same each time; with --hypothesis-profile=search it is not
+settings.register_profile("search", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.register_profile("firesteel", settings.get_profile("search"), derandomize=True)
 settings.load_profile("firesteel")
 
 _temporary: Path | None = None

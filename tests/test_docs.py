@@ -156,7 +156,7 @@ def check_endpoint(words: list[str]) -> None:
 
 def run_command(words: list[str]) -> str:
     environment = {**os.environ, "PYTHONWARNINGS": "error"}
-    done = subprocess.run(words, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=60, check=False)
+    done = subprocess.run(words, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=240, check=False)
     assert done.returncode == 0, done.stderr
     return done.stdout
 

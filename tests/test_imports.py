@@ -120,7 +120,7 @@ def test_an_import_against_the_direction_is_found(file: str, text: str) -> None:
 
 def _python(code: str) -> str:
     done = subprocess.run(
-        [sys.executable, "-c", code], cwd=PACKAGE.parent, capture_output=True, text=True, timeout=60, check=False
+        [sys.executable, "-c", code], cwd=PACKAGE.parent, capture_output=True, text=True, timeout=240, check=False
     )
     assert done.returncode == 0, done.stderr
     return done.stdout.strip()

@@ -92,7 +92,7 @@ def _run(directory: Path, body: str, deadline_s: float) -> str:
         env={**os.environ, "PYTHONPATH": str(SUPPORT), "TMPDIR": str(directory / "tmp")},
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=240,
         check=False,
     )
     return done.stdout + done.stderr

@@ -20,8 +20,10 @@ def register(commands: Any) -> None:
     )
     parser.add_argument("job", metavar="JOB", help="the job's id, how it begins, or its name")
     kind = parser.add_mutually_exclusive_group()
-    kind.add_argument("-full", "--full", action="store_true", help="with all state, also what earlier ones hold")
-    kind.add_argument("-incremental", "--incremental", action="store_true", help="with what has changed")
+    kind.add_argument("-full", "--full", action="store_true", help="write all state anew, also what earlier ones hold")
+    kind.add_argument(
+        "-incremental", "--incremental", action="store_true", help="write what has changed, if the job does"
+    )
     parser.add_argument("--json", action="store_true", help="print JSON")
     add_cluster_options(parser)
     parser.set_defaults(run=run)

@@ -24,7 +24,8 @@ from firesteel.runtime.network.tls_settings import TlsSettings, open_tls
 __all__ = ["SparkCluster"]
 
 _log = logging.getLogger(__name__)
-_START_S = 120.0
+_START_S = 600.0
+"""Whoever does not want to wait that long gives up before: the command line does after two minutes."""
 _LOOK_S = 1.0
 
 

@@ -30,6 +30,7 @@ from firesteel.runtime.blocking.orders import BatchOrder, BatchReport
 from firesteel.runtime.deployment import TaskMode
 from firesteel.runtime.failure import describe_failure
 from firesteel.runtime.messages import (
+    Accumulators,
     AddSplits,
     CancelSlot,
     ClientPayload,
@@ -170,7 +171,7 @@ class _BatchAttempt:
 
     def _run(self) -> None:
         failure: TaskFailure | None = None
-        stopped: Mapping[int, Mapping[str, Any]] = {}
+        stopped: Mapping[int, Accumulators] = {}
         try:
             # as it was when the job was submitted; the attempt's own graph may hold what only this process can use
             with importable(self._attempt.artifacts):
@@ -263,7 +264,7 @@ class _BatchAttempt:
         finally:
             self._runs_stages = False
 
-    def _publish(self, results: BatchResults) -> dict[int, Mapping[str, Any]]:
+    def _publish(self, results: BatchResults) -> dict[int, Accumulators]:
         """Step 5; returns the accumulators of each slot."""
         if not results.is_delivered:
             results.is_delivered = True

@@ -13,7 +13,7 @@ from firesteel.jobmaster.client_channels import PRINT_CHANNEL
 from firesteel.jobmaster.failure import failure_of
 from firesteel.jobmaster.metrics import merge_accumulators
 from firesteel.runtime.blocking.orders import BatchReport
-from firesteel.runtime.messages import ClientPayload, MetricReport, MetricScope
+from firesteel.runtime.messages import ClientPayload, MetricReport, MetricScope, TaskKey
 from firesteel.runtime.network.serialization import serialize_records
 from firesteel.runtime.operators.specs import SinkSpec
 
@@ -70,12 +70,13 @@ class BatchResults:
     def metric_reports(self, attempt: int, slots: int, slot_of: SlotOf) -> list[MetricReport]:
         """What each slot reports of metrics and accumulators."""
         metrics: dict[int, dict[MetricScope, Mapping[str, Any]]] = {slot: {} for slot in range(slots)}
-        accumulators: dict[int, dict[str, Any]] = {slot: {} for slot in range(slots)}
+        accumulators: dict[int, dict[TaskKey, dict[str, Any]]] = {slot: {} for slot in range(slots)}
         for report in self._reports:
             slot = slot_of(report.vertex_id, report.subtask)
             for operator_id, values in report.metrics.items():
                 metrics[slot][report.vertex_id, operator_id, report.subtask] = values
-            merge_accumulators(accumulators[slot], report.accumulators)
+            of_task = accumulators[slot].setdefault((report.vertex_id, report.subtask), {})
+            merge_accumulators(of_task, report.accumulators)
         return [MetricReport(attempt, slot, metrics[slot], accumulators[slot]) for slot in range(slots)]
 
     def client_payloads(self, attempt: int, slot_of: SlotOf) -> Iterator[tuple[int, ClientPayload]]:

@@ -248,13 +248,15 @@ class CheckpointCoordinator:
         self._request(request, now)
         return self._take()
 
-    def trigger_checkpoint(self, request_id: str | None, now: int) -> Decisions:
-        """Takes a checkpoint as soon as none is under way, whatever interval and pause say.
+    def trigger_checkpoint(
+        self, request_id: str | None, now: int, kind: SnapshotKind = SnapshotKind.CHECKPOINT
+    ) -> Decisions:
+        """Takes a checkpoint, perhaps a full one, as soon as none is under way, whatever interval and pause say.
 
         Without a ``request_id`` it is for tasks that wait for a last checkpoint. Such requests are one while they wait,
         and are made again if a task ends meanwhile.
         """
-        request = CheckpointRequest(request_id=request_id, at=now)
+        request = CheckpointRequest(kind, request_id, at=now)
         if self._stop_request is not None:
             self._refuse(request, _Reason.CHECKPOINT_COORDINATOR_SUSPEND, "The job is being stopped with a savepoint.")
         elif request_id is not None or not self._decider.has_waiting(request_id=None):

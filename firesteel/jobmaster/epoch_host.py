@@ -187,8 +187,8 @@ class _EpochAttempt:
         self._completed: set[int] = set()
         self._aborted: set[int] = set()
         self._timeout_s = configuration.get(options.CHECKPOINTING_TIMEOUT).to_millis() / 1000
-        self._running_since: float | None = None
-        """When the runner began to run the present epoch."""
+        self._running_since: int | None = None
+        """When the checkpoint of the epoch that runs was triggered, by the clock of the JobMaster."""
         self._overdue = False
         """Whether its checkpoint was given up because it took too long."""
         self._failed_slots: set[int] = set()
@@ -270,7 +270,7 @@ class _EpochAttempt:
                 self._aborted.add(message.checkpoint_id)
                 if self._running_since is not None:
                     # a stop gives up a checkpoint, too, but at any time
-                    self._overdue |= time.monotonic() - self._running_since > 0.9 * self._timeout_s
+                    self._overdue |= time.time_ns() // 1_000_000 - self._running_since >= self._timeout_s * 1000
                 self._tasks.drop(message.checkpoint_id)
                 self._asked_at = None
             task = self._tasks.tell(self._messages.tasks_in(slot), message)
@@ -375,7 +375,7 @@ class _EpochAttempt:
             credits = 0 if is_last or checkpoint.kind.is_savepoint else self._admission.credits
             self._trigger.epoch_began(self._clock.now_ms())
             orders = self._tasks.orders(epoch, credits, self._budget_ms, is_last=is_last)
-        result = self._run_tasks(EpochRun(epoch.number, orders))
+        result = self._run_tasks(EpochRun(epoch.number, orders), epoch.trigger.timestamp)
         with self._changed:
             self._tasks.ran(epoch)
         took_ms = round((time.monotonic() - began) * 1000)
@@ -388,10 +388,10 @@ class _EpochAttempt:
             with self._changed:
                 self._trigger.epoch_failed(self._clock.now_ms())
 
-    def _run_tasks(self, run: EpochRun) -> EpochResult:
+    def _run_tasks(self, run: EpochRun, triggered_at: int) -> EpochResult:
         """Step 3."""
         with self._changed:
-            self._running_since = time.monotonic()
+            self._running_since = triggered_at
         try:
             messages = self._runner.run_epoch(self._visible_graph, run)
         except StageError as error:

@@ -170,13 +170,13 @@ class EpochMessages:
         ]
         return [*(self._payload(epoch, each) for each in payloads), *map(self._from, failed)] if failed else []
 
-    def accumulators(self) -> dict[str, Any]:
-        """The user's counters, summed over the tasks."""
-        merged: dict[str, Any] = {}
-        for task in {**self._accumulators, **self._lost}:
-            merge_accumulators(merged, self._accumulators.get(task, {}))
+    def accumulators(self, tasks: Iterable[TaskKey] | None = None) -> dict[TaskKey, dict[str, Any]]:
+        """The user's counters of these tasks, or of all."""
+        found: dict[TaskKey, dict[str, Any]] = {}
+        for task in self._accumulators if tasks is None else tasks:
+            merged = found[task] = dict(self._accumulators.get(task, {}))
             merge_accumulators(merged, self._lost.get(task, {}))
-        return merged
+        return found
 
     def _payload(self, epoch: int, payload: ClientPayload) -> MessageReceived:
         stream = payload.channel, payload.subtask
@@ -197,7 +197,7 @@ class EpochMessages:
         reports: Iterable[MetricReport],
         measured: Mapping[MetricScope, Mapping[str, Any]],
     ) -> list[MessageReceived]:
-        """One report for each slot: a later one of the same slot takes the place of its accumulators."""
+        """One report for each slot."""
         metrics: dict[int, dict[MetricScope, Mapping[str, Any]]] = defaultdict(dict)
         for report in reports:
             for scope, values in report.metrics.items():
@@ -207,18 +207,13 @@ class EpochMessages:
                 told = result.reports.get(task)
                 if told is not None and told.reloaded:
                     merge_accumulators(self._lost[task], self._accumulators.get(task, {}))
-                self._accumulators[task] = report.accumulators
+                self._accumulators[task] = report.accumulators.get(task, {})
         for scope, values in measured.items():
             of_slot = metrics[self.slot_of((scope[0], scope[2]))]
             of_slot[scope] = {**of_slot.get(scope, {}), **values}
         return [
-            MessageReceived(slot, MetricReport(self._attempt, slot, metrics[slot], self._accumulators_of(slot)))
+            MessageReceived(
+                slot, MetricReport(self._attempt, slot, metrics[slot], self.accumulators(self.tasks_in(slot)))
+            )
             for slot in sorted(metrics)
         ]
-
-    def _accumulators_of(self, slot: int) -> dict[str, Any]:
-        merged: dict[str, Any] = {}
-        for task in self.tasks_in(slot):
-            merge_accumulators(merged, self._accumulators.get(task, {}))
-            merge_accumulators(merged, self._lost.get(task, {}))
-        return merged

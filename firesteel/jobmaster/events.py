@@ -144,7 +144,7 @@ class ClientConsumed:
 
 @dataclass(frozen=True, slots=True)
 class TriggerSavepoint:
-    """The user wants a savepoint, or (kind CHECKPOINT) a checkpoint now; answered with a RequestDone or -Failed."""
+    """The user wants a savepoint or, as the kind says, a checkpoint now; answered with a RequestDone or -Failed."""
 
     request_id: int
     kind: SnapshotKind

@@ -34,7 +34,7 @@ from firesteel.jobmaster.source_coordinator import SourceCoordinators
 from firesteel.jobmaster.state_assignment import assign_state
 from firesteel.runtime.checkpoint.assignment import TaskRestore
 from firesteel.runtime.checkpoint.handles import InlineBytes
-from firesteel.runtime.checkpoint.options import CheckpointLocation, SnapshotKind
+from firesteel.runtime.checkpoint.options import CheckpointLocation
 from firesteel.runtime.messages import (
     AcknowledgeCheckpoint,
     DeclineCheckpoint,
@@ -225,11 +225,11 @@ class JobCheckpoints:
     def on_request(self, event: TriggerSavepoint, now: int) -> None:
         """The user wants a savepoint or a checkpoint."""
         request = str(event.request_id)
-        if event.kind is SnapshotKind.CHECKPOINT:
-            decisions = self.coordinator.trigger_checkpoint(request, now)
-        else:
+        if event.kind.is_savepoint:
             directory = event.target_directory or ""
             decisions = self.coordinator.trigger_savepoint(request, event.kind, directory, event.stop, now)
+        else:
+            decisions = self.coordinator.trigger_checkpoint(request, now, event.kind)
         self._carry_out(decisions, now)
 
     def on_metadata(self, event: MetadataStored | MetadataFailed, now: int) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 from firesteel.common.errors import FiresteelError, TaskFailure, UserCodeError
 from firesteel.common.job_status import JobStatus
@@ -32,7 +31,7 @@ from firesteel.jobmaster.job_checkpoints import (
 from firesteel.jobmaster.job_preparation import RestoredJob
 from firesteel.jobmaster.job_record import JobRecord
 from firesteel.jobmaster.job_slots import JobSlots
-from firesteel.jobmaster.metrics import JobMetrics, merge_accumulators
+from firesteel.jobmaster.metrics import JobMetrics
 from firesteel.jobmaster.restart_strategy import RestartStrategy
 from firesteel.jobmaster.settings import JobMasterSettings
 from firesteel.jobmaster.slot_pool import Slot, SlotPool, SlotState
@@ -90,7 +89,6 @@ class JobMaster(JobRecord):
             self, coordinator, restored, allow_non_restored=self.settings.allow_non_restored_state
         )
         self.slots = JobSlots(self, execution_graph.job_graph, self.settings.adaptive)
-        self.accumulators: dict[str, Any] = {}
         self.metrics = JobMetrics()
         self.exception_history = ExceptionHistory(self.settings.exception_history_size)
         self._job_graph = execution_graph.job_graph
@@ -203,7 +201,7 @@ class JobMaster(JobRecord):
         elif isinstance(message, messages.SlotStopped):
             self._on_slot_stopped(slot, message)
         elif isinstance(message, messages.SlotFailed):
-            merge_accumulators(self.accumulators, message.accumulators)
+            self.metrics.ended(message)
             self._on_slot_failed(slot, message.failure)
         elif isinstance(message, (messages.ReaderStarted, messages.RequestSplit, messages.SourceEvent)):
             self._on_reader(message)
@@ -217,7 +215,7 @@ class JobMaster(JobRecord):
     def _start_attempt(self) -> None:
         self.attempt += 1
         self._transition(JobStatus.CREATED)
-        self.accumulators = {}
+        self.metrics.begin_attempt()
         self._client = ClientChannels(hold=self.settings.checkpointing)
         self._alignment = WatermarkAlignment()
         self._pool = None
@@ -436,7 +434,7 @@ class JobMaster(JobRecord):
     def _on_slot_stopped(self, slot: Slot, message: messages.SlotStopped) -> None:
         slot.state = SlotState.STOPPED
         executions.end_slot(self.execution_graph, slot.index, self._now, None)
-        merge_accumulators(self.accumulators, message.accumulators)
+        self.metrics.ended(message)
         if self.status in _WINDING_DOWN:
             self._wind_down_further()
         elif not self._shutting_down:
@@ -597,4 +595,4 @@ class JobMaster(JobRecord):
         self._out += self._timers.cancel(*Timer)
         self._transition(status)
         failure = self.failure if status is JobStatus.FAILED else None
-        self._out.append(JobDone(status, failure, dict(self.accumulators)))
+        self._out.append(JobDone(status, failure, self.metrics.accumulators()))

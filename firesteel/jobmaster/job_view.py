@@ -158,12 +158,7 @@ class JobView:
 
     def accumulators(self) -> dict[str, Any]:
         """The accumulators' present values, or those the job ended with."""
-        master = self.master
-        if master is None:
-            return {}
-        if master.status.is_terminal_state():
-            return dict(master.accumulators)
-        return consistently(master.metrics.accumulators)
+        return {} if self.master is None else consistently(self.master.metrics.accumulators)
 
     def checkpoint_statistics(self) -> dict[str, Any] | None:
         """Counts, summaries and history of the checkpoints, as Flink's REST API gives them."""

@@ -159,6 +159,12 @@ class SubtaskView:
             return {}
         return self._master.metrics.values(self.execution.vertex.vertex_id, "", self.index)
 
+    def accumulators(self) -> Mapping[str, Any]:
+        """What its functions have counted; nothing of attempts before the current one."""
+        if not self.is_current:
+            return {}
+        return self._master.metrics.task_accumulators(self.execution.vertex.vertex_id, self.index)
+
     def rate(self, name: str) -> float:
         """A metric of the task as a number; 0 if it has not been reported."""
         value = self.metrics().get(name, 0)
@@ -240,6 +246,10 @@ class VertexView:
     def slot_sharing_group_id(self) -> str:
         """The id of the group it shares slots with."""
         return self._graph.slots.group_of(self.id).id
+
+    def accumulators(self) -> dict[str, Any]:
+        """What its functions have counted, in all subtasks."""
+        return self._master.metrics.accumulators(self.id)
 
     def executions(self) -> list[Execution]:
         """The current attempt of every subtask."""

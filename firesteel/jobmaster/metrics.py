@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from firesteel.runtime.messages import MetricReport, MetricScope
+from firesteel.runtime.messages import MetricReport, MetricScope, SlotFailed, SlotStopped, TaskKey
 
 __all__ = ["FailedAccumulator", "JobMetrics", "merge_accumulators"]
 
@@ -25,19 +25,26 @@ class JobMetrics:
     def __init__(self) -> None:
         self._attempt = -1
         self._values: dict[MetricScope, dict[str, Any]] = {}
-        self._accumulators: dict[int, Mapping[str, Any]] = {}
+        self._accumulators: dict[TaskKey, Mapping[str, Any]] = {}
+
+    def begin_attempt(self) -> None:
+        """Tasks accumulate anew; their metrics are shown until there are others."""
+        self._accumulators.clear()
 
     def report(self, report: MetricReport) -> None:
         """Takes a slot's report; the first one of a new attempt forgets the old attempt's values."""
         if report.attempt > self._attempt:
             self._attempt = report.attempt
             self._values.clear()
-            self._accumulators.clear()
         elif report.attempt < self._attempt:
             return
         for scope, metrics in report.metrics.items():
             self._values.setdefault(scope, {}).update(metrics)
-        self._accumulators[report.slot_index] = report.accumulators
+        self._accumulators.update(report.accumulators)
+
+    def ended(self, message: SlotStopped | SlotFailed) -> None:
+        """Takes what the tasks of a slot of the present attempt have come to at its end."""
+        self._accumulators.update(message.accumulators)
 
     def scopes(self) -> list[MetricScope]:
         """Every scope heard of, in order."""
@@ -65,16 +72,21 @@ class JobMetrics:
         # a client may ask while the JobMaster's thread takes a report
         return {scope: dict(metrics) for scope, metrics in list(self._values.items())}
 
-    def accumulators(self) -> dict[str, Any]:
-        """The accumulators as far as slots have reported them."""
+    def accumulators(self, vertex_id: str | None = None) -> dict[str, Any]:
+        """The accumulators of the job, or of one vertex, as far as slots have reported them."""
         merged: dict[str, Any] = {}
-        for accumulators in list(self._accumulators.values()):
-            merge_accumulators(merged, accumulators)
+        for (vertex, _subtask), accumulators in list(self._accumulators.items()):
+            if vertex_id in (None, vertex):
+                merge_accumulators(merged, accumulators)
         return merged
+
+    def task_accumulators(self, vertex_id: str, subtask: int) -> Mapping[str, Any]:
+        """Those of one task."""
+        return self._accumulators.get((vertex_id, subtask), {})
 
 
 def merge_accumulators(merged: dict[str, Any], addition: Mapping[str, Any]) -> None:
-    """Adds a slot's accumulators to those of the job: numbers and lists with ``+``, dicts key by key.
+    """Adds a task's accumulators to those of others: numbers and lists with ``+``, dicts key by key.
 
     >>> merged = {"lines": 1, "histogram": {"a": 1}}
     >>> merge_accumulators(merged, {"lines": 2, "histogram": {"a": 1, "b": 5}, "new": [1]})

@@ -108,8 +108,8 @@ class PendingCheckpoint:
             self._inherited[operator.operator_id] = {
                 index: OperatorSubtaskState(operator=_unions(state.subtasks.get(index))) for index in gone
             }
-            if self.kind.is_savepoint and self.inherited_files():
-                return operator  # a savepoint has all its files to itself
+            if not self.kind.may_share and self.inherited_files():
+                return operator  # a savepoint has all its files to itself, and so has a full checkpoint
         return None
 
     def inherited_files(self) -> set[str]:

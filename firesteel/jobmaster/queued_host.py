@@ -47,6 +47,10 @@ class QueuedHost:
         self._end = threading.Event()
         self._threads: list[threading.Thread] = []
 
+    def take_place(self) -> None:
+        """Takes the job's place in the queue now; its first attempt asks for slots later, in a thread of its own."""
+        self._slots.join(self._job_id)
+
     # -- AttemptHost --------------------------------------------------------------------------------
 
     def start(self, attempt: Attempt, post: Post) -> None:

@@ -91,10 +91,13 @@ class JobMasterRunner:
         self._next_request = 0
         self._events: queue.Queue[events.Event] = queue.Queue()
         self._timers: dict[str, int] = {}
+        self._caught_up = False
+        """Whether all was heard that came before the timers that are due."""
         self._calls: list[tuple[int, int, instructions.CallAsync]] = []
         """Calls of enumerators that are not due yet, by time."""
         self._call_numbers = itertools.count()
         self._collected: dict[str, queue.SimpleQueue[Any]] = {}
+        self._collecting = threading.Lock()
         self._result: Future[JobExecutionResult] = Future()
         self._started_at = time.monotonic()
         self._done = False
@@ -170,9 +173,9 @@ class JobMasterRunner:
         stop = StopMode.DRAIN if advance_to_end_of_event_time else StopMode.SUSPEND
         return self._request(kind, savepoint_directory, stop)
 
-    def trigger_checkpoint(self) -> Future[str]:
-        """Takes a checkpoint now; a future of its path."""
-        return self._request(SnapshotKind.CHECKPOINT, None, None)
+    def trigger_checkpoint(self, *, full: bool = False) -> Future[str]:
+        """Takes a checkpoint now; a future of its path. A full one shares nothing with those before."""
+        return self._request(SnapshotKind.FULL_CHECKPOINT if full else SnapshotKind.CHECKPOINT, None, None)
 
     def checkpoint_statistics(self) -> Mapping[str, Any]:
         """Counts, summaries and history of the job's checkpoints, as Flink's REST API gives them."""
@@ -243,7 +246,7 @@ class JobMasterRunner:
 
     def accumulators(self) -> Mapping[str, Any]:
         """The accumulators' present values."""
-        return dict(self._master.accumulators) if self._done else self._master.metrics.accumulators()
+        return self._master.metrics.accumulators()
 
     @property
     def has_pending_events(self) -> bool:
@@ -343,6 +346,11 @@ class JobMasterRunner:
         while self._calls and self._calls[0][0] <= now:
             self._call(heapq.heappop(self._calls)[2])
         due = [name for name, at in self._timers.items() if at <= now]
+        if due and not self._caught_up and not self._events.empty():
+            # a thread that was held up first hears what was said by then: nobody was silent only because of that
+            self._caught_up = True
+            return [self._events.get() for _ in range(self._events.qsize())]
+        self._caught_up = False
         for name in due:
             del self._timers[name]
         if due:
@@ -500,7 +508,8 @@ class JobMasterRunner:
             self._channel(channel).put((consumed, delivery.payload))
 
     def _channel(self, channel: str) -> queue.SimpleQueue[Any]:
-        return self._collected.setdefault(channel, queue.SimpleQueue())
+        with self._collecting:
+            return self._collected.setdefault(channel, queue.SimpleQueue())
 
     def _complete(self, done: instructions.JobDone) -> None:
         if done.status is JobStatus.FINISHED:
@@ -530,9 +539,10 @@ class JobMasterRunner:
         self._end_stops(None if error is None else "the job did not end well")
         self._end_requests()
         self._questions.close()
-        for incoming in self._collected.values():
-            incoming.put(_END)
-        self._collected = _Ended(self._collected)
+        with self._collecting:  # somebody may just now ask for a channel that nothing was sent to
+            for incoming in self._collected.values():
+                incoming.put(_END)
+            self._collected = _Ended(self._collected)
 
     def _end_stops(self, why_not: str | None) -> None:
         """A job that was to be stopped has ended, or has begun anew."""

@@ -65,6 +65,7 @@ class CheckpointTrigger(msgspec.Struct, rename="camel"):
     """What checkpoint to take."""
 
     checkpoint_type: Literal["CONFIGURED", "FULL", "INCREMENTAL"] | None = None
+    """FULL: everything is written anew. The others: only what changed, if execution.checkpointing.incremental is on."""
     trigger_id: str | None = None
 
 
@@ -154,7 +155,7 @@ SAVEPOINT_STATUS: Endpoint[Any, SavepointOperation] = Endpoint(
 TRIGGER_CHECKPOINT: Endpoint[CheckpointTrigger, AsyncOperation] = Endpoint(
     "POST",
     "/jobs/:jobid/checkpoints",
-    "Takes a checkpoint now.",
+    "Takes a checkpoint now. One of type FULL writes everything anew, the others as the job's own do.",
     AsyncOperation,
     request=CheckpointTrigger,
     status=202,

@@ -229,7 +229,7 @@ VERTEX = Endpoint("GET", _VERTEX, "Shows the subtasks of a vertex.", VertexDetai
 VERTEX_ACCUMULATORS = Endpoint(
     "GET",
     f"{_VERTEX}/accumulators",
-    "Shows the accumulators of a vertex. Firesteel keeps them for the whole job only, so there are none.",
+    "Shows the accumulators of a vertex: the counters of its functions, summed over its subtasks.",
     VertexAccumulators,
     errors=_NO_VERTEX,
     tag="vertices",

@@ -19,6 +19,7 @@ import builtins
 import dis
 import linecache
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache, partial
 from types import CodeType, FunctionType
@@ -37,6 +38,7 @@ InlineTable = dict[CodeType, "InlineExpression"]
 
 _registered: InlineTable = {}
 _NO_NAMES: Mapping[str, str] = {}
+_ATTEMPTS = 10
 
 _ALLOWED = (
     ast.Expression,
@@ -78,7 +80,7 @@ class InlineExpression:
 
     def applied_to(self, variable: str, names: Mapping[str, str] = _NO_NAMES) -> str:
         """The text with a variable in the argument's place, and what stands for the free names in theirs."""
-        tree = _Renamer({**names, self.argument: variable}).visit(ast.parse(self.text, mode="eval"))
+        tree = _Renamer({**names, self.argument: variable}).visit(_parse(self.text, "eval"))
         return f"({ast.unparse(tree)})"
 
 
@@ -141,10 +143,18 @@ def _candidates(file: str, line: int) -> Iterator[tuple[str, ast.expr]]:
                 yield node.args.args[0].arg, statement.value
 
 
+def _parse(text: str, mode: str) -> Any:
+    """As ``ast.parse``, which in Python 3.11 fails now and then while another thread does the same."""
+    for _ in range(_ATTEMPTS):
+        with suppress(SystemError):  # "AST constructor recursion depth mismatch": the threads have shared a counter
+            return ast.parse(text, mode=mode)
+    return ast.parse(text, mode=mode)
+
+
 @lru_cache(maxsize=64)
 def _functions(file: str, _length: int) -> list[ast.Lambda | ast.FunctionDef]:
     try:
-        tree = ast.parse("".join(linecache.getlines(file)))
+        tree = _parse("".join(linecache.getlines(file)), "exec")
     except SyntaxError:
         return []
     return [node for node in ast.walk(tree) if isinstance(node, (ast.Lambda, ast.FunctionDef))]
@@ -194,4 +204,4 @@ class _Renamer(ast.NodeTransformer):
 
     def visit_Name(self, node: ast.Name) -> ast.AST:
         replacement = self._names.get(node.id)
-        return node if replacement is None else ast.parse(replacement, mode="eval").body
+        return node if replacement is None else _parse(replacement, "eval").body

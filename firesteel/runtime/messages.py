@@ -18,6 +18,7 @@ from firesteel.runtime.checkpoint.metrics import CheckpointMetrics
 from firesteel.runtime.checkpoint.options import CheckpointOptions
 
 __all__ = [
+    "Accumulators",
     "AcknowledgeCheckpoint",
     "AddSplits",
     "Address",
@@ -57,6 +58,9 @@ Address: TypeAlias = tuple[str, int]
 
 TaskKey: TypeAlias = tuple[str, int]
 """Vertex id and subtask."""
+
+Accumulators: TypeAlias = Mapping[TaskKey, Mapping[str, Any]]
+"""What the functions of tasks have counted, by name."""
 
 MetricScope: TypeAlias = tuple[str, str, int]
 """Vertex id, operator id (empty for the task itself) and subtask."""
@@ -160,7 +164,7 @@ class MetricReport:
     attempt: int
     slot_index: int
     metrics: Mapping[MetricScope, Mapping[str, Any]]
-    accumulators: Mapping[str, Any] = field(default_factory=dict)
+    accumulators: Accumulators = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -227,7 +231,7 @@ class SlotStopped:
 
     attempt: int
     slot_index: int
-    accumulators: Mapping[str, Any]
+    accumulators: Accumulators
 
 
 @dataclass(frozen=True, slots=True)
@@ -237,7 +241,7 @@ class SlotFailed:
     attempt: int
     slot_index: int
     failure: TaskFailure
-    accumulators: Mapping[str, Any] = field(default_factory=dict)
+    accumulators: Accumulators = field(default_factory=dict)
 
 
 # JobMaster -> slot

@@ -151,8 +151,8 @@ class TaskExecutor:
             self._gateway.send(messages.SlotStopped(self._attempt, slot, accumulators))
             accumulators = {}
 
-    def accumulators(self) -> dict[str, Any]:
-        """The user's counters and Firesteel's own, summed over the tasks."""
+    def accumulators(self) -> messages.Accumulators:
+        """The user's counters and Firesteel's own, by task."""
         return self._wiring.accumulators(self._tasks)
 
     def _run_until_shutdown(self) -> None:

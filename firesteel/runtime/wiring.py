@@ -8,7 +8,7 @@ from typing import Any
 from firesteel.common import options
 from firesteel.common.configuration import Configuration
 from firesteel.runtime.deployment import TaskDeploymentDescriptor
-from firesteel.runtime.messages import Address
+from firesteel.runtime.messages import Address, TaskKey
 from firesteel.runtime.metrics import Counter
 from firesteel.runtime.network.config import NetworkConfig
 from firesteel.runtime.network.environment import NetworkEnvironment
@@ -97,13 +97,16 @@ class Wiring:
         return self._network is None or self._network.is_drained
 
     @staticmethod
-    def accumulators(tasks: Sequence[Task]) -> dict[str, Any]:
-        """The user's counters by name, and Firesteel's own per-job sums."""
-        sums: dict[str, Any] = {}
+    def accumulators(tasks: Sequence[Task]) -> dict[TaskKey, dict[str, Any]]:
+        """The user's counters, and Firesteel's own, of each task that has any: those of its operators added by name."""
+        found: dict[TaskKey, dict[str, Any]] = {}
         for task in tasks:
+            sums: dict[str, Any] = {}
             for chained in task.chain:
                 for name, metric in chained.metrics.metrics.items():
                     if isinstance(metric, Counter):
                         name = name.removeprefix("user.")
                         sums[name] = sums.get(name, 0) + metric.count
-        return sums
+            if sums:
+                found[task.descriptor.vertex_id, task.descriptor.subtask] = sums
+        return found

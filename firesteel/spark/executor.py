@@ -41,13 +41,16 @@ class SparkPipelineExecutor:
             context = get_spark_context(configuration, slots, in_use)
             if execution is not JobExecution.BATCH:
                 _write_rows(job.job_graph, files)
-            runner = JobMasterRunner(job, create_host(job.job_graph, context))
+            host = create_host(job.job_graph, context)
+            runner = JobMasterRunner(job, host)
         except BaseException:
             job.discard()
             _remove(files)
             raise
         runner.result_future().add_done_callback(lambda _: _remove(files))
         _jobs.add(runner)
+        # here, in the order in which jobs are submitted: their own threads come in any order
+        host.take_place()
         runner.start()
         return JobClient(runner)
 

@@ -27,7 +27,7 @@ def create_host(
     *,
     memory_limit: int | None = None,
     tls: TlsSettings | None = None,
-) -> AttemptHost:
+) -> QueuedHost:
     """The host for a job: with long-lived tasks, in epochs, or as a batch; it waits for slots that others hold.
 
     ``slots`` gives out the context's slots, by default the one for all jobs of this process. ``memory_limit`` is how

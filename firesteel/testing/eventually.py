@@ -14,8 +14,9 @@ T = TypeVar("T")
 def eventually(assertion: Callable[[], T], timeout: float = 30.0, interval: float = 0.01) -> T:
     """Calls an assertion again and again until it holds, and returns what it returned.
 
-    It holds if it neither raises an AssertionError nor returns False. After ``timeout`` seconds the last
-    AssertionError is raised; any other exception is raised at once.
+    It holds if it neither raises an AssertionError nor returns something false, like False or an empty list; None
+    is what a function made of assertions returns. After ``timeout`` seconds the last AssertionError is raised; any
+    other exception is raised at once.
 
     >>> answers = iter([False, True])
     >>> eventually(lambda: next(answers))
@@ -29,12 +30,12 @@ def eventually(assertion: Callable[[], T], timeout: float = 30.0, interval: floa
         except AssertionError as error:
             failure = error
         else:
-            if result is not False:
+            if result is None or result:
                 return result
         if time.monotonic() >= deadline:
             break
         time.sleep(interval)
     waited = f"not so within {timeout:g} s"
     if failure is None:
-        raise AssertionError(f"{waited}: {getattr(assertion, '__name__', assertion)} returned False")
+        raise AssertionError(f"{waited}: {getattr(assertion, '__name__', assertion)} returned {result!r}")
     raise AssertionError(f"{waited}: {failure}") from failure

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import random
 import sys
 from pathlib import Path
 
@@ -11,8 +10,8 @@ import pytest
 from chaos_plan import EPOCHS, KILL_EXECUTOR, PIPELINED, RETRIED, make_plan
 from chaos_run import ChaosRun
 
-SEED = int(os.environ.get("CHAOS_SEED", random.SystemRandom().randrange(1_000_000)))
-"""Another one each time; a run that failed says which it was."""
+SEED = int(os.environ.get("CHAOS_SEED", "7"))
+"""The same each time, so that a test that fails has to do with what was changed; ``make chaos`` draws others."""
 
 EMBEDDED = [
     "exception in user code",

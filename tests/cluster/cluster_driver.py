@@ -62,18 +62,18 @@ class Commands:
             config.set_string(key, value)
         return StreamExecutionEnvironment.get_execution_environment(config).set_parallelism(parallelism)
 
-    def run(self, job: str, parallelism: int, timeout: str = "60 s") -> Any:
+    def run(self, job: str, parallelism: int, timeout: str = "200 s") -> Any:
         """The job's results."""
         return run_job(job, self._env(parallelism, timeout), Path("unused"))[0]
 
     def crossing(self, parallelism: int) -> Any:
         """For each record where it was before and after key_by."""
-        numbers = self._env(parallelism, "60 s").from_sequence(1, 200).map(lambda number: {"key": number % 20})
+        numbers = self._env(parallelism, "200 s").from_sequence(1, 200).map(lambda number: {"key": number % 20})
         return list(
             numbers.map(Where("from")).key_by(lambda record: record["key"]).map(Where("to")).execute_and_collect()
         )
 
-    def start(self, parallelism: int, timeout: str = "60 s") -> Any:
+    def start(self, parallelism: int, timeout: str = "200 s") -> Any:
         """Starts an endless job."""
         stream = endless(self._env(parallelism, timeout)).map(lambda number: {"number": number})
         self.jobs.append(collecting(stream.key_by(lambda record: record["number"] % 20).map(Where("to"))))
@@ -81,7 +81,7 @@ class Commands:
 
     def count(self, directory: str, parallelism: int, settings: dict[str, str]) -> Any:
         """Starts an endless job that counts by key and writes lines of key, count and parallelism, exactly once."""
-        env = self._env(parallelism, "60 s")
+        env = self._env(parallelism, "200 s")
         for key, value in settings.items():
             env.configure(Configuration().set_string(key, value))
         lines = endless(env, per_second=2000).key_by(lambda number: number % 20).process(Count())
@@ -92,14 +92,14 @@ class Commands:
 
     def batch(self, directory: str, parallelism: int, held: str) -> Any:
         """Starts a batch job of three stages, one of which is held up."""
-        env = self._env(parallelism, "60 s")
+        env = self._env(parallelism, "200 s")
         build(env, Path(directory), held)
         self.jobs.append((env.execute_async("batch"), None))
         return len(self.jobs) - 1
 
     def stop(self, job: int, directory: str) -> Any:
         """Stops a job with a savepoint once all it has read is written."""
-        return self.jobs[job][0].stop_with_savepoint(True, directory).result(60)
+        return self.jobs[job][0].stop_with_savepoint(True, directory).result(200)
 
     def status(self, job: int) -> Any:
         """The status of a job that was started."""
@@ -111,11 +111,11 @@ class Commands:
 
     def cancel(self, job: int) -> Any:
         """Cancels a job and waits for its end."""
-        self.jobs[job][0].cancel().result(60)
+        self.jobs[job][0].cancel().result(200)
 
     def wait(self, job: int) -> Any:
         """How a job ended."""
-        error = ended(self.jobs[job][0], 120)
+        error = ended(self.jobs[job][0], 280)
         failure = getattr(error, "failure", None)
         cause = error.__cause__ if error is not None else None
         return {

@@ -20,13 +20,8 @@ RETRIES = {"spark.task.maxFailures": "4", "spark.stage.maxConsecutiveAttempts": 
 
 
 @pytest.fixture(scope="module")
-def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[StandaloneCluster]:
-    cluster = StandaloneCluster(tmp_path_factory.mktemp("cluster"))
-    try:
-        cluster.add_workers(2)
-        yield cluster
-    finally:
-        cluster.close()
+def cluster(cluster_of_two: StandaloneCluster) -> StandaloneCluster:
+    return cluster_of_two
 
 
 @pytest.fixture(scope="module", params=["the host", "Spark"])
@@ -39,7 +34,7 @@ def driver(
         # executors and the driver's JVM are there once the first job has run
         directory = tmp_path_factory.mktemp("undisturbed")
         job = driver("batch", directory=str(directory), parallelism=2, held="none")
-        assert driver("wait", job=job, deadline_s=240.0)["status"] == "FINISHED"
+        assert driver("wait", job=job)["status"] == "FINISHED"
         assert lines(directory) == expected()
         yield driver
     finally:
@@ -54,8 +49,8 @@ def test_the_result_is_the_same_and_every_file_there_once(
     worker = who_waits(tmp_path)
     executor = cluster.executor_of(worker)
     os.kill(executor, signal.SIGKILL)
-    end = driver("wait", job=job, deadline_s=240.0)
+    end = driver("wait", job=job)
     assert end["status"] == "FINISHED", end
     assert lines(tmp_path) == expected()
     assert hidden_files(tmp_path) == []
-    eventually(lambda: not is_alive(worker) and not is_alive(executor), timeout=30)
+    eventually(lambda: not is_alive(worker) and not is_alive(executor), timeout=60)

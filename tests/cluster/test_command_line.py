@@ -21,6 +21,7 @@ from firesteel.testing import eventually
 pytestmark = pytest.mark.cluster
 
 ROOT = Path(__file__).parents[2]
+DEADLINE_S = 240.0
 
 HEAD = """\
 import sys
@@ -51,7 +52,7 @@ class CommandLine:
 
     directory: Path
 
-    def __call__(self, *arguments: str, code: int = 0, within: float = 120) -> str:
+    def __call__(self, *arguments: str, code: int = 0, within: float = 300) -> str:
         """What a command prints; it must end with the exit code."""
         environment = {**os.environ, "XDG_STATE_HOME": str(self.directory / "state"), "PYTHONPATH": str(ROOT)}
         done = subprocess.run(
@@ -89,7 +90,7 @@ def command(tmp_path_factory: pytest.TempPathFactory) -> Iterator[CommandLine]:
     (directory / "late").mkdir()
     (directory / "late" / "imported_late.py").write_text("def labelled(n):\n    return f'sum {n}'\n")
     command = CommandLine(directory)
-    started = command.json("cluster", "start", "--port", "0", "--slots", "2")
+    started = command.json("cluster", "start", "--port", "0", "--slots", "2", "--timeout", "280")
     family = [psutil.Process(started["pid"])]
     try:
         yield command
@@ -108,14 +109,14 @@ def test_the_life_of_a_job(command: CommandLine) -> None:
     submitted = command("run", "-d", "-pyfs", "late", "endless.py")
     job_id = re.search(r"JobID ([0-9a-f]{32})", submitted)
     assert job_id is not None
-    eventually(lambda: command.state_of(job_id[1]) == "RUNNING", timeout=60)
-    eventually(lambda: "sum 4" in printed(command), timeout=60)
+    eventually(lambda: command.state_of(job_id[1]) == "RUNNING", timeout=DEADLINE_S)
+    eventually(lambda: "sum 4" in printed(command), timeout=DEADLINE_S)
     taken = command("savepoint", "endless", str(command.directory / "savepoints")).strip()
     assert Path(taken.removeprefix("Savepoint completed. Path: "), "_metadata").is_file()
     stopped = command.json("stop", "-p", str(command.directory / "savepoints"), "endless")
     assert stopped["state"] == "FINISHED"
     command("run", "-d", "-pyfs", "late", "-s", stopped["location"], "endless.py")
-    eventually(lambda: command.state_of("endless") == "RUNNING", timeout=60)
+    eventually(lambda: command.state_of("endless") == "RUNNING", timeout=DEADLINE_S)
     restored = command.json("status", "endless")["checkpoints"]["latest"]["restored"]
     assert restored["external_path"] == stopped["location"]
     assert "is cancelled" in command("cancel", "endless")
@@ -125,7 +126,8 @@ def test_the_life_of_a_job(command: CommandLine) -> None:
 
 def printed(command: CommandLine) -> str:
     """What the functions of all jobs have printed."""
-    manager = next(process for process in command.json("logs") if process != "jobmanager")
+    manager = next((process for process in command.json("logs") if process != "jobmanager"), None)
+    assert manager is not None, "no TaskManager yet"
     return command("logs", manager, "--stdout")
 
 

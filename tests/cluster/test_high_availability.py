@@ -1,9 +1,11 @@
-"""Whole JobManagers that share a directory: killed, stopped and started again under running jobs."""
+"""Whole JobManagers that share a directory, or a ZooKeeper: killed, stopped and started again under running jobs."""
 
 from __future__ import annotations
 
 import random
+import shutil
 import signal
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -12,22 +14,26 @@ import pytest
 from job_managers import JobManagerProcess, check_counts, submit_counting
 
 from firesteel.testing import eventually
+from firesteel.testing.services.processes import ServiceUnavailable
+from firesteel.testing.services.zookeeper_server import ZooKeeperServer
 
 pytestmark = pytest.mark.cluster
-DEADLINE_S = 120.0
+DEADLINE_S = 240.0
 JOBS = 3
 
 
 class HighlyAvailableCluster:
-    """JobManagers that come and go, and three jobs that count."""
+    """JobManagers that come and go, and some jobs that count."""
 
-    def __init__(self, directory: Path):
+    def __init__(self, directory: Path, **settings: str):
         self.directory = directory
         self._settings = {
             "taskmanager.numberOfTaskSlots": str(JOBS),
             "high-availability.storageDir": str(directory / "shared"),
-            "high-availability.filesystem.lease-duration": "3 s",
+            # so long that a leader on a busy machine keeps it
+            "high-availability.filesystem.lease-duration": "10 s",
             "execution.checkpointing.savepoint-dir": str(directory / "savepoints"),
+            **{f"high-availability.{key.replace('__', '.')}": value for key, value in settings.items()},
         }
         self.managers: list[JobManagerProcess] = []
         self.jobs: dict[str, Path] = {}
@@ -36,8 +42,8 @@ class HighlyAvailableCluster:
         self.managers.append(JobManagerProcess(self.directory, self._settings))
         return self.managers[-1]
 
-    def submit_jobs(self, leader: JobManagerProcess) -> None:
-        for number in range(JOBS):
+    def submit_jobs(self, leader: JobManagerProcess, jobs: int = JOBS) -> None:
+        for number in range(jobs):
             output = self.directory / f"output-{number}"
             self.jobs[submit_counting(leader, f"counting {number}", output)] = output
 
@@ -69,6 +75,7 @@ def await_progress(cluster: HighlyAvailableCluster, leader: JobManagerProcess, c
             assert job is not None, "it does not lead"
             assert job["state"] == "RUNNING", (job["state"], leader.get(f"/jobs/{job_id}/exceptions"))
             statistics: Any = leader.get(f"/jobs/{job_id}/checkpoints")
+            assert statistics is not None, "it does not lead"
             assert statistics["counts"]["completed"] >= checkpoints, "no checkpoint yet"
             latest = statistics["latest"]["restored"]
             restored[job_id] = 0 if latest is None else latest["id"]
@@ -83,7 +90,8 @@ def stop_and_check(cluster: HighlyAvailableCluster, leader: JobManagerProcess) -
         leader.post(f"/jobs/{job_id}/stop", {"drain": True})
 
     def ended() -> None:
-        assert {leader.get(f"/jobs/{job_id}")["state"] for job_id in cluster.jobs} == {"FINISHED"}
+        jobs = [leader.get(f"/jobs/{job_id}") for job_id in cluster.jobs]
+        assert {job and job["state"] for job in jobs} == {"FINISHED"}
 
     eventually(ended, timeout=DEADLINE_S, interval=0.1)
     for output in cluster.jobs.values():
@@ -129,3 +137,38 @@ def test_jobs_survive_whatever_happens_to_their_leaders(cluster: HighlyAvailable
     last = progress(third)
     assert all(last[job_id] > number for job_id, number in again.items())
     stop_and_check(cluster, third)
+
+
+@pytest.fixture
+def zookeeper() -> Iterator[ZooKeeperServer]:
+    try:
+        server = ZooKeeperServer()
+    except ServiceUnavailable as error:
+        pytest.skip(str(error))
+    with server:
+        yield server
+
+
+def test_a_standby_takes_over_by_way_of_zookeeper(zookeeper: ZooKeeperServer, tmp_path: Path) -> None:
+    cluster = HighlyAvailableCluster(tmp_path, type="zookeeper", zookeeper__quorum=zookeeper.address)
+    try:
+        managers = [cluster.start(), cluster.start()]
+        leader = eventually(lambda: [each for each in managers if each.leads()], timeout=DEADLINE_S, interval=0.05)[0]
+        (standby,) = (each for each in managers if each is not leader)
+        cluster.submit_jobs(leader, 1)
+        assert set(await_progress(cluster, leader, 1).values()) == {0}
+        assert not standby.leads()
+
+        leader.kill()
+        await_leader(standby)
+        restored = await_progress(cluster, standby, 1)
+        assert all(number > 0 for number in restored.values()), "it began again instead of going on"
+        stop_and_check(cluster, standby)
+        # who leads, and what there is to do, ZooKeeper knows: nobody fell back on the directory
+        assert not (tmp_path / "shared" / "default" / "epochs").exists()
+    finally:
+        cluster.close()
+        # the next one to start Spark would remove what a killed one has left; there is none
+        for manager in cluster.managers:
+            for left in Path(tempfile.gettempdir()).glob(f"firesteel-spark-{manager.pid}-*"):
+                shutil.rmtree(left)

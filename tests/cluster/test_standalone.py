@@ -18,13 +18,8 @@ pytestmark = pytest.mark.cluster
 
 
 @pytest.fixture(scope="module")
-def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[StandaloneCluster]:
-    cluster = StandaloneCluster(tmp_path_factory.mktemp("cluster"))
-    try:
-        cluster.add_workers(2)
-        yield cluster
-    finally:
-        cluster.close()
+def cluster(cluster_of_two: StandaloneCluster) -> StandaloneCluster:
+    return cluster_of_two
 
 
 @pytest.fixture(scope="module")
@@ -87,16 +82,16 @@ def test_more_slots_than_the_cluster_has_says_both_numbers_after_the_wait(driver
 
 
 def test_a_job_waits_for_a_worker_that_joins(driver: Driver, cluster: StandaloneCluster) -> None:
-    job = driver("start", parallelism=3, timeout="120 s")
-    assert driver("status", job=job) == "CREATED"
+    job = driver("start", parallelism=3, timeout="600 s")
+    eventually(lambda: driver("status", job=job) == "CREATED")
     with cluster.another_worker():
-        eventually(lambda: driver("status", job=job) == "RUNNING", timeout=90)
+        eventually(lambda: driver("status", job=job) == "RUNNING", timeout=240)
         pids: set[int] = set()
 
         def all_three() -> None:
             pids.add(driver("next", job=job)["to"][0])
             assert len(pids) == 3
 
-        eventually(all_three, timeout=60, interval=0)
+        eventually(all_three, timeout=240, interval=0)
         driver("cancel", job=job)
         assert driver("run", job="partitioning", parallelism=2) == read_golden("partitioning")

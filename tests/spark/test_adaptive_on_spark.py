@@ -40,7 +40,7 @@ def test_a_job_takes_what_others_leave_and_what_they_give_back(spark_env: Env) -
     running(other)
     job, parallelisms = collecting(endless(spark_env(SLOTS, ADAPTIVE)).map(Parallelism()), "adaptive")
     assert next(parallelisms) == 1
-    other.cancel().result(60)
+    other.cancel().result(120)
     assert next(each for each in parallelisms if each != 1) == SLOTS
-    job.cancel().result(60)
+    job.cancel().result(120)
     assert status(job) is JobStatus.CANCELED

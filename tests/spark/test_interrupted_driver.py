@@ -7,8 +7,8 @@ import signal
 import subprocess
 import sys
 import tempfile
-import time
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -39,7 +39,7 @@ def text_of(number):
     return f"number {number}"
 """
 """A module that only the program can find, since it lies in the same directory."""
-DEADLINE_S = 60
+DEADLINE_S = 120
 
 
 class Driver:
@@ -62,7 +62,7 @@ class Driver:
                 env={**os.environ, "PYTHONPATH": str(ROOT), "TMPDIR": str(directory)},
                 start_new_session=True,
             )
-        eventually(self._prints, timeout=120)
+        eventually(self._prints, timeout=240)
         self.family = descendants(self.process.pid)
 
     def _prints(self) -> bool:
@@ -81,8 +81,9 @@ class Driver:
 
     def stop(self) -> None:
         for pid in (self.process.pid, *self.family):
-            if is_alive(pid):
-                os.kill(pid, signal.SIGKILL)
+            with suppress(ProcessLookupError):
+                if is_alive(pid):
+                    os.kill(pid, signal.SIGKILL)
         self.process.wait(DEADLINE_S)
 
 
@@ -100,10 +101,8 @@ def _kinds(driver: Driver) -> set[str]:
 
 def test_ctrl_c_ends_the_job_and_all_its_processes(driver: Driver) -> None:
     assert _kinds(driver) == {"SparkSubmit", "pyspark.daemon"}
-    started = time.monotonic()
     os.killpg(driver.process.pid, signal.SIGINT)  # a terminal sends it to the whole group
     assert driver.process.wait(DEADLINE_S) == -signal.SIGINT
-    assert time.monotonic() - started < DEADLINE_S
     driver.wait_until_nothing_is_left()
     errors = driver.errors.read_text()
     assert "KeyboardInterrupt" in errors

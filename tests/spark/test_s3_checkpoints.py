@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from running_jobs import Numbered, metadata_of, no_job_goes_on, settings, start  # noqa: F401
+from running_jobs import Numbered, Slow, metadata_of, no_job_goes_on, settings, start  # noqa: F401
 from s3_server import S3Server, running_s3_server
 
 from firesteel.common import Configuration, WatermarkStrategy
@@ -20,7 +20,9 @@ from firesteel.datastream.connectors.datagen import DataGeneratorSource, RateLim
 from firesteel.filesystem.filesystem import close_filesystems, configure_filesystems, get_filesystem
 from firesteel.testing import eventually
 
-DEADLINE_S = 60.0
+DEADLINE_S = 120.0
+MANY = 4000
+"""So many that a job at a moderate rate does not end while a busy machine lets the test wait."""
 
 
 @pytest.fixture(scope="module")
@@ -47,9 +49,11 @@ def tagged(value: Any) -> Any:
     return (*value, os.getpid())
 
 
-def number_pairs(env: Any, count: int, per_second: float) -> Any:
+def number_pairs(env: Any, count: int, per_second: float, slow: Slow | None = None) -> Any:
     generator = DataGeneratorSource(pair, count, RateLimiterStrategy.per_second(per_second))
     numbers = env.from_source(generator, WatermarkStrategy.no_watermarks(), "numbers").uid("numbers")
+    if slow is not None:
+        numbers = numbers.map(slow)
     return numbers.key_by(lambda each: each[0]).process(Numbered()).uid("numbered")
 
 
@@ -75,7 +79,8 @@ def objects_in(directory: str) -> list[str]:
 @pytest.mark.parametrize("backend", ["hashmap", "rocksdb"])
 def test_a_worker_is_killed(backend: str, server: S3Server, bucket: str, spark_env: Any) -> None:
     config = on_s3(server, bucket, execution__checkpointing__interval="200 ms", state__backend__type=backend)
-    job = start(number_pairs(spark_env(2, config), 1500, 500).map(tagged))
+    # the first attempt does not end before it is killed
+    job = start(number_pairs(spark_env(2, config), 1500, 1000, Slow(0.01)).map(tagged))
     eventually(lambda: len(job.results) > 100, timeout=DEADLINE_S)
     os.kill(job.results[-1][3], signal.SIGKILL)
     results = job.wait()
@@ -91,31 +96,31 @@ def test_savepoints_and_retained_checkpoints(
 ) -> None:
     """Stopped on Spark, gone on in this process; cancelled there, and gone on on Spark from the last checkpoint."""
     retained = {"execution__checkpointing__externalized_checkpoint_retention": "RETAIN_ON_CANCELLATION"}
-    first = start(number_pairs(spark_env(2, on_s3(server, bucket)), 400, 200)).runs()
+    first = start(number_pairs(spark_env(2, on_s3(server, bucket)), MANY, 200)).runs()
     first.checkpoint()
     path = first.stop()
     assert path.startswith(f"{bucket}/savepoints/savepoint-")
     second = start(
         number_pairs(
-            in_process_env(3, on_s3(server, bucket, execution__state_recovery__path=path, **retained)), 400, 200
+            in_process_env(3, on_s3(server, bucket, execution__state_recovery__path=path, **retained)), MANY, 200
         )
     ).runs()
     checkpoint = second.checkpoint()
-    eventually(lambda: second.checkpoint() and len(second.results) > 0)
+    eventually(lambda: second.checkpoint() and len(second.results) > 0, timeout=DEADLINE_S)
     checkpoint = second.checkpoint()
     second.cancel()
     metadata = metadata_of(checkpoint)
     assert set(objects_in(checkpoint.rpartition("/")[0])) == metadata.files() | {f"{checkpoint}/_metadata"}
     third = start(
-        number_pairs(spark_env(1, on_s3(server, bucket, execution__state_recovery__path=checkpoint)), 400, 100_000)
+        number_pairs(spark_env(1, on_s3(server, bucket, execution__state_recovery__path=checkpoint)), MANY, 100_000)
     )
     results = [*first.results, *second.results, *third.wait()]
-    assert Counter(value for _, value, _ in results) == Counter(range(400))
-    assert len({(key, number) for key, _, number in results}) == 400
+    assert Counter(value for _, value, _ in results) == Counter(range(MANY))
+    assert len({(key, number) for key, _, number in results}) == MANY
 
 
 def test_what_bad_input_gets(server: S3Server, bucket: str, spark_env: Any) -> None:
-    job = start(number_pairs(spark_env(2, on_s3(server, bucket)), 400, 400)).runs()
+    job = start(number_pairs(spark_env(2, on_s3(server, bucket)), MANY, 200)).runs()
     path = job.stop()
     (state,) = (each for each in metadata_of(path).operators if each.uid == "numbers")
     file = next(iter(state.segments())).path

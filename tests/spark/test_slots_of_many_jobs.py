@@ -36,17 +36,22 @@ def test_jobs_of_one_program_queue_in_order(spark_env: Env, spark_context: Any) 
     batch_env = spark_env(2).set_runtime_mode(RuntimeExecutionMode.BATCH)
     batch, sums = collecting(batch_env.from_sequence(1, 4).map(lambda number: number), "batch")
     waiting = [client._handle.job_graph.job_id for client in (big, small, batch)]
-    eventually(lambda: [claim.job_id for claim in allocator_of(spark_context).claims() if claim.is_waiting] == waiting)
-    assert {status(client) for client in (big, small, batch)} == {JobStatus.CREATED}
-    states = {vertex.current.state.name for vertex in master_of(small).execution_graph.vertices()}
-    assert states == {"SCHEDULED"}
-    holder.cancel().result(60)
+    # their places are those in which they were submitted; that they wait there they find out later
+    assert [claim.job_id for claim in allocator_of(spark_context).claims() if claim.is_waiting] == waiting
+
+    def all_wait() -> None:
+        assert {status(client) for client in (big, small, batch)} == {JobStatus.CREATED}
+        states = {vertex.current.state.name for vertex in master_of(small).execution_graph.vertices()}
+        assert states == {"SCHEDULED"}
+
+    eventually(all_wait)
+    holder.cancel().result(120)
     assert sorted(numbers) == list(range(1, 11))
     assert sorted(more) == [1, 2, 3]
     assert sorted(sums) == [1, 2, 3, 4]
     for client in (big, small, batch):
         assert ended(client) is None
-    assert allocator_of(spark_context).free == SLOTS
+    eventually(lambda: allocator_of(spark_context).free == SLOTS)
 
 
 def test_a_job_that_waits_can_be_cancelled(spark_env: Env, spark_context: Any) -> None:
@@ -54,10 +59,10 @@ def test_a_job_that_waits_can_be_cancelled(spark_env: Env, spark_context: Any) -
     running(holder)
     waiting, _ = collecting(spark_env(2).from_sequence(1, 10), "waiting")
     eventually(lambda: status(waiting) is JobStatus.CREATED)
-    waiting.cancel().result(60)
+    waiting.cancel().result(120)
     assert status(waiting) is JobStatus.CANCELED
-    assert [claim.held for claim in allocator_of(spark_context).claims()] == [3]
-    holder.cancel().result(60)
+    eventually(lambda: [claim.held for claim in allocator_of(spark_context).claims()] == [3])
+    holder.cancel().result(120)
 
 
 def test_slots_say_where_they_run_and_what_they_use(spark_env: Env, spark_context: Any) -> None:
@@ -73,7 +78,7 @@ def test_slots_say_where_they_run_and_what_they_use(spark_env: Env, spark_contex
         assert all(slot.rss_bytes > 1 << 20 and slot.cpu_ms > 0 for slot in slots)
 
     eventually(measured)
-    client.cancel().result(60)
+    client.cancel().result(120)
 
 
 class Hoarder(MapFunction):
@@ -107,6 +112,10 @@ def test_many_jobs_leave_nothing_behind(spark_env: Env, spark_context: Any) -> N
     for client, results in clients:
         assert sorted(results) == [1, 2, 3]
         assert ended(client) is None
-    left = {thread.name for thread in set(threading.enumerate()) - before if thread.name.startswith("firesteel")}
-    assert not left
-    assert allocator_of(spark_context).claims() == []
+
+    def nothing_is_left() -> None:
+        left = {thread.name for thread in set(threading.enumerate()) - before if thread.name.startswith("firesteel")}
+        assert not left
+        assert allocator_of(spark_context).claims() == []
+
+    eventually(nothing_is_left)

@@ -43,7 +43,7 @@ def test_slots_that_another_job_holds(spark_env: Any) -> None:
     assert error.__cause__.needed == 2
     assert error.__cause__.available < 2
     assert status(holder) is JobStatus.RUNNING
-    holder.cancel().result(60)
+    holder.cancel().result(120)
     # what the waiting job asked for is not started late
     assert sorted(spark_env(4).from_sequence(1, 10).execute_and_collect()) == list(range(1, 11))
 
@@ -53,7 +53,7 @@ def test_a_job_waits_for_the_slots_of_another(spark_env: Any) -> None:
     running(holder)
     waiting, results = collecting(spark_env(2).from_sequence(1, 10))
     assert status(waiting) is not JobStatus.RUNNING
-    holder.cancel().result(60)
+    holder.cancel().result(120)
     assert sorted(results) == list(range(1, 11))
     assert ended(waiting) is None
 
@@ -75,7 +75,7 @@ def test_a_job_that_runs_keeps_its_spark(spark_env: Any) -> None:
         collecting(elsewhere.from_sequence(1, 10))
     next(results)
     assert status(first) is JobStatus.RUNNING
-    first.cancel().result(60)
+    first.cancel().result(120)
 
 
 def _control_port(client: Any) -> tuple[str, int]:
@@ -90,7 +90,7 @@ def test_a_connection_with_the_wrong_secret_is_refused_and_the_job_goes_on(spark
         dial_control(_control_port(client), b"not the secret", 1)
     next(results)
     assert status(client) is JobStatus.RUNNING
-    client.cancel().result(60)
+    client.cancel().result(120)
 
 
 @pytest.mark.parametrize("noise", [b"GET / HTTP/1.1\r\n\r\n", b"\x80\x05cos\nsystem\n(S'true'\ntR.", b"\0" * 4096])
@@ -111,4 +111,4 @@ def test_noise_at_the_control_port_is_refused_and_the_job_goes_on(noise: bytes, 
     assert len(received) < 1000
     next(results)
     assert status(client) is JobStatus.RUNNING
-    client.cancel().result(60)
+    client.cancel().result(120)

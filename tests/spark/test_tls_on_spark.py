@@ -54,7 +54,7 @@ def test_the_control_port_turns_strangers_away_and_the_job_goes_on(spark_env: An
             dial_control(host._address, host._secret, 1, stranger)
     next(results)
     assert status(client) is JobStatus.RUNNING
-    client.cancel().result(60)
+    client.cancel().result(120)
     ended(client)
 
 

@@ -135,7 +135,7 @@ def who_waits(directory: Path) -> int:
         assert text.endswith("\n"), "no process has come to the stage"
         return int(text)
 
-    return eventually(found, timeout=120.0)
+    return eventually(found, timeout=240.0)
 
 
 def lines(directory: Path) -> list[str]:

@@ -3,7 +3,7 @@
 An order is a file in the directory of orders, named after the process: ``<pid>.raise`` and ``<pid>.die`` (with the
 place as their content), ``<pid>.cut``, ``<pid>.full`` (with a number of seconds). When it has been carried out there is
 a file ``<pid>.<order>.done`` that says how. The processes of an attempt tell in the directory of slots that they are
-there, which places of user code they have, and whether Spark runs a task in them not for the first time.
+there, which places of user code they have, and when Spark has last run a task in them not for the first time.
 """
 
 from __future__ import annotations
@@ -48,6 +48,7 @@ class Agent:
         self._raise_in: str | None = None
         self._die_in: str | None = None
         self._of: tuple[int, int] | None = None
+        self._retried_at = 0.0
         self._places: set[str] = set()
         self._orders = Path()
         self._stop = threading.Event()
@@ -91,8 +92,10 @@ class Agent:
 
     def _announce(self, directory: Path, attempt: int, run: int) -> None:
         slots = directory / "slots"
-        told = {"pid": os.getpid(), "run": run, "attempt": attempt, "at": time.time(), "places": sorted(self._places)}
-        text = json.dumps({**told, "retry": _retry()})
+        # it stays told: the next task that the process runs may be there before anybody has looked
+        self._retried_at = time.time() if _retry() else self._retried_at
+        told = {"pid": os.getpid(), "run": run, "attempt": attempt, "places": sorted(self._places)}
+        text = json.dumps({**told, "retried at": self._retried_at})
         temporary = slots / f".{os.getpid()}.new"
         temporary.write_text(text)
         temporary.replace(slots / f"{os.getpid()}.json")
@@ -139,9 +142,10 @@ def _taken(orders: Path, what: str) -> str | None:
 
 
 def _done(orders: Path, what: str, how: str) -> None:
-    descriptor = os.open(orders / f"{os.getpid()}.{what}.done", os.O_WRONLY | os.O_CREAT, 0o600)
-    os.write(descriptor, how.encode())
-    os.close(descriptor)
+    path = orders / f"{os.getpid()}.{what}.done"
+    unfinished = path.with_name(f".{path.name}")
+    unfinished.write_text(how)
+    unfinished.replace(path)
 
 
 def cut_data_connections(slots: Path) -> int:

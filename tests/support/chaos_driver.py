@@ -30,8 +30,10 @@ class Story:
 
     def tell(self, what: str, **details: Any) -> None:
         event = {"at": time.time(), "run": self._run, "what": what, **details}
-        with self._path.open("a") as file:
-            file.write(json.dumps(event) + "\n")
+        # in one go: somebody reads it meanwhile, and a driver that is killed must not leave half a line
+        descriptor = os.open(self._path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
+        os.write(descriptor, json.dumps(event).encode() + b"\n")
+        os.close(descriptor)
 
 
 def main() -> int:

@@ -24,9 +24,7 @@ __all__ = ["Injector", "Slot", "SlotBoard"]
 HEARTBEAT_TIMEOUT_S = 4.0
 EPOCH_TIMEOUT_S = 40.0
 """An epoch may also have to start the workers it runs in."""
-ORDERS = 8
-"""How many slots are asked in turn to do something: an attempt may be ending, or not connected yet."""
-REACHED_S = 150.0
+REACHED_S = 360.0
 """How long a fault point may take to be reached."""
 SHORT_STOP_S = 2.0
 NOTICED_S = 2 * EPOCH_TIMEOUT_S
@@ -45,10 +43,8 @@ class Slot:
     attempt: int
     places: tuple[str, ...] = ()
     """Of user code, which run there."""
-    retry: int = 0
-    """How often Spark had run the task before that has told this."""
-    at: float = 0.0
-    """When it was told."""
+    retried_at: float = 0.0
+    """When Spark has last run a task there not for the first time."""
 
     @property
     def number(self) -> tuple[int, int]:
@@ -67,9 +63,7 @@ class SlotBoard:
         found = []
         for path in self._directory.glob("*.json"):
             told = json.loads(path.read_text())
-            found.append(
-                Slot(told["pid"], told["run"], told["attempt"], tuple(told["places"]), told["retry"], told["at"])
-            )
+            found.append(Slot(told["pid"], told["run"], told["attempt"], tuple(told["places"]), told["retried at"]))
         latest = max((slot.number for slot in found), default=None)
         return sorted(
             (slot for slot in found if slot.number == latest and is_alive(slot.pid)), key=lambda slot: slot.pid
@@ -83,6 +77,8 @@ class Surroundings(Protocol):
     storage: StorageFaults
     cluster_pids: Iterable[int]
     plan: Plan
+    parallelism: int
+    """Of the latest driver."""
 
     @property
     def driver(self) -> DriverProcess:
@@ -165,14 +161,15 @@ class Injector:
         def slots() -> list[Slot]:
             return [slot for slot in self.board.slots() if place is None or place in slot.places]
 
-        found = self._run.wait_for(slots, f"a slot to inject a fault into {place or ''}", 90)
+        found = self._run.wait_for(slots, f"a slot to inject a fault into {place or ''}", REACHED_S)
         chosen: Slot = found[int(fault.choice * len(found))]
         return chosen
 
     def _order(self, fault: Fault, what: str, text: str = "", place: str | None = None) -> tuple[Slot, str]:
         """Has a slot do something; says which did what. A slot that ends before is followed by another."""
         orders = self._control / "orders"
-        for _ in range(ORDERS):
+        end = time.monotonic() + REACHED_S
+        while time.monotonic() < end:
             slot = self._worker(fault, place)
             done = orders / f"{slot.pid}.{what}.done"
             done.unlink(missing_ok=True)
@@ -188,7 +185,8 @@ class Injector:
                 if how != "0 connections":
                     self._run.struck()
                     return slot, f"{how}, process {slot.pid}"
-        raise AssertionError(f"'{what} {text}' could not be brought about in {ORDERS} slots")
+                self._run.wait(0.1)  # the attempt may be ending, or not connected yet
+        raise AssertionError(f"'{what} {text}' could not be brought about in {REACHED_S:g} s")
 
     def _is_over(self, slot: Slot, done: Path) -> bool:
         now = {(each.pid, each.number) for each in self.board.slots()}
@@ -219,9 +217,9 @@ class Injector:
         ordered, done = self._order(fault, order, fault.detail["in"], fault.detail["in"])
 
         def again() -> list[Slot]:
-            return [slot for slot in self.board.slots() if slot.retry and slot.at >= began]
+            return [slot for slot in self.board.slots() if slot.retried_at >= began]
 
-        (slot, *_) = self._run.wait_for(again, "Spark to run a task again", 30)
+        (slot, *_) = self._run.wait_for(again, "Spark to run a task again", REACHED_S)
         assert slot.number == ordered.number, f"attempt {slot.number} instead of {ordered.number}, and not a task of it"
         return f"{done}; process {slot.pid} has run it again"
 
@@ -252,6 +250,8 @@ class Injector:
         return f"process {pid}"
 
     def _cut(self, fault: Fault) -> str:
+        if self._run.parallelism == 1:
+            return f"{self._kill_worker(fault)}, killed: it has no connections to others"
         return self._order(fault, "cut")[1]
 
     def _storage(self, fault: Fault) -> str:
@@ -287,7 +287,7 @@ class Injector:
             family = {pid for root in self._run.cluster_pids for pid in descendants(root)}
             return sorted(pid for pid in family if "CoarseGrainedExecutorBackend" in command_line(pid))
 
-        pids = self._run.wait_for(executors, "an executor to kill", 90)
+        pids = self._run.wait_for(executors, "an executor to kill", REACHED_S)
         pid = pids[int(fault.choice * len(pids))]
         kill(pid)
         self._run.struck()

@@ -28,7 +28,7 @@ class GrowingLog:
 
     def stop(self) -> None:
         self._stop.set()
-        self._thread.join(10)
+        self._thread.join(60)
 
     def finish(self) -> int:
         """No more records; how many there are."""

@@ -47,6 +47,7 @@ class OutputReader:
         self._where: dict[tuple[str, int, int], str] = {}
         self._visible: dict[tuple[str, int], int] = defaultdict(int)
         """How many results of a kind and group are visible: if nothing is wrong, the first ones."""
+        self._kinds: dict[str, int] = defaultdict(int)
         self._rechecked_at = 0.0
 
     @property
@@ -56,18 +57,18 @@ class OutputReader:
 
     def count(self, kind: str) -> int:
         """How many results of a kind are visible."""
-        return sum(visible for (of, _), visible in self._visible.items() if of == kind)
+        return self._kinds[kind]  # asked from another thread than that which reads
 
     def look(self) -> None:
         """Reads what is new; raises a Violation if anything is wrong."""
         touched = self._read_new()
-        gaps = self._gaps(touched)
-        if gaps:
-            # A listing is no snapshot: a file that came before another may have been passed by. A second one has it.
-            touched |= self._read_new()
-            gaps = self._gaps(touched)
-            if gaps:
+        while gaps := self._gaps(touched):
+            # A listing is no snapshot: a file that came before another may have been passed by. The next one has it,
+            # but perhaps another such file as well.
+            new = self._read_new()
+            if not new:
                 raise Violation("results are visible although earlier ones are not:\n  " + "\n  ".join(gaps[:SHOWN]))
+            touched |= new
         now = time.monotonic()
         if now >= self._rechecked_at + RECHECK_S:
             self._rechecked_at = now
@@ -119,6 +120,7 @@ class OutputReader:
                 continue
             self._where[kind, group, number] = name
             self._visible[kind, group] += 1
+            self._kinds[kind] += 1
             self.records += 1
             touched.add((kind, group))
             if kind == "sum":

@@ -25,8 +25,11 @@ from firesteel.testing.faulty_storage import StorageFaults
 
 __all__ = ["ChaosRun"]
 
-START_DEADLINE_S = 120.0
-RECOVERY_DEADLINE_S = 180.0
+START_DEADLINE_S = 360.0
+RECOVERY_DEADLINE_S = 360.0
+ORPHANS_S = 120.0
+GIVES_UP_S = 60.0
+"""How long a driver that cannot read what it is to restore may take to end."""
 POLL_S = 0.03
 TASK_FAILURES = 4
 """How often Spark runs a task where it is told to do so again."""
@@ -54,7 +57,7 @@ class ChaosRun:
         self._looked_at = 0.0
         self._attempts: set[tuple[int, int]] = set()
         self._storage_was_bad_at = float("-inf")
-        self._parallelism = PARALLELISM
+        self.parallelism = PARALLELISM
         self._execution = plan.execution
 
     @property
@@ -95,7 +98,7 @@ class ChaosRun:
             self.wait(fault.pause_s)
             self._inject(number, fault)
         self._wait_for_recovery()
-        self.wait_for(lambda: not self._later, "stopped workers to be released", 30)
+        self.wait_for(lambda: not self._later, "stopped workers to be released", RECOVERY_DEADLINE_S)
         self._end()
 
     def _inject(self, number: int, fault: Fault) -> None:
@@ -139,7 +142,8 @@ class ChaosRun:
         if self._reader.violation is not None:
             raise self._reader.violation
         reader.finish(count)
-        end = self._story()[-1]
+        # a warning may come after it, when the interpreter shuts down
+        end = next((event for event in reversed(self._story()) if event["what"] == "ended"), {})
         if end.get("status") != "FINISHED":
             raise Violation(f"the job ended with {end}")
         self.report.checkpoints = end["checkpoints"]
@@ -194,7 +198,7 @@ class ChaosRun:
     ) -> None:
         """Kills the driver and starts the next, perhaps at another parallelism or executed otherwise from now on."""
         driver = self.driver
-        self._parallelism = parallelism or self._parallelism
+        self.parallelism = parallelism or self.parallelism
         self._execution = execution or self._execution
         driver.kill()
         self.struck()
@@ -212,10 +216,10 @@ class ChaosRun:
 
     def wait_for_orphans(self, driver: DriverProcess) -> None:
         """Waits until nothing that a dead driver had started runs any more."""
-        end = time.monotonic() + 60
+        end = time.monotonic() + ORPHANS_S
         while driver.family.alive():
             if time.monotonic() >= end:
-                raise Violation(f"of a driver that ended 60 s ago still run: {driver.family.describe()}")
+                raise Violation(f"of a driver that ended {ORPHANS_S:g} s ago still run: {driver.family.describe()}")
             time.sleep(POLL_S)
 
     # ---- what goes on meanwhile -------------------------------------------------------------------
@@ -265,7 +269,7 @@ class ChaosRun:
         words = self._last_words(driver)
         if code == -signal.SIGKILL:
             self.say(f"  driver {driver.run} was killed by a fault point")
-        elif time.monotonic() < self._storage_was_bad_at + 5.0 or "fault injected at" in words:
+        elif time.monotonic() < self._storage_was_bad_at + GIVES_UP_S or "fault injected at" in words:
             # it says so when it is submitted: whoever did that tries again
             self.say(f"  driver {driver.run} gave up because of a fault: {words.strip().splitlines()[-1]}")
         else:
@@ -300,8 +304,8 @@ class ChaosRun:
 
     def _configuration(self) -> dict[str, str]:
         configuration = {
-            "parallelism.default": str(self._parallelism),
-            "spark.master": f"local[{self._parallelism}]",
+            "parallelism.default": str(self.parallelism),
+            "spark.master": f"local[{self.parallelism}]",
             "state.backend.type": self.plan.backend,
             "execution.checkpointing.interval": "400 ms",
             "execution.checkpointing.timeout": "8 s",
@@ -326,7 +330,7 @@ class ChaosRun:
             }
             if self.plan.retries:
                 configuration |= {
-                    "spark.master": f"local[{self._parallelism}, {TASK_FAILURES}]",
+                    "spark.master": f"local[{self.parallelism}, {TASK_FAILURES}]",
                     "spark.task.maxFailures": str(TASK_FAILURES),
                     "spark.stage.maxConsecutiveAttempts": str(TASK_FAILURES),
                 }

@@ -26,7 +26,7 @@ from firesteel.testing.eventually import eventually
 
 __all__ = ["checkpointed", "run_in_two_parts", "run_with_checkpoints"]
 
-DEADLINE_S = 60
+DEADLINE_S = 240
 PACE_S = 0.004
 
 

@@ -14,7 +14,7 @@ from firesteel.testing import eventually
 
 __all__ = ["collecting", "ended", "endless", "running", "status", "with_pid"]
 
-DEADLINE_S = 60.0
+DEADLINE_S = 120.0
 _CHANNEL = "results"
 
 

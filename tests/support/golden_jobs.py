@@ -29,7 +29,7 @@ __all__ = ["GOLDEN", "JOB_NAMES", "load_job", "read_golden", "run_job"]
 JOBS = Path(__file__).parents[1] / "jobs"
 GOLDEN = Path(__file__).parents[1] / "golden"
 JOB_NAMES = sorted(path.stem for path in JOBS.glob("*.py"))
-DEADLINE_S = 120
+DEADLINE_S = 240
 
 
 def load_job(name: str) -> ModuleType:

@@ -59,7 +59,7 @@ class LeaderProcess:
     def close(self) -> None:
         with suppress(ProcessLookupError):
             self.process.kill()
-        self.process.wait(30)
+        self.process.wait(60)
         for pipe in (self.process.stdin, self.process.stdout):
             assert pipe is not None
             with suppress(BrokenPipeError):
@@ -68,7 +68,7 @@ class LeaderProcess:
     def _read(self) -> Any:
         assert self.process.stdout is not None
         line = self.process.stdout.readline()
-        assert line, f"the process has ended: {self.process.wait(10)}"
+        assert line, f"the process has ended: {self.process.wait(60)}"
         return json.loads(line)
 
 
@@ -114,7 +114,7 @@ def main() -> None:
             elif method == "is_valid":
                 answer = leadership.is_valid()
             elif method == "lost":
-                answer = lost.wait(20)
+                answer = lost.wait(60)
             else:
                 answer = getattr(leadership.store, method)(*given)
         except Exception as raised:

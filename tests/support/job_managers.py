@@ -31,7 +31,9 @@ from firesteel.rest.token import TOKEN_FILE_NAME, read_token
 from firesteel.testing import eventually
 
 ROOT = Path(__file__).parents[2]
-START_S = 120.0
+START_S = 360.0
+REQUEST_S = 30.0
+"""Then it is asked again: it may have been stopped meanwhile."""
 KEYS = 20
 
 
@@ -58,7 +60,8 @@ class JobManagerProcess:
         """Where it listens, once it does."""
 
         def read() -> str:
-            assert self._process.poll() is None, self.output.read_text()[-3000:]
+            if self._process.poll() is not None:
+                raise RuntimeError(f"JobManager {self.pid} has ended: {self.output.read_text()[-3000:]}")
             entry = self.directory / "jobmanagers" / f"{self.pid}.json"
             assert entry.exists(), f"JobManager {self.pid} does not listen"
             return str(json.loads(entry.read_text())["url"]).rstrip("/")
@@ -69,7 +72,7 @@ class JobManagerProcess:
         """What it answers itself: None if it does not lead."""
         request = urllib.request.Request(f"{self.url()}{path}")
         try:
-            with _NO_REDIRECTS.open(request, timeout=30) as answer:
+            with _NO_REDIRECTS.open(request, timeout=REQUEST_S) as answer:
                 return json.loads(answer.read())
         except urllib.error.HTTPError as error:
             if error.code in (307, 503):
@@ -85,7 +88,7 @@ class JobManagerProcess:
     def post(self, path: str, body: Any) -> Any:
         data = json.dumps(body).encode()
         request = urllib.request.Request(f"{self.url()}{path}", data, {"Content-Type": "application/json"})
-        with urllib.request.urlopen(request, timeout=30) as answer:
+        with urllib.request.urlopen(request, timeout=START_S) as answer:
             return json.loads(answer.read())
 
     def signal(self, number: int) -> None:
@@ -102,11 +105,11 @@ class JobManagerProcess:
             self.signal(signal.SIGCONT)
             self.signal(signal.SIGTERM)
             try:
-                self._process.wait(60)
+                self._process.wait(120)
             except subprocess.TimeoutExpired:
                 self.kill()
                 raise
-        eventually(self.has_left_nothing, timeout=60)
+        eventually(self.has_left_nothing, timeout=120)
 
     def has_left_nothing(self) -> None:
         left = [pid for pid in self._family if is_alive(pid)]

@@ -6,7 +6,7 @@ import time
 import uuid
 from typing import Any
 
-from confluent_kafka import Consumer, TopicPartition
+from confluent_kafka import Consumer, KafkaError, TopicPartition
 from sink_jobs import SinkJob
 
 from firesteel.common import SimpleStringSchema
@@ -22,7 +22,7 @@ __all__ = [
     "sink_builder",
 ]
 
-DEADLINE_S = 30.0
+DEADLINE_S = 60.0
 
 
 def fresh_prefix() -> str:
@@ -67,10 +67,15 @@ def messages(broker: Any, topic: str, isolation: str = "read_committed") -> list
             while True:
                 assert time.monotonic() < deadline, "the end of the topic was not reached"
                 message = consumer.poll(1.0)
-                if message is not None and message.error() is not None:
-                    break
-                if message is not None:
+                if message is None:
+                    continue
+                if message.error() is None:
                     found.append(message)
+                elif message.error().code() == KafkaError._PARTITION_EOF:
+                    break
+                else:
+                    # the consumer also tells of a broker that is away, and goes on by itself
+                    assert not message.error().fatal(), message.error()
     finally:
         consumer.close()
     return found

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import gc
+import time
 import uuid
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from confluent_kafka import Consumer, Producer, TopicPartition
+from confluent_kafka import Consumer, KafkaException, Producer, TopicPartition
 from confluent_kafka.admin import (
     AclBinding,
     AclOperation,
@@ -34,7 +35,7 @@ __all__ = [
     "values",
 ]
 
-DEADLINE_S = 30.0
+DEADLINE_S = 60.0
 
 
 def fresh_topic(broker: Any, partitions: int = 1, prefix: str = "topic", **config: str) -> str:
@@ -61,6 +62,7 @@ def produce(
 ) -> None:
     """Writes records, text or bytes: one partition after the other unless they are to go to one."""
     producer = Producer({"bootstrap.servers": broker.bootstrap_servers, "linger.ms": 1})
+    failures: list[Any] = []
     for number, record in enumerate(records):
         producer.produce(
             topic,
@@ -68,9 +70,11 @@ def produce(
             key=None if keys is None else keys[number],
             partition=number % partitions if partition is None else partition,
             headers=headers,
+            on_delivery=lambda error, _message: failures.append(error) if error is not None else None,
             **({} if timestamp is None else {"timestamp": timestamp}),
         )
     assert producer.flush(DEADLINE_S) == 0
+    assert not failures, failures[0]
 
 
 def produce_transaction(broker: Any, topic: str, records: Iterable[str], *, commit: bool = True) -> None:
@@ -88,9 +92,13 @@ def produce_transaction(broker: Any, topic: str, records: Iterable[str], *, comm
 
 
 def add_partitions(broker: Any, topic: str, total: int) -> None:
-    """Gives a topic more partitions."""
+    """Gives a topic more partitions, and returns once they can be used."""
     admin = broker.admin()
     admin.create_partitions([NewPartitions(topic, total)])[topic].result(DEADLINE_S)
+    deadline = time.monotonic() + DEADLINE_S
+    while len(admin.list_topics(topic, timeout=DEADLINE_S).topics[topic].partitions) < total:
+        assert time.monotonic() < deadline, f"'{topic}' did not get its partitions"
+        time.sleep(0.01)
 
 
 def delete_records(broker: Any, topic: str, before: int) -> None:
@@ -127,8 +135,18 @@ def committed(broker: Any, group: str, topic: str, partition: int = 0) -> int | 
 def commit(broker: Any, group: str, topic: str, offset: int) -> None:
     """Commits an offset of partition 0 for a group."""
     consumer = Consumer({"bootstrap.servers": broker.bootstrap_servers, "group.id": group})
+    deadline = time.monotonic() + DEADLINE_S
     try:
-        consumer.commit(offsets=[TopicPartition(topic, 0, offset)], asynchronous=False)
+        while True:
+            try:
+                consumer.commit(offsets=[TopicPartition(topic, 0, offset)], asynchronous=False)
+            except KafkaException:
+                # the coordinator of a group that was never heard of may not be known yet
+                if time.monotonic() > deadline:
+                    raise
+                time.sleep(0.05)
+            else:
+                return
     finally:
         consumer.close()
 

@@ -2,7 +2,7 @@
 
 What a test finds is not its fault, so each test is compared with the moment before it. A Spark that is there already
 (the session's embedded one, a test module's cluster) may go on and fork Python workers, but none of them may still be
-a slot: a slot listens for its peers, an idle worker does not. What is about to end anyway gets a few seconds for it.
+a slot: a slot listens for its peers, an idle worker does not. What is about to end anyway gets time for it.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from processes import command_line, descendants, listening_processes, own_open_f
 
 __all__ = ["Holdings", "LeakError", "leaks_since"]
 
-DEADLINE_S = 15.0
+DEADLINE_S = 60.0
 TOLERATED_FILES = 2
 """Libraries open a descriptor or two for good when first used: /dev/urandom, an event loop, a connection to the JVM."""
 PREFIX = "firesteel"

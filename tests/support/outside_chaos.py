@@ -1,4 +1,4 @@
-"""Chaos with the outside in it: workers, drivers, the Kafka broker and PostgreSQL fail under a job.
+"""Chaos with the outside in it: workers, drivers, Kafka brokers and PostgreSQL fail under a job.
 
 Records go from one topic to another and to a table, and every record has to be in both exactly once.
 """
@@ -28,10 +28,11 @@ from outside_job import INPUT, KEYS, OUTPUT, PARTITIONS, TABLE, result_of
 
 from firesteel.common import fault_points
 from firesteel.testing.services.kafka_broker import KafkaBroker
+from firesteel.testing.services.kafka_cluster import GROUPS_TOPIC, TRANSACTIONS_TOPIC, KafkaCluster
 from firesteel.testing.services.postgres_server import PostgresServer
 from firesteel.testing.services.processes import die_with_parent
 
-__all__ = ["KINDS", "OutsideRun", "Violation", "main"]
+__all__ = ["CLUSTER_KINDS", "KINDS", "OutsideRun", "Violation", "main"]
 
 POINTS = ("checkpoint.ack", "checkpoint.stored", "sink.commit", "sink.committed")
 """The last three are between the completion of a checkpoint and the end of its commits."""
@@ -47,7 +48,22 @@ KINDS = (
     "stop a worker for a while",
     *(f"crash at {point}" for point in POINTS),
 )
-DEADLINE_S = 240.0
+OF_THE_BROKER = ("kill the broker", "stop the broker for a while", "restart the broker in order")
+LEADERS = {
+    "the leader of the input": INPUT,
+    "the leader of the output": OUTPUT,
+    "the coordinator of transactions": TRANSACTIONS_TOPIC,
+    "the coordinator of the group": GROUPS_TOPIC,
+}
+"""Brokers of a cluster, and the topic whose first partition they lead."""
+CLUSTER_KINDS = (
+    *(kind for kind in KINDS if kind not in OF_THE_BROKER),
+    *(f"kill {who}" for who in LEADERS),
+    *(f"stop {who} for a while" for who in LEADERS),
+    "move all leaders",
+)
+"""What can happen where there are several brokers."""
+DEADLINE_S = 360.0
 POLL_S = 0.05
 
 
@@ -101,7 +117,16 @@ class CommittedReader(threading.Thread):
 class OutsideRun:
     """One job under faults, with records that are fed as it goes."""
 
-    def __init__(self, seed: int, kinds: list[str], records: int, directory: Path, say: Callable[[str], None]) -> None:
+    def __init__(
+        self,
+        seed: int,
+        kinds: list[str],
+        records: int,
+        directory: Path,
+        say: Callable[[str], None],
+        brokers: int = 1,
+    ) -> None:
+        self._brokers = brokers
         self._random = random.Random(seed)
         self._kinds = kinds
         self._records = records
@@ -126,7 +151,9 @@ class OutsideRun:
         """Runs it all; the report says whether it passed."""
         try:
             with ExitStack() as stack:
-                self._kafka = stack.enter_context(KafkaBroker(heap="512m"))
+                self._kafka: Any = stack.enter_context(
+                    KafkaBroker(heap="512m") if self._brokers == 1 else KafkaCluster(brokers=self._brokers)
+                )
                 for topic in (INPUT, OUTPUT):
                     self._kafka.create_topic(topic, PARTITIONS)
                 self._postgres = stack.enter_context(PostgresServer())
@@ -189,6 +216,8 @@ class OutsideRun:
     def _inject(self, kind: str) -> str:
         if kind.startswith("crash at "):
             return self._crash_at(kind.removeprefix("crash at "))
+        if kind in CLUSTER_KINDS and kind not in KINDS:
+            return self._change_leaders(kind)
         return {
             "kill a worker": self._kill_worker,
             "exception in user code": self._raise,
@@ -228,11 +257,27 @@ class OutsideRun:
         return f"again at parallelism {self._parallelism}"
 
     def _away(self, kill_it: Callable[[], Any], start: Callable[[], Any]) -> str:
-        seconds = round(self._random.uniform(0.0, 3.0), 1)
+        # of a cluster, sometimes so long that others lead, and go on, before it is back
+        seconds = round(self._random.uniform(0.0, 3.0 if self._brokers == 1 else 8.0), 1)
         kill_it()
         self._wait(seconds)
         start()
         return f"away for {seconds} s"
+
+    def _change_leaders(self, kind: str) -> str:
+        cluster = self._kafka
+        if kind == "move all leaders":
+            node = self._random.randint(1, self._brokers)
+            cluster.move_leaders((INPUT, OUTPUT, TRANSACTIONS_TOPIC, GROUPS_TOPIC), node)
+            return f"to broker {node}"
+        node = cluster.leader(next(topic for who, topic in LEADERS.items() if who in kind))
+        if kind.startswith("kill "):
+            done = self._away(lambda: cluster.kill(node), lambda: cluster.start_again(node))
+        else:
+            # for longer than broker.session.timeout.ms: the others get its partitions
+            done = self._pause(cluster.brokers[node - 1].pid, 6.0)
+            cluster.await_in_sync()
+        return f"broker {node}, {done}"
 
     def _restart_broker(self) -> str:
         os.kill(self._kafka.pid, signal.SIGTERM)
@@ -264,8 +309,7 @@ class OutsideRun:
     # ---- the driver --------------------------------------------------------------------------------
 
     def _start_driver(self) -> None:
-        checkpoints = [path for path in self._checkpoints.glob("*/chk-*/_metadata") if path.exists()]
-        newest = max(checkpoints, key=lambda path: path.stat().st_mtime_ns, default=None)
+        newest = self._newest_checkpoint()
         if newest is None and self._reader.count:
             raise Violation("there is output, but no complete checkpoint to go on from")
         configuration = {
@@ -284,7 +328,7 @@ class OutsideRun:
             "restart-strategy.fixed-delay.delay": "200 ms",
         }
         if newest is not None:
-            configuration["execution.state-recovery.path"] = str(newest.parents[1])
+            configuration["execution.state-recovery.path"] = str(newest)
             configuration["execution.state-recovery.claim-mode"] = "CLAIM"
         request = {
             "configuration": configuration,
@@ -311,7 +355,15 @@ class OutsideRun:
                 preexec_fn=die_with_parent,
             )
         self._runs += 1
-        self._say(f"  driver {self._runs} starts, from {newest.parents[1].name if newest else 'the beginning'}")
+        self._say(f"  driver {self._runs} starts, from {newest.name if newest else 'the beginning'}")
+
+    def _newest_checkpoint(self) -> Path | None:
+        """The directory of the job that has the newest complete checkpoint of all."""
+        found = []
+        for path in self._checkpoints.glob("*/chk-*/_metadata"):
+            with suppress(FileNotFoundError):  # subsumed meanwhile, by a process that is about to end
+                found.append((path.stat().st_mtime_ns, path.parents[1]))
+        return max(found)[1] if found else None
 
     def _end_driver(self, *, orderly: bool = True) -> None:
         driver = self._driver
@@ -413,6 +465,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--faults", type=int, default=20, help="how many faults (20)")
     parser.add_argument("--records", type=int, default=1_000_000, help="how many records (a million)")
     parser.add_argument("--seed", type=int, help="what decides all that is random; itself random by default")
+    parser.add_argument("--brokers", type=int, default=1, help="of the Kafka cluster (1); with 3, leaders change")
     parser.add_argument("--kinds", action="append", help="only this kind of fault; may be repeated")
     parser.add_argument("--json", action="store_true", help="the report as JSON on standard output")
     options = parser.parse_args(arguments)
@@ -420,11 +473,11 @@ def main(arguments: list[str] | None = None) -> int:
     drawn = random.Random(seed)
     kinds: list[str] = []
     while len(kinds) < options.faults:
-        known = list(options.kinds or KINDS)
+        known = list(options.kinds or (KINDS if options.brokers == 1 else CLUSTER_KINDS))
         kinds += drawn.sample(known, len(known))
     base = Path(tempfile.mkdtemp(prefix="firesteel-chaos-"))
     sys.stderr.write(f"seed {seed}, {options.faults} faults, {options.records:,} records\n")
-    run = OutsideRun(seed, kinds[: options.faults], options.records, base / "run", _say)
+    run = OutsideRun(seed, kinds[: options.faults], options.records, base / "run", _say, options.brokers)
     report = run.execute()
     if report.passed:
         shutil.rmtree(base, ignore_errors=True)

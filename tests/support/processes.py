@@ -11,20 +11,25 @@ __all__ = ["command_line", "descendants", "is_alive", "listening_processes", "ow
 _LISTEN = "0A"
 
 
+def _parent(pid: int) -> tuple[int, str] | None:
+    """Parent and state of a process; None if it has ended."""
+    try:
+        # without pathlib, which takes several times as long: this is done twice for every test
+        with open(f"/proc/{pid}/stat", "rb", buffering=0) as file:  # noqa: PTH123
+            stat = file.read(4096)
+    except OSError:
+        return None
+    # the command between parentheses may hold blanks and parentheses itself
+    state, parent = stat.rpartition(b")")[2].split(maxsplit=2)[:2]
+    return int(parent), state.decode()
+
+
 def _parents() -> dict[int, tuple[int, str]]:
     """Parent and state of every process."""
     found = {}
-    # without pathlib, which takes several times as long: this is done twice for every test
     for name in os.listdir("/proc"):  # noqa: PTH208
-        if name.isdigit():
-            try:
-                with open(f"/proc/{name}/stat", "rb", buffering=0) as file:  # noqa: PTH123
-                    stat = file.read(4096)
-            except OSError:
-                continue  # it has ended meanwhile
-            # the command between parentheses may hold blanks and parentheses itself
-            state, parent = stat.rpartition(b")")[2].split(maxsplit=2)[:2]
-            found[int(name)] = (int(parent), state.decode())
+        if name.isdigit() and (parent := _parent(int(name))) is not None:
+            found[int(name)] = parent
     return found
 
 
@@ -45,7 +50,8 @@ def descendants(pid: int) -> set[int]:
 
 def is_alive(pid: int) -> bool:
     """Whether a process still runs."""
-    return _parents().get(pid, (0, "X"))[1] not in "ZX"
+    found = _parent(pid)
+    return found is not None and found[1] not in "ZX"
 
 
 def command_line(pid: int) -> str:
@@ -58,6 +64,8 @@ def command_line(pid: int) -> str:
 
 def listening_processes(pids: set[int]) -> set[int]:
     """Those of the processes that wait for TCP connections."""
+    if not pids:
+        return set()  # the tables of all sockets take the kernel milliseconds
     inodes = set()
     for table in ("/proc/net/tcp", "/proc/net/tcp6"):
         for line in Path(table).read_text().splitlines()[1:]:

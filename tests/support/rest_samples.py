@@ -99,7 +99,7 @@ class Handlers:
     def wait(self, request: RestRequest[Any]) -> Seen:
         self.seen.append(request)
         if request.path["name"] == "wait":
-            assert self.release.wait(30)
+            assert self.release.wait(120)
         return Seen(dict(request.path))
 
     def fail(self, request: RestRequest[Any]) -> Seen:
@@ -174,7 +174,7 @@ def ask(
     headers: Mapping[str, str] | None = None,
 ) -> Answer:
     """One request on a connection of its own; a Host given replaces the right one."""
-    connection = http.client.HTTPConnection(*server.address, timeout=20)
+    connection = http.client.HTTPConnection(*server.address, timeout=60)
     try:
         connection.putrequest(method, path, skip_host=True, skip_accept_encoding=True)
         given = {"Host": f"localhost:{server.address[1]}", **(headers or {})}
@@ -190,7 +190,7 @@ def ask(
 
 def connect(server: RestServer) -> socket.socket:
     """A bare connection."""
-    return socket.create_connection(server.address, timeout=20)
+    return socket.create_connection(server.address, timeout=60)
 
 
 def bearer(token: str = TOKEN) -> dict[str, str]:

@@ -19,7 +19,7 @@ from firesteel.common import Configuration, JobStatus, Types, WatermarkStrategy
 from firesteel.common.connector import Sink, SinkWriter, WriterContext
 from firesteel.common.errors import FiresteelWarning
 from firesteel.connectors.collect_sink import CollectSink, CollectWriter
-from firesteel.datastream import DataStream, KeyedProcessFunction, StreamExecutionEnvironment
+from firesteel.datastream import DataStream, KeyedProcessFunction, MapFunction, StreamExecutionEnvironment
 from firesteel.datastream.state import ValueStateDescriptor
 from firesteel.runtime.checkpoint import storage
 from firesteel.runtime.checkpoint.metadata import CheckpointMetadata
@@ -33,6 +33,7 @@ __all__ = [
     "Numbered",
     "Probe",
     "RunningJob",
+    "Slow",
     "clock_of_today",
     "environment",
     "files_in",
@@ -47,9 +48,10 @@ __all__ = [
     "warning",
 ]
 
-DEADLINE_S = 30.0
+DEADLINE_S = 120.0
 HOUR = 3_600_000
 
+# whoever makes a gate or a probe makes its entry: two threads that did so at once would not have the same one
 _open_gates: dict[str, threading.Event] = defaultdict(threading.Event)
 _seen: dict[str, list[Any]] = defaultdict(list)
 _started: list[RunningJob] = []
@@ -59,11 +61,13 @@ _started: list[RunningJob] = []
 def no_job_goes_on() -> Iterator[None]:
     """Ends what a test that failed has left; each test module that starts jobs imports it."""
     yield
-    for job in _started:
-        job.cancel()
-    _started.clear()
-    _open_gates.clear()
-    _seen.clear()
+    try:
+        for job in _started:
+            job.cancel()
+    finally:
+        _started.clear()
+        _open_gates.clear()
+        _seen.clear()
 
 
 class Gate:
@@ -71,6 +75,7 @@ class Gate:
 
     def __init__(self, *, is_open: bool = False) -> None:
         self._name = uuid.uuid4().hex
+        _open_gates[self._name] = threading.Event()
         if is_open:
             self.open()
 
@@ -93,6 +98,7 @@ class Probe:
 
     def __init__(self) -> None:
         self._name = uuid.uuid4().hex
+        _seen[self._name] = []
 
     def add(self, value: Any) -> None:
         """Takes note of a value."""
@@ -163,6 +169,25 @@ class Numbered(KeyedProcessFunction):
         number = self.count.value() or 0
         self.count.update(number + 1)
         yield value[0], value[1], number
+
+
+class Slow(MapFunction):
+    """Takes its time with each record, in the first attempt or until there is a file: that much a test has, too."""
+
+    def __init__(self, seconds: float, until: Path | None = None):
+        self.seconds = seconds
+        self.until = until
+
+    def open(self, runtime_context: Any) -> None:
+        """Finds out which attempt it is."""
+        self.is_slow = runtime_context.get_attempt_number() == 0
+
+    def map(self, value: Any) -> Any:
+        """The record."""
+        if self.is_slow:
+            time.sleep(self.seconds)
+            self.is_slow = self.until is None or not self.until.exists()
+        return value
 
 
 def pairs(first: int, stop: int, keys: int = 5) -> list[tuple[str, int]]:
@@ -347,7 +372,7 @@ def warning(match: str) -> Iterator[None]:
     """Waits for a warning of the job's own thread."""
     with pytest.warns(FiresteelWarning, match=match) as warned:  # noqa: PT031 - while it is being recorded
         yield
-        eventually(lambda: any(re.search(match, str(each.message)) for each in warned))
+        eventually(lambda: any(re.search(match, str(each.message)) for each in list(warned)), timeout=DEADLINE_S)
 
 
 def metadata_of(path: str) -> CheckpointMetadata:

@@ -19,13 +19,15 @@ import pytest
 from firesteel.common.configuration import Configuration
 from firesteel.testing import eventually
 
-__all__ = ["S3Server", "running_s3_server", "skip_without_s3"]
+__all__ = ["SMALLEST_PART", "S3Server", "running_s3_server", "skip_without_s3"]
 
 ACCESS_KEY = "tester"
 SECRET_KEY = "secret"
 BUCKET = "checkpoints"
-START_S = 60.0
-_ADDRESS = re.compile(r"Running on (http://127\.0\.0\.1:\d+)")
+SMALLEST_PART = 65_536
+"""Bytes of the smallest part of an upload that the service takes, but for the last one; S3 itself takes 5 MB."""
+START_S = 120.0
+_ADDRESS = re.compile(r"Running on (http://127\.0\.0\.1:\d+)\s")
 
 
 class S3Server:
@@ -53,7 +55,7 @@ class S3Server:
     def create_bucket(self, name: str = BUCKET) -> str:
         """Creates a bucket and gives its URI."""
         # moto asks for no signature to create one
-        urllib.request.urlopen(urllib.request.Request(f"{self.endpoint}/{name}", method="PUT"), timeout=10).close()
+        urllib.request.urlopen(urllib.request.Request(f"{self.endpoint}/{name}", method="PUT"), timeout=60).close()
         return f"s3://{name}"
 
 
@@ -75,7 +77,7 @@ def running_s3_server() -> Iterator[S3Server]:
                 [sys.executable, "-m", "moto.server", "-H", "127.0.0.1", "-p", "0"],
                 stdout=output,
                 stderr=subprocess.STDOUT,
-                env={**os.environ, "PYTHONUNBUFFERED": "1"},
+                env={**os.environ, "PYTHONUNBUFFERED": "1", "S3_UPLOAD_PART_MIN_SIZE": str(SMALLEST_PART)},
             )
         try:
 
@@ -93,7 +95,7 @@ def running_s3_server() -> Iterator[S3Server]:
         finally:
             process.terminate()
             try:
-                process.wait(10)
+                process.wait(30)
             except subprocess.TimeoutExpired:
                 process.kill()
                 process.wait()

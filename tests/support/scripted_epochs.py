@@ -43,7 +43,7 @@ from firesteel.runtime.operators.sink import COMMITTABLES
 from firesteel.runtime.operators.specs import SinkSpec, SourceSpec
 from firesteel.testing import TestingSource
 
-DEADLINE_S = 30.0
+DEADLINE_S = 60.0
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -22,10 +22,10 @@ from firesteel.testing import eventually
 __all__ = ["Driver", "StandaloneCluster"]
 
 TESTS = Path(__file__).parents[1]
-START_S = 90.0
+START_S = 240.0
 SHORT_LIVED = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 """A JVM that starts soon rather than runs fast."""
-_MASTER = re.compile(r"Starting Spark master at (spark://\S+)")
+_MASTER = re.compile(r"Starting Spark master at (spark://\S+)\s")
 
 
 class StandaloneCluster:
@@ -138,7 +138,7 @@ class Driver:
                 cwd=cluster.directory,
             )
 
-    def __call__(self, command: str, deadline_s: float = 120.0, **arguments: Any) -> Any:
+    def __call__(self, command: str, deadline_s: float = 300.0, **arguments: Any) -> Any:
         """What a command answers."""
         assert self._process.stdin is not None
         assert self._process.stdout is not None
@@ -167,7 +167,7 @@ class Driver:
         assert self._process.stdout is not None
         self._process.stdin.close()
         try:
-            self._process.wait(60)
+            self._process.wait(120)
         finally:
             _stop(self._process)
             self._process.stdout.close()
@@ -187,8 +187,9 @@ def _stop(process: subprocess.Popen[bytes]) -> None:
         assert not [command_line(pid)[:80] for pid in family if is_alive(pid)]
 
     try:
-        eventually(gone, timeout=20)
+        eventually(gone, timeout=60)
     except AssertionError:
         for pid in family:
-            if is_alive(pid):
-                os.kill(pid, 9)
+            with suppress(ProcessLookupError):
+                if is_alive(pid):
+                    os.kill(pid, 9)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping
+from contextlib import suppress
+from pathlib import Path
 from typing import Any, Literal
 
 from firesteel.common.errors import FiresteelError, InvalidProgramError
@@ -16,6 +18,8 @@ __all__ = [
     "UnknownTopicError",
     "client_error",
     "create_client",
+    "find_refusal",
+    "is_refusal",
     "is_transient",
     "kafka_client",
 ]
@@ -97,7 +101,12 @@ _PASSING = (
 )
 _UNKNOWN = ("_UNKNOWN_TOPIC", "_UNKNOWN_PARTITION", "UNKNOWN_TOPIC_OR_PART", "TOPIC_EXCEPTION", "UNKNOWN_TOPIC_ID")
 _OUT_OF_RANGE = ("OFFSET_OUT_OF_RANGE", "_AUTO_OFFSET_RESET", "_NO_OFFSET")
-_AUTHENTICATION = ("_AUTHENTICATION", "SASL_AUTHENTICATION_FAILED", "UNSUPPORTED_SASL_MECHANISM", "_SSL")
+_PASSWORD = ("_AUTHENTICATION", "SASL_AUTHENTICATION_FAILED", "UNSUPPORTED_SASL_MECHANISM")
+_FILES = ("ssl.ca.location", "ssl.certificate.location", "ssl.key.location", "ssl.keystore.location")
+_REFUSAL_S = 2.0
+_CUT_OFF = "Broker transport failure"
+_OPENSSL = "SSL routines"
+"""In what OpenSSL says of certificates and protocols, and not of connections that were lost."""
 _AUTHORIZATION = {
     "TOPIC_AUTHORIZATION_FAILED": "Grant the principal READ and DESCRIBE (a sink: WRITE and DESCRIBE) on the topic.",
     "GROUP_AUTHORIZATION_FAILED": "Grant the principal READ on the group, or set another group.id.",
@@ -124,8 +133,11 @@ def create_client(kind: Literal["Consumer", "Producer"], properties: Mapping[str
     try:
         return getattr(client, kind)(dict(properties), logger=_client_log)
     except (client.KafkaException, ValueError, TypeError) as error:
+        files = {name: properties[name] for name in _FILES if name in properties}
+        missing = [f"{name} ({path})" for name, path in files.items() if not Path(path).exists()]
         raise InvalidProgramError(
-            f"The Kafka client does not accept its properties: {_reason(error)}.",
+            f"The Kafka client does not accept its properties: {_reason(error)}."
+            + (f" On this machine there is no {', no '.join(missing)}." if missing else ""),
             hint="Names and values are librdkafka's, see its CONFIGURATION.md, and Java's where they mean the same.",
         ) from error
 
@@ -135,7 +147,34 @@ def is_transient(error: Any) -> bool:
     kafka_error = _kafka_error(error)
     if kafka_error.fatal():
         return False
-    return kafka_error.retriable() or kafka_error.name() in _UNAVAILABLE or kafka_error.name() in _PASSING
+    name = kafka_error.name()
+    return kafka_error.retriable() or name in _UNAVAILABLE or name in _PASSING or _was_cut_off(kafka_error)
+
+
+def is_refusal(error: Any, *, is_first_contact: bool) -> bool:
+    """Whether the cluster does not let this client in, which waiting does not change.
+
+    librdkafka tries again all the same. Certificates count at the first contact only: what has worked may work again.
+    """
+    kafka_error = _kafka_error(error)
+    if _concerns_certificates(kafka_error):
+        return is_first_contact
+    return kafka_error.name() in _PASSWORD and not _was_cut_off(kafka_error)
+
+
+def find_refusal(properties: Mapping[str, Any], doing: str) -> KafkaClientError | None:
+    """Why the cluster does not let a client with a producer's properties in; None if it does, or cannot be reached."""
+    refusals: list[Any] = []
+
+    def hear(error: Any) -> None:
+        if is_refusal(error, is_first_contact=True):
+            refusals.append(error)
+
+    producer = create_client("Producer", {**properties, "error_cb": hear})
+    with suppress(kafka_client().KafkaException):
+        producer.list_topics(timeout=_REFUSAL_S)
+    producer.poll(0)
+    return client_error(refusals[0], doing, servers=properties["bootstrap.servers"]) if refusals else None
 
 
 def client_error(
@@ -160,7 +199,7 @@ def client_error(
         raise_as = KafkaAuthorizationError
         hint = _AUTHORIZATION[name]
         message = f"Cannot {doing}{at}: no permission{f' for{place}' if place else ''}"
-    elif name in _AUTHENTICATION:
+    elif name in _PASSWORD or name == "_SSL" or _concerns_certificates(kafka_error):
         raise_as = KafkaAuthorizationError
         hint = "Check security.protocol, sasl.mechanism, sasl.username, sasl.password and the ssl.* properties."
         message = f"Cannot {doing}{at}: the cluster does not accept this client"
@@ -173,13 +212,26 @@ def client_error(
         message = f"Cannot {doing}: the topic{place} has no such offset"
     elif name in _UNAVAILABLE:
         raise_as = BrokerUnavailableError
-        hint = "Check that the brokers run and that bootstrap.servers (and their advertised.listeners) can be reached."
+        hint = (
+            "Check that the brokers run, that bootstrap.servers (and their advertised.listeners) can be reached, and "
+            "that security.protocol is that of the listener: a broker ends connections of another one without a word."
+        )
         message = f"Cannot {doing}: no Kafka broker answers{at}"
     else:
         raise_as = KafkaClientError
         hint = None
         message = f"Cannot {doing}{at}{f', topic{place}' if place else ''}"
     return raise_as(f"{message} ({name}: {reason}).", hint=hint, **where)
+
+
+def _concerns_certificates(kafka_error: Any) -> bool:
+    """Whether one side does not trust the other; a broker says so only when the connection is made (TLS 1.3)."""
+    return kafka_error.name() in ("_SSL", "_TRANSPORT") and _OPENSSL in kafka_error.str()
+
+
+def _was_cut_off(kafka_error: Any) -> bool:
+    """Whether the connection was lost while the client was being let in."""
+    return kafka_error.name() == "_AUTHENTICATION" and _CUT_OFF in kafka_error.str()
 
 
 def _kafka_error(error: Any) -> Any:

@@ -21,6 +21,7 @@ __all__ = ["ConsumerErrors"]
 _log = logging.getLogger(__name__)
 
 _LOG_AGAIN_S = 30.0
+_NO_GROUP = "GROUP_AUTHORIZATION_FAILED"
 
 
 class ConsumerErrors:
@@ -29,10 +30,18 @@ class ConsumerErrors:
     What passes by itself, brokers that are away among it, is only logged. A topic that is missed is looked for first.
     """
 
-    def __init__(self, servers: str, topics: Callable[[], Collection[str]], *, allows_missing_topics: bool) -> None:
+    def __init__(
+        self,
+        servers: str,
+        topics: Callable[[], Collection[str]],
+        *,
+        allows_missing_topics: bool,
+        uses_group: bool,
+    ) -> None:
         self._servers = servers
         self._topics = topics
         self._looks_for_topics = not allows_missing_topics
+        self._uses_group = uses_group
         self._check: TopicCheck | None = None
         self._failure: KafkaClientError | None = None
         self._logged: dict[str, float] = {}
@@ -51,9 +60,14 @@ class ConsumerErrors:
         elif not _is_bearable(error, described):
             self._failure = self._failure or described
             return
+        if error.name() == _NO_GROUP and not self._uses_group:
+            # librdkafka looks for a coordinator although nobody commits
+            return
         if time.monotonic() - self._logged.get(error.name(), -_LOG_AGAIN_S) >= _LOG_AGAIN_S:
             self._logged[error.name()] = time.monotonic()
-            _log.warning("The Kafka consumer at %s goes on after: %s (%s)", self._servers, error.str(), error.name())
+            hint = f" {described.hint}" if isinstance(described, KafkaAuthorizationError) else ""
+            said = f"{error.str()} ({error.name()}).{hint}"
+            _log.warning("The Kafka consumer at %s goes on after: %s", self._servers, said)
 
     def raise_if_any(self) -> None:
         """Raises the first error that ends the job."""
@@ -71,4 +85,4 @@ def _is_bearable(error: Any, described: KafkaClientError) -> bool:
     if is_transient(error):
         return True
     # the group is only told how far the reader is; and a connection that worked at the start may work again
-    return isinstance(described, KafkaAuthorizationError) and error.name() in ("GROUP_AUTHORIZATION_FAILED", "_SSL")
+    return isinstance(described, KafkaAuthorizationError) and error.name() in (_NO_GROUP, "_SSL")

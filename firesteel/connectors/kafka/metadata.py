@@ -12,6 +12,7 @@ from firesteel.connectors.kafka.client_errors import (
     KafkaClientError,
     client_error,
     create_client,
+    is_refusal,
     is_transient,
     kafka_client,
 )
@@ -46,6 +47,7 @@ class ClusterMetadata:
         self._timeout_s = timeout_ms / 1000
         self._abandoned = abandoned
         self._refusal: Any = None
+        self._has_answered = False
         self._asks_group = False
         self._consumer = create_client("Consumer", {**properties, "error_cb": self._on_error})
 
@@ -125,7 +127,7 @@ class ClusterMetadata:
         while True:
             remaining = deadline - time.monotonic()
             try:
-                return call(max(min(remaining, _ATTEMPT_S), 0.01))
+                answer = call(max(min(remaining, _ATTEMPT_S), 0.01))
             except _Certain as certain:
                 raise certain.error from None
             except kafka_client().KafkaException as error:
@@ -133,6 +135,9 @@ class ClusterMetadata:
                 refused = self._refusal is not None
                 if refused or remaining <= 0 or self._abandoned.is_set() or not _may_pass(error):
                     raise self._describe(self._refusal if refused else error, doing) from error
+            else:
+                self._has_answered = True
+                return answer
             self._abandoned.wait(_RETRY_S)
 
     def _describe(self, error: Any, doing: str) -> KafkaClientError:
@@ -149,7 +154,8 @@ class ClusterMetadata:
 
     def _on_error(self, error: Any) -> None:
         concerns_group = error.name() == "GROUP_AUTHORIZATION_FAILED"
-        if not is_transient(error) and (self._asks_group or not concerns_group):
+        is_refused = not is_transient(error) or is_refusal(error, is_first_contact=not self._has_answered)
+        if is_refused and (self._asks_group or not concerns_group):
             self._refusal = error
 
 

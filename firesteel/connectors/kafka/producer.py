@@ -99,9 +99,13 @@ def delivery_timeout_s(properties: Mapping[str, Any]) -> float:
     return int(value) / 1000 or float("inf")
 
 
-def create_producer(properties: Mapping[str, Any], on_failure: Any) -> Any:
-    """A confluent_kafka Producer; ``on_failure`` is called in ``poll`` for each record that was not delivered."""
-    return create_client("Producer", {**properties, "on_delivery": on_failure, "delivery.report.only.error": True})
+def create_producer(properties: Mapping[str, Any], on_failure: Any, on_error: Any) -> Any:
+    """A confluent_kafka Producer, which calls two functions in ``poll``.
+
+    ``on_failure`` for each record that was not delivered, ``on_error`` with what goes wrong beside that.
+    """
+    own = {"on_delivery": on_failure, "delivery.report.only.error": True, "error_cb": on_error}
+    return create_client("Producer", {**properties, **own})
 
 
 def write_error(error: Any, topic: str | None, properties: Mapping[str, Any], size: int | None = None) -> Exception:
@@ -123,7 +127,8 @@ def write_error(error: Any, topic: str | None, properties: Mapping[str, Any], si
             f"({delivery_timeout_s(properties) * 1000:g} ms) ({name}: {kafka_error.str()}).",
             code=name,
             topic=topic,
-            hint="Are the partition's leader and enough replicas (min.insync.replicas) up?",
+            hint="Are the partition's leader and enough replicas (min.insync.replicas) up? If nothing was ever "
+            "written: is security.protocol that of the listener?",
         )
     if name in ("_FENCED", "PRODUCER_FENCED", "INVALID_PRODUCER_EPOCH"):
         return KafkaWriteError(

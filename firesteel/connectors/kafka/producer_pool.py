@@ -13,7 +13,7 @@ from enum import Enum
 from typing import Any
 
 from firesteel.connectors.kafka.client_errors import KafkaClientError, client_error, is_transient
-from firesteel.connectors.kafka.producer import KafkaWriteError
+from firesteel.connectors.kafka.producer import KafkaWriteError, write_error
 from firesteel.connectors.kafka.record_producer import RecordProducer
 from firesteel.connectors.kafka.serialization import RecordBatch
 from firesteel.connectors.kafka.transactions import (
@@ -72,13 +72,28 @@ class TransactionalProducer(RecordProducer):
 
     def initialize(self, is_wanted: Callable[[], bool]) -> None:
         """Gets a producer id from the coordinator; takes some 60 ms."""
-        with suppress(self._kafka_exception):
-            # A producer that looks for its coordinator before it is connected waits half a second. It connects twice,
-            # first to whom it was told of, and answers in between.
-            for _ in range(2):
+        # A producer that looks for its coordinator before it is connected waits half a second. It connects twice,
+        # first to whom it was told of, and answers in between.
+        for _ in range(2):
+            with suppress(self._kafka_exception):
                 self.client.list_topics(_COORDINATORS_TOPIC, timeout=SLICE_S)
-        if self._call(self.client.init_transactions, "begin to write transactions", is_wanted):
+            self.poll()
+        if self._call("init_transactions", "begin to write transactions", is_wanted):
             self.state = TransactionState.NONE
+
+    def _serve(self, wait_s: float) -> None:
+        super()._serve(wait_s)
+        if self.dropped_for and self.state is TransactionState.OPEN:
+            raise self._why_dropped()
+
+    def _why_dropped(self) -> Exception:
+        """Why the transaction can only be aborted: librdkafka drops its records, and says it when it is next called."""
+        try:
+            # with an open transaction this does nothing but fail
+            self.client.begin_transaction()
+        except self._kafka_exception as error:
+            return write_error(error, "', '".join(sorted(self.dropped_for)), self._properties)
+        raise AssertionError("a transaction has begun within another")
 
     def begin(self) -> None:
         """Begins a transaction; the brokers learn of it with the first record."""
@@ -110,7 +125,7 @@ class TransactionalProducer(RecordProducer):
             return
         state, self.state = self.state, TransactionState.BROKEN
         assert state is TransactionState.PREPARED, state
-        self._call(self.client.commit_transaction, f"commit the transaction '{self.transactional_id}'")
+        self._call("commit_transaction", f"commit the transaction '{self.transactional_id}'")
         self.state = TransactionState.NONE
 
     def close(self) -> None:
@@ -125,19 +140,28 @@ class TransactionalProducer(RecordProducer):
         _live.pop(self.transactional_id, None)
         super().close()
 
+    def has_connected(self) -> bool:
+        """Whether the coordinator has given it a producer id."""
+        return self.state is not TransactionState.UNINITIALIZED
+
     def can_end(self) -> bool:
         """Not with a transaction that is prepared, or can be neither committed nor aborted now."""
         return self.state is TransactionState.NONE
 
-    def _call(self, call: Callable[[float], None], doing: str, is_wanted: Callable[[], bool] = lambda: True) -> bool:
-        """Calls until it is done; says whether it is, or no longer wanted."""
+    def _call(self, method: str, doing: str, is_wanted: Callable[[], bool] = lambda: True) -> bool:
+        """Calls a method of the client until it is done; says whether it is, or no longer wanted.
+
+        By its name: an error that a job remembers remembers this frame, and with the method the client would live on.
+        """
         deadline = time.monotonic() + DEADLINE_S
         while is_wanted():
             try:
-                call(SLICE_S)
+                getattr(self.client, method)(SLICE_S)
             except self._kafka_exception as error:
                 if not is_transient(error) or time.monotonic() > deadline:
                     raise client_error(error, doing, servers=self._properties["bootstrap.servers"]) from error
+                # whether the cluster lets it in at all
+                self.poll()
             else:
                 return True
         return False
@@ -170,7 +194,8 @@ class ProducerPool:
 
     def wait_and_take(self) -> TransactionalProducer:
         """A producer that is ready, waited for."""
-        deadline = time.monotonic() + DEADLINE_S + 2 * SLICE_S
+        # whoever makes it gives up first, and knows why
+        deadline = time.monotonic() + DEADLINE_S + 10 * SLICE_S
         while (producer := self.take()) is None:
             with self._condition:
                 if not self._ready and self._failure is None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import warnings
 from collections.abc import Mapping
 from typing import Any, Literal
@@ -47,12 +48,17 @@ _WITHOUT_EFFECT = frozenset(
         "ssl.protocol",
     }
 )
-_PEM = "librdkafka reads PEM files: ssl.ca.location, ssl.certificate.location, ssl.key.location, ssl.key.password."
+_PEM = (
+    "librdkafka reads PEM files: ssl.ca.location, ssl.certificate.location, ssl.key.location, ssl.key.password. "
+    "'keytool -list -rfc -keystore truststore.jks > ca.pem' writes what a trust store has."
+)
+_JAAS = "sasl.jaas.config"
+_JAAS_LOGIN = re.compile(
+    r"\s*org\.apache\.kafka\.common\.security\.(?:plain\.PlainLoginModule|scram\.ScramLoginModule)\s+required\s+(.*?);\s*",
+    re.DOTALL,
+)
+_JAAS_OPTION = re.compile(r"""(\w+)\s*=\s*(?:"((?:[^"\\]|\\.)*)"|'((?:[^'\\]|\\.)*)'|([^\s"';]+))\s*""", re.DOTALL)
 _REFUSED = {
-    "sasl.jaas.config": (
-        "Give what it says as properties of their own: sasl.username and sasl.password (PLAIN, SCRAM), "
-        "sasl.kerberos.principal and sasl.kerberos.keytab (GSSAPI), sasl.oauthbearer.* (OAUTHBEARER)."
-    ),
     "sasl.login.callback.handler.class": "Give a Python function: oauth_cb.",
     "sasl.client.callback.handler.class": "Give a Python function: oauth_cb.",
     "sasl.login.class": "librdkafka logs in by itself.",
@@ -74,7 +80,9 @@ def check_properties(properties: Mapping[str, Any]) -> dict[str, Any]:
     for key, value in properties.items():
         if not isinstance(key, str) or not key.strip():
             raise InvalidProgramError(f"The name of a Kafka property is text, not {key!r}.")
-        if callable(value) and key.endswith("_cb"):
+        if key == _JAAS:
+            checked.update(_log_in(value))
+        elif callable(value) and key.endswith("_cb"):
             checked[key] = value
         elif isinstance(value, bool):
             checked[key] = "true" if value else "false"
@@ -90,6 +98,24 @@ def check_properties(properties: Mapping[str, Any]) -> dict[str, Any]:
     if store is not None and store.upper() != "PKCS12":
         raise InvalidProgramError(f"The Kafka property 'ssl.keystore.type' is '{store}', not PKCS12.", hint=_PEM)
     return checked
+
+
+def _log_in(jaas_config: Any) -> dict[str, str]:
+    """User and password of a sasl.jaas.config for PLAIN or SCRAM, which librdkafka takes by themselves."""
+    login = _JAAS_LOGIN.fullmatch(str(jaas_config))
+    options: dict[str, str] = {}
+    if login is not None and not _JAAS_OPTION.sub("", login[1]).strip():
+        for name, *values in _JAAS_OPTION.findall(login[1]):
+            options[name] = re.sub(r"\\(.)", r"\1", "".join(values))
+    if options.keys() != {"username", "password"}:
+        # without its value: that has a password in it
+        raise InvalidProgramError(
+            f"The Kafka property '{_JAAS}' is understood with PlainLoginModule or ScramLoginModule, a username and a "
+            "password only.",
+            hint="Give what it says as properties of their own: sasl.username and sasl.password (PLAIN, SCRAM), "
+            "sasl.kerberos.principal and sasl.kerberos.keytab (GSSAPI), sasl.oauthbearer.* (OAUTHBEARER).",
+        )
+    return {f"sasl.{name}": value for name, value in options.items()}
 
 
 def client_properties(

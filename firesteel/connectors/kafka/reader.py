@@ -111,7 +111,12 @@ class KafkaSourceReader(SourceReader[KafkaPartitionSplit]):
         self._decoder = create_decoder(deserializer, bad_records, context)
         self._commits = OffsetCommits(self._metrics) if properties.commits_on_checkpoint else None
         config = properties.for_reader(context.subtask_index)
-        self._errors = ConsumerErrors(self._servers, self._read_topics, allows_missing_topics=allows_missing_topics)
+        self._errors = ConsumerErrors(
+            self._servers,
+            self._read_topics,
+            allows_missing_topics=allows_missing_topics,
+            uses_group=properties.group_id is not None,
+        )
         config["error_cb"] = self._errors.handle
         if self._commits is not None:
             config["on_commit"] = self._commits.answered

@@ -11,7 +11,7 @@ from operator import length_hint
 from typing import Any
 
 from firesteel.common.errors import RecordSerializationError
-from firesteel.connectors.kafka.client_errors import kafka_client
+from firesteel.connectors.kafka.client_errors import is_refusal, is_transient, kafka_client
 from firesteel.connectors.kafka.producer import KafkaWriteError, create_producer, delivery_timeout_s, write_error
 from firesteel.connectors.kafka.serialization import ANY_PARTITION, RecordBatch
 
@@ -21,6 +21,7 @@ FLUSH_SLICE_S = 0.1
 FLUSH_MARGIN_S = 10.0
 ROOM_SLICE_S = 0.01
 METADATA_TIMEOUT_S = 30.0
+METADATA_SLICE_S = 1.0
 _NOW = 0
 """As a timestamp: the time at which the record is sent."""
 
@@ -33,8 +34,11 @@ class RecordProducer:
         self._failure: Exception | None = None
         self.failures = 0
         """How many records were not delivered."""
+        self.dropped_for: set[str] = set()
+        """Topics of records that the producer has dropped without sending them."""
+        self._taken = 0
         self._kafka_exception: type[Exception] = kafka_client().KafkaException
-        self.client = create_producer(properties, self._on_failure)
+        self.client = create_producer(properties, self._on_failure, self._on_error)
 
     def __len__(self) -> int:
         return len(self.client)
@@ -45,6 +49,11 @@ class RecordProducer:
         The loop over the records is in C: ``produce`` with arguments by position costs 0.6 µs a record, with names
         0.9 µs, and ``produce_batch``, which cannot write timestamps, 0.7 µs with its dicts.
         """
+        taken = self._send(batch)
+        self._taken += taken
+        return taken
+
+    def _send(self, batch: RecordBatch) -> int:
         count = len(batch.values)
         values = iter(batch.values)
         columns: list[Any] = [repeat(batch.topic), values]
@@ -102,10 +111,16 @@ class RecordProducer:
 
     def partitions_for_topic(self, topic: str) -> list[int]:
         """The partitions of a topic, as a broker says."""
-        try:
-            found = self.client.list_topics(topic, timeout=METADATA_TIMEOUT_S).topics[topic]
-        except self._kafka_exception as error:
-            raise write_error(error, topic, self._properties) from error
+        deadline = time.monotonic() + METADATA_TIMEOUT_S
+        while True:
+            try:
+                found = self.client.list_topics(topic, timeout=METADATA_SLICE_S).topics[topic]
+                break
+            except self._kafka_exception as error:
+                if not is_transient(error) or time.monotonic() > deadline:
+                    raise write_error(error, topic, self._properties) from error
+            # whether the cluster lets it in at all
+            self.poll()
         if found.error is not None:
             raise write_error(found.error, topic, self._properties)
         return sorted(found.partitions)
@@ -132,11 +147,24 @@ class RecordProducer:
         if self._failure is not None:
             raise self._failure
 
+    def has_connected(self) -> bool:
+        """Whether the cluster has ever let this producer in: it has delivered a record."""
+        return self._taken - self.failures > len(self.client)
+
+    def _on_error(self, error: Any) -> None:
+        """Fails at once if the cluster does not let the producer in: records would wait for delivery.timeout.ms."""
+        if self._failure is None and is_refusal(error, is_first_contact=not self.has_connected()):
+            self._failure = write_error(error, None, self._properties)
+        if "error_cb" in self._properties:
+            self._properties["error_cb"](error)
+
     def _on_failure(self, error: Any, message: Any) -> None:
         if error is None:
             return
         self.failures += 1
-        if self._failure is None and error.name() != "_PURGE_QUEUE":
+        if error.name() in ("_PURGE_QUEUE", "_PURGE_INFLIGHT"):
+            self.dropped_for.add(message.topic())
+        elif self._failure is None:
             self._failure = write_error(error, message.topic(), self._properties, len(message))
 
 

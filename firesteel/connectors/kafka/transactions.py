@@ -33,7 +33,12 @@ from enum import Enum
 from typing import Any, NamedTuple, TypeVar
 
 from firesteel.common.errors import InvalidProgramError
-from firesteel.connectors.kafka.client_errors import BrokerUnavailableError, KafkaAuthorizationError, KafkaClientError
+from firesteel.connectors.kafka.client_errors import (
+    BrokerUnavailableError,
+    KafkaAuthorizationError,
+    KafkaClientError,
+    find_refusal,
+)
 from firesteel.connectors.kafka.wire_properties import TokenProvider, wire_arguments
 
 __all__ = ["Outcome", "PreparedTransaction", "TransactionCoordinators", "TransactionDescription"]
@@ -41,6 +46,8 @@ __all__ = ["Outcome", "PreparedTransaction", "TransactionCoordinators", "Transac
 DEADLINE_S = 30.0
 """How long brokers may be away while a transaction is asked for or ended."""
 REQUEST_TIMEOUT_S = 10.0
+BOOTSTRAP_TIMEOUT_S = 5.0
+"""How long one of the bootstrap servers, chosen at random, is waited for: it may be one that hangs."""
 _FIRST_WAIT_S = 0.005
 _LONGEST_WAIT_S = 1.0
 _END_TXN_VERSION = 4
@@ -99,6 +106,8 @@ class TransactionCoordinators:
 
     def __init__(self, properties: Mapping[str, Any]):
         self._servers = properties["bootstrap.servers"]
+        self._properties = properties
+        self._may_be_refused = True
         self._arguments = wire_arguments(properties)
         self._client_class, self._errors = _kafka_python()
         self._client: Any = None
@@ -274,23 +283,37 @@ class TransactionCoordinators:
                 client.__init__(
                     **self._arguments,
                     request_timeout_ms=int(REQUEST_TIMEOUT_S * 1000),
-                    bootstrap_timeout_ms=int(REQUEST_TIMEOUT_S * 1000),
+                    bootstrap_timeout_ms=int(BOOTSTRAP_TIMEOUT_S * 1000),
                     reconnect_backoff_max_ms=1000,
                 )
             except BaseException:
                 self._disconnect()
+                self._raise_if_refused()
                 raise
+            self._may_be_refused = False
         return self._client
+
+    def _raise_if_refused(self) -> None:
+        """Says why, the first time that it cannot connect: kafka-python tries again, whatever a broker has said."""
+        if self._may_be_refused and not self._closed:
+            self._may_be_refused = False
+            refusal = find_refusal(self._properties, "connect to the coordinator of transactions")
+            if refusal is not None:
+                raise refusal
 
     def _error(self, doing: str, error: Exception) -> KafkaClientError:
         errors = self._errors
         name = type(error).__name__
         message = f"Cannot {doing} at {self._servers} ({name}: {error})."
-        if isinstance(error, (errors.AuthorizationError, errors.SaslAuthenticationFailedError)):
+        if isinstance(error, errors.AuthorizationError):
             return KafkaAuthorizationError(
                 message,
                 code=name,
                 hint="Grant the principal WRITE and DESCRIBE on the transactional ids with the sink's prefix.",
+            )
+        if isinstance(error, errors.SaslAuthenticationFailedError):
+            return KafkaAuthorizationError(
+                message, code=name, hint="Check sasl.mechanism, sasl.username and sasl.password."
             )
         if isinstance(error, (errors.RetriableError, OSError)):
             return BrokerUnavailableError(
@@ -317,6 +340,7 @@ def _kafka_python() -> tuple[Any, Any]:
             import kafka.errors
             import kafka.net.inet
             import kafka.net.sasl.oauth
+            import kafka.net.transport
             import kafka.protocol.metadata
             import kafka.protocol.producer.transaction
     except ImportError as error:
@@ -327,6 +351,7 @@ def _kafka_python() -> tuple[Any, Any]:
         ) from error
     kafka.net.sasl.oauth.AbstractTokenProvider.register(TokenProvider)
     _close_refused_sockets(kafka.net.inet.KafkaNetSocket)
+    _close_untrusted_sockets(kafka.net.transport.KafkaSSLTransport)
     logger = logging.getLogger("kafka")
     if logger.level == logging.NOTSET:
         # each attempt to reach a broker that is away is an ERROR to it
@@ -349,3 +374,20 @@ def _close_refused_sockets(sockets: Any) -> None:
 
     connect_or_close.closes_refused = True  # type: ignore[attr-defined]
     sockets.sock_connect = connect_or_close
+
+
+def _close_untrusted_sockets(transports: Any) -> None:
+    """Has kafka-python close what one side of it does not trust the other on."""
+    handshake = transports.handshake
+    if getattr(handshake, "closes_untrusted", False):
+        return
+
+    async def handshake_or_close(self: Any) -> None:
+        try:
+            await handshake(self)
+        except BaseException:
+            self._sock.close()
+            raise
+
+    handshake_or_close.closes_untrusted = True  # type: ignore[attr-defined]
+    transports.handshake = handshake_or_close

@@ -19,7 +19,7 @@ T = TypeVar("T")
 # a deadlock or a conflict of serializable transactions: the transaction was rolled back, and may be run again
 _ROLLED_BACK = frozenset({"40001", "40P01"})
 _LONGEST_PAUSE_S = 2.0
-_END_DEADLINE_S = 10.0
+_END_DEADLINE_S = 30.0
 
 
 class Session:

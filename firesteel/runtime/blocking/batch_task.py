@@ -225,7 +225,7 @@ class BatchStageTask(StageTask):
             task.vertex_id,
             task.subtask,
             self._parts,
-            accumulators=Wiring.accumulators([self.task]),
+            accumulators=Wiring.accumulators([self.task]).get((task.vertex_id, task.subtask), {}),
             metrics=self.task.metrics(),
             committables={
                 chained.descriptor.operator_id: list(chained.operator.prepared)

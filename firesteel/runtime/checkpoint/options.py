@@ -14,7 +14,10 @@ class SnapshotKind(str, Enum):
     CHECKPOINT = "checkpoint"
     """The backend's own format; may share files with earlier checkpoints."""
     FULL_CHECKPOINT = "full-checkpoint"
-    """The backend's own format, sharing nothing with what was before (the first one after a NO_CLAIM restore)."""
+    """The backend's own format, sharing nothing with what was before; later ones may share with it.
+
+    The first one after a NO_CLAIM restore is of this kind, and whichever a user wants so.
+    """
     SAVEPOINT = "savepoint"
     """A savepoint in the canonical format."""
     NATIVE_SAVEPOINT = "native-savepoint"

@@ -120,15 +120,24 @@ class KafkaBroker:
 
     def start(self, *, outlives: bool = False) -> KafkaBroker:
         """Starts the broker, which ends with this process unless it is to outlive it; returns when it answers."""
-        command = [*self._java(f"-Xmx{self._heap}", f"-Xms{self._heap}"), "kafka.Kafka", str(self._properties)]
-        self._server = ServerProcess("Kafka", command, log=self._directory / "broker.log", outlives=outlives)
-        self._server.await_ready(self._answers)
+        self.launch(outlives=outlives)
+        self.await_ready()
         return self
 
+    def launch(self, *, outlives: bool = False) -> None:
+        """Starts the broker's process; it ends with the thread that calls this, unless it is to outlive it."""
+        command = [*self._java(f"-Xmx{self._heap}", f"-Xms{self._heap}"), "kafka.Kafka", str(self._properties)]
+        self._server = ServerProcess("Kafka", command, log=self._directory / "broker.log", outlives=outlives)
+
+    def await_ready(self) -> None:
+        """Waits until the broker that was launched answers."""
+        assert self._server is not None, "the broker is not running"
+        self._server.await_ready(self._answers)
+
     def stop(self) -> None:
-        """Stops the broker in an orderly way and deletes its data, unless it was given a directory."""
+        """Stops the broker, in an orderly way if it was given a directory; otherwise its data goes with it."""
         if self._server is not None:
-            self._server.stop()
+            (self._server.stop if self._keeps else self._server.kill)()
             self._server = None
         if not self._keeps:
             shutil.rmtree(self._directory, ignore_errors=True)
@@ -162,12 +171,12 @@ class KafkaBroker:
         from confluent_kafka.admin import NewTopic
 
         admin = self.admin()
-        created = admin.create_topics([NewTopic(name, partitions, 1, config=dict(config or {}))], operation_timeout=30)
-        created[name].result(30)
-        deadline = time.monotonic() + 30
-        while len(admin.list_topics(name, timeout=10).topics[name].partitions) < partitions:
+        created = admin.create_topics([NewTopic(name, partitions, 1, config=dict(config or {}))], operation_timeout=60)
+        created[name].result(60)
+        deadline = time.monotonic() + 60
+        while len(admin.list_topics(name, timeout=60).topics[name].partitions) < partitions:
             if time.monotonic() > deadline:
-                raise ServiceUnavailable(f"Topic '{name}' did not get its {partitions} partitions in 30 s.")
+                raise ServiceUnavailable(f"Topic '{name}' did not get its {partitions} partitions in 60 s.")
             time.sleep(0.01)
         return name
 
@@ -197,6 +206,7 @@ class KafkaBroker:
             "share.coordinator.state.topic.replication.factor": "1",
             "share.coordinator.state.topic.num.partitions": "1",
             "broker.session.timeout.ms": "3000",
+            "broker.heartbeat.interval.ms": "500",
             "transaction.abort.timed.out.transaction.cleanup.interval.ms": "1000",
             # event times of tests are often long ago, and old records would be deleted
             "log.retention.ms": "-1",
@@ -204,18 +214,31 @@ class KafkaBroker:
         }
         lines = [f"{key}={value}" for key, value in properties.items()]
         self._properties.write_text("\n".join(lines) + "\n", encoding="utf-8")
+        data, kept = self._directory / "data", cache_directory("jars") / f"kafka-{KAFKA_VERSION}-bootstrap.checkpoint"
+        if kept.exists():
+            # the same for every node: it says which features the cluster has. Formatting takes a JVM of its own
+            data.mkdir(exist_ok=True)
+            shutil.copy(kept, data / "bootstrap.checkpoint")
+            meta = f"version=1\ncluster.id={_CLUSTER_ID}\nnode.id={properties['node.id']}\n"
+            (data / "meta.properties").write_text(meta, encoding="utf-8")
+            return
         command = [*self._java(), "kafka.tools.StorageTool", "format", "-t", _CLUSTER_ID, "-c", str(self._properties)]
         done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)  # noqa: S603
         if done.returncode != 0:
             raise ServiceUnavailable(f"Kafka's storage could not be formatted: {(done.stdout + done.stderr)[-1000:]}")
+        copied = kept.with_name(f".{self._directory.name}-{kept.name}")
+        shutil.copy(data / "bootstrap.checkpoint", copied)
+        copied.replace(kept)
 
     def _answers(self) -> bool:
         from confluent_kafka import KafkaException
         from confluent_kafka.admin import AdminClient
 
-        client = AdminClient({"bootstrap.servers": self.bootstrap_servers, "log_level": 0})
+        client = AdminClient(
+            {"bootstrap.servers": self.bootstrap_servers, "reconnect.backoff.max.ms": 100, "log_level": 0}
+        )
         try:
-            return bool(client.list_topics(timeout=1).brokers)
+            return bool(client.list_topics(timeout=5).brokers)
         except KafkaException:
             return False
 

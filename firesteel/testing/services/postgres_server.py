@@ -101,7 +101,7 @@ class PostgresServer:
         """Kills the server; its data stays, ``start`` goes on with it."""
         assert self._server is not None, "the server is not running"
         # at once, but with its children, which SIGKILL of the first alone would leave
-        self._server.stop(signal.SIGQUIT, 10)
+        self._server.stop(signal.SIGQUIT)
         self._server = None
         (self._data / "postmaster.pid").unlink(missing_ok=True)
 
@@ -134,7 +134,7 @@ class PostgresServer:
         import psycopg
 
         try:
-            with psycopg.connect(self.dsn, connect_timeout=2):
+            with psycopg.connect(self.dsn, connect_timeout=10):
                 return True
         except psycopg.OperationalError:
             return False

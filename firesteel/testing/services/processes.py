@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import ctypes
+import itertools
 import os
+import random
 import signal
 import socket
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 
@@ -19,6 +21,9 @@ from firesteel.common.errors import FiresteelError
 __all__ = ["ServerProcess", "ServiceUnavailable", "cache_directory", "die_with_parent", "free_ports", "is_listening"]
 
 _TAIL = 2000
+_FIRST_PORT = 10_000
+_GIVEN_PORTS = Path("/proc/sys/net/ipv4/ip_local_port_range")
+_MANY = 5_000
 
 
 class ServiceUnavailable(FiresteelError):
@@ -26,15 +31,39 @@ class ServiceUnavailable(FiresteelError):
 
 
 def free_ports(count: int) -> list[int]:
-    """Ports of loopback that nobody listens on now, all different."""
-    sockets = [socket.socket() for _ in range(count)]
+    """Ports of loopback that nobody listens on now, all different.
+
+    They are none of those that the system gives to whoever connects, or asks for any port: one of these could be gone
+    before the server listens, or while it is away.
+    """
+    sockets: list[socket.socket] = []
+    ports = _ports_not_given()
     try:
-        for each in sockets:
-            each.bind(("127.0.0.1", 0))
+        while len(sockets) < count:
+            each = socket.socket()
+            try:
+                each.bind(("127.0.0.1", next(ports)))
+            except OSError:
+                each.close()
+            else:
+                sockets.append(each)
         return [each.getsockname()[1] for each in sockets]
     finally:
         for each in sockets:
             each.close()
+
+
+def _ports_not_given() -> Iterator[int]:
+    """Ports to try, in an order of its own for each process; 0, which is any, where the system gives nearly all."""
+    try:
+        first_given = int(_GIVEN_PORTS.read_text(encoding="utf-8").split()[0])
+    except (OSError, ValueError, IndexError):
+        first_given = 0
+    if first_given < _FIRST_PORT + _MANY:
+        return itertools.repeat(0)
+    # not of the shared generator: tests give it the same seed in each process
+    order = random.SystemRandom().sample(range(_FIRST_PORT, first_given), _MANY)
+    return itertools.chain(order, itertools.repeat(0))
 
 
 def is_listening(port: int) -> bool:
@@ -95,7 +124,7 @@ class ServerProcess:
         """The process id."""
         return self._process.pid
 
-    def await_ready(self, is_ready: Callable[[], bool], timeout_s: float = 60.0) -> None:
+    def await_ready(self, is_ready: Callable[[], bool], timeout_s: float = 180.0) -> None:
         """Waits until the server says that it is ready; ServiceUnavailable if it ends or takes too long."""
         deadline = time.monotonic() + timeout_s
         while not is_ready():
@@ -106,7 +135,7 @@ class ServerProcess:
                 raise ServiceUnavailable(f"{self.name} was not ready after {timeout_s:g} s:\n{self._tail()}")
             time.sleep(0.02)
 
-    def stop(self, number: int = signal.SIGTERM, timeout_s: float = 30.0) -> None:
+    def stop(self, number: int = signal.SIGTERM, timeout_s: float = 60.0) -> None:
         """Asks the server to stop, and kills it if it does not."""
         if self._process.poll() is None:
             with suppress(ProcessLookupError):

@@ -101,8 +101,8 @@ class ZooKeeperServer:
         self.stop()
 
     def _answers(self) -> bool:
-        with suppress(OSError), socket.create_connection(("127.0.0.1", self.port), timeout=1) as connection:
-            connection.settimeout(1)
+        with suppress(OSError), socket.create_connection(("127.0.0.1", self.port), timeout=10) as connection:
+            connection.settimeout(10)
             connection.sendall(b"srvr")
             # before it serves, it says so, in a sentence
             return b"Mode:" in connection.makefile("rb").read()

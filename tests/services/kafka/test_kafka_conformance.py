@@ -14,12 +14,15 @@ from firesteel.datastream.connectors.kafka import KafkaOffsetsInitializer
 from firesteel.testing.conformance import KillPoint, SinkConformance, SourceConformance
 
 LATEST = KafkaOffsetsInitializer.latest()
+PATIENCE_S = 120.0
+"""What hangs is to end; how quick the machine is, is not of interest."""
 
 
 class TestBoundedKafkaSource(SourceConformance):
     """Three partitions, up to what is there at the start."""
 
     kills = 3
+    timeout_s = call_timeout_s = left_timeout_s = PATIENCE_S
 
     @pytest.fixture(autouse=True)
     def _topic(self, kafka: Any) -> None:
@@ -54,6 +57,7 @@ class TestExactlyOnceKafkaSink(SinkConformance):
 
     guarantee = DeliveryGuarantee.EXACTLY_ONCE
     parallelisms = (1, 2)
+    timeout_s = call_timeout_s = left_timeout_s = settle_s = PATIENCE_S
     kill_points = (KillPoint.COMPLETE, KillPoint.HALF_COMMITTED, KillPoint.WRITING_ON)
 
     @pytest.fixture(autouse=True)

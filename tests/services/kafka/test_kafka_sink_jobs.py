@@ -1,10 +1,10 @@
-"""Jobs with a transactional Kafka sink, in each way a job is executed, through failures and a broker's restart."""
+"""Jobs with a transactional Kafka sink, in each way a job is executed, through failures."""
 
 from __future__ import annotations
 
 import pytest
 from confluent_kafka.admin import AclBinding, AclOperation, AclPermissionType, ResourcePatternType, ResourceType
-from kafka_sink_jobs import is_unblocked, numbers, sink_builder
+from kafka_sink_jobs import fresh_prefix, is_unblocked, numbers, sink_builder
 from kafka_topics import fresh_topic
 
 from firesteel.common import Configuration, Types, WatermarkStrategy
@@ -12,10 +12,9 @@ from firesteel.common.connector import DeliveryGuarantee
 from firesteel.connectors.kafka.client_errors import KafkaAuthorizationError
 from firesteel.testing import ABORT, PAUSE, SinkHarness, TestingSource, eventually, test_environment
 from firesteel.testing.in_process import InProcessExecutor
-from firesteel.testing.services.kafka_broker import KafkaBroker
 from firesteel.testing.stages import FaultKind, InProcessStages, TaskFault
 
-DEADLINE_S = 60.0
+DEADLINE_S = 120.0
 EXACTLY_ONCE = DeliveryGuarantee.EXACTLY_ONCE
 EPOCHS = {
     "execution.runtime-mode": "STREAMING",
@@ -61,7 +60,7 @@ def check(kafka, topic, count):
         assert is_unblocked(kafka, topic)
         assert numbers(kafka, topic) == list(range(count))
 
-    eventually(is_seen, 20)
+    eventually(is_seen, DEADLINE_S)
 
 
 def items(numbers, *specials, every=20):
@@ -92,17 +91,18 @@ def test_stop_with_savepoint_and_another_parallelism(kafka, topic, environment, 
         exactly_once(kafka, topic)
     ).uid("sink")
     client = env.execute_async()
-    eventually(lambda: len(numbers(kafka, topic)) > 10, 20)
+    eventually(lambda: len(numbers(kafka, topic)) > 10, DEADLINE_S)
     savepoint = client.stop_with_savepoint(False, str(tmp_path / "savepoints")).result(DEADLINE_S)
     client.get_job_execution_result().result(DEADLINE_S)
+    # a commit is visible a moment after it is known
+    eventually(lambda: is_unblocked(kafka, topic), DEADLINE_S)
     seen = len(numbers(kafka, topic))
-    assert is_unblocked(kafka, topic)
 
     env = environment(3, **{"execution.state-recovery.path": savepoint})
     stream_of(env, items(range(0, 100, 2)), items(range(1, 100, 2))).sink_to(exactly_once(kafka, topic)).uid("sink")
     env.execute()
     check(kafka, topic, 100)
-    assert seen <= 100
+    assert 10 < seen <= 100
 
 
 class Forgetful(InProcessStages):
@@ -153,57 +153,28 @@ def test_a_batch(kafka, topic, environment, stages):
     check(kafka, topic, 500)
 
 
-@pytest.fixture
-def own_broker(kafka):
-    """One that may be killed, and refuses what an ACL denies."""
-    authorizer = "org.apache.kafka.metadata.authorizer.StandardAuthorizer"
-    with KafkaBroker({"authorizer.class.name": authorizer, "allow.everyone.if.no.acl.found": "true"}) as broker:
-        yield broker
-
-
-def test_a_broker_that_is_killed_and_then_forbids_to_write(own_broker, environment):
-    # both in one test: it takes a broker of its own
-    check_a_broker_that_is_killed_and_comes_back(own_broker, environment)
-    check_that_missing_permissions_are_named(own_broker)
-
-
-def check_a_broker_that_is_killed_and_comes_back(kafka, environment):
-    topic, at_least_once = fresh_topic(kafka), fresh_topic(kafka)
-    env = environment(1, **{"execution.checkpointing.tolerable-failed-checkpoints": "100"})
-    stream = stream_of(env, items(range(100), every=1))
-    stream.sink_to(exactly_once(kafka, topic))
-    stream.sink_to(sink_builder(kafka, at_least_once, DeliveryGuarantee.AT_LEAST_ONCE).build())
-    client = env.execute_async()
-    eventually(lambda: len(numbers(kafka, topic)) > 10, 20)
-    kafka.restart()
-    client.get_job_execution_result().result(DEADLINE_S)
-    check(kafka, topic, 100)
-    assert set(numbers(kafka, at_least_once)) == set(range(100))
-
-
 def deny_to_write(kafka, kind, name):
     everybody = ("User:ANONYMOUS", "*", AclOperation.WRITE, AclPermissionType.DENY)
     admin = kafka.admin()
     for done in admin.create_acls([AclBinding(kind, name, ResourcePatternType.PREFIXED, *everybody)]).values():
-        done.result(30)
+        done.result(60)
 
 
-def check_that_missing_permissions_are_named(kafka):
-    topic, secret = fresh_topic(kafka), fresh_topic(kafka)
+def test_missing_permissions_are_named(kafka):
+    topic, secret, forbidden = fresh_topic(kafka), fresh_topic(kafka), fresh_prefix()
     deny_to_write(kafka, ResourceType.TOPIC, secret)
-    deny_to_write(kafka, ResourceType.TRANSACTIONAL_ID, "forbidden")
+    deny_to_write(kafka, ResourceType.TRANSACTIONAL_ID, forbidden)
 
     def refused(topic, guarantee, prefix):
         builder = sink_builder(kafka, topic, guarantee).set_transactional_id_prefix(prefix)
         with SinkHarness(builder.build()) as harness:
-            harness.process_element("1")
             # an ACL counts a moment after it was made
             with pytest.raises(KafkaAuthorizationError) as caught:
                 eventually(lambda: bool(harness.process_element("1") or harness.snapshot()) and False)
         return str(caught.value)
 
     for guarantee in (DeliveryGuarantee.AT_LEAST_ONCE, EXACTLY_ONCE):
-        message = refused(secret, guarantee, "allowed")
+        message = refused(secret, guarantee, fresh_prefix())
         assert secret in message
         assert "WRITE and DESCRIBE" in message
-    assert "WRITE on the transactional ids with this prefix" in refused(topic, EXACTLY_ONCE, "forbidden")
+    assert "WRITE on the transactional ids with this prefix" in refused(topic, EXACTLY_ONCE, forbidden)

@@ -1,4 +1,4 @@
-"""A Kafka source that fails, is rescaled, loses its broker, finds new partitions: nothing is lost or repeated."""
+"""A Kafka source that fails, is rescaled, finds new partitions: nothing is lost or repeated."""
 
 from __future__ import annotations
 
@@ -13,7 +13,6 @@ from firesteel.datastream import ProcessFunction
 from firesteel.datastream.connectors.kafka import KafkaOffsetsInitializer
 from firesteel.testing import eventually
 from firesteel.testing.in_process import InProcessExecutor
-from firesteel.testing.services.kafka_broker import KafkaBroker
 from firesteel.testing.stages import FaultKind, InProcessStages, TaskFault
 
 LATEST = KafkaOffsetsInitializer.latest()
@@ -22,13 +21,6 @@ LATEST = KafkaOffsetsInitializer.latest()
 def checkpointed(directory, parallelism=1, **settings):
     """With checkpoints all the time: only they make results visible."""
     return environment(directory, parallelism, **{"execution__checkpointing__interval": "20 ms", **settings})
-
-
-@pytest.fixture
-def own_broker(kafka):
-    """One that nobody else needs."""
-    with KafkaBroker() as broker:
-        yield broker
 
 
 class FailsOnce(ProcessFunction):
@@ -212,26 +204,6 @@ def test_new_topics_are_found_by_a_pattern_and_known_after_a_restart(kafka, tmp_
     job = start(stream_of(checkpointed(tmp_path, execution__state_recovery__path=path), source))
 
     eventually(lambda: job.results == values(1, 10))
-
-
-def test_a_broker_that_restarts_is_waited_for(own_broker, tmp_path):
-    kafka = own_broker
-    topic = fresh_topic(kafka, 2)
-    produce(kafka, topic, values(100), partitions=2)
-    source = builder(kafka, topic).set_group_id(topic).set_property("partition.discovery.interval.ms", 100).build()
-    job = start(stream_of(checkpointed(tmp_path, 2), source))
-    eventually(lambda: sorted(job.results) == sorted(values(100)))
-
-    kafka.kill()
-    path = job.savepoint()
-    kafka.start()
-    produce(kafka, topic, values(100, 100), partitions=2)
-
-    eventually(lambda: sorted(job.results) == sorted(values(200)), timeout=30)
-    assert job.attempt == 0
-    assert path
-    eventually(lambda: committed(kafka, topic, topic) == 100)
-    job.cancel()
 
 
 def test_readers_that_are_loaded_anew_in_each_epoch(kafka, tmp_path):

@@ -14,8 +14,9 @@ import pytest
 from firesteel.common.connector import InputStatus
 from firesteel.common.types import RowKind
 from firesteel.datastream.connectors.postgres import PostgresCdcSource
+from firesteel.testing import eventually
 
-DEADLINE_S = 30.0
+DEADLINE_S = 120.0
 
 
 class Database:
@@ -47,6 +48,11 @@ class Database:
     def rows(self, table):
         return sorted(map(tuple, self.execute(f"SELECT * FROM {table}").fetchall()), key=repr)
 
+    def sessions(self):
+        """The server's processes for captures."""
+        found = self.execute("SELECT pid FROM pg_stat_activity WHERE application_name LIKE 'firesteel%%'").fetchall()
+        return [pid for (pid,) in found]
+
     def builder(self, *tables):
         builder = PostgresCdcSource.builder().url(self.dsn).slot_name(self.slot)
         return builder.table_list(*(tables or ("public.items",))).split_size(10).lsn_commit_checkpoints_delay(0)
@@ -64,7 +70,7 @@ class Database:
             self._connection.close()
         self._connection = None
         slots = "FROM pg_replication_slots WHERE database = current_database()"
-        self.execute(f"SELECT pg_terminate_backend(active_pid, 5000) {slots} AND active")
+        self.execute(f"SELECT pg_terminate_backend(active_pid, 60000) {slots} AND active")
         self.execute(f"SELECT pg_drop_replication_slot(slot_name) {slots}")
         for (name,) in self.execute("SELECT quote_ident(pubname) FROM pg_publication").fetchall():
             self.execute(f"DROP PUBLICATION {name}")
@@ -73,6 +79,8 @@ class Database:
         ).fetchall():
             self.execute(f"DROP SCHEMA {name} CASCADE")
         self.execute("CREATE SCHEMA public")
+        # the server's part of a connection ends a moment after the other
+        eventually(lambda: self.sessions() == [], DEADLINE_S)
         self.connection.close()
 
 

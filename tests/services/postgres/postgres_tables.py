@@ -11,8 +11,10 @@ import pytest
 from firesteel.common.connector import DeliveryGuarantee
 from firesteel.connectors.postgres.sink import PostgresSink
 from firesteel.connectors.postgres.sink_builder import PostgresSinkBuilder
+from firesteel.testing import eventually
 
 EXACTLY_ONCE = DeliveryGuarantee.EXACTLY_ONCE
+DEADLINE_S = 60.0
 
 _numbers = itertools.count(1)
 
@@ -30,7 +32,7 @@ class Tables:
     def run(self, statement: str, *values: Any) -> list[tuple[Any, ...]]:
         if self._connection is None:
             self._connection = psycopg.connect(self.url, autocommit=True, prepare_threshold=None)
-            self._connection.execute("SET lock_timeout = '20s'")
+            self._connection.execute("SET lock_timeout = '60s'")
         cursor = self._connection.execute(statement, values or None)
         return cursor.fetchall() if cursor.description else []
 
@@ -54,7 +56,7 @@ class Tables:
         """Ends all sessions of sources and sinks, as a restart of the server would."""
         return len(
             self.column(
-                "SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity WHERE application_name LIKE 'firesteel%'"
+                "SELECT pg_terminate_backend(pid, 60000) FROM pg_stat_activity WHERE application_name LIKE 'firesteel%'"
             )
         )
 
@@ -66,6 +68,9 @@ class Tables:
 
     def close(self) -> None:
         self.run(f"DROP SCHEMA {self.schema} CASCADE")
+        # the server's part of a connection ends a moment after the other
+        left = "SELECT pid FROM pg_stat_activity WHERE application_name LIKE 'firesteel%'"
+        eventually(lambda: self.column(left) == [], DEADLINE_S)
         self.forget()
 
 

@@ -225,7 +225,7 @@ class Losing:
 def lose_once(losing, connection):
     if losing.times:
         losing.times -= 1
-        losing.table.run("SELECT pg_terminate_backend(%s, 5000)", connection.info.backend_pid)
+        losing.table.run("SELECT pg_terminate_backend(%s, 60000)", connection.info.backend_pid)
         connection.execute("SELECT 1")
 
 

@@ -159,7 +159,7 @@ def test_a_publication_that_gets_the_table_only_now(items):
 def test_a_slot_that_another_one_reads(items):
     first = items.capture()
     first.run_until_caught_up(items.connection)
-    error = refused(items, items.builder().connect_timeout(Duration.of_seconds(1)), SlotInUseError)
+    error = refused(items, items.builder().connect_timeout(Duration.of_seconds(3)), SlotInUseError)
     assert "slot_name" in error.hint
     assert (
         str(items.value("SELECT active_pid FROM pg_replication_slots WHERE slot_name = %s", items.slot))

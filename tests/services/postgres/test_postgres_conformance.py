@@ -14,12 +14,15 @@ from firesteel.connectors.postgres.source import PostgresSource
 from firesteel.testing.conformance import SinkConformance, SourceConformance
 
 ROWS = 60
+PATIENCE_S = 120.0
+"""What hangs is to end; how quick the machine is, is not of interest."""
 
 
 class TestPostgresSource(SourceConformance):
     """A table, in three parts."""
 
     kills = 3
+    timeout_s = call_timeout_s = left_timeout_s = PATIENCE_S
 
     @pytest.fixture(autouse=True)
     def _table(self, tables: Any) -> None:
@@ -44,6 +47,8 @@ class TestPostgresSource(SourceConformance):
 
 class TestPostgresAppend(SinkConformance):
     """Rows that are staged, and moved when their checkpoint is complete."""
+
+    timeout_s = call_timeout_s = left_timeout_s = settle_s = PATIENCE_S
 
     @pytest.fixture(autouse=True)
     def _table(self, tables: Any) -> None:

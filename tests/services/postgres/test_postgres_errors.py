@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import psycopg
 import pytest
 from postgres_tables import EXACTLY_ONCE
 
@@ -10,7 +11,7 @@ from firesteel.common.errors import JobExecutionError
 from firesteel.connectors.postgres.connection import PostgresConnectionOptions, connect
 from firesteel.connectors.postgres.errors import PostgresConnectionError, PostgresError
 from firesteel.connectors.postgres.source import PostgresSource
-from firesteel.testing import SinkHarness, collect, test_environment
+from firesteel.testing import SinkHarness, collect, eventually, test_environment
 
 
 def failure_of(builder, *records):
@@ -67,6 +68,16 @@ def with_password(table):
     table.run(f"CREATE USER {user} PASSWORD 'right'")
     table.run(f"GRANT USAGE ON SCHEMA {table.schema} TO {user}")
     table.run(f"GRANT INSERT ON t TO {user}")
+
+    def is_asked_for_it():
+        # the server reads the rules a moment after it is told to
+        try:
+            psycopg.connect(table.url_of(user), connect_timeout=60).close()
+        except psycopg.OperationalError:
+            return True
+        return False
+
+    eventually(is_asked_for_it)
     yield user
     write_rules(table, path, rules.splitlines())
     table.run(f"DROP OWNED BY {user}")

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 
 import pytest
-from checkpointed_jobs import checkpointed
+from checkpointed_jobs import SlowReader, SlowSource, checkpointed
 from postgres_tables import EXACTLY_ONCE, Tables
 
 from firesteel.common import Configuration, Row, Types, WatermarkStrategy
+from firesteel.common.connector import InputStatus
 from firesteel.common.errors import InvalidProgramError
 from firesteel.connectors.postgres.source import PostgresSource
 from firesteel.datastream.connectors.jdbc import JdbcConnectionOptions, JdbcExecutionOptions, JdbcSink
@@ -18,7 +20,7 @@ from firesteel.testing.services.postgres_server import PostgresServer
 from firesteel.testing.stages import FaultKind, InProcessStages, TaskFault
 
 NO_WATERMARKS = WatermarkStrategy.no_watermarks()
-DEADLINE_S = 60
+DEADLINE_S = 120
 
 
 def environment(directory, parallelism=2, **settings):
@@ -110,27 +112,56 @@ def test_epochs_commit_where_the_job_master_is(table, tmp_path, stages):
     assert table.column("SELECT count(*) FROM t_firesteel_staging") == [0]
 
 
+class HeldBack(SlowSource):
+    """Each reader gives but a few records of another source: the rest is for the job that goes on."""
+
+    def create_reader(self, context):
+        return HeldBackReader(self.source.create_reader(context))
+
+
+class HeldBackReader(SlowReader):
+    left = 20
+
+    def poll_next(self, output, max_records):
+        if self.left <= 0:
+            self._next = time.monotonic() + 0.01
+            return InputStatus.NOTHING_AVAILABLE
+        return self._reader.poll_next(Counted(self, output), 1)
+
+
+class Counted:
+    def __init__(self, reader, output):
+        self.reader, self.output = reader, output
+
+    def collect(self, split_id, records, *timestamps):
+        self.reader.left -= len(records)
+        self.output.collect(split_id, records, *timestamps)
+
+    def release_split(self, split_id):
+        self.output.release_split(split_id)
+
+
 def test_a_savepoint_at_another_parallelism(table, tmp_path):
     """Source and sink go on where they were."""
     table.run("INSERT INTO t SELECT n, 'n' || n FROM generate_series(1, 300) n")
     table.run("ALTER TABLE t ADD PRIMARY KEY (id)")
     table.run("CREATE TABLE copy (id bigint, name text)")
 
-    def build(env):
+    def build(env, wrap=lambda source: source):
         source = PostgresSource.builder().set_url(table.url).set_table("t").set_fetch_size(10)
         source.set_partition_column("id", partitions=3)
         sink = table.sink("copy").set_delivery_guarantee(EXACTLY_ONCE).build()
-        stream = env.from_source(source.build(), NO_WATERMARKS, "s")
+        stream = env.from_source(wrap(source.build()), NO_WATERMARKS, "s")
         stream.sink_to(sink)
         return env.execute_async()
 
-    first = build(checkpointed(test_environment(2), tmp_path))
+    first = build(environment(tmp_path, 2), HeldBack)
     eventually(lambda: len(table.column("SELECT id FROM copy")) >= 5, DEADLINE_S)
     path = first.stop_with_savepoint(False, str(tmp_path / "savepoints")).result(DEADLINE_S)
+    first.get_job_execution_result().result(DEADLINE_S)
     before = table.column("SELECT id FROM copy")
     assert 5 <= len(before) == len(set(before)) < 300
-    second = checkpointed(test_environment(3), tmp_path, execution__state_recovery__path=path)
-    build(second).get_job_execution_result().result(DEADLINE_S)
+    build(environment(tmp_path, 3, execution__state_recovery__path=path)).get_job_execution_result().result(DEADLINE_S)
     assert sorted(table.column("SELECT id FROM copy")) == list(range(1, 301))
 
 
@@ -144,7 +175,9 @@ def own_server(postgres):
 def test_a_server_that_restarts_under_a_job(own_server, tmp_path):
     table = Tables(own_server)
     table.run("CREATE TABLE t (id bigint, name text)")
-    env = environment(tmp_path, 1)
+    # however long the server is away
+    attempts = {"attempts": "1000000", "delay": "50 ms"}
+    env = environment(tmp_path, 1, **{f"restart_strategy__fixed_delay__{key}": each for key, each in attempts.items()})
     sink = table.sink().set_delivery_guarantee(EXACTLY_ONCE).set_batch_size(5).build()
     items = [item for n in range(60) for item in ((n, f"n{n}"), PAUSE(20))]
     env.from_source(TestingSource(items), NO_WATERMARKS, "s").sink_to(sink)
@@ -219,7 +252,7 @@ def test_a_source_whose_connection_is_dropped(table):
 
         if row.id == 1000:
             with psycopg.connect(url, autocommit=True) as connection:
-                statement = "SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity WHERE application_name = %s"
+                statement = "SELECT pg_terminate_backend(pid, 60000) FROM pg_stat_activity WHERE application_name = %s"
                 dropped.extend(connection.execute(statement, ("firesteel source",)).fetchall())
             assert dropped
         return row.id

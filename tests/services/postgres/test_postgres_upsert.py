@@ -159,7 +159,8 @@ def test_a_writer_that_is_still_at_work_is_ended_before_its_successor_begins(tab
         assert pid not in table.sessions()
     feed(new, [(1, "new", 2)])
     new.snapshot(1)
-    thread.join(20)
+    thread.join(60)
+    assert not thread.is_alive()
     assert rows(table) == [(1, "new", 2.0)]
     # nor does it come back
     assert "this one was taken for dead" in failures[0].message

@@ -14,31 +14,34 @@ from collections import Counter
 from types import SimpleNamespace
 
 import pytest
+from s3_server import SMALLEST_PART
 from sink_jobs import SinkJob, committables_of
 
 from firesteel.common import Configuration, Row, Types, WatermarkStrategy, fault_points
 from firesteel.common.errors import FileWriteError, InvalidProgramError, JobExecutionError
 from firesteel.common.serialization import Encoder
+from firesteel.connectors import s3_part_file
 from firesteel.connectors.file_sink import BucketAssigner, FileSink, RollingPolicy
 from firesteel.connectors.parquet_writer import ParquetBulkWriters
+from firesteel.filesystem import s3_uploads
 from firesteel.filesystem.filesystem import configure_filesystems
 from firesteel.filesystem.s3_uploads import S3Object, S3Uploads
 from firesteel.testing import ABORT, TestingSource, eventually, test_environment
 
 ON_CHECKPOINT = RollingPolicy.on_checkpoint_rolling_policy()
 STAY_OPEN = RollingPolicy.default_rolling_policy()
-PADDING = "x" * 3_000_000
-"""Two records fill a part."""
+LARGE = SMALLEST_PART * 3 // 5
+"""Bytes of a record of which two fill a part."""
 
 
 class LineEncoder(Encoder):
-    """A number and, if it is to be a large record, padding."""
+    """A number and, if it is to be a large record, as much more."""
 
-    def __init__(self, padding=""):
-        self.padding = padding
+    def __init__(self, more=0):
+        self.more = more
 
     def encode(self, element, stream):
-        stream.write(f"{element} {self.padding}\n".encode())
+        stream.write(f"{element} {'x' * self.more}\n".encode())
 
 
 class Bucket:
@@ -67,9 +70,12 @@ class Bucket:
 
 
 @pytest.fixture
-def bucket(s3):
+def bucket(s3, monkeypatch):
+    # what is left of earlier attempts is aborted when the writer closes, however slow the machine is
+    monkeypatch.setattr(s3_part_file, "CLEANING_S", 120.0)
+    monkeypatch.setattr(s3_uploads, "MIN_PART_BYTES", SMALLEST_PART)
     found = Bucket(s3)
-    configure_filesystems(s3.configuration)
+    configure_filesystems(Configuration.from_dict({**s3.settings, "s3.upload.min.part.size": str(SMALLEST_PART)}))
     yield found
     configure_filesystems(Configuration())
     found.uploads.close()
@@ -81,9 +87,9 @@ def armed():
     fault_points.arm("")
 
 
-def text_job(bucket, policy=STAY_OPEN, parallelism=1, *, large=False, job_id="feed", restored=None):
+def text_job(bucket, policy=STAY_OPEN, parallelism=1, *, more=0, job_id="feed", restored=None):
     def make_sink():
-        builder = FileSink.for_row_format(bucket.path, LineEncoder(PADDING if large else ""))
+        builder = FileSink.for_row_format(bucket.path, LineEncoder(more))
         builder = builder.with_bucket_assigner(BucketAssigner.base_path_bucket_assigner())
         return builder.with_rolling_policy(policy).build()
 
@@ -105,7 +111,8 @@ def test_nothing_is_visible_before_the_checkpoint_is_complete(bucket):
 
 
 def test_parts_are_uploaded_as_they_fill_and_the_rest_is_in_the_checkpoint(bucket):
-    job = text_job(bucket, large=True)
+    configure_filesystems(bucket.server.configuration)  # parts as large as they are without any setting
+    job = text_job(bucket, more=3_000_000)
     job.write(1)
     job.checkpoint()
     assert bucket.open_uploads() == []  # less than a part: there is no upload yet
@@ -130,7 +137,7 @@ def test_parts_are_uploaded_as_they_fill_and_the_rest_is_in_the_checkpoint(bucke
 )
 def test_a_crash_at_every_step_of_the_protocol(bucket, kind, crash, armed):
     policy = ON_CHECKPOINT if kind == "roll" else STAY_OPEN
-    job = text_job(bucket, policy, large=kind == "parts")
+    job = text_job(bucket, policy, more=LARGE * (kind == "parts"))
     job.write(5)
     job.checkpoint()
     before = bucket.numbers()
@@ -168,7 +175,7 @@ def test_a_crash_at_every_step_of_the_protocol(bucket, kind, crash, armed):
 def test_random_failures(bucket, seed):
     chance = random.Random(seed)
     policy = chance.choice([ON_CHECKPOINT, STAY_OPEN, RollingPolicy.default_rolling_policy(part_size=12)])
-    job = text_job(bucket, policy, chance.randint(1, 3), large=seed % 3 == 0)
+    job = text_job(bucket, policy, chance.randint(1, 3), more=LARGE * (seed % 3 == 0))
     for _ in range(15):
         step = chance.random()
         if step < 0.5:
@@ -191,7 +198,7 @@ def test_random_failures(bucket, seed):
 
 
 def test_at_another_parallelism_open_files_are_finished_first(bucket):
-    job = text_job(bucket, parallelism=2, large=True)
+    job = text_job(bucket, parallelism=2, more=LARGE)
     job.write(9)
     job.checkpoint()
     job.restart(parallelism=3)
@@ -206,7 +213,7 @@ def test_at_another_parallelism_open_files_are_finished_first(bucket):
 
 
 def test_what_a_failed_attempt_leaves_is_aborted_with_the_next_checkpoint_and_not_before(bucket):
-    job = text_job(bucket, parallelism=2, large=True)
+    job = text_job(bucket, parallelism=2, more=LARGE)
     job.write(6)
     job.checkpoint()
     [first, second] = sorted(bucket.open_uploads())  # they were begun in the background, either before the other
@@ -231,7 +238,7 @@ def test_what_a_failed_attempt_leaves_is_aborted_with_the_next_checkpoint_and_no
 
 
 def test_what_no_checkpoint_knows_of_is_aborted_when_the_writer_closes(bucket):
-    job = text_job(bucket, large=True)
+    job = text_job(bucket, more=LARGE)
     job.write(4)
     eventually(lambda: len(bucket.open_uploads()) == 1)
     job.kill()
@@ -239,7 +246,7 @@ def test_what_no_checkpoint_knows_of_is_aborted_when_the_writer_closes(bucket):
 
 
 def test_what_an_attempt_without_any_checkpoint_leaves_is_aborted(bucket):
-    job = text_job(bucket, large=True)
+    job = text_job(bucket, more=LARGE)
     job.write(2)
     job.snapshot()  # it may have been completed, for all the writer knows
     job.kill()
@@ -252,10 +259,10 @@ def test_what_an_attempt_without_any_checkpoint_leaves_is_aborted(bucket):
 
 
 def test_a_process_taken_for_dead_cannot_reach_the_file_of_its_successor(bucket):
-    zombie = text_job(bucket, large=True)
+    zombie = text_job(bucket, more=LARGE)
     zombie.write(4)
     zombie.checkpoint()
-    successor = text_job(bucket, large=True, restored=zombie.completed)
+    successor = text_job(bucket, more=LARGE, restored=zombie.completed)
     successor.kill()
     successor.attempt = 1
     successor.start(1)
@@ -284,9 +291,9 @@ def test_a_job_started_from_anothers_snapshot_writes_a_file_of_its_own(bucket):
     assert bucket.numbers() == sorted([*range(8), *range(7)])
 
 
-@pytest.mark.parametrize("large", [False, True])
-def test_a_checkpoint_older_than_a_finished_file_is_refused(bucket, large):
-    job = text_job(bucket, large=large)
+@pytest.mark.parametrize("more", [0, LARGE])
+def test_a_checkpoint_older_than_a_finished_file_is_refused(bucket, more):
+    job = text_job(bucket, more=more)
     job.write(3)
     job.checkpoint()
     older = job.completed
@@ -334,7 +341,7 @@ def test_a_snapshot_of_a_local_sink_is_refused_and_the_other_way_round(bucket, t
 
 
 def test_an_upload_that_was_aborted_is_named(bucket):
-    job = text_job(bucket, large=True)
+    job = text_job(bucket, more=LARGE)
     job.write(3)
     job.checkpoint()
     job.kill()
@@ -441,18 +448,20 @@ def test_credentials_that_are_not_enough_are_named(bucket):
     def ask_for_credentials(after):
         url = f"{bucket.server.endpoint}/moto-api/reset-auth"
         request = urllib.request.Request(url, after, {"Content-Type": "text/plain"}, method="POST")
-        urllib.request.urlopen(request, timeout=10).close()
+        urllib.request.urlopen(request, timeout=60).close()
 
     configure_filesystems(Configuration.from_dict({**bucket.server.settings, "s3.access-key": "unknown"}))
     ask_for_credentials(b"0")
-    job = text_job(bucket)
     try:
-        with pytest.raises(FileWriteError, match="InvalidAccessKeyId") as caught:  # noqa: PT012 - either may be the one
-            job.write(1)
-            job.finish()
+        job = text_job(bucket)
+        try:
+            with pytest.raises(FileWriteError, match="InvalidAccessKeyId") as caught:  # noqa: PT012 - any may be the one
+                job.write(1)
+                job.finish()
+        finally:
+            job.kill()
     finally:
         ask_for_credentials(b"inf")
-        job.kill()
     assert "s3.access-key" in caught.value.hint
     assert caught.value.path.startswith(bucket.path)
 
@@ -484,7 +493,7 @@ def test_a_store_that_stays_away_is_an_error_after_the_time_set(bucket):
 
 
 def test_a_slow_store_holds_back_the_task_but_does_not_block_it(bucket):
-    job = text_job(bucket, ON_CHECKPOINT, large=True)
+    job = text_job(bucket, ON_CHECKPOINT, more=LARGE)
     operator = job.subtasks[0]._chained.operator
     bucket.server.process.send_signal(signal.SIGSTOP)
     try:

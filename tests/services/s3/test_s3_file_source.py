@@ -61,7 +61,7 @@ def stranger(s3):
     def ask(limit):
         headers = {"Content-Type": "text/plain"}
         request = urllib.request.Request(f"{s3.endpoint}/moto-api/reset-auth", limit, headers, method="POST")
-        with urllib.request.urlopen(request, timeout=10) as answer:
+        with urllib.request.urlopen(request, timeout=60) as answer:
             return json.load(answer)["PREVIOUS_INITIAL_NO_AUTH_ACTION_COUNT"]
 
     before = []
@@ -244,7 +244,7 @@ class TestMonitoring:
         source = FileSource.for_record_stream_format(TEXT, "s3://no-such-bucket").monitor_continuously(1).build()
         with pytest.raises(InvalidProgramError, match="bucket does not exist"):
             with SourceHarness(source) as harness:
-                harness.run(timeout_s=10)
+                harness.run(timeout_s=60)
 
 
 @pytest.mark.parametrize("mode", ["pipelined", "epochs", "batch"])
@@ -283,6 +283,7 @@ class TestConformance(SourceConformance):
     """Lines of three objects, cut into splits."""
 
     kills = 3
+    timeout_s = call_timeout_s = left_timeout_s = 120.0
 
     @pytest.fixture(autouse=True)
     def service(self, s3, monkeypatch):

@@ -8,6 +8,7 @@ import socket
 import uuid
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -15,6 +16,7 @@ from ha_conformance import Cluster, HighAvailabilityConformance, Member, content
 from ha_leader import LeaderProcess, job, job_id, result
 from kazoo.client import KazooClient
 from kazoo.exceptions import ConnectionLoss
+from kazoo.handlers.threading import KazooTimeoutError
 
 from firesteel.cluster.ha.job_store import Retention
 from firesteel.cluster.ha.services import FencedError, HighAvailabilityError
@@ -44,11 +46,23 @@ class ZooKeeperCluster(Cluster):
 
     def silence(self, member: Member) -> None:
         """Somebody else ends its session."""
-        client = member.services._client  # type: ignore[attr-defined]
-        other = KazooClient(self.server.address, client_id=client.client_id)
-        other.start()
-        other.stop()
-        other.close()
+        session = member.services._client.client_id  # type: ignore[attr-defined]
+
+        def is_ended() -> bool:
+            other = KazooClient(self.server.address, client_id=session, timeout=PATIENT_S)
+            try:
+                other.start(60)
+            except KazooTimeoutError:  # the session was taken back in this very moment
+                return False
+            try:
+                # who comes with a session that has ended gets another one
+                return other.client_id[0] != session[0]
+            finally:
+                other.stop()
+                other.close()
+
+        # The member comes back to its session while it lasts, and may be quicker than its end.
+        eventually(is_ended, timeout=60)
 
 
 class TestZooKeeperHighAvailability(HighAvailabilityConformance):
@@ -63,36 +77,45 @@ def cluster(zookeeper: ZooKeeperServer, tmp_path: Path) -> Iterator[ZooKeeperClu
     cluster.close()
 
 
-def _leader_process(cluster: ZooKeeperCluster) -> LeaderProcess:
-    arguments = (cluster.server.address, cluster.root, str(cluster.directory), str(SHORT_S))
-    return LeaderProcess("zookeeper", *arguments)
+@contextmanager
+def _leader_of_a_job(cluster: ZooKeeperCluster) -> Iterator[LeaderProcess]:
+    """A leader that has put job 1 with a checkpoint, in a process of its own, with a session that ends soon."""
+
+    def led() -> LeaderProcess | None:
+        arguments = (cluster.server.address, cluster.root, str(cluster.directory), str(SHORT_S))
+        leader = LeaderProcess("zookeeper", *arguments)
+        try:
+            leader.epoch()
+            # so soon that it may have ended, where the machine stalls
+            if leader.ask("put", 1) is None and leader.ask("add_checkpoint", job_id(1), 1, "/chk-1") is None:
+                return leader
+        except BaseException:
+            leader.close()
+            raise
+        leader.close()
+        return None
+
+    leader = eventually(lambda: led() or False, timeout=120)
+    try:
+        yield leader
+    finally:
+        leader.close()
 
 
 def test_a_leader_that_was_killed_is_replaced_when_its_session_has_ended(cluster: ZooKeeperCluster) -> None:
-    leader = _leader_process(cluster)
-    try:
-        leader.epoch()
-        assert leader.ask("put", 1) is None
+    with _leader_of_a_job(cluster):
         waiting = cluster.waiting(cluster.join())
-    finally:
-        leader.close()
-    assert list(waiting.result(30).store.job_ids()) == [job_id(1)]
+    assert list(waiting.result(60).store.job_ids()) == [job_id(1)]
 
 
 def test_a_leader_that_was_stopped_and_goes_on_is_fenced(cluster: ZooKeeperCluster) -> None:
-    leader = _leader_process(cluster)
-    try:
-        leader.epoch()
-        assert leader.ask("put", 1) is None
-        assert leader.ask("add_checkpoint", job_id(1), 1, "/chk-1") is None
+    with _leader_of_a_job(cluster) as leader:
         os.kill(leader.pid, signal.SIGSTOP)
         _, after = cluster.leading()
         os.kill(leader.pid, signal.SIGCONT)
         assert leader.ask("is_valid") is False
         assert leader.ask("add_checkpoint", job_id(1), 2, "/chk-2") == "FencedError"
         assert leader.ask("lost") is True
-    finally:
-        leader.close()
     assert list(after.store.checkpoints(job_id(1))) == [(1, "/chk-1")]
 
 
@@ -108,7 +131,7 @@ def test_a_leader_goes_on_when_the_connection_is_there_again_in_time(cluster: Zo
             # waits for the connection
             added = thread.submit(leadership.store.add_checkpoint, job_id(1), 1, "/chk-1")
             cluster.server.resume()
-            added.result(30)
+            added.result(60)
     finally:
         cluster.server.resume()
     eventually(leadership.is_valid)
@@ -135,7 +158,7 @@ def test_a_write_whose_answer_was_lost_is_not_done_twice(
             nonlocal losses
             losses += 1
             answered = commit()
-            answered.get(timeout=10)
+            answered.get(timeout=60)
             lost = client.handler.async_result()
             lost.set_exception(ConnectionLoss())
             return lost
@@ -158,12 +181,14 @@ def test_a_write_whose_answer_was_lost_is_not_done_twice(
 
 
 def test_a_leader_that_cannot_reach_the_server_for_too_long_is_lost(cluster: ZooKeeperCluster) -> None:
+    _, before = cluster.leading()
+    before.store.put(job(1))
+    before.resign()
     cluster.timeout = SHORT_S / 2  # nobody else waits
     member, leadership = cluster.leading()
-    leadership.store.put(job(1))
     cluster.server.pause()
     try:
-        eventually(lambda: len(member.lost) == 1, timeout=30)
+        eventually(lambda: len(member.lost) == 1, timeout=60)
         assert not leadership.is_valid()
         with pytest.raises(FencedError):
             leadership.store.add_checkpoint(job_id(1), 1, "/chk-1")

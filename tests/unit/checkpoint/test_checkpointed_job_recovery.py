@@ -127,7 +127,7 @@ def test_at_least_once_repeats_but_loses_nothing(tmp_path: Path) -> None:
     stream = source(env, behind, ahead).key_by(lambda pair: pair[0]).process(Numbered()).uid("numbered")
     job = start(stream, GatedSink("results", gate)).runs(clock)
     checkpoint = job.handle.trigger_checkpoint()
-    eventually(lambda: job.statistics["history"] and job.statistics["history"][0]["num_acknowledged_subtasks"] == 2)
+    eventually(lambda: [each["num_acknowledged_subtasks"] for each in job.statistics["history"]] == [2])
     clock.advance(HOUR)
     gate.open()
     checkpoint.result(30)

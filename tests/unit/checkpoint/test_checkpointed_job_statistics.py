@@ -114,7 +114,7 @@ def test_alignment_takes_time(tmp_path: Path) -> None:
     waiting = job.handle.trigger_checkpoint()
     eventually(lambda: job.statistics["counts"]["in_progress"] == 1)
     held = time.monotonic()
-    eventually(lambda: time.monotonic() > held + 0.05)
+    eventually(lambda: time.monotonic() > held + 0.1)
     gate.open()
     waiting.result(30)
     latest = job.statistics["latest"]["completed"]

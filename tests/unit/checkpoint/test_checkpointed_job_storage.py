@@ -137,12 +137,12 @@ def test_a_checkpoint_that_takes_too_long_is_given_up(place: str, tmp_path: Path
     faulty = FaultyJob(
         tmp_path,
         [pairs(0, 100), pairs(100, 200)],
-        execution__checkpointing__timeout="50 ms",
+        execution__checkpointing__timeout="200 ms",
         **{TOLERABLE: "1000"},
     )
     eventually(lambda: faulty.job.handle.trigger_checkpoint().exception(30) is None)
     faulty.clock.advance(HOUR)
-    faulty.faults.set(f"slow:0.3 write in {place}")
+    faulty.faults.set(f"slow:1.5 write in {place}")
     with warning(r"given up.*execution\.checkpointing\.timeout"):
         message = faulty.checkpoint_fails()
     if place != "_metadata":
@@ -160,7 +160,10 @@ def test_a_checkpoint_that_takes_too_long_is_given_up(place: str, tmp_path: Path
 @given_up
 def test_a_storage_that_cannot_be_read_for_a_while(tmp_path: Path) -> None:
     faulty = FaultyJob(
-        tmp_path, [pairs(0, 100), [ABORT(), *pairs(100, 200)]], restart_strategy__fixed_delay__delay="5 ms"
+        tmp_path,
+        [pairs(0, 100), [ABORT(), *pairs(100, 200)]],
+        restart_strategy__fixed_delay__attempts="1000000",  # until the test has seen some
+        restart_strategy__fixed_delay__delay="5 ms",
     )
     faulty.job.checkpoint()
     faulty.faults.set("fail read in shared")

@@ -104,7 +104,7 @@ def test_an_environment_variable_makes_storage_faulty_in_another_process(tmp_pat
             env={"PYTHONPATH": str(ROOT), **faults.environment},
             capture_output=True,
             text=True,
-            timeout=60,
+            timeout=180,
             check=False,
         )
 

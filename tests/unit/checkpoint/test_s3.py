@@ -181,7 +181,7 @@ get_filesystem(path).write(path + "/after", [b"x"])
 close_filesystems()
 """
     done = subprocess.run(
-        [sys.executable, "-c", script], cwd=ROOT, check=False, timeout=60, capture_output=True, text=True
+        [sys.executable, "-c", script], cwd=ROOT, check=False, timeout=180, capture_output=True, text=True
     )
     assert done.returncode == 0, done.stderr
     assert s3.files() == ["after", "before", "child", "parent"]

@@ -118,7 +118,7 @@ def test_a_savepoint_of_a_job_that_has_ended(tmp_path: Path) -> None:
         job.client.stop_with_savepoint(False, str(tmp_path / "s")),
     ):
         with pytest.raises(CheckpointError, match=r"'job'.*(ended|FINISHED)"):
-            request.result(10)
+            request.result(60)
     assert not (tmp_path / "s").exists()
 
 
@@ -126,7 +126,7 @@ def test_a_savepoint_without_a_directory(tmp_path: Path) -> None:
     env = environment(tmp_path, 1, execution__checkpointing__savepoint_dir="")
     job = start(number_pairs(env, [], bounded=False)).runs()
     with pytest.raises(CheckpointError) as raised:
-        job.client.trigger_savepoint().result(10)
+        job.client.trigger_savepoint().result(60)
     assert "execution.checkpointing.savepoint-dir" in (raised.value.hint or "")
     job.cancel()
 

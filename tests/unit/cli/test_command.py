@@ -23,7 +23,7 @@ def run_process(*arguments: str) -> subprocess.CompletedProcess[str]:
         capture_output=True,
         text=True,
         env=environment,
-        timeout=60,
+        timeout=180,
         check=False,
     )
 

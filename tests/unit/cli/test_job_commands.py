@@ -20,6 +20,8 @@ from firesteel.datastream import StreamExecutionEnvironment
 from firesteel.graph.job_graph import JobGraph
 from firesteel.jobmaster.job_serialization import serialize_job
 from firesteel.jobmaster.slot_allocator import SlotAllocator
+from firesteel.runtime.checkpoint import storage
+from firesteel.runtime.checkpoint.options import SnapshotKind
 from firesteel.testing import TestingSource, eventually
 
 
@@ -38,9 +40,10 @@ class _Submit:
         return None  # type: ignore[return-value]
 
 
-def start(cluster: InProcessCluster, name: str = "endless", *, fails: bool = False) -> ManagedJob:
+def start(cluster: InProcessCluster, name: str = "endless", *, fails: bool = False, **settings: str) -> ManagedJob:
     """A job that runs until it is told to end, or fails at once."""
-    env = StreamExecutionEnvironment.get_execution_environment()
+    given = {f"execution.checkpointing.{key}": value for key, value in settings.items()}
+    env = StreamExecutionEnvironment.get_execution_environment(Configuration.from_dict(given))
     env._executor = executor = _Submit(cluster)
     items: list[Any] = ["x"] if fails else ["1", "2"]
     numbers = env.from_source(TestingSource(items, bounded=False), WatermarkStrategy.no_watermarks(), "numbers")
@@ -50,6 +53,9 @@ def start(cluster: InProcessCluster, name: str = "endless", *, fails: bool = Fal
     assert job is not None
     wanted = "FAILED" if fails else "RUNNING"
     eventually(lambda: job.status.name == wanted)
+    if not fails:
+        runner = job.running()
+        eventually(lambda: runner.master.checkpoints.is_running)
     return job
 
 
@@ -202,6 +208,19 @@ def test_stop(cluster: InProcessCluster, capsys: pytest.CaptureFixture[str], tmp
 def test_checkpoint(cluster: InProcessCluster, capsys: pytest.CaptureFixture[str]) -> None:
     start(cluster)
     assert "takes no checkpoints" in run(capsys, "checkpoint", "endless", code=1)
+
+
+@pytest.mark.parametrize("wanted", ["", "--full", "--incremental"])
+def test_a_checkpoint_is_of_the_kind_that_was_asked_for(
+    wanted: str, cluster: InProcessCluster, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    start(cluster, interval="1 h", dir=str(tmp_path / "checkpoints"))
+    answer = run_json(capsys, "checkpoint", *filter(None, [wanted]), "endless")
+    assert answer["checkpoint-id"] == 1
+    full = wanted == "--full"
+    assert storage.load(answer["location"]).kind is SnapshotKind("full-checkpoint" if full else "checkpoint")
+    shown = run(capsys, "checkpoint", *filter(None, [wanted]), "endless")
+    assert re.fullmatch(rf"Checkpoint 2 completed\. Path: \S*{tmp_path}/checkpoints/\S+/chk-2\n", shown)
 
 
 def test_rescale(cluster: InProcessCluster, capsys: pytest.CaptureFixture[str]) -> None:

@@ -241,13 +241,13 @@ def test_ctrl_c_is_exit_code_130(script: Write) -> None:
         # a shell that runs the tests in the background has them ignore Ctrl-C
         preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
     )
-    timer = threading.Timer(60, running.kill)
+    timer = threading.Timer(180, running.kill)
     timer.start()
     try:
         assert running.stdout is not None
         assert running.stdout.readline() == "ready\n"
         os.kill(running.pid, signal.SIGINT)
-        assert running.communicate(timeout=60) == ("", "")
+        assert running.communicate(timeout=180) == ("", "")
         assert running.returncode == 130
     finally:
         timer.cancel()

@@ -167,7 +167,7 @@ def test_results_can_be_collected(cluster: InProcessCluster, script: Write, caps
     )
     assert main(["run", path]) == 0
     assert capsys.readouterr().out == "500500\n[1, 2]\n"
-    assert [job.status.name for job in cluster.dispatcher.jobs()] == ["FINISHED", "CANCELED"]
+    eventually(lambda: [job.status.name for job in cluster.dispatcher.jobs()] == ["FINISHED", "CANCELED"])
 
 
 def test_the_client_of_a_job(
@@ -177,22 +177,22 @@ def test_the_client_of_a_job(
         "from firesteel.testing import eventually\n"
         "endless().key_by(lambda n: n).map(lambda n: n).print()\n"
         "client = env.execute_async('endless')\n"
-        "eventually(lambda: client.get_job_status().result().name == 'RUNNING')\n"
+        "eventually(lambda: any('numRecordsIn' in values for values in client.get_metrics().result().values()))\n"
+        "print(client.get_job_status().result().name)\n"
         "print(client.trigger_savepoint(sys.argv[1]).result().startswith(sys.argv[1]))\n"
         "print(client.get_accumulators().result())\n"
-        "eventually(lambda: any('numRecordsIn' in values for values in client.get_metrics().result().values()))\n"
         "print(client.stop_with_savepoint(False, sys.argv[1]).result().startswith(sys.argv[1]))\n"
         "print(client.get_job_execution_result().result().get_job_id() == client.get_job_id())\n"
     )
     assert main(["run", path, str(tmp_path / "savepoints")]) == 0
-    assert capsys.readouterr().out == "True\n{}\nTrue\nTrue\n"
+    assert capsys.readouterr().out == "RUNNING\nTrue\n{}\nTrue\nTrue\n"
     assert len(list((tmp_path / "savepoints").iterdir())) == 2
 
 
 def test_a_cluster_that_does_not_answer(script: Write, capsys: pytest.CaptureFixture[str]) -> None:
-    with socket.create_server(("localhost", 0)) as taken:
-        port = taken.getsockname()[1]
-    assert main(["run", "-m", f"localhost:{port}", script("print('ran')\n")]) == 3
+    with socket.socket() as unused:
+        unused.bind(("127.0.0.1", 0))  # so that nobody else gets the port; nobody listens
+        assert main(["run", "-m", f"localhost:{unused.getsockname()[1]}", script("print('ran')\n")]) == 3
     printed = capsys.readouterr()
     assert printed.out == ""
     assert "cannot be reached" in printed.err
@@ -236,7 +236,7 @@ def test_without_the_token_nothing_is_submitted(
 def test_modules_and_files_travel_with_the_job(
     cluster: InProcessCluster, script: Write, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    (tmp_path / "beside_the_program.py").write_text("def twice(n):\n    return 2 * n\n")
+    (tmp_path / "neighbour_of_the_program.py").write_text("def twice(n):\n    return 2 * n\n")
     archive = tmp_path / "sent.zip"
     with zipfile.ZipFile(archive, "w") as opened:
         opened.writestr("sent_in_zip.py", "def lazily(n):\n    return n + 1\n")
@@ -244,9 +244,9 @@ def test_modules_and_files_travel_with_the_job(
     directory.mkdir()
     (directory / "sent_in_directory.py").write_text("NAME = 'x'\n")
     path = script(
-        "import beside_the_program\n"
+        "import neighbour_of_the_program\n"
         "def late(n):\n    import sent_in_zip\n    return sent_in_zip.lazily(n)\n"
-        "env.from_collection([1]).map(lambda n: late(beside_the_program.twice(n))).print()\nenv.execute('x')\n"
+        "env.from_collection([1]).map(lambda n: late(neighbour_of_the_program.twice(n))).print()\nenv.execute('x')\n"
     )
     before = list(sys.path)
     assert main(["run", "-d", "-pyfs", f"{archive},{directory}", path]) == 0
@@ -257,7 +257,7 @@ def test_modules_and_files_travel_with_the_job(
     check = (
         "import pickle, sys, zipfile\n"
         "graph = pickle.loads(open(sys.argv[1], 'rb').read())\n"
-        "assert 'beside_the_program' not in sys.modules\n"
+        "assert 'neighbour_of_the_program' not in sys.modules\n"
         "print(graph.job_name)\n"
     )
     graph = tmp_path / "job.graph"
@@ -303,14 +303,15 @@ def test_ctrl_c_leaves_the_job_alone(cluster: InProcessCluster, script: Write, s
         text=True,
         start_new_session=True,
         env={**os.environ, "XDG_STATE_HOME": str(state_directory.parent)},
+        # a shell that runs the tests in the background has them ignore Ctrl-C
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
     )
     try:
-        eventually(lambda: [job.status.name for job in cluster.dispatcher.jobs()] == ["RUNNING"], timeout=60)
+        eventually(lambda: [job.status.name for job in cluster.dispatcher.jobs()] == ["RUNNING"], timeout=180)
         assert running.stderr is not None
-        while "is RUNNING" not in running.stderr.readline():
-            pass
+        assert any("is RUNNING" in line for line in running.stderr)
         os.kill(running.pid, signal.SIGINT)
-        _, error = running.communicate(timeout=60)
+        _, error = running.communicate(timeout=180)
         job = cluster.dispatcher.jobs()[0]
         assert running.returncode == 130
         assert f"goes on. To cancel it: firesteel cancel {job.job_id}" in error

@@ -28,7 +28,7 @@ CHECKPOINTED = {"execution.checkpointing.interval": "20 ms"}
 def cluster(tmp_path: Path) -> Iterator[Cluster]:
     cluster = Cluster(MemoryStore(), tmp_path)
     yield cluster
-    cluster.dispatcher.close(10.0)
+    cluster.dispatcher.close(60.0)
 
 
 def execute(cluster: Cluster, build: Any, executor: DispatcherExecutor, name: str = "a job") -> Any:
@@ -54,7 +54,7 @@ class TestApplication:
         done, going = execute(cluster, bounded, first), execute(cluster, endless, first)
         done.get_job_execution_result().result()
         eventually(lambda: is_running(first.jobs[1]))
-        cluster.dispatcher.close(10.0)
+        cluster.dispatcher.close(60.0)
         again = Cluster(cluster.store, tmp_path)
         try:
             again.dispatcher.recover()
@@ -65,7 +65,7 @@ class TestApplication:
             eventually(lambda: is_running(second.jobs[1]))
             assert again.started == ["a job"]
         finally:
-            again.dispatcher.close(10.0)
+            again.dispatcher.close(60.0)
 
     def test_programs_of_other_clusters_have_other_jobs(self, cluster: Cluster) -> None:
         ids = {
@@ -90,10 +90,9 @@ class TestRescaling:
 
     def running(self, cluster: Cluster, settings: dict[str, str] | None = None) -> tuple[Any, list[str]]:
         job = cluster.submit(keyed, settings=CHECKPOINTED if settings is None else settings)
-        eventually(
-            lambda: (is_running(job) and job.runner.checkpoint_statistics()["counts"]["completed"] > 0) or settings
-        )
         eventually(lambda: is_running(job))
+        if settings is None:
+            eventually(lambda: job.runner.checkpoint_statistics()["counts"]["completed"] > 0)
         return job, [vertex.id for vertex in job.runner.job_graph.vertices]
 
     def test_a_job_goes_on_with_it_and_so_does_the_next_leader(self, cluster: Cluster, tmp_path: Path) -> None:
@@ -101,7 +100,7 @@ class TestRescaling:
         assert self.handler(cluster)(self.request(job, {source: 1, sink: 3})) == {}
         eventually(lambda: is_running(job) and job.runner.master.attempt == 1)
         assert [vertex.parallelism for vertex in job.runner.master.execution_graph.job_graph.vertices] == [1, 3]
-        cluster.dispatcher.close(10.0)
+        cluster.dispatcher.close(60.0)
         again = Cluster(cluster.store, tmp_path)
         try:
             again.dispatcher.recover()
@@ -110,7 +109,7 @@ class TestRescaling:
             assert [vertex.parallelism for vertex in recovered.runner.job_graph.vertices] == [1, 3]
             assert recovered.runner.checkpoint_statistics()["counts"]["restored"] == 1
         finally:
-            again.dispatcher.close(10.0)
+            again.dispatcher.close(60.0)
 
     @pytest.mark.parametrize(
         ("wanted", "status", "message"),
@@ -137,7 +136,7 @@ class TestRescaling:
 
     def test_after_the_end(self, cluster: Cluster) -> None:
         job = cluster.submit(bounded)
-        job.result_future().result(10)
+        job.result_future().result(60)
         with pytest.raises(RestError, match="FINISHED") as error:
             self.handler(cluster)(self.request(job, {}))
         assert error.value.status == 409

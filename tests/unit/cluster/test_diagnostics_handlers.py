@@ -28,7 +28,7 @@ from firesteel.datastream.state import MapStateDescriptor, ValueStateDescriptor
 from firesteel.datastream.window import TumblingEventTimeWindows
 from firesteel.jobmaster.job_view import JobView
 from firesteel.rest.diagnostics import FLAME_GRAPH, QUERY_STATE, STATES
-from firesteel.testing import PAUSE, At, TestingSource, eventually, test_environment
+from firesteel.testing import PAUSE, At, FakeClock, TestingSource, eventually, test_environment
 
 SAMPLES = 5
 
@@ -94,7 +94,8 @@ class _Rest:
 def client(request: pytest.FixtureRequest) -> Iterator[Any]:
     configuration = Configuration()
     configuration.set_string("state.backend.type", request.param)
-    env = test_environment(3, configuration)
+    clock = FakeClock()
+    env = test_environment(3, configuration, clock)
     keys = ["a", 7, "7", 2.5, ("x", 1), Row("x", 2), Row(id=3, of="row"), True, "with space"]
     records = [At((key, number), number) for number, key in enumerate(keys)]
     source = env.from_source(
@@ -106,15 +107,7 @@ def client(request: pytest.FixtureRequest) -> Iterator[Any]:
     windows.reduce(lambda left, right: left).name("windows").sink_to(DiscardingSink())
     source.map(lambda pair: pair).name("keyless").sink_to(DiscardingSink())
     client = env.execute_async("asked")
-    rest = _Rest(client._handle)
-
-    def all_are_there() -> bool:
-        try:
-            return bool(rest.state("with space")["value"])
-        except RestError:
-            return False
-
-    eventually(all_are_there)
+    clock.settle()  # all that is there has come to all tasks
     yield client
     client.cancel().result()
 
@@ -192,14 +185,30 @@ def test_state_and_samples_can_be_disabled(client: Any) -> None:
 def test_a_flame_graph_is_made_in_the_background(rest: _Rest) -> None:
     vertex = next(vertex.id for vertex in rest.runner.job_graph.vertices if "sums" in vertex.name)
     first = rest.call(FLAME_GRAPH, vertexid=vertex)
-    graph = eventually(lambda: (found := rest.call(FLAME_GRAPH, vertexid=vertex))["endTimestamp"] > 0 and found)
+    graph = _flame_graph(rest, vertex)
     assert first == {"endTimestamp": -2}
     # the one thread of this process, asked as each of the three slots
     assert (graph["data"]["name"], graph["data"]["value"]) == ("root", 3 * 3 * SAMPLES)
-    one = rest.call(FLAME_GRAPH, {"type": "OFF_CPU", "subtaskindex": 1}, vertexid=vertex)
-    assert one["data"]["value"] == 3 * SAMPLES
-    assert [child["name"] for child in one["data"]["children"]] == ["waits for input"]
-    assert rest.call(FLAME_GRAPH, {"type": "on_cpu"}, vertexid=vertex)["data"]["children"] == []
+
+    def waits() -> None:
+        again = _Rest(rest.runner)
+        _flame_graph(again, vertex)
+        one = again.call(FLAME_GRAPH, {"type": "OFF_CPU", "subtaskindex": 1}, vertexid=vertex)
+        assert one["data"]["value"] == 3 * SAMPLES
+        assert [child["name"] for child in one["data"]["children"]] == ["waits for input"]
+        assert again.call(FLAME_GRAPH, {"type": "on_cpu"}, vertexid=vertex)["data"]["children"] == []
+
+    # a thread that has just been woken up may be seen before it waits again
+    eventually(waits)
+
+
+def _flame_graph(rest: _Rest, vertex: str) -> Any:
+    def made() -> Any:
+        found = rest.call(FLAME_GRAPH, vertexid=vertex)
+        assert found["endTimestamp"] > 0
+        return found
+
+    return eventually(made)
 
 
 @pytest.mark.parametrize(

@@ -30,12 +30,12 @@ from firesteel.testing import eventually
 def cluster(tmp_path: Path) -> Iterator[Cluster]:
     cluster = Cluster(MemoryStore(), tmp_path)
     yield cluster
-    cluster.dispatcher.close(10.0)
+    cluster.dispatcher.close(60.0)
 
 
 def test_a_job_runs_to_its_end(cluster: Cluster) -> None:
     job = cluster.submit(bounded, name="tens")
-    assert str(job.result_future().result(10).get_job_id()) == job.job_id
+    assert str(job.result_future().result(60).get_job_id()) == job.job_id
     assert job.status is JobStatus.FINISHED
     assert cluster.lines == ["10", "20", "30"]
     assert [(ended.job_name, ended.status) for ended in cluster.store.ended] == [("tens", JobStatus.FINISHED)]
@@ -47,7 +47,7 @@ def test_a_job_runs_to_its_end(cluster: Cluster) -> None:
 def test_the_log_tells_what_becomes_of_jobs(cluster: Cluster, caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.INFO, "firesteel.cluster.dispatcher")
     job = cluster.submit(bounded, name="tens")
-    job.result_future().result(10)
+    job.result_future().result(60)
     told = [record.getMessage() for record in caplog.records if job.job_id in record.getMessage()]
     assert told[0] == f"Job 'tens' ({job.job_id}) was submitted."
     assert f"Job 'tens' ({job.job_id}) is RUNNING." in told
@@ -63,7 +63,7 @@ def test_a_job_is_in_the_store_before_it_runs(cluster: Cluster) -> None:
         return start(job, services)
 
     cluster.dispatcher._start_job = look
-    cluster.submit(bounded).result_future().result(10)
+    cluster.submit(bounded).result_future().result(60)
     assert seen == [True]
 
 
@@ -81,11 +81,11 @@ def test_a_running_job_is_cancelled_and_twice_is_as_good_as_once(cluster: Cluste
     job = cluster.submit(endless)
     eventually(lambda: is_running(job))
     job.cancel()
-    job.cancel().result(10)
+    job.cancel().result(60)
     assert job.status is JobStatus.CANCELED
     with pytest.raises(JobCancelledError):
         job.result_future().result(0)
-    job.cancel().result(10)
+    job.cancel().result(60)
     assert [ended.status for ended in cluster.store.ended] == [JobStatus.CANCELED]
 
 
@@ -94,7 +94,7 @@ def test_a_job_is_cancelled_before_it_is_prepared(cluster: Cluster) -> None:
     load = cluster.dispatcher._loader.load
 
     def slow(*arguments: Any) -> PreparedJob:
-        assert go_on.wait(10)
+        assert go_on.wait(60)
         return load(*arguments)
 
     cluster.dispatcher._loader.load = slow  # type: ignore[method-assign,assignment]
@@ -103,7 +103,7 @@ def test_a_job_is_cancelled_before_it_is_prepared(cluster: Cluster) -> None:
     cancelled = job.cancel()
     assert job.status.name == "CANCELLING"
     go_on.set()
-    cancelled.result(10)
+    cancelled.result(60)
     assert job.status.name == "CANCELED"
     assert cluster.started == []
     assert [ended.status for ended in cluster.store.ended] == [JobStatus.CANCELED]
@@ -113,7 +113,7 @@ def test_a_job_id_cannot_be_used_twice(cluster: Cluster) -> None:
     job = cluster.submit(endless)
     with pytest.raises(DuplicateJobSubmissionError, match=job.job_id):
         cluster.submit(endless, job_id=job.job_id)
-    job.cancel().result(10)
+    job.cancel().result(60)
     with pytest.raises(DuplicateJobSubmissionError, match="CANCELED"):
         cluster.submit(endless, job_id=job.job_id)
 
@@ -146,7 +146,7 @@ def test_what_cannot_be_unpickled_fails_and_hurts_nobody(cluster: Cluster, seria
     job_id = cluster.dispatcher.submit(JobSubmission("0" * 32, "bad", serialized))
     bad = cluster.dispatcher.job(job_id)
     with pytest.raises(JobExecutionError, match=text):
-        bad.result_future().result(10)
+        bad.result_future().result(60)
     assert bad.status is JobStatus.FAILED
     assert bad.runner is None
     (entry,) = bad.view().exceptions()
@@ -159,7 +159,7 @@ def test_what_cannot_be_unpickled_fails_and_hurts_nobody(cluster: Cluster, seria
 def test_a_job_that_cannot_be_prepared_fails_with_the_reason(cluster: Cluster) -> None:
     job = cluster.submit(endless, settings={"execution.state-recovery.path": "/no/such/savepoint"})
     with pytest.raises(JobExecutionError, match="no checkpoint or savepoint in"):
-        job.result_future().result(10)
+        job.result_future().result(60)
     assert job.status is JobStatus.FAILED
     assert job.view().exceptions()[0].failure.hint is not None
 
@@ -171,7 +171,7 @@ def test_a_function_that_fails_ends_its_own_job_alone(cluster: Cluster) -> None:
         settings={"restart-strategy.type": "none"},
     )
     with pytest.raises(JobExecutionError, match="ZeroDivisionError"):
-        job.result_future().result(10)
+        job.result_future().result(60)
     assert job.status is JobStatus.FAILED
     assert "ZeroDivisionError" in cluster.store.ended[0].failure
     eventually(lambda: is_running(other))
@@ -188,7 +188,7 @@ def test_a_job_master_that_breaks_down_is_a_failed_job(cluster: Cluster) -> None
     cluster.dispatcher._start_job = broken
     job = cluster.submit(endless)
     with pytest.raises(JobExecutionError, match="ZeroDivisionError"):
-        job.result_future().result(10)
+        job.result_future().result(60)
     assert job.status is JobStatus.FAILED
     assert [ended.status for ended in cluster.store.ended] == [JobStatus.FAILED]
 
@@ -198,7 +198,7 @@ def test_many_jobs_at_once_are_started_in_order(cluster: Cluster) -> None:
     for submission in submissions:
         cluster.dispatcher.submit(submission)
     for submission in submissions:
-        cluster.dispatcher.job(submission.job_id).result_future().result(30)
+        cluster.dispatcher.job(submission.job_id).result_future().result(60)
     assert cluster.started == [submission.job_name for submission in submissions]
     assert [job.job_id for job in cluster.dispatcher.jobs()] == [submission.job_id for submission in submissions]
 
@@ -209,9 +209,9 @@ def test_jobs_submitted_by_many_threads_are_all_run(cluster: Cluster) -> None:
     for thread in threads:
         thread.start()
     for thread in threads:
-        thread.join(10)
+        thread.join(60)
     for submission in submissions:
-        cluster.dispatcher.job(submission.job_id).result_future().result(30)
+        cluster.dispatcher.job(submission.job_id).result_future().result(60)
     assert {ended.job_id for ended in cluster.store.ended} == {submission.job_id for submission in submissions}
 
 
@@ -225,7 +225,7 @@ def test_the_cluster_s_settings_count_where_the_job_s_own_say_nothing(tmp_path: 
     assert configuration["execution.checkpointing.interval"] == "2 h"
     assert configuration["execution.checkpointing.dir"] == str(tmp_path / "checkpoints")
     assert "rest.port" not in configuration
-    cluster.dispatcher.close(10.0)
+    cluster.dispatcher.close(60.0)
 
 
 def test_jobs_cannot_change_how_the_jobmanager_reaches_its_object_store(tmp_path: Path) -> None:
@@ -234,11 +234,11 @@ def test_jobs_cannot_change_how_the_jobmanager_reaches_its_object_store(tmp_path
     eventually(lambda: is_running(first))
     second = cluster.submit(endless, settings={"s3.endpoint": "http://two"})
     with pytest.raises(JobExecutionError, match=r"s3\.endpoint"):
-        second.result_future().result(10)
+        second.result_future().result(60)
     third = cluster.submit(endless)
     eventually(lambda: is_running(third))
     assert third.view().configuration.to_dict()["s3.endpoint"] == "http://one"
-    cluster.dispatcher.close(10.0)
+    cluster.dispatcher.close(60.0)
 
 
 def test_ended_jobs_are_shown_until_they_are_too_many_or_too_old(tmp_path: Path) -> None:
@@ -246,7 +246,7 @@ def test_ended_jobs_are_shown_until_they_are_too_many_or_too_old(tmp_path: Path)
     running = cluster.submit(endless)
     ended = [cluster.submit(bounded) for _ in range(4)]
     for job in ended:
-        job.result_future().result(10)
+        job.result_future().result(60)
     cluster.dispatcher._forget_expired()
     shown = cluster.dispatcher.jobs()
     assert running in shown
@@ -254,7 +254,7 @@ def test_ended_jobs_are_shown_until_they_are_too_many_or_too_old(tmp_path: Path)
     cluster.dispatcher._archive._expiration_ms = 0
     cluster.dispatcher._forget_expired()
     assert cluster.dispatcher.jobs() == [running]
-    cluster.dispatcher.close(10.0)
+    cluster.dispatcher.close(60.0)
 
 
 def test_a_job_whose_client_is_not_heard_of_any_more_is_cancelled(cluster: Cluster) -> None:
@@ -262,11 +262,11 @@ def test_a_job_whose_client_is_not_heard_of_any_more_is_cancelled(cluster: Clust
     eventually(lambda: is_running(job))
     job.client_expires_at = 1
     with pytest.raises(JobCancelledError):
-        job.result_future().result(10)
+        job.result_future().result(60)
 
 
 def test_a_closed_dispatcher_takes_no_jobs(cluster: Cluster) -> None:
-    cluster.dispatcher.close(10.0)
+    cluster.dispatcher.close(60.0)
     with pytest.raises(DispatcherClosedError):
         cluster.submit(bounded)
     assert not cluster.store.submissions

@@ -26,6 +26,8 @@ from firesteel.testing import eventually
 from firesteel.testing.source import PAUSE
 
 CHECKPOINTED = {"execution.checkpointing.interval": "20 ms"}
+LONG = 20_000
+"""More records, 5 ms apart, than any test waits for."""
 
 
 class Leaders:
@@ -50,7 +52,7 @@ def leaders(tmp_path: Path) -> Iterator[Leaders]:
     for cluster in leaders.all:
         for job in cluster.dispatcher.jobs():
             job.cancel()
-        cluster.dispatcher.close(10.0)
+        cluster.dispatcher.close(60.0)
 
 
 class Count(KeyedProcessFunction):
@@ -66,8 +68,7 @@ class Count(KeyedProcessFunction):
 
 
 def counting(environment: Any) -> None:
-    items = [item for n in range(200) for item in ("x", PAUSE(5))]
-    numbers(environment, items).key_by(lambda x: x).process(Count()).print()
+    numbers(environment, ["x", PAUSE(5)] * LONG).key_by(lambda x: x).process(Count()).print()
 
 
 def completed(job: ManagedJob) -> int:
@@ -75,11 +76,17 @@ def completed(job: ManagedJob) -> int:
     return 0 if statistics is None else int(statistics["counts"]["completed"])
 
 
+def has_printed(cluster: Cluster) -> bool:
+    return len(cluster.lines) > 0
+
+
 def test_a_suspended_job_goes_on_from_its_last_checkpoint(leaders: Leaders) -> None:
     first = leaders.next()
     job = first.submit(counting, settings=CHECKPOINTED, name="counting")
-    eventually(lambda: completed(job) >= 2)
-    first.dispatcher.close(10.0)
+    eventually(lambda: has_printed(first))
+    before = completed(job)
+    eventually(lambda: completed(job) >= before + 2)  # the second of them has begun with something counted
+    first.dispatcher.close(60.0)
     assert job.status is JobStatus.SUSPENDED
     assert not leaders.store.ended
     number, path = leaders.store.registered[job.job_id][-1]
@@ -88,7 +95,7 @@ def test_a_suspended_job_goes_on_from_its_last_checkpoint(leaders: Leaders) -> N
     second = leaders.next()
     again = second.dispatcher.job(job.job_id)
     assert (again.name, again.submitted_at) == ("counting", job.submitted_at)
-    eventually(lambda: completed(again) >= 1)
+    eventually(lambda: completed(again) >= 1 and has_printed(second))
     statistics = again.view().checkpoint_statistics()
     assert statistics is not None
     assert statistics["latest"]["restored"]["id"] == number
@@ -106,13 +113,13 @@ def test_the_last_checkpoint_is_gone_once_a_recovered_job_is_cancelled(leaders: 
     first = leaders.next()
     job = first.submit(counting, settings=CHECKPOINTED)
     eventually(lambda: completed(job) >= 1)
-    first.dispatcher.close(10.0)
+    first.dispatcher.close(60.0)
     assert job.runner is not None
     job.runner._job.storage.probe_token()  # type: ignore[union-attr]  # as if it had been killed
     second = leaders.next()
     again = second.dispatcher.job(job.job_id)
     eventually(lambda: is_running(again))
-    again.cancel().result(10)
+    again.cancel().result(60)
     assert not list((first.directory / "checkpoints").iterdir())
     assert [ended.status for ended in leaders.store.ended] == [JobStatus.CANCELED]
 
@@ -121,7 +128,7 @@ def test_jobs_without_checkpoints_begin_anew(leaders: Leaders) -> None:
     first = leaders.next()
     job = first.submit(endless)
     eventually(lambda: len(first.lines) == 3)
-    first.dispatcher.close(10.0)
+    first.dispatcher.close(60.0)
     second = leaders.next()
     eventually(lambda: second.lines == ["2", "3", "4"])
     assert is_running(second.dispatcher.job(job.job_id))
@@ -134,7 +141,7 @@ def test_a_job_that_waits_in_the_store_is_run_by_whoever_leads_next(leaders: Lea
     first.dispatcher.submit(submission_of(bounded))
     second = leaders.next()
     (job,) = second.dispatcher.jobs()
-    job.result_future().result(10)
+    job.result_future().result(60)
     assert second.lines == ["10", "20", "30"]
 
 
@@ -142,7 +149,7 @@ def test_jobs_are_recovered_in_the_order_of_their_submission(leaders: Leaders) -
     first = leaders.next()
     for n in range(10):
         first.submit(endless, name=f"job {n}")
-    first.dispatcher.close(10.0)
+    first.dispatcher.close(60.0)
     second = leaders.next()
     eventually(lambda: len(second.started) == 10)
     assert second.started == [f"job {n}" for n in range(10)]
@@ -151,11 +158,11 @@ def test_jobs_are_recovered_in_the_order_of_their_submission(leaders: Leaders) -
 def test_ended_jobs_are_known_to_the_next_leader(leaders: Leaders) -> None:
     first = leaders.next()
     good = first.submit(bounded, name="good")
-    good.result_future().result(10)
+    good.result_future().result(60)
     bad = first.submit(endless, settings={"execution.state-recovery.path": "/no/such"}, name="bad")
     with pytest.raises(JobExecutionError):
-        bad.result_future().result(10)
-    first.dispatcher.close(10.0)
+        bad.result_future().result(60)
+    first.dispatcher.close(60.0)
 
     second = leaders.next()
     shown = {job.name: job for job in second.dispatcher.jobs()}
@@ -175,14 +182,14 @@ def test_a_job_starts_from_its_savepoint_again_until_it_has_a_checkpoint(leaders
     first = leaders.next()
     job = first.submit(counting, settings=CHECKPOINTED)
     eventually(lambda: len(first.lines) > 5)
-    savepoint = job.running().stop_with_savepoint(False, str(tmp_path / "savepoints")).result(10)
-    job.result_future().result(10)
+    savepoint = job.running().stop_with_savepoint(False, str(tmp_path / "savepoints")).result(60)
+    job.result_future().result(60)
 
     settings = {"execution.state-recovery.path": savepoint, "execution.checkpointing.interval": "1 h"}
     second = leaders.next()
     resumed = second.submit(counting, settings=settings)
     eventually(lambda: len(second.lines) > 0)
-    second.dispatcher.close(10.0)
+    second.dispatcher.close(60.0)
     third = leaders.next()
     eventually(lambda: len(third.lines) > 0)
     assert third.lines[0] == second.lines[0]
@@ -196,7 +203,7 @@ def test_a_checkpoint_that_is_gone_is_replaced_by_an_older_one(
     first = leaders.next()
     job = first.submit(counting, settings={**CHECKPOINTED, "execution.checkpointing.num-retained": "3"})
     eventually(lambda: completed(job) >= 3)
-    first.dispatcher.close(10.0)
+    first.dispatcher.close(60.0)
     (older, _), (newest, path) = leaders.store.registered[job.job_id][-2:]
     shutil.rmtree(path)
 
@@ -214,35 +221,34 @@ def test_a_job_with_no_checkpoint_left_fails_instead_of_beginning_anew(leaders: 
     first = leaders.next()
     job = first.submit(counting, settings=CHECKPOINTED)
     eventually(lambda: completed(job) >= 1)
-    first.dispatcher.close(10.0)
+    first.dispatcher.close(60.0)
     for _, path in leaders.store.registered[job.job_id]:
         shutil.rmtree(path, ignore_errors=True)
     second = leaders.next()
     with pytest.raises(JobExecutionError, match="cannot be restored"):
-        second.dispatcher.job(job.job_id).result_future().result(20)
+        second.dispatcher.job(job.job_id).result_future().result(60)
 
 
 def test_a_job_that_commits_does_not_go_back_to_an_older_checkpoint(leaders: Leaders, tmp_path: Path) -> None:
     def writing(environment: Any) -> None:
-        items = [item for n in range(200) for item in ("x", PAUSE(5))]
-        numbers(environment, items).sink_to(
+        numbers(environment, ["x", PAUSE(5)] * LONG).sink_to(
             FileSink.for_row_format(str(tmp_path / "out"), Encoder.simple_string_encoder()).build()
         )
 
     first = leaders.next()
     job = first.submit(writing, settings={**CHECKPOINTED, "execution.checkpointing.num-retained": "3"})
     eventually(lambda: completed(job) >= 3)
-    first.dispatcher.close(10.0)
+    first.dispatcher.close(60.0)
     shutil.rmtree(leaders.store.registered[job.job_id][-1][1])
     second = leaders.next()
     with pytest.raises(JobExecutionError, match="cannot be restored"):
-        second.dispatcher.job(job.job_id).result_future().result(20)
+        second.dispatcher.job(job.job_id).result_future().result(60)
 
 
 def test_one_job_that_cannot_be_read_does_not_keep_others_from_recovery(leaders: Leaders) -> None:
     first = leaders.next()
     bad, good = first.submit(endless, name="bad"), first.submit(endless, name="good")
-    first.dispatcher.close(10.0)
+    first.dispatcher.close(60.0)
     load = leaders.store.load
 
     def fail(job_id: str) -> JobSubmission:
@@ -275,7 +281,7 @@ def test_a_fenced_leader_completes_no_checkpoint_and_deletes_nothing(leaders: Le
     eventually(lambda: completed(again) >= 2)
     newest = Path(leaders.store.registered[job.job_id][-1][1])
 
-    job.cancel().result(10)
+    job.cancel().result(60)
     assert job.status is JobStatus.SUSPENDED or not job.status.is_globally_terminal_state()
     assert fenced.registered[job.job_id] == registered
     assert not fenced.ended
@@ -292,7 +298,7 @@ def test_a_job_that_is_being_cancelled_when_its_leader_ends_stays_cancelled(lead
     eventually(lambda: is_running(job))
     job.cancel()
     eventually(lambda: job.status is not JobStatus.RUNNING)
-    first.dispatcher.close(10.0)
+    first.dispatcher.close(60.0)
     assert job.status is JobStatus.CANCELED
     assert leaders.next().started == []
 
@@ -310,7 +316,7 @@ def test_the_end_is_recorded_before_checkpoints_go(leaders: Leaders) -> None:
         end(result)
 
     leaders.store.end = look  # type: ignore[method-assign]
-    job.cancel().result(10)
+    job.cancel().result(60)
     assert seen == [True]
 
 
@@ -324,7 +330,7 @@ def test_a_store_that_fails_for_a_moment_does_not_lose_the_end_of_a_job(leaders:
         end(result)
 
     leaders.store.end = flaky  # type: ignore[method-assign]
-    first.submit(bounded).result_future().result(10)
+    first.submit(bounded).result_future().result(60)
     assert [ended.status for ended in leaders.store.ended] == [JobStatus.FINISHED]
 
 
@@ -345,8 +351,8 @@ def test_a_checkpoint_that_was_registered_and_given_up_is_forgotten(leaders: Lea
             suspended.set()
 
     leaders.store.add_checkpoint = suspend  # type: ignore[method-assign]
-    assert suspended.wait(10)
-    first.dispatcher.close(10.0)
+    assert suspended.wait(60)
+    first.dispatcher.close(60.0)
     assert job.status is JobStatus.SUSPENDED
     newest = leaders.store.registered[job.job_id][-1]
     assert Path(newest[1], "_metadata").is_file()
@@ -358,17 +364,17 @@ def test_a_job_that_was_stopped_with_a_savepoint_goes_back_to_nothing_older(lead
     job = first.submit(counting, settings=CHECKPOINTED)
     eventually(lambda: completed(job) >= 1)
     savepoint = job.running().stop_with_savepoint(False, str(tmp_path / "savepoints"))
-    eventually(lambda: bool(leaders.store.registered.get(job.job_id, [(0, "savepoint-")])[-1][1].count("savepoint-")))
-    path = savepoint.result(10)
-    job.result_future().result(10)
+    path = savepoint.result(60)
+    assert "savepoint-" in path
+    job.result_future().result(60)
 
     leaders.store.submissions[job.job_id] = submission_of(counting, settings=CHECKPOINTED, job_id=job.job_id)
     leaders.store.registered[job.job_id] = [(7, path)]
     leaders.store.ended.clear()
     second = leaders.next()
     again = second.dispatcher.job(job.job_id)
-    eventually(lambda: completed(again) >= 1)
+    eventually(lambda: completed(again) >= 1 and has_printed(second))
     counts = [int(line.partition(":")[2]) for line in first.lines]
     assert second.lines[0] == f"x:{counts[-1] + 1}"
-    again.cancel().result(10)
+    again.cancel().result(60)
     assert Path(path, "_metadata").is_file()  # it belongs to the user

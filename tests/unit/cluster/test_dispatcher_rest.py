@@ -29,6 +29,8 @@ from firesteel.jobmaster.job_serialization import serialize_job
 from firesteel.rest import savepoints, submission
 from firesteel.rest.client import RestClient, RestClientError
 from firesteel.rest.submission import JobArtifact, JobSubmitRequest
+from firesteel.runtime.checkpoint import storage
+from firesteel.runtime.checkpoint.options import SnapshotKind
 from firesteel.runtime.network.serialization import deserialize_batch
 from firesteel.testing import eventually
 from firesteel.testing.source import PAUSE
@@ -57,7 +59,7 @@ class Served(Cluster):
         headers = {"content-type": "multipart/form-data; boundary=x"}
         if token is not None:
             headers["authorization"] = f"Bearer {token}"
-        connection = http.client.HTTPConnection(urlsplit(self.server.url).netloc, timeout=10)
+        connection = http.client.HTTPConnection(urlsplit(self.server.url).netloc, timeout=60)
         try:
             connection.request("POST", "/v1/jobs", body + b"--x--\r\n", headers)
             answer = connection.getresponse()
@@ -82,7 +84,7 @@ class Served(Cluster):
             job.cancel()
         self.client.close()
         self.server.close()
-        self.dispatcher.close(10.0)
+        self.dispatcher.close(60.0)
 
 
 @pytest.fixture
@@ -128,7 +130,7 @@ def test_a_job_is_submitted_with_its_files(
     answer = cluster.client.call(submission.SUBMIT_JOB, body=request, uploads=uploads)
     assert answer.job_url == f"/jobs/{'a' * 32}"
     job = cluster.dispatcher.job("a" * 32)
-    job.result_future().result(10)
+    job.result_future().result(60)
     assert job.name == "sent"
     assert cluster.lines == [str(factor), str(2 * factor)]
     # nothing stays of it: the next job may bring another module of the same name
@@ -165,7 +167,7 @@ def test_a_job_whose_modules_were_not_sent_says_which(
     answer = cluster.client.call(submission.SUBMIT_JOB, body=JobSubmitRequest("g"), uploads=uploads)
     job = cluster.dispatcher.job(answer.job_url.rpartition("/")[2])
     with pytest.raises(JobExecutionError, match="no module 'sent_module'"):
-        job.result_future().result(10)
+        job.result_future().result(60)
 
 
 def test_pickles_are_not_read_without_the_token(cluster: Served, tmp_path: Path) -> None:
@@ -225,7 +227,7 @@ def test_a_job_id_that_is_in_use_is_a_conflict(cluster: Served) -> None:
 
 def test_cancelling(cluster: Served) -> None:
     job, ended = running(cluster), cluster.submit(bounded)
-    ended.result_future().result(10)
+    ended.result_future().result(60)
 
     def cancel(job_id: str, **query: Any) -> Any:
         return cluster.client.call(submission.CANCEL_JOB, {"jobid": job_id}, query)
@@ -310,7 +312,7 @@ def test_the_job_s_own_savepoint_directory_counts(cluster: Served, tmp_path: Pat
 
 def test_what_goes_wrong_with_a_savepoint_is_told_to_whoever_polls(cluster: Served, tmp_path: Path) -> None:
     job, ended = running(cluster), cluster.submit(bounded)
-    ended.result_future().result(10)
+    ended.result_future().result(60)
     (tmp_path / "file").write_text("in the way")
     directory = str(tmp_path / "savepoints")
     for job_id, target, text in [
@@ -350,6 +352,14 @@ def test_a_checkpoint_is_taken_on_demand(cluster: Served) -> None:
     answer = cluster.client.call(savepoints.CHECKPOINT_STATUS, path)
     assert answer.operation is not None
     assert answer.operation.checkpoint_id == 1
+    for number, wanted in enumerate(("FULL", "INCREMENTAL", "CONFIGURED", None), 2):
+        body = savepoints.CheckpointTrigger(wanted)
+        request_id = cluster.client.call(savepoints.TRIGGER_CHECKPOINT, {"jobid": job.job_id}, body=body).request_id
+        path = {"jobid": job.job_id, "triggerid": request_id}
+        eventually(lambda path=path: cluster.client.call(savepoints.CHECKPOINT_STATUS, path).status.id == "COMPLETED")
+        taken = storage.load(cluster.store.registered[job.job_id][-1][1])
+        expected = SnapshotKind.FULL_CHECKPOINT if wanted == "FULL" else SnapshotKind.CHECKPOINT
+        assert (taken.checkpoint_id, taken.kind) == (number, expected)
 
     own = cluster.store.registered[job.job_id][-1][1]
     disposal = cluster.client.call(savepoints.DISPOSE_SAVEPOINT, body=savepoints.SavepointDisposal(own)).request_id
@@ -407,4 +417,4 @@ def test_a_reader_that_does_not_know_what_it_has_is_told(cluster: Served) -> Non
 
 def test_the_results_of_a_job_that_could_not_be_prepared_end_at_once(cluster: Served) -> None:
     job = cluster.submit(collecting, settings={"execution.state-recovery.path": "/no/such"})
-    assert fetch(cluster, job, 0).end
+    eventually(lambda: fetch(cluster, job, 0).end)

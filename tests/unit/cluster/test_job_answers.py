@@ -163,6 +163,37 @@ def test_the_newest_failures_come_first_and_only_as_many_as_wanted(tmp_path: Pat
         shown.get("/jobs/:jobid/exceptions", query={"maxExceptions": -1})
 
 
+def test_accumulators_of_a_job_its_vertices_and_their_subtasks(tmp_path: Path) -> None:
+    job, shown = _job(tmp_path)
+    first, second = _vertices(job)
+
+    def orders(count: int) -> list[dict[str, str]]:
+        return [{"name": "shop.orders", "type": "int", "value": str(count)}]
+
+    def subtasks(vertex: str) -> Any:
+        return shown.get(f"{VERTEX}/subtasks/accumulators", vertexid=vertex)
+
+    def are(count: int) -> None:
+        assert shown.get("/jobs/:jobid/accumulators")["user-task-accumulators"] == orders(count)
+
+    eventually(lambda: are(80))
+    assert shown.get(f"{VERTEX}/accumulators", vertexid=first) == {"id": first, "user-accumulators": orders(80)}
+    assert shown.get(f"{VERTEX}/accumulators", vertexid=second) == {"id": second, "user-accumulators": []}
+    answer = subtasks(first)
+    assert (answer["id"], answer["parallelism"]) == (first, 2)
+    assert [(each["subtask"], each["attempt"], each["user-accumulators"]) for each in answer["subtasks"]] == [
+        (0, 0, orders(50)),
+        (1, 0, orders(30)),
+    ]
+    assert [each["user-accumulators"] for each in subtasks(second)["subtasks"]] == [[], []]
+    path = f"{VERTEX}/subtasks/:subtaskindex/attempts/:attempt/accumulators"
+    assert shown.get(path, vertexid=first, subtaskindex=1, attempt=0)["user-accumulators"] == orders(30)
+    # they stay when the job is over
+    job.cancel()
+    are(80)
+    assert subtasks(first)["subtasks"][0]["user-accumulators"] == orders(50)
+
+
 def test_metrics_of_a_vertex_by_flinks_names(tmp_path: Path) -> None:
     job, shown = _job(tmp_path)
     first, second = _vertices(job)
@@ -275,15 +306,17 @@ def test_a_task_that_waits_for_those_after_it(tmp_path: Path) -> None:
     shown = ShownJobs(ShownJob(job.handle.master))
     first, second = _vertices(job)
 
-    def waits() -> None:
+    def waits() -> Any:
         answer = shown.get(f"{VERTEX}/backpressure", vertexid=first)
         assert answer["backpressureLevel"] == answer["backpressure-level"] == "high"
         assert answer["subtasks"][0]["ratio"] > 0.5
-        assert shown.get("/jobs/:jobid/diagnosis")["bottleneck"]["id"] == second
+        diagnosis = shown.get("/jobs/:jobid/diagnosis")
+        assert diagnosis["bottleneck"] is not None
+        assert diagnosis["bottleneck"]["id"] == second
+        assert diagnosis["bottleneck"]["waiting"] == [first]
+        return diagnosis
 
-    eventually(waits, timeout=30)
-    diagnosis = shown.get("/jobs/:jobid/diagnosis")
-    assert diagnosis["bottleneck"]["waiting"] == [first]
+    diagnosis = eventually(waits, timeout=60)
     assert diagnosis["explanation"].startswith("'Map -> Sink: ")
     job.cancel()
     assert shown.get("/jobs/:jobid/diagnosis")["bottleneck"] is None

@@ -62,7 +62,7 @@ def test_a_job_that_runs(tmp_path: Path) -> None:
     shown = ShownJobs(ShownJob(job.handle.master))
     vertex = next(iter(job.handle.master.execution_graph.job_vertices))
     clock.advance(5_000)
-    eventually(lambda: shown.get("/jobs/:jobid/vertices/:vertexid/metrics", vertexid=vertex))
+    eventually(lambda: shown.get("/jobs/:jobid/vertices/:vertexid/metrics", vertexid=vertex) != [])
     answers = _ask_everything(shown, job, 1)
     assert answers["/jobs/:jobid"][0]["state"] == "RUNNING"
     assert answers["/jobs/:jobid"][0]["end-time"] == -1

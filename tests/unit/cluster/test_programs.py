@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import os
+import subprocess
 import sys
 import zipfile
 from collections.abc import Iterator
@@ -120,7 +121,7 @@ def test_where_an_archive_begins(tmp_path: Path, files: dict[str, str], entry: s
 class Runs:
     """Runs programs with a stand-in for the firesteel command: the program itself, with the same arguments."""
 
-    def __init__(self, directory: Path, timeout: str = "20 s"):
+    def __init__(self, directory: Path, timeout: str = "120 s"):
         self._store = ProgramStore(directory / "programs")
         stand_in = directory / "firesteel"
         stand_in.write_text(
@@ -198,13 +199,33 @@ def test_a_program_that_prints_megabytes_is_cut_to_its_last_lines(tmp_path: Path
     assert len(raised.value.message) < 100_000
 
 
-def test_a_program_that_loops_is_ended_with_all_it_has_started(tmp_path: Path) -> None:
+@pytest.fixture
+def started(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The time of a program is over when it has made this file, however long a process takes to start here."""
+    mark = tmp_path / "started"
+
+    class Patient(subprocess.Popen[bytes]):
+        def wait(self, timeout: float | None = None) -> int:
+            if timeout != TOO_SHORT_S:
+                return super().wait(timeout)
+            eventually(mark.exists, timeout=60)
+            return super().wait(0.001)
+
+    monkeypatch.setattr(subprocess, "Popen", Patient)
+    return mark
+
+
+TOO_SHORT_S = 1.0
+
+
+def test_a_program_that_loops_is_ended_with_all_it_has_started(tmp_path: Path, started: Path) -> None:
     pids = tmp_path / "pids"
     text = (
         "import os, subprocess, sys, time\n"
         "child = subprocess.Popen([sys.executable, '-c', 'import time; time.sleep(600)'])\n"
         f"open({str(pids)!r}, 'w').write(f'{{os.getpid()}} {{child.pid}}')\n"
         "print('still here', flush=True)\n"
+        f"open({str(started)!r}, 'w').close()\n"
         "while True: time.sleep(0.01)\n"
     )
     with pytest.raises(ProgramFailedError, match=r"had not submitted a job after 1 s.*\n.*\nstill here"):
@@ -220,8 +241,11 @@ def _runs(pid: int) -> bool:
         return False
 
 
-def test_a_program_that_goes_on_after_its_job_is_ended_and_the_job_counts(tmp_path: Path) -> None:
-    text = f"import time\nprint('Job has been submitted with JobID {'e' * 32}', flush=True)\ntime.sleep(600)"
+def test_a_program_that_goes_on_after_its_job_is_ended_and_the_job_counts(tmp_path: Path, started: Path) -> None:
+    text = (
+        f"import time\nprint('Job has been submitted with JobID {'e' * 32}', flush=True)\n"
+        f"open({str(started)!r}, 'w').close()\ntime.sleep(600)"
+    )
     assert Runs(tmp_path, "1 s").run(text) == "e" * 32
 
 
@@ -281,7 +305,7 @@ class Served(Cluster):
     def close(self) -> None:
         self.client.close()
         self.server.close()
-        self.dispatcher.close(10.0)
+        self.dispatcher.close(60.0)
 
 
 @pytest.fixture
@@ -301,7 +325,7 @@ def test_a_program_from_upload_to_its_job(served: Served) -> None:
     )
     assert answer.jobid == "a" * 32
     job = served.dispatcher.job(answer.jobid)
-    job.result_future().result(10)
+    job.result_future().result(60)
     assert (job.name, job.status) == ("from the page", JobStatus.FINISHED)
     assert served.lines == ["A", "B C"]
     served.client.call(programs.DELETE_PROGRAM, path)

@@ -49,7 +49,7 @@ def dispatcher(directory: Path) -> Iterator[Dispatcher]:
         checkpoint_directory=str(directory / "checkpoints"),
     )
     yield a_dispatcher
-    a_dispatcher.close(10.0)
+    a_dispatcher.close(60.0)
 
 
 @pytest.fixture

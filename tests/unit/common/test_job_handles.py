@@ -67,7 +67,7 @@ def test_result_waits_and_times_out():
         future.result(timeout=0.001)
     thread = threading.Thread(target=future.set_result, args=(7,))
     thread.start()
-    assert future.result(timeout=10) == 7
+    assert future.result(timeout=60) == 7
     thread.join()
 
 

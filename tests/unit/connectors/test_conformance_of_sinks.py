@@ -316,7 +316,7 @@ class WritesHeaders(GoodSink):
 class LeavesAThread(GoodSink):
     class writer(Writer):
         def flush(self, end_of_input: bool) -> None:
-            threading.Thread(target=threading.Event().wait, args=(8,), name="left", daemon=True).start()
+            threading.Thread(target=threading.Event().wait, args=(60,), name="left", daemon=True).start()
             super().flush(end_of_input)
 
 

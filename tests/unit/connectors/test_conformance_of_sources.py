@@ -284,7 +284,7 @@ class EndsAlthoughUnbounded(GoodSource):
 class LeavesAThread(GoodSource):
     class reader(Reader):
         def start(self) -> None:
-            threading.Thread(target=threading.Event().wait, args=(8,), name="left", daemon=True).start()
+            threading.Thread(target=threading.Event().wait, args=(60,), name="left", daemon=True).start()
             super().start()
 
 

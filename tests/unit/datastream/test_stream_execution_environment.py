@@ -237,18 +237,18 @@ def test_results_can_be_closed_while_another_thread_waits_for_one(env):
 
     def results():
         waits.set()
-        over.wait(10)
+        over.wait(60)
         yield 1
 
     job = FakeJob(results=(), running=True)
     iterator = CloseableIterator(results(), JobClient(job))
     waiting = threading.Thread(target=lambda: list(iterator))
     waiting.start()
-    assert waits.wait(10)
+    assert waits.wait(60)
     iterator.close()
     assert job.cancelled
     over.set()
-    waiting.join(10)
+    waiting.join(60)
     assert not waiting.is_alive()
 
 

@@ -174,7 +174,7 @@ class JobMasterHarness:
         return self.say(subtask, TaskStateChanged(self.jm.attempt, vertex, subtask, state, failure))
 
     def stopped(self, slot: int, **accumulators: Any) -> list[Instruction]:
-        return self.say(slot, SlotStopped(self.jm.attempt, slot, accumulators))
+        return self.say(slot, SlotStopped(self.jm.attempt, slot, {("map", slot): accumulators}))
 
     def failed(self, slot: int, failure: TaskFailure) -> list[Instruction]:
         return self.say(slot, SlotFailed(self.jm.attempt, slot, failure))

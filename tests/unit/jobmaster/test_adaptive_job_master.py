@@ -8,9 +8,7 @@ from typing import Any
 
 import pytest
 from checkpoint_harness import location_of, savepoint_location_of
-from hypothesis import HealthCheck, settings
-from hypothesis.stateful import run_state_machine_as_test
-from test_job_master_random_events import machine
+from test_job_master_random_events import explore, machine
 
 from firesteel.common.errors import JobExecutionError, NotEnoughSlotsError, TaskFailure
 from firesteel.common.job_status import JobStatus
@@ -244,14 +242,5 @@ def test_any_order_of_events_ends_in_one_terminal_status_with_slots_that_come_an
             assert self.h.status.is_terminal_state(), f"never ended:\n{self.h.jm.story}"
             seen.add((self.h.status, "end"))
 
-    run_state_machine_as_test(
-        Events,
-        settings=settings(
-            max_examples=150,
-            stateful_step_count=30,
-            deadline=None,
-            derandomize=True,
-            suppress_health_check=list(HealthCheck),
-        ),
-    )
-    assert {(status, "end") for status in (JobStatus.FINISHED, JobStatus.FAILED, JobStatus.CANCELED)} <= seen
+    ends = {(status, "end") for status in (JobStatus.FINISHED, JobStatus.FAILED, JobStatus.CANCELED)}
+    explore(Events, 150, 30, seen, ends)

@@ -154,20 +154,24 @@ def test_without_checkpoints_a_job_does_not_grow_and_says_why(recwarn: pytest.Wa
     job = Job({**ADAPTIVE}, slots=2)
     job.until_parallelism(2)
     job.executor.set_slots(3)
-    said = eventually(lambda: _said(recwarn), timeout=10)
+    said = eventually(lambda: _said(recwarn), timeout=60)
     assert "2 of the 4 slots" in said
     assert "execution.checkpointing.interval" in said
     job.executor.set_slots(4)
     for _ in range(500):
         job.collected.append(next(job.results))
     assert set(job.parallelisms) == {2}
-    assert [warning.category for warning in recwarn] == [FiresteelWarning]
+    assert len(_told(recwarn)) == 1
     job.client.cancel().result(30)
 
 
 def _said(warnings: pytest.WarningsRecorder) -> str:
-    assert warnings.list
-    return str(warnings.list[0].message)
+    assert _told(warnings)
+    return _told(warnings)[0]
+
+
+def _told(warnings: pytest.WarningsRecorder) -> list[str]:
+    return [str(warning.message) for warning in warnings if issubclass(warning.category, FiresteelWarning)]
 
 
 def test_a_job_that_never_gets_enough_slots_says_how_many_it_needs() -> None:
@@ -183,7 +187,7 @@ def test_a_job_that_never_gets_enough_slots_says_how_many_it_needs() -> None:
 def test_a_job_that_waits_can_be_cancelled() -> None:
     patient = {"jobmanager.adaptive-scheduler.submission.resource-wait-timeout": "1 h"}
     job = Job({**ADAPTIVE, **patient}, slots=0)
-    eventually(lambda: status(job.client) is JobStatus.CREATED, timeout=10)
+    eventually(lambda: status(job.client) is JobStatus.CREATED, timeout=60)
     job.client.cancel().result(30)
     assert status(job.client) is JobStatus.CANCELED
 

@@ -32,7 +32,7 @@ from firesteel.runtime.deployment import TaskMode
 from firesteel.runtime.messages import TaskKey, TaskStateChanged
 from firesteel.runtime.network.serialization import serialize_records
 
-DEADLINE_S = 30
+DEADLINE_S = 60
 Orders = Mapping[TaskKey, BatchOrder]
 Answer = Callable[[Orders], Sequence[StageMessage]]
 

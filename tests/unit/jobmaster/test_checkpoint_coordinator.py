@@ -133,6 +133,23 @@ def test_on_demand_checkpoints_ignore_interval_and_pause_but_not_max_concurrent(
     ]
 
 
+def test_a_full_checkpoint_is_the_one_that_was_asked_to_be():
+    h = CoordinatorHarness()
+    h.start()
+    h.complete(h.trigger())
+    h.call("trigger_checkpoint", "full", kind=SnapshotKind.FULL_CHECKPOINT)
+    h.call("trigger_checkpoint", "next")
+    h.complete(2)
+    h.complete(3)
+    assert [h.triggered[number].options.kind for number in (1, 2, 3)] == [
+        SnapshotKind.CHECKPOINT,
+        SnapshotKind.FULL_CHECKPOINT,
+        SnapshotKind.CHECKPOINT,
+    ]
+    assert [done.request_id for done in h.of(RequestDone)] == ["full", "next"]
+    assert h.latest_id == 3
+
+
 def test_requests_for_a_last_checkpoint_are_one_while_they_wait():
     h = CoordinatorHarness(interval=None)
     h.start()
@@ -533,6 +550,12 @@ def test_the_union_list_state_of_subtasks_that_are_gone_is_that_of_the_checkpoin
     assert source.subtasks[0].operator[0].data.path == "f1"
     assert source.subtasks[1].operator[0].data.path == "f2"
     assert "f1" in h.coordinator.needed_files()
+    # a full checkpoint cannot have them: they are in files of another
+    h.call("trigger_checkpoint", "full", kind=SnapshotKind.FULL_CHECKPOINT)
+    h.coordinators(3)
+    for task in TASKS[1:]:
+        decisions = h.ack(3, task, state=list_state(UNION, "f3", "op-source") if task[0] == "source" else snapshot())
+    assert kinds(decisions) == ["NotifyAborted", "RequestFailed", "DeleteCheckpoint"]
 
 
 def test_a_task_that_has_ended_but_left_state_is_not_finished():

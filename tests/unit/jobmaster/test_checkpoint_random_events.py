@@ -10,9 +10,9 @@ from dataclasses import dataclass, field
 
 import pytest
 from checkpoint_harness import JOB, TASKS, CoordinatorHarness, plan, snapshot
-from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, rule, run_state_machine_as_test
+from hypothesis.stateful import RuleBasedStateMachine, rule
+from test_job_master_random_events import explore
 
 from firesteel.common.job_status import JobStatus
 from firesteel.jobmaster.checkpoint_decisions import (
@@ -253,7 +253,7 @@ def machine(max_concurrent, num_retained, seen):
                 at = self.h.coordinator.next_due()
                 self.call("due", after=max(0, at - self.h.now))
 
-        @rule(what=st.sampled_from(["checkpoint", "last", "savepoint", "native", "stop"]))
+        @rule(what=st.sampled_from(["checkpoint", "last", "full", "savepoint", "native", "stop"]))
         def ask(self, what):
             request = None
             if what != "last":
@@ -261,6 +261,8 @@ def machine(max_concurrent, num_retained, seen):
                 self.requests.add(request)
             if what in ("checkpoint", "last"):
                 self.call("trigger_checkpoint", request)
+            elif what == "full":
+                self.call("trigger_checkpoint", request, kind=SnapshotKind.FULL_CHECKPOINT)
             else:
                 kind = SnapshotKind.NATIVE_SAVEPOINT if what == "native" else SnapshotKind.SAVEPOINT
                 stop = StopMode.SUSPEND if what == "stop" else None
@@ -356,15 +358,6 @@ def machine(max_concurrent, num_retained, seen):
 @pytest.mark.parametrize(("max_concurrent", "num_retained"), [(1, 1), (3, 2)])
 def test_any_order_of_events_keeps_what_is_needed_and_nothing_else(max_concurrent, num_retained):
     seen = set()
-    run_state_machine_as_test(
-        machine(max_concurrent, num_retained, seen),
-        settings=settings(
-            max_examples=300,
-            stateful_step_count=50,
-            deadline=None,
-            derandomize=True,
-            suppress_health_check=list(HealthCheck),
-        ),
-    )
-    assert {"NotifyComplete", "NotifyAborted", "DeleteFiles", "RequestDone", "RequestFailed", "FailJob"} <= seen
-    assert {"decline", "finish", "twice", "restart", "kill", "die", "corrupt"} <= seen
+    decided = {"NotifyComplete", "NotifyAborted", "DeleteFiles", "RequestDone", "RequestFailed", "FailJob"}
+    happened = {"decline", "finish", "twice", "restart", "kill", "die", "corrupt"}
+    explore(machine(max_concurrent, num_retained, seen), 300, 50, seen, decided | happened)

@@ -31,7 +31,7 @@ from firesteel.testing import ABORT, PAUSE, WATERMARK, At, FakeClock, TestingSou
 from firesteel.testing.in_process import InProcessExecutor
 from firesteel.testing.stages import FaultKind, InProcessStages, TaskFault
 
-DEADLINE_S = 30
+DEADLINE_S = 60
 RESTARTS = {
     "restart-strategy.type": "fixed-delay",
     "restart-strategy.fixed-delay.delay": "1 ms",
@@ -146,9 +146,9 @@ def test_what_is_collected_comes_once_although_the_job_fails(tmp_path: Path) -> 
 
 @pytest.mark.parametrize("point", ["sink.commit", "sink.committed", "checkpoint.metadata", "epoch.begin", "epoch.end"])
 def test_files_have_every_record_once_wherever_it_fails(point: str, tmp_path: Path) -> None:
-    for time in ("first", "second"):
-        (tmp_path / time).touch()
-    fault_points.arm(",".join(f"{point}=raise@{tmp_path / time}" for time in ("first", "second")))
+    for occasion in ("first", "second"):
+        (tmp_path / occasion).touch()
+    fault_points.arm(",".join(f"{point}=raise@{tmp_path / occasion}" for occasion in ("first", "second")))
     stages = Stages()
     env = environment({**RESTARTS, **SMALL}, stages)
     to_files(counted(env, TestingSource([*range(30), ABORT(), *range(30, 60)])), tmp_path / "out")
@@ -193,7 +193,8 @@ def test_a_source_with_a_rate_makes_up_for_the_time_between_epochs() -> None:
             return super().run_epoch(job_graph, epoch)
 
     stages = Clocked()
-    env = environment({}, stages, parallelism=1)
+    # an epoch asks the source, whose clock stands still, for twice that long
+    env = environment({"execution.epoch.target-duration": "200 ms"}, stages, parallelism=1)
     source = DataGeneratorSource(int, 1000, RateLimiterStrategy.per_second(100), clock=_CLOCK)
     numbers = env.from_source(source, WatermarkStrategy.no_watermarks(), "numbers")
     assert list(numbers.execute_and_collect()) == list(range(1000))

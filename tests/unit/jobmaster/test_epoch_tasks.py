@@ -186,7 +186,7 @@ class TestWhatTasksTell:
             (1, 2, 4),
         ]
 
-    def test_accumulators_of_tasks_that_share_a_slot_are_added_and_survive_a_reload(
+    def test_accumulators_of_tasks_that_share_a_slot_survive_a_reload(
         self, tasks: EpochTasks, job_graph: JobGraph
     ) -> None:
         messages = EpochMessages(job_graph, 0)
@@ -195,15 +195,19 @@ class TestWhatTasksTell:
         def report(counts: list[int], reloaded: bool) -> Any:
             told: list[Any] = []
             for (vertex, subtask), count in zip(keys, counts, strict=True):
-                told.append(MetricReport(0, 0, {(vertex, "", subtask): {"numRecordsIn": count}}, {"seen": count}))
+                accumulators = {(vertex, subtask): {"seen": count}}
+                told.append(MetricReport(0, 0, {(vertex, "", subtask): {"numRecordsIn": count}}, accumulators))
                 told.append(EpochReport(vertex, subtask, 1, reloaded=reloaded))
             (event,) = self.events(messages, tasks, 1, told)
             return event.message
 
-        assert report([3, 4], reloaded=True).accumulators == {"seen": 7}
-        assert report([5, 4], reloaded=False).accumulators == {"seen": 9}
+        def seen(*counts: int) -> Any:
+            return {key: {"seen": count} for key, count in zip(keys, counts, strict=True)}
+
+        assert report([3, 4], reloaded=True).accumulators == seen(3, 4)
+        assert report([5, 4], reloaded=False).accumulators == seen(5, 4)
         told = report([1, 1], reloaded=True)
-        assert told.accumulators == messages.accumulators() == {"seen": 11}
+        assert told.accumulators == messages.accumulators() == seen(6, 5)
         assert told.metrics[keys[0][0], "", 0] == {"numRecordsIn": 1}
 
 

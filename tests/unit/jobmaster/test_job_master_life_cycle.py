@@ -223,7 +223,7 @@ def test_messages_of_an_older_attempt_are_ignored(make_harness):
     assert (harness.status, harness.jm.attempt) == (JobStatus.RUNNING, 1)
     for slot, message in [
         (0, TaskStateChanged(0, "map", 0, "FAILED", BOOM)),
-        (1, SlotStopped(0, 1, {"lines": 100})),
+        (1, SlotStopped(0, 1, {("map", 1): {"lines": 100}})),
         (0, ClientPayload(0, "print", 0, 0, "old")),
         (0, MetricReport(0, 0, {("map", "", 0): {"numRecordsIn": 9}})),
     ]:
@@ -231,7 +231,7 @@ def test_messages_of_an_older_attempt_are_ignored(make_harness):
         assert harness.jm.handle(MessageReceived(slot, message), harness.now) == []
     assert harness.feed(AttemptEnded(0, BOOM)) == []
     assert harness.status is JobStatus.RUNNING
-    assert harness.jm.accumulators == {}
+    assert harness.jm.metrics.accumulators() == {}
     assert harness.jm.metrics.snapshot() == {}
 
 

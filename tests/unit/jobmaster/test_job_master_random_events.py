@@ -5,8 +5,10 @@ The harness checks its invariants after every event; each run ends by firing all
 
 from __future__ import annotations
 
+import itertools
+
 import pytest
-from hypothesis import HealthCheck, settings
+from hypothesis import HealthCheck, seed, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, rule, run_state_machine_as_test
 
@@ -117,7 +119,7 @@ def machine(make_harness, restarts, seen):
                 self.h.cancel()
 
         def slot_stopped(self, slot, age):
-            self.h.say(slot, SlotStopped(self.attempt(age), slot, {"n": 1}))
+            self.h.say(slot, SlotStopped(self.attempt(age), slot, {("map", slot): {"n": 1}}))
 
         def first_timer(self):
             self.h.fire(min(self.h.timers, key=self.h.timers.__getitem__))
@@ -134,21 +136,29 @@ def machine(make_harness, restarts, seen):
     return RandomEvents
 
 
+def explore(events, max_examples, steps, seen, wanted):
+    """Runs a machine, and again with other dice if the runs have not been everywhere: what they hit upon is chance."""
+    for number in range(10):
+        run_state_machine_as_test(
+            events if number == 0 else seed(number)(events),
+            settings=settings(
+                max_examples=max_examples,
+                stateful_step_count=steps,
+                deadline=None,
+                derandomize=True,
+                suppress_health_check=list(HealthCheck),
+            ),
+        )
+        if wanted <= seen:
+            return
+    assert wanted <= seen
+
+
 @pytest.mark.parametrize("restarts", [0, 2])
 def test_any_order_of_events_ends_in_one_terminal_status(make_harness, restarts):
     seen = set()
-    run_state_machine_as_test(
-        machine(make_harness, restarts, seen),
-        settings=settings(
-            max_examples=500,
-            stateful_step_count=30,
-            deadline=None,
-            derandomize=True,
-            suppress_health_check=list(HealthCheck),
-        ),
-    )
-    # The runs went everywhere, not only down the short ways to a failure.
-    assert {(status, "end") for status in (JobStatus.FINISHED, JobStatus.FAILED, JobStatus.CANCELED)} <= seen
+    # The runs go everywhere, not only down the short ways to a failure.
     last = JobStatus.RESTARTING if restarts else JobStatus.FAILING
-    for status in (JobStatus.CREATED, JobStatus.RUNNING, last):
-        assert {(status, what) for what in ("lost", "ended", "register", "cancel")} <= seen
+    met = itertools.product((JobStatus.CREATED, JobStatus.RUNNING, last), ("lost", "ended", "register", "cancel"))
+    ends = itertools.product((JobStatus.FINISHED, JobStatus.FAILED, JobStatus.CANCELED), ["end"])
+    explore(machine(make_harness, restarts, seen), 500, 30, seen, {*met, *ends})

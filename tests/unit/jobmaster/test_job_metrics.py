@@ -39,6 +39,20 @@ def test_accumulators_are_added():
     assert merged == {"n": 3, "list": [1, 2], "set": {1, 2}, "average": 1.0, "histogram": {"a": {"b": 3}}}
 
 
+def test_accumulators_of_the_job_of_a_vertex_and_of_a_task():
+    metrics = JobMetrics()
+    metrics.report(MetricReport(0, 0, {}, {("v", 0): {"n": 1}, ("w", 0): {"n": 10}}))
+    metrics.report(MetricReport(0, 1, {}, {("v", 1): {"n": 2}}))
+    metrics.report(MetricReport(0, 0, {}, {("v", 0): {"n": 3}}))
+    assert metrics.accumulators() == {"n": 15}
+    assert (metrics.accumulators("v"), metrics.accumulators("w")) == ({"n": 5}, {"n": 10})
+    assert (metrics.task_accumulators("v", 0), metrics.task_accumulators("v", 2)) == ({"n": 3}, {})
+    metrics.ended(messages.SlotStopped(0, 1, {("v", 1): {"n": 4}}))
+    assert metrics.accumulators() == {"n": 17}
+    metrics.begin_attempt()
+    assert metrics.accumulators() == {}
+
+
 def test_accumulators_that_cannot_be_added_say_so():
     merged: dict[str, object] = {"n": 1}
     merge_accumulators(merged, {"n": "one"})

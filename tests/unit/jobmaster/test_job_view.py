@@ -155,6 +155,45 @@ def test_metrics_of_operators_and_tasks(driven: Driven) -> None:
     assert last.subtasks()[1].rate("nothing") == 0.0
 
 
+def test_accumulators_of_the_job_its_vertices_and_their_subtasks(driven: Driven) -> None:
+    driven.register(4000)
+    driven.all_enter("RUNNING")
+    first, last = driven.view().vertices()
+    counted = {(first.id, 0): {"read": 5}, (last.id, 0): {"words": 3, "read": 1}, (last.id, 1): {"words": 4}}
+    # a slot may report the tasks of several
+    driven.says(messages.MetricReport(0, 0, {}, counted), 0)
+    driven.says(messages.MetricReport(0, 1, {}), 1)
+    assert driven.view().accumulators() == {"read": 6, "words": 7}
+    assert (first.accumulators(), last.accumulators()) == ({"read": 5}, {"words": 7, "read": 1})
+    assert [subtask.accumulators() for subtask in last.subtasks()] == [{"words": 3, "read": 1}, {"words": 4}]
+    assert [subtask.accumulators() for subtask in first.subtasks()] == [{"read": 5}, {}]
+    # what a slot says at its end counts instead
+    driven.all_enter("FINISHED")
+    driven.says(messages.SlotStopped(0, 1, {(last.id, 1): {"words": 5}}), 1)
+    driven.says(messages.SlotStopped(0, 0, {}), 0)
+    assert driven.view().status is JobStatus.FINISHED
+    assert driven.view().accumulators() == {"read": 6, "words": 8}
+    assert last.subtasks()[1].accumulators() == {"words": 5}
+
+
+def test_the_accumulators_of_an_attempt_go_with_it(driven: Driven) -> None:
+    driven.register(4000)
+    driven.all_enter("RUNNING")
+    last = driven.view().vertices()[1]
+    driven.says(messages.MetricReport(0, 0, {}, {(last.id, 0): {"words": 3}}), 0)
+    driven.says(messages.TaskStateChanged(0, last.id, 1, "FAILED", TaskFailure("boom")), 1)
+    for slot in range(2):
+        driven.says(messages.SlotStopped(0, slot, {(last.id, slot): {"words": 4}}), slot)
+    assert driven.view().accumulators() == {"words": 8}
+    driven.handle(events.AttemptEnded(0))
+    driven.handle(events.TimerFired(Timer.RESTART.value))
+    again = driven.view().vertices()[1]
+    assert driven.view().accumulators() == again.accumulators() == {}
+    driven.register(5000)
+    driven.says(messages.MetricReport(1, 0, {}, {(last.id, 0): {"words": 1}}), 0)
+    assert [again.attempt(0, number).accumulators() for number in (0, 1)] == [{}, {"words": 1}]  # type: ignore[union-attr]
+
+
 def test_names_of_operators_in_metrics() -> None:
     assert operator_scope_name("a" * 100) == "a" * 80
 
@@ -196,6 +235,7 @@ def test_readers_and_the_job_do_not_disturb_each_other(driven: Driven) -> None:
                 VertexMetrics(view, vertex).of_all()
                 job_metrics(view, 0)
                 view.accumulators()
+                vertex.accumulators()
                 view.checkpoint_statistics()
         except BaseException as error:
             errors.append(error)
@@ -205,8 +245,9 @@ def test_readers_and_the_job_do_not_disturb_each_other(driven: Driven) -> None:
         reader.start()
     for number in range(2_000):
         metrics = {(vertex.id, "", number % 2): {f"metric{number}": number}}
-        driven.says(messages.MetricReport(0, number % 2, metrics, {f"accumulator{number % 7}": number}))
+        accumulators = {(vertex.id, number % 2): {f"accumulator{number % 7}": number}}
+        driven.says(messages.MetricReport(0, number % 2, metrics, accumulators))
     stop.set()
     for reader in readers:
-        reader.join(10)
+        reader.join(60)
     assert not errors

@@ -20,7 +20,7 @@ from firesteel.runtime.slot_answers import AskedSlot
 from firesteel.runtime.state_queries import ListStates
 from firesteel.testing import PAUSE, TestingSource, eventually, test_environment
 
-LONG = 60.0
+LONG = 600.0
 
 
 @dataclass(frozen=True)
@@ -48,7 +48,7 @@ def running() -> Any:
     source = env.from_source(TestingSource([1, PAUSE(3_600_000), 2]), WatermarkStrategy.no_watermarks(), "paused")
     source.key_by(lambda value: value).map(lambda value: value).name("keyed").sink_to(DiscardingSink())
     client = env.execute_async("asked")
-    eventually(lambda: client._handle.status() is JobStatus.RUNNING)
+    eventually(lambda: client._handle.master.checkpoints.is_running)
     yield client
     if not client.get_job_execution_result().done():
         client.cancel().result()

@@ -10,7 +10,7 @@ from firesteel.common.job_status import JobStatus
 from firesteel.connectors.collect_sink import CollectSink
 from firesteel.testing import eventually, test_environment
 
-SECONDS = 30
+SECONDS = 60
 
 
 def endless(tmp_path, parallelism=1, **settings):

@@ -26,14 +26,14 @@ def test_calls_back_for_what_is_readable_or_writable(loop: IOLoop) -> None:
         loop.add_reader(left.fileno(), lambda: seen.append(left.recv(10).decode()))
         assert not loop.poll(0.0)
         right.send(b"a")
-        assert loop.poll(5.0)
+        assert loop.poll(60.0)
         loop.add_writer(left.fileno(), lambda: seen.append("writable"))
         right.send(b"b")
-        loop.poll(5.0)
+        loop.poll(60.0)
         loop.remove_writer(left.fileno())
         loop.remove_writer(left.fileno())
         right.send(b"c")
-        loop.poll(5.0)
+        loop.poll(60.0)
         loop.remove_reader(left.fileno())
         right.send(b"d")
         assert not loop.poll(0.0)
@@ -52,7 +52,7 @@ def test_a_callback_may_remove_another(loop: IOLoop) -> None:
     for index, (left, right) in enumerate(pairs):
         loop.add_reader(left.fileno(), lambda index=index: callback(index))
         right.send(b"x")
-    loop.poll(5.0)
+    loop.poll(60.0)
     assert len(calls) == 1
     for left, right in pairs:
         left.close()
@@ -63,9 +63,9 @@ def test_another_thread_wakes_up_a_waiting_poll(loop: IOLoop) -> None:
     thread = threading.Thread(target=loop.wakeup)
     begun = time.monotonic()
     thread.start()
-    assert loop.poll(30.0)
+    assert loop.poll(120.0)
     thread.join()
-    assert time.monotonic() - begun < 20
+    assert time.monotonic() - begun < 100
 
 
 def test_wake_ups_do_not_pile_up(loop: IOLoop) -> None:

@@ -40,7 +40,7 @@ class Cluster:
         self.environments.append(environment)
         return environment
 
-    def drive(self, until: Callable[[], bool], timeout_s: float = 20.0) -> None:
+    def drive(self, until: Callable[[], bool], timeout_s: float = 60.0) -> None:
         deadline = time.monotonic() + timeout_s
         while not until():
             assert time.monotonic() < deadline, "nothing came of it in time"
@@ -99,7 +99,7 @@ def emit(part: ResultPartition, index: int, *values: Any) -> None:
 
 def answer(sock: socket.socket) -> bytes:
     """All the other side has to say before it closes."""
-    sock.settimeout(10)
+    sock.settimeout(60)
     said = b""
     try:
         while data := sock.recv(100):
@@ -175,6 +175,7 @@ class TestChannels:
         gate.block(0)
         for value in range(50):
             emit(part, 0, value)
+        cluster.drive(lambda: len(gate.channels[0].queue) == 10)
         cluster.settle()
         assert len(gate.channels[0].queue) == 10
         assert part.subpartitions[0].queued == 40, "what has no credit stays in its subpartition"
@@ -196,7 +197,7 @@ class TestChannels:
         left, right = pair
         part, gate = channels(left, right, 4)
         large = bytes(4 << 20)
-        cluster.settle()
+        cluster.drive(lambda: all(sub.sender.credit >= 2 for sub in part.subpartitions))
         for index in range(4):
             emit(part, index, large)
             emit(part, index, large)
@@ -255,14 +256,14 @@ class TestLoop:
         cluster.settle()
         emit(part, 0, 1)
         begun = time.monotonic()
-        assert pair[0].poll(30.0)
-        assert time.monotonic() - begun < 20
+        assert pair[0].poll(120.0)
+        assert time.monotonic() - begun < 100
 
     def test_wakeup_from_another_thread(self, cluster: Cluster, pair: Any) -> None:
         cluster.settle()
         thread = threading.Thread(target=pair[0].wakeup)
         thread.start()
-        assert pair[0].poll(30.0)
+        assert pair[0].poll(120.0)
         thread.join()
 
     def test_other_sockets_live_in_the_same_loop(self, cluster: Cluster, pair: Any) -> None:
@@ -280,20 +281,21 @@ class TestConnecting:
     def test_connect_peers_waits_for_all(self, cluster: Cluster) -> None:
         environments = [cluster.add(i) for i in range(3)]
         addresses = {e.my_id: e.address for e in environments}
-        threads = [threading.Thread(target=e.connect_peers, args=(addresses, 20.0)) for e in environments[1:]]
+        threads = [threading.Thread(target=e.connect_peers, args=(addresses, 60.0)) for e in environments[1:]]
         for thread in threads:
             thread.start()
-        environments[0].connect_peers(addresses, 20.0)
+        environments[0].connect_peers(addresses, 60.0)
         for thread in threads:
             thread.join()
         assert not any(e.missing_peers() for e in environments)
 
     def test_missing_peers_are_named(self, cluster: Cluster) -> None:
-        with socket.create_server(("127.0.0.1", 0)) as unused:
-            dead = unused.getsockname()
         environment = cluster.add(1)
-        with pytest.raises(PeersMissingError) as caught:
-            environment.connect_peers({0: dead, 2: ("127.0.0.1", 9)}, 0.3)
+        # bound, so that nobody else gets the port, but nobody listens
+        with socket.socket() as unused:
+            unused.bind(("127.0.0.1", 0))
+            with pytest.raises(PeersMissingError) as caught:
+                environment.connect_peers({0: unused.getsockname(), 2: ("127.0.0.1", 9)}, 1.0)
         assert set(caught.value.missing) == {0, 2}
         assert "refused" in caught.value.missing[0]
         assert "process 2 (it has not dialled)" in str(caught.value)
@@ -302,7 +304,7 @@ class TestConnecting:
         with socket.create_server(("127.0.0.1", 0)) as silent:
             environment = cluster.add(1, config=NetworkConfig(handshake_timeout_s=0.05))
             with pytest.raises(PeersMissingError, match="did not authenticate in time"):
-                environment.connect_peers({0: silent.getsockname()}, 0.3)
+                environment.connect_peers({0: silent.getsockname()}, 1.0)
 
     def test_a_wrong_secret_ends_the_dialers_attempt_with_a_clear_error(
         self, cluster: Cluster, caplog: pytest.LogCaptureFixture
@@ -320,7 +322,7 @@ class TestConnecting:
             thread.start()
             try:
                 with pytest.raises(AuthenticationError, match="process 0 rejected the job's secret"):
-                    one.connect_peers({0: zero.address}, 20.0)
+                    one.connect_peers({0: zero.address}, 60.0)
             finally:
                 stop.set()
                 thread.join()
@@ -356,7 +358,7 @@ class TestConnecting:
     def test_nobody_can_connect_once_all_peers_have(self, pair: Any) -> None:
         for environment in pair:
             with pytest.raises(ConnectionRefusedError):
-                socket.create_connection(environment.address, timeout=10)
+                socket.create_connection(environment.address, timeout=60)
 
     def test_another_process_at_the_address_is_an_error(self, cluster: Cluster) -> None:
         cluster.add(0)
@@ -426,9 +428,9 @@ class TestPeerLost:
     def test_close_sends_what_credit_allows_first(self, cluster: Cluster, pair: Any) -> None:
         zero, one = pair
         part, gate = channels(one, zero)
-        cluster.settle()
+        cluster.drive(lambda: part.subpartitions[0].sender.credit > 0)
         emit(part, 0, "last words")
-        one.close(flush_timeout_s=10.0)
+        one.close(flush_timeout_s=60.0)
         cluster.environments.remove(one)
         cluster.drive(lambda: gate.has_input)
         assert read(gate) == [(0, ["last words"])]

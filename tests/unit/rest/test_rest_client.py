@@ -108,12 +108,12 @@ def test_a_server_that_comes_late_is_waited_for(free_port: int) -> None:
 
     def start_late() -> None:
         with serving(Handlers().routes(), {"rest.bind-port": str(free_port)}):
-            assert started.wait(20)
+            assert started.wait(60)
 
     timer = threading.Timer(0.3, start_late)
     timer.start()
     try:
-        with RestClient(f"http://localhost:{free_port}", connect_timeout=20) as client:
+        with RestClient(f"http://localhost:{free_port}", connect_timeout=60) as client:
             assert client.call(LOG) == "line ü\n"
     finally:
         started.set()
@@ -121,10 +121,13 @@ def test_a_server_that_comes_late_is_waited_for(free_port: int) -> None:
 
 
 @pytest.fixture
-def free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as taken:
+def free_port() -> Iterator[int]:
+    """Nobody listens on it; it is bound, so that no other process gets it, but may be listened on here."""
+    with socket.socket() as taken:
+        taken.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        taken.bind(("127.0.0.1", 0))
         port: int = taken.getsockname()[1]
-        return port
+        yield port
 
 
 @pytest.mark.parametrize(

@@ -30,7 +30,7 @@ def settings(place: Path, name: str | None = None, ca: str | None = "ca", **more
 
 
 def client(url: str, using: Mapping[str, str], token: str | None = None) -> RestClient:
-    return RestClient(url, token=token, configuration=Configuration.from_dict(dict(using)), timeout=10)
+    return RestClient(url, token=token, configuration=Configuration.from_dict(dict(using)), timeout=60)
 
 
 def test_tls_with_a_token(certificates: Path) -> None:
@@ -42,7 +42,7 @@ def test_tls_with_a_token(certificates: Path) -> None:
         with client(server.url, settings(certificates, ca="other-ca")) as distrustful:
             with pytest.raises(ConnectionFailedError, match="TLS failed"):
                 distrustful.call(LOG)
-        with RestClient(f"http://localhost:{server.address[1]}", timeout=10) as plain:
+        with RestClient(f"http://localhost:{server.address[1]}", timeout=60) as plain:
             with pytest.raises(ConnectionFailedError):
                 plain.call(LOG)
 

@@ -154,5 +154,5 @@ def test_threads_take_turns() -> None:
     for thread in threads:
         thread.start()
     for thread in threads:
-        thread.join(20)
+        thread.join(60)
     assert sorted(seen, key=str) == [(value, value) for value in range(8)]

@@ -53,29 +53,43 @@ def _count(samples: list[StackSample], *, on_cpu: bool | None = None, part: str 
 
 def test_a_function_that_computes_is_on_the_cpu_and_holds_back_its_producer() -> None:
     client, runner = _job(_compute)
-    try:
+
+    def computes() -> None:
         worker, source = _samples(runner, "worker")
+        assert _count(worker) == _count(source) == 20
+        assert _count(worker, on_cpu=True, part="_compute (test_stack_sampling.py:") >= 10
+        assert _count(source, on_cpu=False, part=BACKPRESSURED_STACK[0]) >= 10
+
+    try:
+        eventually(computes)
     finally:
         client.cancel().result()
-    assert _count(worker) == _count(source) == 20
-    assert _count(worker, on_cpu=True, part="_compute (test_stack_sampling.py:") >= 10
-    assert _count(source, on_cpu=False, part=BACKPRESSURED_STACK[0]) >= 10
 
 
 def test_a_function_that_waits_is_off_the_cpu() -> None:
     client, runner = _job(_sleep)
-    try:
+
+    def waits() -> None:
         worker, _source = _samples(runner, "worker")
+        assert _count(worker, on_cpu=False, part="_sleep (test_stack_sampling.py:") >= 15
+
+    try:
+        eventually(waits)
     finally:
         client.cancel().result()
-    assert _count(worker, on_cpu=False, part="_sleep (test_stack_sampling.py:") >= 15
 
 
 def test_lines_of_generated_loops_are_named_after_their_operators() -> None:
     client, runner = _job(lambda value: sum(i for i in range(value % 7 + 3_000)))
-    try:
+
+    def is_named() -> None:
         worker, _source = _samples(runner, "worker")
+        assert _count(worker, part="worker") > 0
+        seen.extend(worker)
+
+    seen: list[StackSample] = []
+    try:
+        eventually(is_named)
     finally:
         client.cancel().result()
-    assert _count(worker, part="worker") > 0
-    assert not [stack for *_, stack, _ in worker if any("<firesteel" in name for name in stack)]
+    assert not [stack for *_, stack, _ in seen if any("<firesteel" in name for name in stack)]

@@ -98,6 +98,8 @@ def test_eventually_gives_up_with_the_last_failure() -> None:
     assert next(numbers) >= 1
     with pytest.raises(AssertionError, match="returned False"):
         eventually(lambda: False, timeout=0)
+    with pytest.raises(AssertionError, match=r"returned \[\]"):
+        eventually(list, timeout=0)
 
 
 def test_eventually_does_not_swallow_other_errors() -> None:

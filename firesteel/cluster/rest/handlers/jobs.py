@@ -25,7 +25,7 @@ from firesteel.jobmaster.job_view_vertices import VertexView
 from firesteel.jobmaster.restart_strategy import create_restart_strategy
 from firesteel.rest import jobs as rest
 
-__all__ = ["failure_cause", "io_metrics", "job_overview", "routes", "state_counts"]
+__all__ = ["failure_cause", "io_metrics", "job_overview", "routes", "shown_accumulators", "state_counts"]
 
 OVERVIEW_CACHE_MS = 100
 """How old a list of jobs may be: a page that many look at costs as much as one that one does."""
@@ -159,11 +159,8 @@ class _JobHandlers:
         return rest.ExecutionResult(rest.QueueStatus("COMPLETED"), _result(view))
 
     def accumulators(self, request: RestRequest[Any]) -> rest.JobAccumulators:
-        view = find_job(self._jobs, request)
-        known = [
-            rest.Accumulator(name, type(value).__name__, str(value)) for name, value in view.accumulators().items()
-        ]
-        return rest.JobAccumulators([], known, {})
+        known = find_job(self._jobs, request).accumulators()
+        return rest.JobAccumulators([], shown_accumulators(known), {})
 
     def jobmanager_config(self, request: RestRequest[Any]) -> list[rest.ConfigurationEntry]:
         entries = find_job(self._jobs, request).configuration.to_dict()
@@ -239,6 +236,11 @@ def job_overview(view: JobView, now: int) -> rest.JobOverview:
         view.job_type,
         _scheduler(view),
     )
+
+
+def shown_accumulators(accumulators: Mapping[str, Any]) -> list[rest.Accumulator]:
+    """Accumulators, as the API shows them."""
+    return [rest.Accumulator(name, type(value).__name__, str(value)) for name, value in accumulators.items()]
 
 
 def state_counts(states: list[ExecutionState]) -> rest.StateCounts:

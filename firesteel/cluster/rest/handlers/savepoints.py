@@ -82,7 +82,7 @@ def routes(dispatcher: Dispatcher) -> list[Route]:
         job_id, body = request.path["jobid"], request.body
 
         def take(runner: JobMasterRunner) -> Future[int]:
-            return _mapped(runner.trigger_checkpoint(), _number_of)
+            return _mapped(runner.trigger_checkpoint(full=body.checkpoint_type == "FULL"), _number_of)
 
         return AsyncOperation(checkpoints.trigger(job_id, body.trigger_id, _of_job(dispatcher, job_id, take)))
 

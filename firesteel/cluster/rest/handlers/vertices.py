@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from firesteel.cluster.rest.handlers.jobs import io_metrics, state_counts
+from firesteel.cluster.rest.handlers.jobs import io_metrics, shown_accumulators, state_counts
 from firesteel.cluster.rest.handlers.known_jobs import (
     KnownJobs,
     find_job,
@@ -107,12 +107,15 @@ class _VertexHandlers:
         return rest.BackPressure("ok", level, level, now_ms(), subtasks)
 
     def accumulators(self, request: RestRequest[Any]) -> rest.VertexAccumulators:
-        return rest.VertexAccumulators(self._vertex(request).id, [])
+        vertex = self._vertex(request)
+        return rest.VertexAccumulators(vertex.id, shown_accumulators(vertex.accumulators()))
 
     def subtasks_accumulators(self, request: RestRequest[Any]) -> rest.SubtasksAccumulators:
         vertex = self._vertex(request)
         subtasks = [
-            rest.SubtaskAccumulators(subtask.index, subtask.attempt, subtask.endpoint, [])
+            rest.SubtaskAccumulators(
+                subtask.index, subtask.attempt, subtask.endpoint, shown_accumulators(subtask.accumulators())
+            )
             for subtask in vertex.subtasks()
         ]
         return rest.SubtasksAccumulators(vertex.id, vertex.parallelism, subtasks)
@@ -120,7 +123,8 @@ class _VertexHandlers:
     def attempt_accumulators(self, request: RestRequest[Any]) -> rest.AttemptAccumulators:
         attempt = self._attempt(request)
         execution_id = f"{attempt.execution.vertex.vertex_id}_{attempt.index}_{attempt.attempt}"
-        return rest.AttemptAccumulators(attempt.index, attempt.attempt, execution_id, [])
+        accumulators = shown_accumulators(attempt.accumulators())
+        return rest.AttemptAccumulators(attempt.index, attempt.attempt, execution_id, accumulators)
 
 
 def _attempt(subtask: SubtaskView, now: int) -> rest.SubtaskAttempt:

@@ -226,7 +226,7 @@ export function accumulatorsView(context, id) {
           label: 'Accumulators',
           rows: data.all,
           key: (row) => row.name,
-          empty: 'The vertex has no accumulators. A function adds one with get_runtime_context().add_accumulator(…).',
+          empty: 'The vertex has no accumulators. Each counter is one: runtime_context.get_metrics_group().counter(…).',
           columns,
         }),
         data.each.length > 0 && [

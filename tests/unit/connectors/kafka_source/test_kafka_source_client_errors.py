@@ -15,6 +15,7 @@ from firesteel.connectors.kafka.client_errors import (
     UnknownTopicError,
     client_error,
     create_client,
+    is_refusal,
     is_transient,
 )
 
@@ -70,6 +71,33 @@ def test_an_exception_is_as_good_as_its_error():
 )
 def test_what_passes_by_itself(code, passes):
     assert is_transient(KafkaError(getattr(KafkaError, code))) is passes
+
+
+ALERT = "error:0A000412:SSL routines::ssl/tls alert bad certificate"
+
+
+@pytest.mark.parametrize(
+    ("code", "text", "at_first", "later"),
+    [
+        ("_AUTHENTICATION", "SASL authentication error: Invalid username or password", True, True),
+        ("_AUTHENTICATION", "SASL handshake failed: Local: Broker transport failure", False, False),
+        ("_SSL", f"SSL handshake failed: {ALERT}", True, False),
+        ("_TRANSPORT", f"Receive failed: {ALERT}", True, False),
+        ("_SSL", "SSL handshake failed: Connection reset by peer", False, False),
+        ("_TRANSPORT", "Connection refused", False, False),
+    ],
+)
+def test_who_is_not_let_in(code, text, at_first, later):
+    error = KafkaError(getattr(KafkaError, code), text)
+
+    assert is_refusal(error, is_first_contact=True) is at_first
+    assert is_refusal(error, is_first_contact=False) is later
+    assert not at_first or type(client_error(error, "write")) is KafkaAuthorizationError
+
+
+def test_a_file_that_is_not_there_is_named(tmp_path):
+    with pytest.raises(InvalidProgramError, match=r"no ssl\.ca\.location \(.*/ca\.pem\)"):
+        create_client("Producer", {"security.protocol": "SSL", "ssl.ca.location": str(tmp_path / "ca.pem")})
 
 
 @pytest.mark.parametrize(
