@@ -203,8 +203,11 @@ def test_a_plan_for_epochs_has_their_own_faults_and_none_of_connections() -> Non
     assert "cut a data connection" not in kinds
     plan = make_plan(7, len(kinds), execution=EPOCHS, retries=True)
     assert {fault.kind for fault in plan.faults} == set(kinds)
-    retried = [make_plan(seed, 1, kinds=[RETRIED], execution=EPOCHS).faults[0].detail["in"] for seed in range(40)]
-    assert "encoder" not in retried, "of that one nobody could tell"
+    plans = [make_plan(seed, 1, kinds=[RETRIED], execution=EPOCHS) for seed in range(100)]
+    retried = {(plan.faults[0].detail["in"], plan.faults[0].detail["after"]) for plan in plans}
+    assert "encoder" not in {place for place, _ in retried}, "of that one nobody could tell"
+    assert ("snapshot", "a kill") in retried
+    assert ("snapshot", "an exception") not in retried, "that declines a checkpoint, and fails no task"
 
 
 def test_an_agent_fails_where_it_is_told_and_cuts_connections(directories: Directories) -> None:

@@ -152,9 +152,9 @@ def zookeeper() -> Iterator[ZooKeeperServer]:
 def test_a_standby_takes_over_by_way_of_zookeeper(zookeeper: ZooKeeperServer, tmp_path: Path) -> None:
     cluster = HighlyAvailableCluster(tmp_path, type="zookeeper", zookeeper__quorum=zookeeper.address)
     try:
-        managers = [cluster.start(), cluster.start()]
-        leader = eventually(lambda: [each for each in managers if each.leads()], timeout=DEADLINE_S, interval=0.05)[0]
-        (standby,) = (each for each in managers if each is not leader)
+        leader = cluster.start()
+        await_leader(leader)
+        standby = cluster.start()
         cluster.submit_jobs(leader, 1)
         assert set(await_progress(cluster, leader, 1).values()) == {0}
         assert not standby.leads()

@@ -66,6 +66,8 @@ ONLY_PIPELINED = ("cut a data connection", "kill a worker")
 ONLY_EPOCHS = ("kill a worker in an epoch", "kill a worker between epochs", SWITCH)
 NOT_RETRIED = ("encoder",)
 """Places of user code of which a task is without an agent that could say that it was run again."""
+DECLINED = "snapshot"
+"""An exception there fails no task: the checkpoint is declined."""
 OVERLAP = 0.2
 """How often the next fault does not wait until the job has recovered from the one before."""
 LONGEST_PAUSE_S = 1.5
@@ -171,7 +173,8 @@ def _draw_fault(drawn: random.Random, kind: str, first: bool, most_slots: int, e
         detail["and back at"] = drawn.choice((1, PARALLELISM, most_slots))
     elif kind == RETRIED:
         detail["after"] = drawn.choice(("an exception", "a kill"))
-        detail["in"] = drawn.choice([name for name in Places.NAMES if name not in NOT_RETRIED])
+        unfit = NOT_RETRIED if detail["after"] == "a kill" else (*NOT_RETRIED, DECLINED)
+        detail["in"] = drawn.choice([name for name in Places.NAMES if name not in unfit])
     elif kind == "stop a worker":
         detail["then"] = drawn.choice(("continued", "killed") if execution == PIPELINED else ("continued", "noticed"))
     elif kind in ("storage fails", "storage is slow", "checkpoint storage is full", "local disk is full"):

@@ -61,7 +61,8 @@ def produce(
     headers: list[tuple[str, bytes]] | None = None,
 ) -> None:
     """Writes records, text or bytes: one partition after the other unless they are to go to one."""
-    producer = Producer({"bootstrap.servers": broker.bootstrap_servers, "linger.ms": 1})
+    # a new topic's leader may not know it yet: what is then sent again must not come after what followed it
+    producer = Producer({"bootstrap.servers": broker.bootstrap_servers, "linger.ms": 1, "max.in.flight": 1})
     failures: list[Any] = []
     for number, record in enumerate(records):
         producer.produce(

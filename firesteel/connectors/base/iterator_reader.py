@@ -154,7 +154,8 @@ class _Acknowledger:
         self._acknowledge = acknowledge
         self._name = name
         self._ended: dict[str, Any] = {}
-        self._snapshots: dict[int, dict[str, Any]] = {}
+        self._snapshots: dict[int, tuple[dict[str, Any], frozenset[str]]] = {}
+        """The positions of each checkpoint, and which splits had ended by then."""
         self._lock = threading.Lock()
         self._due: dict[str, Any] = {}
         self._thread: threading.Thread | None = None
@@ -166,17 +167,17 @@ class _Acknowledger:
 
     def snapshot(self, checkpoint_id: int, splits: Sequence[IteratorSourceSplit]) -> None:
         """Remembers the positions of a checkpoint."""
-        self._snapshots[checkpoint_id] = {**self._ended, **{split.split_id: split.position for split in splits}}
+        positions = {**self._ended, **{split.split_id: split.position for split in splits}}
+        self._snapshots[checkpoint_id] = (positions, frozenset(self._ended))
 
     def complete(self, checkpoint_id: int) -> None:
         """Has them acknowledged; a checkpoint of which no snapshot was taken came after the end."""
-        positions = self._snapshots.pop(checkpoint_id, self._ended)
+        positions, ended = self._snapshots.pop(checkpoint_id, (self._ended, frozenset(self._ended)))
         for number in [number for number in self._snapshots if number < checkpoint_id]:
             del self._snapshots[number]
         due = {split: position for split, position in positions.items() if position is not None}
-        for split in list(self._ended):
-            if split in positions:
-                del self._ended[split]
+        for split in ended:
+            self._ended.pop(split, None)
         with self._lock:
             self._due.update(due)
             if self._due and self._thread is None:

@@ -28,6 +28,7 @@ import logging
 import threading
 import time
 import warnings
+import weakref
 from collections.abc import Awaitable, Callable, Mapping
 from enum import Enum
 from typing import Any, NamedTuple, TypeVar
@@ -41,7 +42,7 @@ from firesteel.connectors.kafka.client_errors import (
 )
 from firesteel.connectors.kafka.wire_properties import TokenProvider, wire_arguments
 
-__all__ = ["Outcome", "PreparedTransaction", "TransactionCoordinators", "TransactionDescription"]
+__all__ = ["Outcome", "PreparedTransaction", "TransactionCoordinators", "TransactionDescription", "close_client"]
 
 DEADLINE_S = 30.0
 """How long brokers may be away while a transaction is asked for or ended."""
@@ -50,9 +51,13 @@ BOOTSTRAP_TIMEOUT_S = 5.0
 """How long one of the bootstrap servers, chosen at random, is waited for: it may be one that hangs."""
 _FIRST_WAIT_S = 0.005
 _LONGEST_WAIT_S = 1.0
+_END_S = 5.0
 _END_TXN_VERSION = 4
 _INIT_VERSION = 4
 _log = logging.getLogger(__name__)
+
+_sockets: weakref.WeakKeyDictionary[Any, weakref.WeakSet[Any]] = weakref.WeakKeyDictionary()
+"""What each client of kafka-python, known by its event loop, has opened."""
 
 T = TypeVar("T")
 
@@ -223,7 +228,7 @@ class TransactionCoordinators:
     def _disconnect(self) -> None:
         client, self._client = self._client, None
         if client is not None:
-            _shut(client)
+            close_client(client)
 
     def _ask_coordinator(
         self, transactional_id: str, request: Any, doing: str, given_up: type[Exception] | None = None
@@ -276,7 +281,8 @@ class TransactionCoordinators:
 
     def _connected(self) -> Any:
         """The client; called with the lock."""
-        if self._client is None:
+        client = self._client
+        if client is None:
             # known before it connects, in its constructor, so that it can be closed meanwhile
             client = self._client = self._client_class.__new__(self._client_class)
             try:
@@ -291,7 +297,10 @@ class TransactionCoordinators:
                 self._raise_if_refused()
                 raise
             self._may_be_refused = False
-        return self._client
+            if self._closed:
+                close_client(client)
+                raise ConnectionError("closed")
+        return client
 
     def _raise_if_refused(self) -> None:
         """Says why, the first time that it cannot connect: kafka-python tries again, whatever a broker has said."""
@@ -322,12 +331,29 @@ class TransactionCoordinators:
         return KafkaClientError(message, code=name)
 
 
-def _shut(client: Any) -> None:
+def close_client(client: Any) -> None:
     """Ends a client, also one that has not come to the end of its constructor: its own close() does not."""
     net = getattr(client, "_net", None)
-    if net is not None:
-        client._client.close()
-        net.stop()
+    if net is None:
+        return
+    # Its own stop() waits for ever if the thread has not begun yet, and the rest is not made for two threads.
+    deadline = time.monotonic() + _END_S
+    while not net._closed and time.monotonic() < deadline:
+        thread = net._io_thread
+        if thread is None or thread.ident is None:
+            time.sleep(_FIRST_WAIT_S)
+            continue
+        net._stop = True
+        net.wakeup()
+        thread.join(_FIRST_WAIT_S)
+        if not thread.is_alive():
+            break
+    net._io_thread = None
+    net._fail_pending_waiters(ConnectionError("closed"))
+    client._client.close()
+    for each in list(_sockets.pop(net, ())):
+        # those that still had something to send are left open
+        each.close()
 
 
 def _kafka_python() -> tuple[Any, Any]:
@@ -366,6 +392,7 @@ def _close_refused_sockets(sockets: Any) -> None:
         return
 
     async def connect_or_close(self: Any, net: Any, sock: Any, *arguments: Any, **named: Any) -> Any:
+        _sockets.setdefault(net, weakref.WeakSet()).add(sock)
         try:
             return await connect(self, net, sock, *arguments, **named)
         except BaseException:
@@ -383,6 +410,7 @@ def _close_untrusted_sockets(transports: Any) -> None:
         return
 
     async def handshake_or_close(self: Any) -> None:
+        _sockets.setdefault(self._net, weakref.WeakSet()).add(self._sock)
         try:
             await handshake(self)
         except BaseException:

@@ -132,6 +132,8 @@ class KafkaCluster:
         from kafka import KafkaAdminClient
         from kafka import TopicPartition as Place
 
+        from firesteel.connectors.kafka.transactions import close_client
+
         places = [Place(topic, number) for topic in topics for number in self._partitions(topic)]
         order = [node, *(other for other in range(1, self._size + 1) if other != node)]
         client = KafkaAdminClient(bootstrap_servers=self.bootstrap_servers.split(","))
@@ -141,7 +143,7 @@ class KafkaCluster:
                 raise ServiceUnavailable(f"Partitions could not be reassigned: {refused}")
             self._wait_for(lambda: not client.list_partition_reassignments(), "partitions to be reassigned")
         finally:
-            client.close()
+            close_client(client)
         self.elect_preferred(places)
         self._wait_for(
             lambda: all(self._partitions(place.topic)[place.partition].leader == node for place in places),

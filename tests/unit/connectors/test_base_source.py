@@ -217,6 +217,18 @@ def test_positions_of_complete_checkpoints_are_acknowledged() -> None:
         eventually(lambda: PROGRESS[-1] == {"b": 6})
 
 
+def test_the_end_of_a_split_is_acknowledged_although_an_earlier_checkpoint_knew_the_split() -> None:
+    PROGRESS.clear()
+    with SourceHarness(Acknowledging()) as harness:
+        harness.run_to(9, max_records=3)
+        harness.snapshot(1)
+        harness.run()
+        harness.notify_checkpoint_complete(1)
+        eventually(lambda: PROGRESS == [{"a": 6, "b": 3}])
+        harness.notify_checkpoint_complete(2)
+        eventually(lambda: PROGRESS[-1] == {"b": 6})
+
+
 def test_a_job_whose_source_acknowledges(tmp_path: Any) -> None:
     PROGRESS.clear()
     settings = Configuration().set_string("execution.checkpointing.interval", "10 ms")
