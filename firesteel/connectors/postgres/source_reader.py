@@ -182,26 +182,28 @@ class _Fetcher:
         statement, values = select_statement(settings, split)
         connection = connect(settings.connection, name="firesteel source", autocommit=False)
         self._connection = connection
+        cursor = connection.cursor(name="firesteel")
         try:
-            with connection.cursor(name="firesteel") as cursor:
-                cursor.itersize = settings.fetch_size
-                cursor.execute(statement, values)
-                names = tuple(column.name for column in cursor.description or ())
-                wanted = names if settings.columns is None else names[: len(settings.columns)]
-                shape = _Shape(wanted, tuple(map(names.index, split.key)))
-                self._put(shape)
-                if not split.key and split.position:
-                    cursor.scroll(split.position)
-                while not self._stopped.is_set():
-                    rows = cursor.fetchmany(settings.fetch_size)
-                    self._put(rows)
-                    if not rows:
-                        return
-                    position = shape.key_of(rows[-1]) if split.key else (self._split.position or 0) + len(rows)
-                    self._split = replace(self._split, position=position)
+            cursor.itersize = settings.fetch_size
+            cursor.execute(statement, values)
+            names = tuple(column.name for column in cursor.description or ())
+            wanted = names if settings.columns is None else names[: len(settings.columns)]
+            shape = _Shape(wanted, tuple(map(names.index, split.key)))
+            self._put(shape)
+            if not split.key and split.position:
+                cursor.scroll(split.position)
+            while not self._stopped.is_set():
+                rows = cursor.fetchmany(settings.fetch_size)
+                self._put(rows)
+                if not rows:
+                    return
+                position = shape.key_of(rows[-1]) if split.key else (self._split.position or 0) + len(rows)
+                self._split = replace(self._split, position=position)
         finally:
             self._connection = None
             connection.close()
+            # after the connection: before, it would be a statement of its own, which can be cancelled, or get lost
+            cursor.close()
 
     def _put(self, item: Any) -> None:
         while not self._stopped.is_set():

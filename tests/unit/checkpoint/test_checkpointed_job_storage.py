@@ -26,7 +26,7 @@ from running_jobs import (
 )
 
 from firesteel.common import Configuration, JobStatus
-from firesteel.common.errors import CheckpointError
+from firesteel.common.errors import CheckpointError, CheckpointStorageError
 from firesteel.runtime.checkpoint import storage
 from firesteel.testing import ABORT, eventually
 from firesteel.testing.faulty_storage import StorageFaults
@@ -66,7 +66,10 @@ class FaultyJob:
         needed: set[str] = set()
         for directory in self.directory.iterdir():
             for path in storage.completed_checkpoints(str(directory)):
-                needed |= metadata_of(path).files() | {f"{path}/_metadata"}
+                try:
+                    needed |= metadata_of(path).files() | {f"{path}/_metadata"}
+                except CheckpointStorageError:
+                    return False  # it is just being disposed of
         return {path for path in files_in(self.directory) if "/.probe-" not in path} == needed
 
 
