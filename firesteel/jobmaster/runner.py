@@ -8,15 +8,15 @@ import linecache
 import logging
 import queue
 import threading
-import time
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future
 from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
 from firesteel.common import fault_points
+from firesteel.common.concurrency import SYSTEM, BackgroundThread, Concurrency
 from firesteel.common.errors import (
     CheckpointError,
     FiresteelError,
@@ -59,12 +59,19 @@ _END = object()
 class JobMasterRunner:
     """Runs one job on a host. Is the JobHandle of its client."""
 
-    def __init__(self, job: PreparedJob, host: AttemptHost, services: JobServices | None = None):
+    def __init__(
+        self,
+        job: PreparedJob,
+        host: AttemptHost,
+        services: JobServices | None = None,
+        concurrency: Concurrency = SYSTEM,
+    ):
         self.job_graph = job_graph = job.job_graph
         configuration = job_graph.configuration
         self._job = job
         self._host = host
         self._services = services or JobServices()
+        self._concurrency = concurrency
         coordinator = CheckpointCoordinator(
             job.settings,
             job_graph.job_id,
@@ -81,37 +88,35 @@ class JobMasterRunner:
             coordinator,
             job.restored,
         )
-        self._questions = SlotQuestions(self._master, host.send)
-        self._storage_io = ThreadPoolExecutor(1, thread_name_prefix="firesteel-checkpoint-io")
+        self._questions = SlotQuestions(self._master, host.send, concurrency)
+        self._storage_io = concurrency.executor(1, "firesteel-checkpoint-io")
         self._registered: tuple[int, str] | None = None
         """The checkpoint that was registered last, and its path. Only for the thread of the storage."""
         self._requests: dict[str, Future[str]] = {}
         self._stops: dict[str, str | None] = {}
         """The requests that are to end the job, and where their savepoints are: they are done when the job is."""
         self._next_request = 0
-        self._events: queue.Queue[events.Event] = queue.Queue()
+        self._events: queue.Queue[events.Event] = concurrency.queue()
         self._timers: dict[str, int] = {}
         self._caught_up = False
         """Whether all was heard that came before the timers that are due."""
         self._calls: list[tuple[int, int, instructions.CallAsync]] = []
         """Calls of enumerators that are not due yet, by time."""
         self._call_numbers = itertools.count()
-        self._collected: dict[str, queue.SimpleQueue[Any]] = {}
+        self._collected: dict[str, queue.Queue[Any]] = {}
         self._collecting = threading.Lock()
         self._result: Future[JobExecutionResult] = Future()
-        self._started_at = time.monotonic()
+        self._started_at = concurrency.monotonic()
         self._done = False
         self._outcome: tuple[JobExecutionResult | None, BaseException | None] = (None, None)
-        self._thread = threading.Thread(
-            target=self._run, name=f"firesteel-jobmaster-{job_graph.job_id[:8]}", daemon=True
-        )
+        self._thread: BackgroundThread | None = None
 
     def start(self) -> None:
         """Starts the job; returns at once."""
         self._events.put(events.StartJob())
         if self._master.slots.is_adaptive:
             self._host.watch_slots(self._events.put)
-        self._thread.start()
+        self._thread = self._concurrency.start(self._run, name=f"firesteel-jobmaster-{self.job_graph.job_id[:8]}")
 
     # -- JobHandle ----------------------------------------------------------------------------------
 
@@ -184,7 +189,7 @@ class JobMasterRunner:
                 return self._master.checkpoints.coordinator.stats.snapshot()
             except RuntimeError:
                 # the JobMaster's thread wrote while it was read: a moment later it does not
-                time.sleep(0)
+                self._concurrency.sleep(0)
 
     def _request(self, kind: SnapshotKind, directory: str | None, stop: StopMode | None) -> Future[str]:
         directory = directory or self._job.settings.savepoint_directory
@@ -323,7 +328,7 @@ class JobMasterRunner:
         try:
             while not self._done:
                 for event in self._next_events():
-                    decided = self._master.handle(event, _now_ms())
+                    decided = self._master.handle(event, self._concurrency.wall_ms())
                     for done in decided:
                         if isinstance(done, instructions.JobDone):
                             # before the checkpoints go from which somebody else would start the job again
@@ -342,7 +347,7 @@ class JobMasterRunner:
                 self._publish()
 
     def _next_events(self) -> list[events.Event]:
-        now = _now_ms()
+        now = self._concurrency.wall_ms()
         while self._calls and self._calls[0][0] <= now:
             self._call(heapq.heappop(self._calls)[2])
         due = [name for name, at in self._timers.items() if at <= now]
@@ -372,7 +377,7 @@ class JobMasterRunner:
         elif isinstance(instruction, instructions.CancelTimer):
             self._timers.pop(instruction.name, None)
         elif isinstance(instruction, instructions.CallAsync):
-            due = _now_ms() + instruction.call.delay_ms
+            due = self._concurrency.wall_ms() + instruction.call.delay_ms
             heapq.heappush(self._calls, (due, next(self._call_numbers), instruction))
         elif isinstance(instruction, instructions.StartAttempt):
             if instruction.attempt > 0:
@@ -407,7 +412,7 @@ class JobMasterRunner:
             result, error = call.make()
             self._events.put(events.CallReturned(instruction.attempt, call.operator_id, call.number, result, error))
 
-        threading.Thread(target=make, name="firesteel-enumerator-call", daemon=True).start()
+        self._concurrency.start(make, name="firesteel-enumerator-call")
 
     def _say_why(self, attempt: int) -> None:
         """Logs what made a restart necessary: a job that fails again and again must not look like one that is slow."""
@@ -507,13 +512,13 @@ class JobMasterRunner:
         else:
             self._channel(channel).put((consumed, delivery.payload))
 
-    def _channel(self, channel: str) -> queue.SimpleQueue[Any]:
+    def _channel(self, channel: str) -> queue.Queue[Any]:
         with self._collecting:
-            return self._collected.setdefault(channel, queue.SimpleQueue())
+            return self._collected.setdefault(channel, self._concurrency.queue())
 
     def _complete(self, done: instructions.JobDone) -> None:
         if done.status is JobStatus.FINISHED:
-            net_runtime = int((time.monotonic() - self._started_at) * 1000)
+            net_runtime = int((self._concurrency.monotonic() - self._started_at) * 1000)
             self._finish(JobExecutionResult(self.job_id(), net_runtime, dict(done.accumulators)))
         elif done.status in (JobStatus.CANCELED, JobStatus.SUSPENDED):
             how = "cancelled" if done.status is JobStatus.CANCELED else "suspended: its JobManager was shut down"
@@ -579,7 +584,3 @@ def _with_source(failure: TaskFailure) -> TaskFailure:
     if failure.user_source is not None or failure.user_file is None or failure.user_line is None:
         return failure
     return replace(failure, user_source=linecache.getline(failure.user_file, failure.user_line).strip() or None)
-
-
-def _now_ms() -> int:
-    return time.time_ns() // 1_000_000

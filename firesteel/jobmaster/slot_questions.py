@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import itertools
 import threading
-import time
 from collections.abc import Callable
 from concurrent.futures import Future
 from dataclasses import dataclass, field
 from typing import Any
 
+from firesteel.common.concurrency import SYSTEM, BackgroundThread, Concurrency
 from firesteel.common.errors import FiresteelError
 from firesteel.common.job_status import JobStatus
 from firesteel.graph.exchange import JobExecution, execution_of
@@ -41,29 +41,30 @@ class SlotQuestions:
     with the answer, or because the slot or its attempt ends, or when its time is over.
     """
 
-    def __init__(self, master: JobMaster, send: Send):
+    def __init__(self, master: JobMaster, send: Send, concurrency: Concurrency = SYSTEM):
         self._master = master
         self._send = send
+        self._concurrency = concurrency
         self._numbers = itertools.count(1)
         self._pending: dict[int, _Pending] = {}
-        self._changed = threading.Condition()
-        self._watch: threading.Thread | None = None
+        self._lock = threading.Lock()
+        self._changed = concurrency.event()
+        self._watch: BackgroundThread | None = None
         self._closed = False
 
     def ask(self, slot_index: int, question: Any, timeout_s: float) -> Future[Any]:
         """Asks a slot of the present attempt; the future's exception is a SlotQuestionError."""
         refusal = self._refusal(slot_index)
         number = next(self._numbers)
-        pending = _Pending(self._master.attempt, slot_index, time.monotonic() + timeout_s)
+        pending = _Pending(self._master.attempt, slot_index, self._concurrency.monotonic() + timeout_s)
         if refusal is not None:
             pending.future.set_exception(refusal)
             return pending.future
-        with self._changed:
+        with self._lock:
             self._pending[number] = pending
             if self._watch is None:
-                self._watch = threading.Thread(target=self._watch_deadlines, name="firesteel-questions", daemon=True)
-                self._watch.start()
-            self._changed.notify()
+                self._watch = self._concurrency.start(self._watch_deadlines, name="firesteel-questions")
+        self._changed.set()
         self._send(pending.attempt, slot_index, Ask(number, question))
         return pending.future
 
@@ -101,9 +102,9 @@ class SlotQuestions:
         self._give_up(lambda _asked: True, "the job is over")
 
     def _answered(self, answer: Answer) -> None:
-        with self._changed:
+        with self._lock:
             pending = self._pending.pop(answer.request_id, None)
-            self._changed.notify()
+        self._changed.set()
         if pending is None:
             return  # too late
         if answer.error is not None:
@@ -112,24 +113,25 @@ class SlotQuestions:
             _complete(pending, answer.value)
 
     def _give_up(self, is_meant: Callable[[_Pending], bool], why: str) -> None:
-        with self._changed:
+        with self._lock:
             given_up = [number for number, pending in self._pending.items() if is_meant(pending)]
             futures = [self._pending.pop(number) for number in given_up]
-            self._changed.notify()
+        self._changed.set()
         for pending in futures:
             _fail(pending, why)
 
     def _watch_deadlines(self) -> None:
         """Lives as long as there are questions."""
         while True:
-            with self._changed:
+            self._changed.clear()
+            with self._lock:
                 if not self._pending:
                     self._watch = None
                     return
-                left = min(pending.deadline for pending in self._pending.values()) - time.monotonic()
-                if left > 0:
-                    self._changed.wait(left)
-            now = time.monotonic()
+                left = min(pending.deadline for pending in self._pending.values()) - self._concurrency.monotonic()
+            if left > 0:
+                self._changed.wait(left)
+            now = self._concurrency.monotonic()
             self._give_up(lambda asked, now=now: asked.deadline <= now, "it did not answer in time")  # type: ignore[misc]
 
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import heapq
-import threading
 import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Protocol
+
+from firesteel.common.concurrency import SYSTEM, Concurrency
 
 if TYPE_CHECKING:
     from firesteel.runtime.task import Task
@@ -49,8 +50,8 @@ class Poller(Protocol):
 class IdlePoller:
     """The poller of a process that hosts all slots of a job: there is no network."""
 
-    def __init__(self) -> None:
-        self._wake = threading.Event()
+    def __init__(self, concurrency: Concurrency = SYSTEM) -> None:
+        self._wake = concurrency.event()
 
     def poll(self, timeout_s: float) -> bool:
         """Waits for a wakeup."""

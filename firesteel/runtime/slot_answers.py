@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol
 
+from firesteel.common.concurrency import SYSTEM, BackgroundThread, Concurrency
 from firesteel.runtime.messages import Answer, Ask
 
 if TYPE_CHECKING:
@@ -55,6 +56,7 @@ class SlotAnswers:
         slot_index: int,
         send: Callable[[Answer], None],
         act: Callable[[Task, Callable[[], None]], None],
+        concurrency: Concurrency = SYSTEM,
     ):
         """``act`` has a task do something between two batches."""
         self._attempt = attempt
@@ -63,9 +65,10 @@ class SlotAnswers:
         self._act = act
         self._tasks: Sequence[Task] = ()
         self._thread_id = 0
-        self._is_over = threading.Event()
+        self._concurrency = concurrency
+        self._is_over = concurrency.event()
         self._lock = threading.Lock()
-        self._threads: set[threading.Thread] = set()
+        self._threads: list[BackgroundThread] = []
 
     def open(self, tasks: Sequence[Task]) -> None:
         """The tasks are there; called in the mailbox thread."""
@@ -76,19 +79,17 @@ class SlotAnswers:
         """Nobody waits for answers any more."""
         with self._lock:
             self._is_over.set()
-            threads = list(self._threads)
-        for thread in threads:
+        for thread in self._threads:
             thread.join(5.0)
 
     def beside(self, ask: Ask) -> bool:
         """Takes a question that can be answered beside the mailbox, from any thread; False for one that cannot."""
         if not hasattr(ask.question, "answer"):
             return False
-        thread = threading.Thread(target=self._answer_beside, args=(ask,), name="firesteel-slot-answer", daemon=True)
         with self._lock:
             if not self._is_over.is_set():
-                self._threads.add(thread)
-                thread.start()
+                self._threads = [thread for thread in self._threads if thread.is_alive()]
+                self._threads.append(self._concurrency.start(self._answer_beside, ask, name="firesteel-slot-answer"))
         return True
 
     def ask(self, ask: Ask) -> None:
@@ -105,11 +106,7 @@ class SlotAnswers:
 
     def _answer_beside(self, ask: Ask) -> None:
         slot = AskedSlot(self._thread_id, self._tasks, self._is_over)
-        try:
-            self._answer(ask, partial(ask.question.answer, slot))
-        finally:
-            with self._lock:
-                self._threads.discard(threading.current_thread())
+        self._answer(ask, partial(ask.question.answer, slot))
 
     def _answer(self, ask: Ask, answer: Callable[[], Any]) -> None:
         try:

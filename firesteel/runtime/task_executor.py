@@ -7,13 +7,13 @@ the middle of a record waits in ``wait_for_room``, which runs the other tasks an
 
 from __future__ import annotations
 
-import time
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any, NoReturn, Protocol
 
 from firesteel.common.cluster_options import METRICS_INTERVAL
+from firesteel.common.concurrency import SYSTEM, Concurrency
 from firesteel.common.errors import RecordSerializationError, UserCodeError
 from firesteel.runtime import messages
 from firesteel.runtime.checkpoint.assignment import TaskRestore
@@ -76,12 +76,14 @@ class TaskExecutor:
         *,
         attempt: int,
         host: str,
+        concurrency: Concurrency = SYSTEM,
     ):
         self._descriptors = [descriptor for slot in slots.values() for descriptor in slot]
         self._slots = list(slots)
         self._gateway = gateway
         self._poller = poller
         self._clock = clock
+        self._monotonic = concurrency.monotonic
         self._wiring = wiring
         self._attempt = attempt
         self._host = host
@@ -102,8 +104,10 @@ class TaskExecutor:
         self._metrics_interval = first.configuration.get(METRICS_INTERVAL).to_millis()
         """0 for neither measurements nor reports."""
         self._times: SlotTimes | None = None
-        self._snapshots = SlotSnapshots(first.configuration, first.job_id)
-        self._answers = SlotAnswers(attempt, self._slots[0], self._send_from_any_thread, self._between_batches)
+        self._snapshots = SlotSnapshots(first.configuration, first.job_id, concurrency)
+        self._answers = SlotAnswers(
+            attempt, self._slots[0], self._send_from_any_thread, self._between_batches, concurrency
+        )
         self._sequences: dict[tuple[str, int], int] = {}
         self._unacked: dict[tuple[str, int], int] = {}
         self._unflushed = False
@@ -125,7 +129,7 @@ class TaskExecutor:
     @property
     def has_unsent_records(self) -> bool:
         """Whether partial buffers are about to leave."""
-        return self._unflushed and not self._is_backpressured(time.monotonic())
+        return self._unflushed and not self._is_backpressured(self._monotonic())
 
     @property
     def cancel_requested(self) -> bool:
@@ -165,7 +169,7 @@ class TaskExecutor:
             self._await_cancel()
         while not self._shutdown:
             try:
-                if not self._step(time.monotonic()) and not self._shutdown:
+                if not self._step(self._monotonic()) and not self._shutdown:
                     self._wait()
             except UserCodeError:
                 self._await_cancel()
@@ -354,7 +358,7 @@ class TaskExecutor:
 
     def _wait(self) -> None:
         """Nothing can run: sleep until data, a mail, a timer, a source or a flush is due."""
-        now = time.monotonic()
+        now = self._monotonic()
         timeout = MAX_WAIT_S
         if self._unflushed:
             if self._is_backpressured(now):
@@ -388,7 +392,7 @@ class TaskExecutor:
         if task.times is not None:
             task.times.enter(BACKPRESSURED)
         while not task.has_room():
-            if not self._step(time.monotonic()) and not task.has_room():
+            if not self._step(self._monotonic()) and not task.has_room():
                 self._wait()
         if task.times is not None:
             task.times.become_busy()

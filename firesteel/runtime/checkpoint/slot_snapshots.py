@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import queue
-import threading
 from collections.abc import Callable
 
 from firesteel.common import options
+from firesteel.common.concurrency import SYSTEM, BackgroundThread, Concurrency
 from firesteel.common.configuration import Configuration
 from firesteel.filesystem.filesystem import configure_filesystems
 from firesteel.runtime.checkpoint.files import SnapshotFiles, StateFileReader
@@ -23,15 +23,16 @@ _END_TIMEOUT_S = 5.0
 class SlotSnapshots:
     """Threads are started when there is something to write, and end with the slot."""
 
-    def __init__(self, configuration: Configuration, job_id: str):
+    def __init__(self, configuration: Configuration, job_id: str, concurrency: Concurrency = SYSTEM):
         self._configuration = configuration
         self._job_id = job_id
+        self._concurrency = concurrency
         configure_filesystems(configuration)
         self._local_state: LocalStateStore | None = None
         if job_id and configuration.get(options.LOCAL_RECOVERY):
             self._local_state = LocalStateStore(job_id, configuration.get(options.LOCAL_RECOVERY_DIRECTORY))
-        self._work: queue.SimpleQueue[Callable[[], None] | None] = queue.SimpleQueue()
-        self._threads: list[threading.Thread] = []
+        self._work: queue.Queue[Callable[[], None] | None] = concurrency.queue()
+        self._threads: list[BackgroundThread] = []
 
     def check_storage(self, token: str | None) -> None:
         """CheckpointStorageError unless this process sees the JobMaster's checkpoint directory."""
@@ -43,9 +44,8 @@ class SlotSnapshots:
         """Runs work, which must not raise, in one of the threads."""
         self._work.put(work)
         if len(self._threads) < _THREADS:
-            thread = threading.Thread(target=self._run, name=f"firesteel-snapshot-{len(self._threads)}", daemon=True)
-            self._threads.append(thread)
-            thread.start()
+            name = f"firesteel-snapshot-{len(self._threads)}"
+            self._threads.append(self._concurrency.start(self._run, name=name))
 
     def create_files(self, barrier: CheckpointBarrier) -> SnapshotFiles:
         """Where the state of a task goes."""
