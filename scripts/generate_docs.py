@@ -29,10 +29,10 @@ __all__ = ["PAGES", "api_page", "configuration_page", "rest_page"]
 
 # ---- configuration --------------------------------------------------------------------------------------------------
 
-READERS = ("graph", "runtime", "jobmaster", "spark", "cluster", "rest", "cli")
+READERS = ("graph", "runtime", "jobmaster", "spark", "cluster", "rest", "cli", "filesystem", "connectors", "savepoint")
 """Packages that make an option do something; the API only stores it."""
 
-READ_ELSEWHERE = {"PIPELINE_NAME", "SPARK_MASTER"}
+READ_ELSEWHERE = {"PIPELINE_NAME", "SPARK_MASTER", "STRICT_CONFIG"}
 """Read by the environment, and by Spark itself."""
 
 CONFIGURATION = """\
@@ -58,6 +58,9 @@ assert env.get_parallelism() == 2
 Keys that begin with `spark.` go to Spark as they are, when Firesteel starts it: `spark.master`, `spark.executor.memory`
 and so on. If there is an active `SparkContext` already, Firesteel uses that one and its settings.
 
+A key that does not exist is a warning that names the nearest one. With `pipeline.strict-config: true`, or
+`firesteel run --strict-config`, it is an error.
+
 Durations are written as `200 ms`, `5 s`, `1 min` or `PT5S`; sizes as `32 kb` or `1 mb`.
 
 ## In effect
@@ -66,8 +69,7 @@ Durations are written as `200 ms`, `5 s`, `1 min` or `PT5S`; sizes as `32 kb` or
 
 ## Accepted, without effect
 
-A Flink program may set these; nothing happens. Those that concern checkpoints, savepoints and other state backends
-will take effect with those features.
+A Flink program may set these; nothing happens.
 
 {without_effect}
 """
@@ -87,7 +89,7 @@ def configuration_page() -> str:
 
 
 def _identifiers(paths: Iterable[Path]) -> set[str]:
-    return {word for path in paths for word in re.findall(r"\b[A-Z][A-Z_]+\b", path.read_text())}
+    return {word for path in paths for word in re.findall(r"\b[A-Z][A-Z0-9_]+\b", path.read_text())}
 
 
 def _option_table(rows: Iterable[ConfigOption[Any]]) -> str:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import argparse
+import sys
+from collections.abc import Mapping
 
 from firesteel.cli.command_parser import CommandParser
 from firesteel.cli.errors import CommandError
@@ -12,6 +14,7 @@ __all__ = [
     "add_jobmanager_options",
     "add_program_options",
     "add_settings_option",
+    "check_settings",
     "configure_stores",
     "positive",
     "program_settings",
@@ -143,6 +146,11 @@ def add_program_options(parser: argparse.ArgumentParser, *, settings: bool = Tru
         help="read all there is now in epochs, commit, stop; the next such run goes on from there, if "
         "execution.checkpointing.dir is set",
     )
+    parser.add_argument(
+        "--strict-config",
+        action="store_true",
+        help="refuse configuration keys that do not exist; without it they are warnings",
+    )
     if settings:
         add_settings_option(parser)
 
@@ -161,10 +169,12 @@ def program_settings(options: argparse.Namespace) -> dict[str, str]:
         settings[config_options.IGNORE_UNCLAIMED_STATE.key] = "true"
     if options.mode is not None:
         settings[config_options.RUNTIME_MODE.key] = options.mode.upper()
+    if getattr(options, "strict_config", False):
+        settings[config_options.STRICT_CONFIG.key] = "true"
     if options.available_now:
         settings[exchange_options.EXCHANGE.key] = "spark"
         settings[exchange_options.EPOCH_TRIGGER.key] = "available-now"
-    _check(settings)
+    check_settings(settings, warn=False)  # the environment warns of them, together with those that the program sets
     return settings
 
 
@@ -175,11 +185,15 @@ def positive(text: str) -> int:
     return int(text)
 
 
-def _check(settings: dict[str, str]) -> None:
-    """Says at once what else would be said when the value is needed."""
+def check_settings(settings: Mapping[str, str], *, warn: bool = True) -> None:
+    """Refuses values that their options do not accept, and unknown keys with ``pipeline.strict-config``.
+
+    Without it, unknown keys are printed as warnings.
+    """
     from firesteel.common import options as config_options
     from firesteel.common.config_options import InvalidConfigurationError
     from firesteel.common.configuration import Configuration
+    from firesteel.common.unknown_keys import describe_unknown, unknown_keys
 
     configuration = Configuration.from_dict(settings)
     for option in config_options.all_options():
@@ -187,3 +201,9 @@ def _check(settings: dict[str, str]) -> None:
             configuration.get_optional(option)
         except InvalidConfigurationError as error:
             raise CommandError(str(error)) from None
+    unknown = [describe_unknown(key) for key in unknown_keys(settings)]
+    strict = configuration.get(config_options.STRICT_CONFIG)
+    if unknown and strict:
+        raise CommandError(" ".join(unknown))
+    for text in unknown if warn else ():
+        print(f"warning: {text}", file=sys.stderr)  # noqa: T201

@@ -18,10 +18,8 @@ from firesteel.cli.local_clusters import JobManagerEntry, LocalCluster, local_cl
 from firesteel.cli.program import find_program
 from firesteel.cli.program_files import program_files
 from firesteel.cli.progress import Progress, say
-from firesteel.cli.settings import program_settings
+from firesteel.cli.settings import check_settings, program_settings
 from firesteel.common import cluster_options
-from firesteel.common import options as config_options
-from firesteel.common.config_options import InvalidConfigurationError
 from firesteel.common.configuration import Configuration
 from firesteel.rest.client import ConnectionFailedError, RestClientError
 from firesteel.rest.cluster import CLUSTER_OVERVIEW
@@ -160,12 +158,7 @@ def jobmanager_settings(options: argparse.Namespace) -> dict[str, str]:
             settings.setdefault(cluster_options.REST_ADDRESS.key, options.host)
     if options.cluster_directory is not None:
         settings[cluster_options.CLUSTER_DIRECTORY.key] = str(Path(options.cluster_directory).absolute())
-    configuration = Configuration.from_dict(settings)
-    for option in config_options.all_options():
-        try:
-            configuration.get_optional(option)
-        except InvalidConfigurationError as error:
-            raise CommandError(str(error)) from None
+    check_settings(settings)
     return settings
 
 

@@ -46,7 +46,7 @@ def _rebuild(cls: type[FiresteelError], fields: dict[str, object], args: tuple[o
 
 
 class FiresteelWarning(UserWarning):
-    """A setting that is accepted but has no effect yet."""
+    """A setting that is accepted but has no effect, or something else that a user should look at."""
 
 
 class InvalidProgramError(FiresteelError):

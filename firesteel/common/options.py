@@ -72,6 +72,14 @@ MAX_PARALLELISM = (
 PIPELINE_NAME = (
     _key("pipeline.name").string_type().no_default_value().with_description("The name the job is shown under.")
 )
+STRICT_CONFIG = (
+    _key("pipeline.strict-config")
+    .boolean_type()
+    .default_value(False)
+    .with_description(
+        "Whether a configuration key that does not exist is an error; if not, it is a warning. Not in Flink."
+    )
+)
 REQUIRED_DELIVERY_GUARANTEE = (
     _key("pipeline.required-delivery-guarantee")
     .choice_type("none", "at-least-once", "exactly-once")

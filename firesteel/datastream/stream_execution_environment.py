@@ -16,6 +16,7 @@ from firesteel.common.job_client import JobClient
 from firesteel.common.job_execution_result import JobExecutionResult
 from firesteel.common.time import Duration
 from firesteel.common.typeinfo import TupleTypeInfo, TypeInformation, Types
+from firesteel.common.unknown_keys import check_keys
 from firesteel.common.watermark_strategy import WatermarkStrategy
 from firesteel.connectors.collection import CollectionSource
 from firesteel.connectors.file_formats.stream_format import StreamFormat
@@ -344,6 +345,7 @@ class StreamExecutionEnvironment:
 
     def execute_async(self, job_name: str = DEFAULT_JOB_NAME) -> JobClient:
         """Starts the program and returns at once."""
+        check_keys(self._configuration)
         job_graph = create_job_graph(self._generate_stream_graph(self._job_name(job_name), clear=True))
         executor = self._executor or resolve_executor(self._configuration)
         self._executed_jobs += 1

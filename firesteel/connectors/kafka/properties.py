@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import re
 import warnings
 from collections.abc import Mapping
@@ -9,7 +10,7 @@ from typing import Any, Literal
 
 from firesteel.common.errors import FiresteelWarning, InvalidProgramError
 
-__all__ = ["check_properties", "client_properties", "to_bool", "to_int"]
+__all__ = ["check_client", "check_properties", "client_properties", "to_bool", "to_int"]
 
 _RENAMED = {
     "fetch.max.wait.ms": "fetch.wait.max.ms",
@@ -58,6 +59,42 @@ _JAAS_LOGIN = re.compile(
     re.DOTALL,
 )
 _JAAS_OPTION = re.compile(r"""(\w+)\s*=\s*(?:"((?:[^"\\]|\\.)*)"|'((?:[^'\\]|\\.)*)'|([^\s"';]+))\s*""", re.DOTALL)
+_USUAL = (
+    "acks",
+    "auto.offset.reset",
+    "batch.size",
+    "bootstrap.servers",
+    "client.id",
+    "compression.type",
+    "delivery.timeout.ms",
+    "enable.auto.commit",
+    "enable.idempotence",
+    "fetch.max.bytes",
+    "fetch.min.bytes",
+    "group.id",
+    "group.instance.id",
+    "isolation.level",
+    "linger.ms",
+    "max.in.flight.requests.per.connection",
+    "max.partition.fetch.bytes",
+    "max.poll.interval.ms",
+    "message.max.bytes",
+    "partitioner",
+    "request.timeout.ms",
+    "retries",
+    "sasl.mechanism",
+    "sasl.password",
+    "sasl.username",
+    "security.protocol",
+    "session.timeout.ms",
+    "ssl.ca.location",
+    "ssl.certificate.location",
+    "ssl.key.location",
+    "transaction.timeout.ms",
+)
+"""Properties that programs set most, to suggest one for a name that does not exist."""
+_LAST = "firesteel.last"
+_NO_SUCH = re.compile(r'No such configuration property: "([^"]*)"')
 _REFUSED = {
     "sasl.login.callback.handler.class": "Give a Python function: oauth_cb.",
     "sasl.client.callback.handler.class": "Give a Python function: oauth_cb.",
@@ -133,6 +170,34 @@ def client_properties(
             name, value = "queue.buffering.max.kbytes", str(max(1, to_int(properties, key, 0) // 1024))
         wanted[name] = _VALUES.get(name, {}).get(value, value)
     return wanted
+
+
+def check_client(client: Mapping[str, Any], role: Literal["consumer", "producer"]) -> None:
+    """Raises an error for a property that librdkafka does not have, or whose value it does not accept.
+
+    librdkafka sets one property after the other before it creates a client. The last one here does not exist, so that
+    no client is created.
+    """
+    try:
+        import confluent_kafka
+    except ImportError:  # the program is built where it does not run; the client fails there
+        return
+    create = confluent_kafka.Consumer if role == "consumer" else confluent_kafka.Producer
+    try:
+        create({**client, _LAST: ""})
+    except confluent_kafka.KafkaException as error:
+        text = error.args[0].str()
+        missing = _NO_SUCH.search(text)
+        if missing is None:
+            raise InvalidProgramError(f"A Kafka {role} cannot be made with these properties: {text}.") from None
+        name = missing[1]
+        if name == _LAST:
+            return
+        nearest = difflib.get_close_matches(name, {*_USUAL, *_RENAMED, *client} - {name}, 1)
+        raise InvalidProgramError(
+            f"'{name}' is not a property of a Kafka {role}.",
+            hint=f"Did you mean '{nearest[0]}'?" if nearest else "librdkafka's CONFIGURATION.md lists all properties.",
+        ) from None
 
 
 def to_bool(properties: Mapping[str, Any], key: str, default: bool) -> bool:

@@ -8,7 +8,7 @@ from typing import Any
 from firesteel.common.connector import DeliveryGuarantee
 from firesteel.common.errors import InvalidProgramError
 from firesteel.connectors.kafka.producer import producer_properties
-from firesteel.connectors.kafka.properties import check_properties
+from firesteel.connectors.kafka.properties import check_client, check_properties
 from firesteel.connectors.kafka.serialization import KafkaRecordSerializationSchema
 from firesteel.connectors.kafka.sink import KafkaSink
 from firesteel.connectors.kafka.wire_properties import wire_arguments
@@ -106,6 +106,7 @@ class KafkaSinkBuilder:
                 hint="Call set_record_serializer, with KafkaRecordSerializationSchema.builder()….build().",
             )
         properties = producer_properties(self._properties, self._guarantee)
+        check_client(properties, "producer")
         if self._guarantee is DeliveryGuarantee.EXACTLY_ONCE:
             if self._prefix is None:
                 raise InvalidProgramError(

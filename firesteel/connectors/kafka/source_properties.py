@@ -8,7 +8,7 @@ from typing import Any
 
 from firesteel.common.errors import InvalidProgramError
 from firesteel.connectors.kafka.offsets import KafkaOffsetResetStrategy
-from firesteel.connectors.kafka.properties import check_properties, client_properties, to_bool, to_int
+from firesteel.connectors.kafka.properties import check_client, check_properties, client_properties, to_bool, to_int
 
 __all__ = ["SourceProperties"]
 
@@ -84,6 +84,7 @@ class SourceProperties:
         client.setdefault("group.id", self._client_id)
         if client["enable.auto.commit"] == "false":
             client.setdefault("enable.auto.offset.store", "false")
+        check_client(client, "consumer")
         self._client = client
 
     def for_enumerator(self) -> dict[str, Any]:

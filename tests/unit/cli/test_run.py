@@ -15,6 +15,7 @@ import pytest
 
 from firesteel.cli.main import main
 from firesteel.common import Configuration
+from firesteel.common.errors import FiresteelWarning
 from firesteel.datastream import StreamExecutionEnvironment
 from firesteel.datastream.executor import context_executor, default_configuration, execution_context
 from firesteel.testing.in_process import InProcessExecutor
@@ -85,6 +86,20 @@ def test_options_are_settings(
 ) -> None:
     assert main(["run", *options, script(f"print(env.get_configuration().to_dict()[{key!r}])\n")]) == 0
     assert capsys.readouterr().out == f"{value}\n"
+
+
+def test_unknown_keys_are_warnings_or_errors(script: Write, capsys: pytest.CaptureFixture[str]) -> None:
+    path = script("env.from_collection([1]).print()\nenv.execute()\n")
+    with pytest.warns(FiresteelWarning, match=r"parallelism\.defualt.*parallelism\.default"):
+        assert main(["run", "-D", "parallelism.defualt=2", path]) == 0
+    assert capsys.readouterr().out == "1\n"
+    assert main(["run", "--strict-config", "-D", "parallelism.defualt=2", path]) == 2
+    assert "Did you mean 'parallelism.default'?" in capsys.readouterr().err
+    strict = script(
+        "env.configure(Configuration().set_string('my.key', '1'))\nenv.from_collection([1]).print()\nenv.execute()\n"
+    )
+    assert main(["run", "--strict-config", strict]) == 1
+    assert "'my.key' is not a configuration key" in capsys.readouterr().err
 
 
 def test_what_the_program_sets_wins(script: Write, capsys: pytest.CaptureFixture[str]) -> None:

@@ -221,3 +221,13 @@ def test_functions_are_kept_for_callbacks_only():
     assert check_properties({"oauth_cb": print}) == {"oauth_cb": print}
     with pytest.raises(InvalidProgramError):
         check_properties({"sasl.username": print})
+
+
+def test_a_misspelt_property_is_refused_with_the_nearest():
+    with pytest.raises(InvalidProgramError, match=r"'isolation.levell' is not a property[^?]*'isolation.level'\?"):
+        complete().set_property("isolation.levell", "read_committed").build()
+
+
+def test_a_value_that_a_property_does_not_accept_is_refused():
+    with pytest.raises(InvalidProgramError, match=r"fetch\.min\.bytes"):
+        complete().set_property("fetch.min.bytes", "some").build()
