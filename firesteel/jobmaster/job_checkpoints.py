@@ -30,7 +30,7 @@ from firesteel.jobmaster.checkpoint_settings import CheckpointSettings
 from firesteel.jobmaster.events import MetadataFailed, MetadataStored, TriggerSavepoint
 from firesteel.jobmaster.guarantees import commits
 from firesteel.jobmaster.job_preparation import RestoredJob
-from firesteel.jobmaster.source_coordinator import SourceCoordinators
+from firesteel.jobmaster.job_sources import JobSources
 from firesteel.jobmaster.state_assignment import assign_state
 from firesteel.runtime.checkpoint.assignment import TaskRestore
 from firesteel.runtime.checkpoint.handles import InlineBytes
@@ -62,11 +62,7 @@ class CheckpointedJob(Protocol):
     """What the checkpoints ask of the JobMaster."""
 
     execution_graph: ExecutionGraph
-
-    @property
-    def sources(self) -> SourceCoordinators | None:
-        """The enumerators of the attempt."""
-        ...
+    sources: JobSources
 
     def send_to_slot(self, slot_index: int, message: JobMasterMessage) -> None:
         """Sends to one slot."""
@@ -112,7 +108,9 @@ class JobCheckpoints:
         self._awaiting: set[TaskKey] = set()
         """Tasks that end with the next checkpoint."""
         self._ending: dict[int, frozenset[TaskKey]] = {}
-        """By checkpoint: the tasks that end with it."""
+        """By checkpoint under way: the tasks that end with it."""
+        self._ended: set[TaskKey] = set()
+        """Tasks whose last checkpoint has completed; they are about to finish."""
         self._running = self._has_run = False
         self._restored_id: int | None = None
         self._corrupt_restores = 0
@@ -129,6 +127,7 @@ class JobCheckpoints:
         """Decides what the attempt starts from; returns the states of the enumerators."""
         self._awaiting.clear()
         self._ending.clear()
+        self._ended.clear()
         self._tasks = {}
         self._restored_id = None
         given, self._given = self._given, None
@@ -278,7 +277,7 @@ class JobCheckpoints:
         """With nothing left to do but to wait for a checkpoint, it need not wait for its time."""
         if not self._running:
             return
-        ending = frozenset().union(*self._ending.values())
+        ending = self._ended.union(*self._ending.values())
         waiting = {
             (vertex.vertex_id, vertex.subtask_index)
             for vertex in self._job.execution_graph.vertices()
@@ -288,14 +287,9 @@ class JobCheckpoints:
             self._carry_out(self.coordinator.trigger_checkpoint(None, now), now)
 
     def _all_run(self) -> bool:
-        sources = self._job.sources
-        return (
-            sources is not None
-            and sources.all_readers_started
-            and all(
-                vertex.current.state in (ExecutionState.RUNNING, ExecutionState.FINISHED)
-                for vertex in self._job.execution_graph.vertices()
-            )
+        return self._job.sources.all_readers_started and all(
+            vertex.current.state in (ExecutionState.RUNNING, ExecutionState.FINISHED)
+            for vertex in self._job.execution_graph.vertices()
         )
 
     # -- what the coordinator wants -----------------------------------------------------------------
@@ -305,6 +299,7 @@ class JobCheckpoints:
             if isinstance(decision, TriggerTasks):
                 self._trigger(decision, now)
             elif isinstance(decision, NotifyComplete):
+                self._end_tasks(decision.checkpoint_id)
                 self._job.checkpoint_completed(decision.checkpoint_id)
                 self._job.send_to_all(NotifyCheckpointComplete(decision.checkpoint_id))
             elif isinstance(decision, NotifyAborted):
@@ -316,13 +311,18 @@ class JobCheckpoints:
             else:
                 self._job.instruct(decision)
 
+    def _end_tasks(self, completed: int) -> None:
+        """A checkpoint has completed, and with it the tasks that waited for it or for an older one."""
+        for checkpoint_id in [each for each in self._ending if each <= completed]:
+            self._ended |= self._ending.pop(checkpoint_id)
+        self._awaiting -= self._ended
+
     def _trigger(self, trigger: TriggerTasks, now: int) -> None:
         """Enumerators first: a split assigned from now on reaches its reader behind the barrier."""
-        sources = self._job.sources
         checkpoint_id = trigger.checkpoint_id
         try:
             fault_points.reach("checkpoint.trigger")
-            states = {} if sources is None else sources.snapshot(checkpoint_id)
+            states = self._job.sources.snapshot(checkpoint_id)
         except (FiresteelError, OSError) as error:
             said = error.failure.message if isinstance(error, UserCodeError) else str(error)
             reason = f"an enumerator failed: {said}"

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 from firesteel.common.errors import FiresteelError, TaskFailure, UserCodeError
 from firesteel.common.job_status import JobStatus
 from firesteel.graph.execution_graph import ExecutionGraph, ExecutionState
@@ -11,7 +9,7 @@ from firesteel.graph.rescaling import has_same_parallelism, limit_parallelism, r
 from firesteel.jobmaster import events, executions, slot_failures
 from firesteel.jobmaster.checkpoint_coordinator import CheckpointCoordinator
 from firesteel.jobmaster.client_channels import ClientChannels
-from firesteel.jobmaster.failure import ExceptionHistory, FailureKind, RootCause, failure_of, kind_of_task_failure
+from firesteel.jobmaster.failure import ExceptionHistory, FailureKind, RootCause, kind_of_task_failure
 from firesteel.jobmaster.instructions import (
     CallAsync,
     DeliverToClient,
@@ -31,11 +29,11 @@ from firesteel.jobmaster.job_checkpoints import (
 from firesteel.jobmaster.job_preparation import RestoredJob
 from firesteel.jobmaster.job_record import JobRecord
 from firesteel.jobmaster.job_slots import JobSlots
+from firesteel.jobmaster.job_sources import JobSources
 from firesteel.jobmaster.metrics import JobMetrics
 from firesteel.jobmaster.restart_strategy import RestartStrategy
 from firesteel.jobmaster.settings import JobMasterSettings
 from firesteel.jobmaster.slot_pool import Slot, SlotPool, SlotState
-from firesteel.jobmaster.source_coordinator import ReaderMessage, SourceCoordinators
 from firesteel.jobmaster.timers import Timer
 from firesteel.jobmaster.watermark_alignment import WatermarkAlignment
 from firesteel.runtime import messages
@@ -88,6 +86,7 @@ class JobMaster(JobRecord):
         self.checkpoints = JobCheckpoints(
             self, coordinator, restored, allow_non_restored=self.settings.allow_non_restored_state
         )
+        self.sources = JobSources(self)
         self.slots = JobSlots(self, execution_graph.job_graph, self.settings.adaptive)
         self.metrics = JobMetrics()
         self.exception_history = ExceptionHistory(self.settings.exception_history_size)
@@ -118,8 +117,7 @@ class JobMaster(JobRecord):
             self._refuse(event)
         self._consider_slots()
         self._keep_timer(Timer.CHECKPOINT, self.checkpoints.coordinator.next_due())
-        if self._sources is not None:
-            self._out += (CallAsync(self.attempt, call) for call in self._sources.take_calls())
+        self._out += (CallAsync(self.attempt, call) for call in self.sources.take_calls())
         instructions, self._out = self._out, []
         return instructions
 
@@ -233,8 +231,7 @@ class JobMaster(JobRecord):
         # Before slots are asked for: a source that cannot be read fails at once and costs nothing.
         try:
             restored = self.checkpoints.begin_attempt(self._now)
-            self._sources = SourceCoordinators(self.execution_graph.job_graph, restored)
-            self._sources.start()
+            self.sources.start(restored)
         except UserCodeError as error:
             self._fail(FailureKind.CAUSE, error.failure)
             return
@@ -281,28 +278,38 @@ class JobMaster(JobRecord):
         if not self.slots.is_adaptive:
             return
         due = None
-        ends_well = self.status is JobStatus.RUNNING and (
-            self._shutting_down or self.checkpoints.coordinator.is_stopping
-        )
-        if not self.status.is_terminal_state() and not ends_well and not self._root_cause.is_pending:
+        if not self.status.is_terminal_state() and not self._ends_well and not self._root_cause.is_pending:
             due = self.slots.step(self._now, tasks_run=self.checkpoints.is_running)
         self._keep_timer(Timer.SLOTS, due)
+
+    @property
+    def _ends_well(self) -> bool:
+        """Whether the attempt is about to end the job: all tasks have finished, or it stops with a savepoint."""
+        return self.status is JobStatus.RUNNING and (self._shutting_down or self.checkpoints.coordinator.is_stopping)
 
     def take_checkpoint(self) -> None:
         """Takes a checkpoint as soon as possible."""
         self.checkpoints.carry_out(self.checkpoints.coordinator.trigger_checkpoint(None, self._now), self._now)
 
     def _on_rescale(self, event: events.RescaleJob) -> None:
-        """The next attempt has another parallelism; one that runs takes a checkpoint first, to lose as little time."""
+        """The next attempt has another parallelism; one that runs takes a checkpoint first, to lose as little time.
+
+        A job that is about to end is not restarted for it. Should it fail before its end, or should its savepoint be
+        refused, it goes on with the new parallelism.
+        """
         self._job_graph = event.job_graph
         self.slots.rescaled(event.job_graph)
-        if self.status is JobStatus.RUNNING and self.checkpoints.is_running and not self._root_cause.is_pending:
+        if self._ends_well:
+            self._rescale_reason = event.reason
+        elif self.status is JobStatus.RUNNING and self.checkpoints.is_running and not self._root_cause.is_pending:
             self._rescale_reason = event.reason
             self.take_checkpoint()
         elif self.status in (JobStatus.CREATED, JobStatus.RUNNING) and not self._root_cause.is_pending:
             self.restart(event.reason)
 
     def _rescale_now(self) -> None:
+        if self._ends_well:
+            return
         reason, self._rescale_reason = self._rescale_reason, None
         if reason is not None and self.status is JobStatus.RUNNING and not self._root_cause.is_pending:
             self.restart(reason)
@@ -353,26 +360,13 @@ class JobMaster(JobRecord):
 
     def _on_reader(self, message: messages.ReaderStarted | messages.RequestSplit | messages.SourceEvent) -> None:
         if self.status is JobStatus.RUNNING:
-            self._ask_sources(lambda sources: sources.accept(message))
+            self.sources.accept(message)
             if isinstance(message, messages.ReaderStarted):
                 self.checkpoints.start_if_all_run(self._now)
 
     def _on_call_returned(self, event: events.CallReturned) -> None:
         if event.attempt == self.attempt and self.status not in _WINDING_DOWN and not self._root_cause.is_pending:
-            self._ask_sources(
-                lambda sources: sources.call_returned(event.operator_id, event.number, event.result, event.error)
-            )
-
-    def _ask_sources(self, ask: Callable[[SourceCoordinators], list[ReaderMessage]]) -> None:
-        """Has an enumerator decide something, and tells the readers."""
-        if self._sources is None:
-            return
-        try:
-            for subtask, message in ask(self._sources):
-                vertex_id = self._sources.vertex_of(message.operator_id)
-                self._send(self.execution_graph.slots.slot_of(vertex_id, subtask), message)
-        except FiresteelError as error:
-            self._fail(FailureKind.CAUSE, failure_of(error))
+            self.sources.call_returned(event)
 
     def _on_client_payload(self, slot: Slot, message: messages.ClientPayload) -> None:
         for reply in self._client.accept(slot.index, message):
@@ -408,7 +402,7 @@ class JobMaster(JobRecord):
     def checkpoint_completed(self, checkpoint_id: int) -> None:
         """The client gets what was collected before the checkpoint."""
         self.slots.checkpoint_ended(completed=True)
-        self._ask_sources(lambda sources: sources.notify_checkpoint_complete(checkpoint_id))
+        self.sources.checkpoint_completed(checkpoint_id)
         for payload in self._client.release(checkpoint_id):
             self._deliver(payload)
         self._rescale_now()
@@ -419,7 +413,7 @@ class JobMaster(JobRecord):
         self._rescale_now()
 
     def fail_job(self, failure: TaskFailure) -> None:
-        """Too many checkpoints have failed, or there are too few slots."""
+        """Too many checkpoints have failed, there are too few slots, or an enumerator has raised."""
         self._fail(FailureKind.CAUSE, failure)
 
     # Step 4: the end of a good job

@@ -8,9 +8,9 @@ from firesteel.common.job_status import JobStatus
 from firesteel.graph.job_graph import JobGraph
 from firesteel.jobmaster.instructions import Instruction, NotifyStatus, SendToSlot
 from firesteel.jobmaster.job_checkpoints import CheckpointInstruction
+from firesteel.jobmaster.job_sources import JobSources
 from firesteel.jobmaster.life_cycle import may_follow
 from firesteel.jobmaster.slot_pool import Slot, SlotPool, SlotState
-from firesteel.jobmaster.source_coordinator import SourceCoordinators
 from firesteel.jobmaster.story import InvalidStatusTransitionError, Story
 from firesteel.jobmaster.timers import Timer, Timers
 from firesteel.runtime.messages import JobMasterMessage, RegisterSlot
@@ -25,6 +25,7 @@ class JobRecord:
     """Everything that all steps of a JobMaster use. Decides nothing."""
 
     _job_graph: JobGraph
+    sources: JobSources
 
     def __init__(self) -> None:
         self.status = JobStatus.INITIALIZING
@@ -34,7 +35,6 @@ class JobRecord:
         self._timers = Timers()
         self._slot_pool: SlotPool | None = None
         self._pools: deque[tuple[int, SlotPool]] = deque(maxlen=_REMEMBERED_POOLS)
-        self._sources: SourceCoordinators | None = None
         self._out: list[Instruction] = []
         self._now = 0
 
@@ -93,11 +93,6 @@ class JobRecord:
                 return pool[slot_index].registration
         return None
 
-    @property
-    def sources(self) -> SourceCoordinators | None:
-        """The enumerators of the attempt."""
-        return self._sources
-
     def send_to_slot(self, slot_index: int, message: JobMasterMessage) -> None:
         """Sends to one slot."""
         self._send(slot_index, message)
@@ -127,10 +122,8 @@ class JobRecord:
             self._out.append(SendToSlot(self.attempt, slot_index, message))
 
     def _close_sources(self) -> None:
-        if self._sources is not None:
-            for failure in self._sources.close():
-                self.story.add(self._now, f"closing {failure.operator} failed: {failure.message}")
-            self._sources = None
+        for failure in self.sources.close():
+            self.story.add(self._now, f"closing {failure.operator} failed: {failure.message}")
 
     def _set_timer(self, timer: Timer, delay: int) -> None:
         self._out.append(self._timers.set(timer, self._now + delay))

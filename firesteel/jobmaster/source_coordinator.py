@@ -204,9 +204,9 @@ class SourceCoordinator:
         return len(self._readers) == self._parallelism
 
     def snapshot(self, checkpoint_id: int) -> bytes:
-        """What a checkpoint keeps of the enumerator."""
+        """What a checkpoint keeps of the enumerator. What it assigns meanwhile waits for `flush`."""
         snapshots: list[bytes] = []
-        self._run(lambda: snapshots.append(cloudpickle.dumps(self._running.snapshot_state(checkpoint_id), 5)))
+        self._call(lambda: snapshots.append(cloudpickle.dumps(self._running.snapshot_state(checkpoint_id), 5)))
         return snapshots[0]
 
     def close(self) -> None:
@@ -227,14 +227,18 @@ class SourceCoordinator:
             raise ValueError(f"no reader {subtask}: {self.name} has readers 0 to {self._parallelism - 1}")
 
     def _run(self, call: Callable[[], None]) -> list[ReaderMessage]:
+        self._call(call)
+        return self.flush()
+
+    def _call(self, call: Callable[[], None]) -> None:
         try:
             call()
         except Exception as error:
             failure = failure_of(error, operator=self.name, uid=self._uid, defined_at=self._defined_at)
             raise UserCodeError(failure) from error
-        return self._flush()
 
-    def _flush(self) -> list[ReaderMessage]:
+    def flush(self) -> list[ReaderMessage]:
+        """What readers that have started are to be told and have not been told yet."""
         messages: list[ReaderMessage] = []
         for subtask in sorted(self._readers):
             messages += ((subtask, message) for message in self._pending.pop(subtask, ()))
@@ -311,6 +315,10 @@ class SourceCoordinators:
         return {
             operator_id: coordinator.snapshot(checkpoint_id) for operator_id, coordinator in self._coordinators.items()
         }
+
+    def flush(self) -> list[ReaderMessage]:
+        """What readers are to be told and have not been told yet."""
+        return [message for coordinator in self._coordinators.values() for message in coordinator.flush()]
 
     def close(self) -> list[TaskFailure]:
         """Closes all enumerators; one that fails to close does not keep the others from it."""
