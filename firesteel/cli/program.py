@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import contextlib
+import importlib.machinery
 import importlib.util
 import os
 import sys
@@ -174,7 +175,7 @@ def _as_script(
         sys.path.append(directory)
     try:
         if module is not None:
-            path = _find_module(module, main_module)
+            path = _find_module(module, main_module, search_path)
         main_module.__file__ = path
         sys.argv = [path, *arguments]
         sys.modules["__main__"] = main_module
@@ -185,10 +186,14 @@ def _as_script(
             sys.modules["__main__"] = saved_main
 
 
-def _find_module(name: str, main_module: types.ModuleType) -> str:
+def _find_module(name: str, main_module: types.ModuleType, search_path: Sequence[str]) -> str:
     """Where a module's source is; the module that runs is told what package it belongs to."""
     try:
-        spec = importlib.util.find_spec(name)
+        if name == "__main__":
+            # the import system would find the one that runs now: that of the command itself
+            spec = importlib.machinery.PathFinder.find_spec(name, list(search_path))
+        else:
+            spec = importlib.util.find_spec(name)
         if spec is not None and spec.submodule_search_locations is not None:
             spec = importlib.util.find_spec(f"{name}.__main__")
     except (ImportError, ValueError) as error:

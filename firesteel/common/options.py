@@ -546,6 +546,13 @@ S3_UPLOAD_TIMEOUT = (
     .with_description("How long a request of a sink to S3 is repeated before the task fails. Not in Flink.")
 )
 
+LOG_LEVEL = (
+    _key("env.log.level")
+    .choice_type("TRACE", "DEBUG", "INFO", "WARN", "WARNING", "ERROR", "FATAL", "OFF")
+    .default_value("INFO")
+    .with_description("From which level on log records of user functions are shown.")
+)
+
 # ---- metrics and Spark ------------------------------------------------------------------------------
 
 LATENCY_INTERVAL = (

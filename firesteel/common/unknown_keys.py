@@ -13,7 +13,8 @@ from firesteel.common.errors import FiresteelWarning, InvalidProgramError
 
 __all__ = ["check_keys", "describe_unknown", "unknown_keys"]
 
-_SPARK = "spark."
+_OTHERS = ("spark.", "$internal.")
+"""How keys begin that are Spark's, or that clients set for themselves."""
 _CLOSE = 0.8
 """How similar a key must be to be suggested."""
 
@@ -29,7 +30,7 @@ def unknown_keys(keys: Iterable[str]) -> list[str]:
     >>> unknown_keys(["parallelism.default", "parallelism.defualt", "spark.executor.memory"])
     ['parallelism.defualt']
     """
-    return sorted(key for key in keys if key not in _known() and not key.startswith(_SPARK))
+    return sorted(key for key in keys if key not in _known() and not key.startswith(_OTHERS))
 
 
 def describe_unknown(key: str) -> str:

@@ -342,7 +342,13 @@ class DataStream(OperatorSettings):
         if limit is not None and limit <= 0:
             raise InvalidProgramError(f"The limit of execute_and_collect must be positive, got {limit}.")
         channel = f"collect-{uuid.uuid4().hex}"
-        self.sink_to(CollectSink(channel))
+        sink = self.sink_to(CollectSink(channel))
+        operator = self._transformation
+        while isinstance(operator, SideOutputTransformation):
+            operator = operator.inputs[0]
+        if operator.parallelism is not None:
+            # each subtask's records are collected beside it, so that they keep their order
+            sink.set_parallelism(operator.parallelism)
         client = self._environment.execute_async(job_execution_name or "DataStream Collect")
         handle: Any = client._handle
         results = CloseableIterator(handle.collect_iterator(channel), client)

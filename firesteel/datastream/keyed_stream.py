@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 from firesteel.common.errors import InvalidProgramError
 from firesteel.common.typeinfo import TypeInformation
+from firesteel.common.types import Row
+from firesteel.datastream.closeable_iterator import CloseableIterator
 from firesteel.datastream.data_stream import DataStream, check_function
 from firesteel.datastream.field_aggregation import AccumulateType, FieldAggregation
 from firesteel.datastream.functions import KeyedProcessFunction, KeySelector, ReduceFunction
@@ -94,6 +96,17 @@ class KeyedStream(DataStream):
         if size <= 0:
             raise InvalidProgramError(f"The size of a count window must be positive, got {size}.")
         return self.window(GlobalWindows.create()).trigger(PurgingTrigger.of(CountTrigger.of(size)))
+
+    def execute_and_collect(
+        self, job_execution_name: str | None = None, limit: int | None = None
+    ) -> CloseableIterator | list[Any]:
+        """Runs the program and iterates over this stream's records, each as a Row of its key and the record."""
+        key_of = self._key_selector
+        select = key_of.get_key if isinstance(key_of, KeySelector) else key_of
+        with_keys = DataStream(self._environment, self._transformation).map(
+            lambda value: Row(select(value), value), output_type=None
+        )
+        return with_keys.execute_and_collect(job_execution_name, limit)
 
     def _accumulate(self, position: int | str, accumulate_type: AccumulateType) -> DataStream:
         return self.reduce(FieldAggregation(position, accumulate_type))

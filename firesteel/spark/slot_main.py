@@ -29,6 +29,7 @@ from firesteel.runtime.network.tls_settings import TlsSettings, open_tls
 from firesteel.runtime.task_executor import TaskExecutor
 from firesteel.runtime.wiring import Wiring, network_config
 from firesteel.spark.cluster_info import executor_id_of_worker
+from firesteel.spark.function_logging import setup_function_logging
 from firesteel.spark.slot_watch import MemoryBudget, SlotWatch
 from firesteel.spark.user_output import UserOutput
 
@@ -113,6 +114,7 @@ class SlotMain:
                 gateway.output = UserOutput(control.send, self._attempt, slot, lambda: executor.cancel_requested)
                 budget = self._budget(slot, job, tasks)
                 watch = SlotWatch(executor, control, gateway.output, self._attempt, slot, interval, timeout, budget)
+                setup_function_logging(configuration)
                 with watch, gateway.output:
                     control.send(self._registration(slot, place, network.address))
                     self._execute(executor, gateway, slot)

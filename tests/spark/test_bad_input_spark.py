@@ -8,7 +8,7 @@ import sys
 import threading
 import time
 import types
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -222,6 +222,29 @@ def test_what_functions_print_reaches_the_terminal(spark_env: Env, capfd: pytest
     out, err = capfd.readouterr()
     assert sorted(out.splitlines()) == sorted(f"out {i}" for i in range(1, 2001))
     assert sorted(err.splitlines()) == sorted(f"err {i}" for i in range(1, 2001))
+
+
+@pytest.mark.parametrize("settings", [{}, {"execution.runtime-mode": "BATCH"}], ids=["pipelined", "batch"])
+def test_what_functions_log_reaches_the_terminal(
+    spark_env: Env, capfd: pytest.CaptureFixture[str], settings: Mapping[str, str]
+) -> None:
+    def logs(value: int) -> int:
+        import logging
+
+        log = logging.getLogger("my.rules")
+        log.info("saw %d", value)
+        log.debug("not shown")
+        return value
+
+    env = spark_env(1, settings)
+    env.from_collection([1, 2]).map(logs).filter(lambda _: False).print()
+    env.execute()
+    lines = capfd.readouterr().err.splitlines()
+    assert [line.partition(" INFO ")[2].strip() for line in lines] == ["my.rules - saw 1", "my.rules - saw 2"]
+    quiet = spark_env(1, {**settings, "env.log.level": "WARN"})
+    quiet.from_collection([1]).map(logs).filter(lambda _: False).print()
+    quiet.execute()
+    assert capfd.readouterr().err == ""
 
 
 def test_what_was_printed_before_the_failure_is_seen(spark_env: Env, capfd: pytest.CaptureFixture[str]) -> None:

@@ -13,6 +13,7 @@ import cloudpickle
 
 from firesteel.runtime.blocking.orders import BatchOrder, EpochOrder, StageTaskDescriptor
 from firesteel.spark.blocking.printed import Printed
+from firesteel.spark.function_logging import setup_function_logging
 
 if TYPE_CHECKING:
     from pyspark.core.broadcast import Broadcast
@@ -45,6 +46,7 @@ class BatchStage:
     def __call__(self, partition: int, rows: Iterator[bytes]) -> Iterator[bytes]:
         """Runs one task."""
         order = self._order(partition)
+        setup_function_logging(order.descriptor.task.configuration)
         if self.function is None:
             from firesteel.runtime.blocking.batch_task import run_batch_task
 
@@ -87,6 +89,7 @@ class EpochStage:
         else:
             run = _loaded(self.function)
         order = EpochOrder(self._descriptor(), **cloudpickle.loads(self.order))
+        setup_function_logging(order.descriptor.task.configuration)
         output = run(order, rows, _tasks())
         return _kept(_guarded(_without_numbers(output) if self.is_terminal else output, rows))
 

@@ -345,6 +345,16 @@ def test_the_plan_of_a_program_in_an_archive(served: Served) -> None:
         served.client.call(programs.PLAN_PROGRAM, {"jarid": program_id}, body=ProgramRequest())
 
 
+def test_an_archive_with_a_main_module_runs_it(served: Served) -> None:
+    program_id = served.upload("jobs.zip", archive_of(__main__=PROGRAM, helper="1"))
+    answer = served.client.call(
+        programs.RUN_PROGRAM, {"jarid": program_id}, body=ProgramRequest(program_args_list=["a"])
+    )
+    job = served.dispatcher.job(answer.jobid)
+    job.result_future().result(60)
+    assert (job.name, served.lines) == ("from the page", ["A"])
+
+
 def test_what_a_bad_program_says_is_in_the_answer(served: Served) -> None:
     path = {"jarid": served.upload("upper.py", PROGRAM.encode())}
     for body, text in [

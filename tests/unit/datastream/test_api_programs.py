@@ -83,6 +83,22 @@ def keyed(env):
     return env.from_collection(RECORDS).assign_timestamps_and_watermarks(SECONDS).key_by(lambda record: record[0])
 
 
+def test_a_stream_of_parallelism_1_is_collected_in_order(env):
+    numbers = list(range(500))
+    split = env.from_collection(numbers).process(SplitOdd()).set_parallelism(1)
+    with split.execute_and_collect() as results:
+        assert list(results) == numbers[::2]
+    split = env.from_collection(numbers).process(SplitOdd()).set_parallelism(1)
+    with split.get_side_output(ODD).execute_and_collect() as results:
+        assert list(results) == numbers[1::2]
+
+
+def test_a_keyed_stream_is_collected_with_its_keys(env):
+    keyed = env.from_collection(["a", "bb", "c"]).key_by(lambda text: len(text))
+    with keyed.execute_and_collect() as rows:
+        assert sorted(tuple(row) for row in rows) == [(1, "a"), (1, "c"), (2, "bb")]
+
+
 def collect(stream):
     with stream.execute_and_collect() as results:
         return sorted(results)
