@@ -186,7 +186,7 @@ class RemoteJob:
                 self._result.set_exception(self._lost(error))
 
     def _beat(self) -> None:
-        body = ClientHeartbeat(int((time.time() + _HEARTBEAT_TIMEOUT_S) * 1000))
+        body = ClientHeartbeat(int((time.time() + _HEARTBEAT_TIMEOUT_S) * 1000), int(_HEARTBEAT_TIMEOUT_S * 1000))
         with suppress(ConnectionFailedError, RestClientError):
             self._client.call(CLIENT_HEARTBEAT, {"jobid": self._id}, body=body)
 

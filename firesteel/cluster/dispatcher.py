@@ -5,9 +5,8 @@ from __future__ import annotations
 import logging
 import re
 import threading
-import time
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import Future, wait
+from concurrent.futures import Future
 from dataclasses import replace
 from typing import TypeAlias
 
@@ -15,6 +14,7 @@ from firesteel.cluster.ha.services import FencedError, JobResult, JobStore, JobS
 from firesteel.cluster.job_archive import JobArchive
 from firesteel.cluster.job_loading import JobLoader, failure_of_preparation, lasting_id
 from firesteel.cluster.managed_job import ManagedJob
+from firesteel.common.concurrency import SYSTEM, Concurrency, Condition
 from firesteel.common.configuration import Configuration
 from firesteel.common.errors import FiresteelError, InvalidProgramError, TaskFailure
 from firesteel.common.job_execution_result import JobExecutionResult
@@ -88,6 +88,7 @@ class Dispatcher:
         checkpoint_directory: str | None = None,
         is_leader: Callable[[], bool] = lambda: True,
         write_output: WriteOutput | None = None,
+        concurrency: Concurrency = SYSTEM,
     ):
         self.configuration = configuration
         self._store = store
@@ -95,19 +96,19 @@ class Dispatcher:
         self._on_fenced = on_fenced
         self._is_leader = is_leader
         self._write_output = write_output
-        self._loader = JobLoader(configuration, checkpoint_directory)
+        self._concurrency = concurrency
+        self._loader = JobLoader(configuration, checkpoint_directory, concurrency)
         self._archive = JobArchive(configuration)
         self._jobs: dict[str, ManagedJob] = {}
         self._submitting = threading.Lock()
         self._starting = threading.Lock()
         self._fencing = threading.Lock()
-        self._fenced = threading.Event()
-        self._closed = threading.Event()
-        self._turn = threading.Event()
+        self._fenced = concurrency.event()
+        self._closed = concurrency.event()
+        self._turn = concurrency.event()
         """Set when the job submitted last has got beyond step 3."""
         self._turn.set()
-        self._housekeeper = threading.Thread(target=self._keep_house, name="firesteel-dispatcher", daemon=True)
-        self._housekeeper.start()
+        self._housekeeper = concurrency.start(self._keep_house, name="firesteel-dispatcher")
 
     # -- looking ------------------------------------------------------------------------------------
 
@@ -129,7 +130,7 @@ class Dispatcher:
         if not _JOB_ID.fullmatch(submission.job_id):
             raise InvalidProgramError(f"A job id has 32 hexadecimal digits, not {submission.job_id[:200]!r}.")
         if submission.submitted_at <= 0:
-            submission = replace(submission, submitted_at=_now_ms())
+            submission = replace(submission, submitted_at=self._concurrency.wall_ms())
         with self._submitting:
             if self._closed.is_set() or self._fenced.is_set():
                 raise DispatcherClosedError(
@@ -148,7 +149,7 @@ class Dispatcher:
     def recover(self) -> None:
         """Shows the jobs that have ended under earlier leaders, and starts those that have not."""
         with self._submitting:
-            known = [ManagedJob.of_result(result) for result in self._store.results()]
+            known = [ManagedJob.of_result(result, self._concurrency) for result in self._store.results()]
             for job in sorted(known, key=lambda job: job.submitted_at):
                 self._jobs[job.job_id] = job
             self._forget_expired()
@@ -160,7 +161,9 @@ class Dispatcher:
                     raise
                 except Exception as error:  # noqa: BLE001 - the others can be recovered all the same
                     _log.exception("Job %s cannot be read from the store", job_id)
-                    lost = self._jobs[job_id] = ManagedJob(job_id, f"Job {job_id}", _now_ms())
+                    lost = self._jobs[job_id] = ManagedJob(
+                        job_id, f"Job {job_id}", self._concurrency.wall_ms(), self._concurrency
+                    )
                     # not recorded: it stays in the store, and may be readable another time
                     lost.end(JobStatus.FAILED, failure=failure_of_preparation(error))
                 else:
@@ -170,16 +173,11 @@ class Dispatcher:
     # -- steps 2 and 3 ------------------------------------------------------------------------------
 
     def _start(self, submission: JobSubmission, taken_over: Sequence[tuple[int, str]] | None) -> None:
-        job = ManagedJob(submission.job_id, submission.job_name, submission.submitted_at)
+        job = ManagedJob(submission.job_id, submission.job_name, submission.submitted_at, self._concurrency)
         self._jobs[job.job_id] = job
-        turn, self._turn = self._turn, threading.Event()
-        thread = threading.Thread(
-            target=self._prepare_and_run,
-            args=(job, submission, taken_over, turn, self._turn),
-            name=f"firesteel-prepare-{job.job_id[:8]}",
-            daemon=True,
-        )
-        thread.start()
+        turn, self._turn = self._turn, self._concurrency.event()
+        name = f"firesteel-prepare-{job.job_id[:8]}"
+        self._concurrency.start(self._prepare_and_run, job, submission, taken_over, turn, self._turn, name=name)
 
     def _prepare_and_run(
         self,
@@ -267,8 +265,8 @@ class Dispatcher:
     def _record(self, job: ManagedJob, status: JobStatus, failure: TaskFailure | None) -> None:
         """Has the store forget a job and keep its result; tries for a while."""
         text = "" if failure is None else failure.describe()
-        result = JobResult(job.job_id, job.name, status, job.submitted_at, _now_ms(), text)
-        deadline = time.monotonic() + _RECORD_S
+        result = JobResult(job.job_id, job.name, status, job.submitted_at, self._concurrency.wall_ms(), text)
+        deadline = self._concurrency.monotonic() + _RECORD_S
         delay = 0.1
         while True:
             try:
@@ -277,7 +275,7 @@ class Dispatcher:
                 raise
             except Exception as error:  # noqa: BLE001 - a store may raise anything, and may work the next moment
                 _log.warning("The end of job '%s' (%s) could not be recorded: %s", job.name, job.job_id, error)
-                if time.monotonic() + delay > deadline or self._closed.wait(delay):
+                if self._concurrency.monotonic() + delay > deadline or self._closed.wait(delay):
                     _log.error("Job %s is %s, but the next leader will not know.", job.job_id, status.name)
                     break
                 delay = min(delay * 2, 5.0)
@@ -349,16 +347,14 @@ class Dispatcher:
                 _log.exception("Looking after the jobs failed")
 
     def _forget_expired(self) -> None:
-        for job_id in self._archive.expired(self.jobs(), _now_ms()):
+        for job_id in self._archive.expired(self.jobs(), self._concurrency.wall_ms()):
             self._jobs.pop(job_id, None)
 
     def _cancel_abandoned(self) -> None:
         """Cancels jobs whose clients have promised to be heard of, and were not."""
-        now = _now_ms()
         for job in self.jobs():
-            if job.client_expires_at is not None and job.client_expires_at < now and not job.is_over:
+            if job.take_client_loss() and not job.is_over:
                 _log.warning("Job '%s' (%s) is cancelled: its client is not heard of any more.", job.name, job.job_id)
-                job.client_expires_at = None
                 job.cancel()
 
     def rescale(self, job_id: str, parallelism: Mapping[str, int]) -> None:
@@ -372,12 +368,18 @@ class Dispatcher:
         """Suspends all jobs: their checkpoints and the store keep them for the next leader. Takes no more."""
         with self._submitting:
             self._closed.set()
+        suspended = Condition(self._concurrency)
+
+        def notify(_over: Future[None]) -> None:
+            with suspended:
+                suspended.notify_all()
+
         over = [job.suspend() for job in self.jobs() if not job.is_over]
-        _, left = wait(over, timeout_s)
+        for future in over:
+            future.add_done_callback(notify)
+        with suspended:
+            suspended.wait_for(lambda: all(future.done() for future in over), timeout_s)
+        left = sum(not future.done() for future in over)
         if left:
-            _log.warning("%d jobs were not suspended within %g s.", len(left), timeout_s)
+            _log.warning("%d jobs were not suspended within %g s.", left, timeout_s)
         self._housekeeper.join(5.0)
-
-
-def _now_ms() -> int:
-    return time.time_ns() // 1_000_000

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import logging
 import threading
-import time
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 import cloudpickle
 
 from firesteel.cluster.ha.services import JobSubmission
+from firesteel.common.concurrency import SYSTEM, Concurrency
 from firesteel.common.configuration import Configuration
 from firesteel.common.errors import (
     CheckpointStorageError,
@@ -59,11 +59,17 @@ class JobLoader:
     Jobs that name no place for their checkpoints get ``checkpoint_directory``, which must outlive the JobManager.
     """
 
-    def __init__(self, configuration: Configuration, checkpoint_directory: str | None = None):
+    def __init__(
+        self,
+        configuration: Configuration,
+        checkpoint_directory: str | None = None,
+        concurrency: Concurrency = SYSTEM,
+    ):
         self._defaults = {
             key: value for key, value in configuration.to_dict().items() if key.startswith(_CLUSTER_DEFAULTS)
         }
         self._checkpoint_directory = checkpoint_directory
+        self._concurrency = concurrency
         self._lock = threading.Lock()
         self._stores = _store_settings(self._defaults)
 
@@ -83,7 +89,7 @@ class JobLoader:
                 except (CheckpointStorageError, OSError) as error:
                     # the job ran before: a store that has a bad moment must not be its end
                     _log.warning("Job '%s' cannot be recovered yet: %s", submission.job_name, error)
-                    time.sleep(_FIRST_DELAY_S * 2**attempt)
+                    self._concurrency.sleep(_FIRST_DELAY_S * 2**attempt)
             return self._prepare(job_graph, submission, taken_over)
 
     def _prepare(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-import time
 from collections.abc import Iterator, Mapping
 from concurrent.futures import Future
 from contextlib import suppress
@@ -11,6 +10,7 @@ from typing import Any
 
 from firesteel.cluster.ha.services import JobResult
 from firesteel.cluster.result_channels import ResultChannels
+from firesteel.common.concurrency import SYSTEM, Concurrency
 from firesteel.common.errors import FiresteelError, JobCancelledError, JobExecutionError, TaskFailure
 from firesteel.common.job_execution_result import JobExecutionResult
 from firesteel.common.job_id import JobID
@@ -38,30 +38,31 @@ class ManagedJob:
     earlier leader has left.
     """
 
-    def __init__(self, job_id: str, name: str, submitted_at: int):
+    def __init__(self, job_id: str, name: str, submitted_at: int, concurrency: Concurrency = SYSTEM):
         self.job_id = job_id
         self.name = name
         self.submitted_at = submitted_at
+        self._concurrency = concurrency
         self.runner: JobMasterRunner | None = None
         self.lasting_id: str | None = None
         """See `job_loading.lasting_id`."""
         self.failure: TaskFailure | None = None
         self.channels: ResultChannels | None = None
-        self.client_expires_at: int | None = None
-        """When its client counts as gone unless it is heard of again (epoch milliseconds); None: nobody watches."""
+        self._client_deadline: float | None = None
+        """When its client counts as gone unless it is heard of again (monotonic); None: nobody watches."""
         self._lock = threading.Lock()
         self._own_status: JobStatus | None = JobStatus.INITIALIZING
         """What counts while no JobMaster can say it; None as long as one can."""
         self._timestamps: dict[JobStatus, int] = {JobStatus.INITIALIZING: submitted_at}
         self._is_recorded = False
         self._cancel_wanted = self._suspend_wanted = False
-        self._prepared = threading.Event()
+        self._prepared = concurrency.event()
         self._over: Future[JobExecutionResult] = Future()
 
     @classmethod
-    def of_result(cls, result: JobResult) -> ManagedJob:
+    def of_result(cls, result: JobResult, concurrency: Concurrency = SYSTEM) -> ManagedJob:
         """A job that ended under an earlier leader."""
-        job = cls(result.job_id, result.job_name, result.started_at)
+        job = cls(result.job_id, result.job_name, result.started_at, concurrency)
         if result.status is JobStatus.FAILED:
             job.failure = TaskFailure(result.failure or "The job failed under an earlier JobManager.")
         job.end(result.status, result.ended_at, job.failure)
@@ -114,6 +115,18 @@ class ManagedJob:
             runner.cancel()
         return self._when_over()
 
+    def client_lives_for(self, seconds: float) -> None:
+        """Its client counts as gone after that time, unless it is heard of again."""
+        self._client_deadline = self._concurrency.monotonic() + seconds
+
+    def take_client_loss(self) -> bool:
+        """Whether its client counts as gone; True only once."""
+        deadline = self._client_deadline
+        if deadline is None or self._concurrency.monotonic() <= deadline:
+            return False
+        self._client_deadline = None
+        return True
+
     def await_prepared(self, timeout_s: float | None = None) -> JobMasterRunner | None:
         """Waits until the job is prepared, or could not be; returns its runner if it has one by then."""
         self._prepared.wait(timeout_s)
@@ -134,7 +147,7 @@ class ManagedJob:
             if self._cancel_wanted or self._suspend_wanted:
                 return False
             self.runner = runner
-            self.channels = ResultChannels(runner)
+            self.channels = ResultChannels(runner, self._concurrency)
             self._own_status = None
             self._prepared.set()
             return True
@@ -196,7 +209,7 @@ class ManagedJob:
 
     def _set_own(self, status: JobStatus, at: int | None = None) -> None:
         self._own_status = status
-        self._timestamps[status] = time.time_ns() // 1_000_000 if at is None else at
+        self._timestamps[status] = self._concurrency.wall_ms() if at is None else at
 
     def _when_over(self) -> Future[None]:
         over: Future[None] = Future()

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import threading
-import time
 from collections import deque
 from dataclasses import dataclass
 
+from firesteel.common.concurrency import SYSTEM, Concurrency
 from firesteel.common.errors import FiresteelError
 from firesteel.jobmaster.events import ClientConsumed
 from firesteel.jobmaster.runner import JobMasterRunner
@@ -49,8 +49,9 @@ class ResultChannels:
     record comes twice.
     """
 
-    def __init__(self, runner: JobMasterRunner):
+    def __init__(self, runner: JobMasterRunner, concurrency: Concurrency = SYSTEM):
         self._runner = runner
+        self._monotonic = concurrency.monotonic
         self._lock = threading.Lock()
         self._channels: dict[str, _Channel] = {}
 
@@ -58,7 +59,7 @@ class ResultChannels:
         """What comes after the first ``received`` payloads; waits for it, but not longer than the timeout."""
         with self._lock:
             channel = self._channels.setdefault(name, _Channel(threading.Lock(), deque()))
-        deadline = time.monotonic() + timeout_s
+        deadline = self._monotonic() + timeout_s
         if not channel.lock.acquire(timeout=timeout_s):
             return Results(received, ())  # an earlier request of the same reader has not ended yet
         try:
@@ -83,7 +84,7 @@ class ResultChannels:
     def _fill(self, channel: _Channel, name: str, deadline: float) -> bool:
         size = sum(len(payload) for _, payload in channel.unacknowledged)
         while size < MAX_BYTES:
-            wait = 0.0 if channel.unacknowledged else max(0.0, deadline - time.monotonic())
+            wait = 0.0 if channel.unacknowledged else max(0.0, deadline - self._monotonic())
             try:
                 taken = self._runner.take_results(name, wait)
             except EOFError:

@@ -14,7 +14,7 @@ from collections.abc import Callable
 from concurrent.futures import Executor, ThreadPoolExecutor
 from typing import Any, Protocol
 
-__all__ = ["SYSTEM", "BackgroundThread", "Concurrency", "SystemConcurrency"]
+__all__ = ["SYSTEM", "BackgroundThread", "Concurrency", "Condition", "SystemConcurrency"]
 
 
 class BackgroundThread(Protocol):
@@ -59,6 +59,47 @@ class Concurrency(Protocol):
     def executor(self, workers: int, name: str) -> Executor:
         """Creates a pool of worker threads, to be shut down by the caller."""
         ...
+
+
+class Condition:
+    """A reentrant lock that can be waited with, as ``threading.Condition``, on the events of a Concurrency."""
+
+    def __init__(self, concurrency: Concurrency):
+        self._concurrency = concurrency
+        self._lock = threading.RLock()
+        self._waiters: list[threading.Event] = []
+
+    def __enter__(self) -> None:
+        self._lock.acquire()
+
+    def __exit__(self, *_exception: object) -> None:
+        self._lock.release()
+
+    def wait(self, timeout: float | None = None) -> bool:
+        """Releases the lock until it is notified or the timeout is over; to be called with the lock held once."""
+        waiter = self._concurrency.event()
+        self._waiters.append(waiter)
+        self._lock.release()
+        try:
+            return waiter.wait(timeout)
+        finally:
+            self._lock.acquire()
+            self._waiters.remove(waiter)
+
+    def wait_for(self, predicate: Callable[[], bool], timeout: float) -> bool:
+        """Waits until the predicate holds, at most for the timeout; returns whether it does."""
+        deadline = self._concurrency.monotonic() + timeout
+        while not predicate():
+            left = deadline - self._concurrency.monotonic()
+            if left <= 0:
+                return False
+            self.wait(left)
+        return True
+
+    def notify_all(self) -> None:
+        """Wakes all that wait; to be called with the lock."""
+        for waiter in self._waiters:
+            waiter.set()
 
 
 class SystemConcurrency:

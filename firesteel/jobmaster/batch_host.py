@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import logging
 import os
+import queue
 import socket
 import threading
-import time
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from queue import Empty, SimpleQueue
 from typing import Any
 
 import cloudpickle
 
 from firesteel.common import options
+from firesteel.common.concurrency import SYSTEM, BackgroundThread, Concurrency
 from firesteel.common.errors import FiresteelError, TaskFailure
 from firesteel.graph.rescaling import limit_parallelism
 from firesteel.graph.slots import assign_slots
@@ -78,8 +78,15 @@ class BatchHost:
     6. Told to shut down, every slot stops.
     """
 
-    def __init__(self, runner: StageRunner, *, splits_timeout_s: float = SPLITS_TIMEOUT_S):
+    def __init__(
+        self,
+        runner: StageRunner,
+        *,
+        splits_timeout_s: float = SPLITS_TIMEOUT_S,
+        concurrency: Concurrency = SYSTEM,
+    ):
         self._runner = runner
+        self._concurrency = concurrency
         self._splits_timeout_s = splits_timeout_s
         self._current: _BatchAttempt | None = None
         self.results: BatchResults | None = None
@@ -87,7 +94,9 @@ class BatchHost:
 
     def start(self, attempt: Attempt, post: Post) -> None:
         """Starts the attempt's thread."""
-        self._current = _BatchAttempt(self, self._runner, attempt, post, self._splits_timeout_s, self._current)
+        self._current = _BatchAttempt(
+            self, self._runner, attempt, post, self._splits_timeout_s, self._current, self._concurrency
+        )
         self._current.start()
 
     def watch_slots(self, post: Post) -> None:
@@ -127,6 +136,7 @@ class _BatchAttempt:
         post: Post,
         splits_timeout_s: float,
         predecessor: _BatchAttempt | None,
+        concurrency: Concurrency,
     ) -> None:
         self.number = attempt.number
         self._host = host
@@ -136,21 +146,23 @@ class _BatchAttempt:
         self._post_event = post
         self._splits_timeout_s = splits_timeout_s
         self._predecessor = predecessor
-        self._mails: SimpleQueue[JobMasterMessage] = SimpleQueue()
+        self._concurrency = concurrency
+        self._mails: queue.Queue[JobMasterMessage] = concurrency.queue()
         self._cancelled: CancelSlot | None = None
         self._runs_stages = False
         self._states: dict[TaskKey, str] = {}
         self._lock = threading.Lock()
-        self._over = threading.Event()
-        self._stirred = threading.Event()
+        self._over = concurrency.event()
+        self._stirred = concurrency.event()
         """The attempt is over, or is to be."""
-        self._thread = threading.Thread(target=self._run, name="firesteel-batch", daemon=True)
-        self._heart = threading.Thread(target=self._beat, name="firesteel-batch-heartbeat", daemon=True)
+        self._threads: list[BackgroundThread] = []
 
     def start(self) -> None:
         """Starts the threads."""
-        self._thread.start()
-        self._heart.start()
+        self._threads = [
+            self._concurrency.start(self._run, name="firesteel-batch"),
+            self._concurrency.start(self._beat, name="firesteel-batch-heartbeat"),
+        ]
 
     def deliver(self, message: JobMasterMessage) -> None:
         """Takes a message; called from the JobMaster's thread."""
@@ -163,9 +175,13 @@ class _BatchAttempt:
 
     def join(self, timeout_s: float) -> None:
         """Waits for the threads."""
-        for thread in (self._thread, self._heart):
-            if thread is not threading.current_thread():
-                thread.join(timeout_s)
+        for thread in self._threads:
+            thread.join(timeout_s)
+
+    @property
+    def runs(self) -> bool:
+        """Whether the thread that runs the stages has not ended."""
+        return self._threads[0].is_alive()
 
     # -- the steps ----------------------------------------------------------------------------------
 
@@ -201,7 +217,7 @@ class _BatchAttempt:
         """Step 1."""
         if self._predecessor is not None:
             self._predecessor.join(_PREDECESSOR_S)
-            if self._predecessor._thread.is_alive():
+            if self._predecessor.runs:
                 raise TimeoutError("A run of the attempt before does not end: does a function of the job hang?")
             self._predecessor = None
         host = socket.gethostname()
@@ -327,19 +343,21 @@ class _BatchAttempt:
         interval = self._attempt.job_graph.configuration.get(options.HEARTBEAT_INTERVAL).to_millis() / 1000
         while not self._stirred.wait(interval):
             for slot in range(self._slots):
-                self._post(slot, Heartbeat(self.number, slot, time.time_ns() // 1_000_000))
+                self._post(slot, Heartbeat(self.number, slot, self._concurrency.wall_ms()))
         while not self._over.wait(_CANCEL_AGAIN_S):
             if self._cancelled is not None and self._runs_stages:
                 self._runner.cancel(self._cancelled.reason)
 
     def _next_mail(self, kind: Any, timeout_s: float | None = None) -> Any:
         """The next message of a kind; None if there is none for so long. Raises once the attempt is cancelled."""
-        deadline = None if timeout_s is None else time.monotonic() + timeout_s
+        deadline = None if timeout_s is None else self._concurrency.monotonic() + timeout_s
         while True:
             self._check_cancelled()
             try:
-                message = self._mails.get(timeout=None if deadline is None else max(0.0, deadline - time.monotonic()))
-            except Empty:
+                message = self._mails.get(
+                    timeout=None if deadline is None else max(0.0, deadline - self._concurrency.monotonic())
+                )
+            except queue.Empty:
                 return None
             self._check_cancelled()
             if isinstance(message, kind):

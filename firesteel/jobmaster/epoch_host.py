@@ -6,13 +6,13 @@ import logging
 import os
 import socket
 import threading
-import time
 from collections.abc import Mapping
 from typing import Any, NoReturn
 
 import cloudpickle
 
 from firesteel.common import options
+from firesteel.common.concurrency import SYSTEM, BackgroundThread, Concurrency, Condition
 from firesteel.common.errors import TaskFailure
 from firesteel.graph.job_graph import JobGraph
 from firesteel.graph.rescaling import limit_parallelism
@@ -91,9 +91,10 @@ class EpochHost:
     is given up, which is when it takes too long, fails as well: nothing else would notice a worker that hangs.
     """
 
-    def __init__(self, runner: StageRunner, clock: Clock | None = None):
+    def __init__(self, runner: StageRunner, clock: Clock | None = None, concurrency: Concurrency = SYSTEM):
         self._runner = runner
-        self._clock = clock or SystemClock()
+        self._clock = clock or SystemClock(concurrency)
+        self._concurrency = concurrency
         self._attempts: list[_EpochAttempt] = []
 
     @property
@@ -102,7 +103,7 @@ class EpochHost:
 
     def start(self, attempt: Attempt, post: Post) -> None:
         """Starts the attempt's threads."""
-        successor = _EpochAttempt(self._runner, self._clock, attempt, post, self._current)
+        successor = _EpochAttempt(self._runner, self._clock, self._concurrency, attempt, post, self._current)
         self._attempts = [*(other for other in self._attempts if other.is_alive), successor]
         successor.start()
 
@@ -156,11 +157,18 @@ class _EpochAttempt:
     """One attempt, in a thread of its own. What the JobMaster's thread and a clock's touch is under the lock."""
 
     def __init__(
-        self, runner: StageRunner, clock: Clock, attempt: Attempt, post: Post, predecessor: _EpochAttempt | None
+        self,
+        runner: StageRunner,
+        clock: Clock,
+        concurrency: Concurrency,
+        attempt: Attempt,
+        post: Post,
+        predecessor: _EpochAttempt | None,
     ):
         self.number = attempt.number
         self._runner = runner
         self._clock = clock
+        self._concurrency = concurrency
         self._slots = attempt.slots
         self._post = post
         self._predecessor = predecessor
@@ -178,7 +186,7 @@ class _EpochAttempt:
         self._trigger = create_epoch_trigger(settings, clock.now_ms(), self._tasks.sources)
         self._budget_ms = _BUDGET * settings.target_duration
         self._heartbeat_s = min(configuration.get(options.HEARTBEAT_TIMEOUT).to_millis() / 4000, 10.0)
-        self._changed = threading.Condition()
+        self._changed = Condition(concurrency)
         self._deployed: set[int] = set()
         self._ended: str | None = None
         self._asked_at: float | None = None
@@ -195,31 +203,37 @@ class _EpochAttempt:
         self._rests = 0
         self._resting = False
         self._is_first = True
-        self._over = threading.Event()
-        self._thread = threading.Thread(target=self._run, name="firesteel-epochs", daemon=True)
-        self._heart = threading.Thread(target=self._beat, name="firesteel-epochs-heartbeat", daemon=True)
+        self._over = concurrency.event()
+        self._threads: list[BackgroundThread] = []
+        self._thread_id: int | None = None
 
     # -- called from other threads ------------------------------------------------------------------
 
     def start(self) -> None:
         """Starts the threads."""
-        self._thread.start()
-        self._heart.start()
+        self._threads = [
+            self._concurrency.start(self._run, name="firesteel-epochs"),
+            self._concurrency.start(self._beat, name="firesteel-epochs-heartbeat"),
+        ]
 
     def join(self, timeout_s: float) -> None:
         """Waits for the threads."""
-        for thread in (self._thread, self._heart):
-            if thread is not threading.current_thread():
-                thread.join(timeout_s)
+        for thread in self._threads:
+            thread.join(timeout_s)
 
     @property
     def is_alive(self) -> bool:
         """Whether any of its threads runs."""
-        return self._thread.is_alive() or self._heart.is_alive()
+        return any(thread.is_alive() for thread in self._threads)
+
+    @property
+    def runs(self) -> bool:
+        """Whether the thread that runs epochs has not ended."""
+        return self._threads[0].is_alive()
 
     def is_current_thread(self) -> bool:
         """Whether the caller runs in the attempt's thread."""
-        return self._thread is threading.current_thread()
+        return self._thread_id == threading.get_ident() and self.runs
 
     def cancel(self, reason: str) -> None:
         """Ends the attempt soon."""
@@ -270,7 +284,7 @@ class _EpochAttempt:
                 self._aborted.add(message.checkpoint_id)
                 if self._running_since is not None:
                     # a stop gives up a checkpoint, too, but at any time
-                    self._overdue |= time.time_ns() // 1_000_000 - self._running_since >= self._timeout_s * 1000
+                    self._overdue |= self._concurrency.wall_ms() - self._running_since >= self._timeout_s * 1000
                 self._tasks.drop(message.checkpoint_id)
                 self._asked_at = None
             task = self._tasks.tell(self._messages.tasks_in(slot), message)
@@ -281,6 +295,7 @@ class _EpochAttempt:
 
     def _run(self) -> None:
         failure: TaskFailure | None = None
+        self._thread_id = threading.get_ident()
         try:
             self._start_slots()
             while True:
@@ -312,7 +327,7 @@ class _EpochAttempt:
     def _start_slots(self) -> None:
         if self._predecessor is not None:
             self._predecessor.join(_PREDECESSOR_S)
-            if self._predecessor._thread.is_alive():
+            if self._predecessor.runs:
                 raise TimeoutError("A run of the attempt before does not end: does a function of the job hang?")
             self._predecessor = None
         host = socket.gethostname()
@@ -331,7 +346,7 @@ class _EpochAttempt:
         """Steps 1 and 2."""
         with self._changed:
             while not self._tasks.planned:
-                now, moment = self._clock.now_ms(), time.monotonic()
+                now, moment = self._clock.now_ms(), self._concurrency.monotonic()
                 if self._ready_at is not None and self._ready_at <= moment:
                     self._ready_at = None
                     self._trigger.source_is_ready(now)
@@ -350,7 +365,7 @@ class _EpochAttempt:
 
     def _rest(self, timeout_s: float) -> None:
         if self._ready_at is not None:
-            timeout_s = min(timeout_s, max(self._ready_at - time.monotonic(), 0.0))
+            timeout_s = min(timeout_s, max(self._ready_at - self._concurrency.monotonic(), 0.0))
         self._resting = True
         self._rests += 1
         self._wait(min(timeout_s, _MAX_WAIT_S))
@@ -367,7 +382,7 @@ class _EpochAttempt:
 
     def _run_epoch(self, epoch: PlannedEpoch) -> None:
         """Steps 3 to 6."""
-        began = time.monotonic()
+        began = self._concurrency.monotonic()
         checkpoint = epoch.trigger.options
         with self._changed:
             is_last = self._trigger.is_over and not checkpoint.kind.is_savepoint
@@ -378,12 +393,12 @@ class _EpochAttempt:
         result = self._run_tasks(EpochRun(epoch.number, orders), epoch.trigger.timestamp)
         with self._changed:
             self._tasks.ran(epoch)
-        took_ms = round((time.monotonic() - began) * 1000)
+        took_ms = round((self._concurrency.monotonic() - began) * 1000)
         self._tell(epoch, result, self._measure(result, took_ms, credits))
         if checkpoint.kind.is_savepoint and checkpoint.stop is None:
             return  # the tasks do not hear of its completion, and what it prepared goes with the next checkpoint
         if self._await_completion(epoch):
-            self._complete(epoch, result, round((time.monotonic() - began) * 1000), is_last=is_last)
+            self._complete(epoch, result, round((self._concurrency.monotonic() - began) * 1000), is_last=is_last)
         else:
             with self._changed:
                 self._trigger.epoch_failed(self._clock.now_ms())
@@ -434,11 +449,11 @@ class _EpochAttempt:
 
     def _await_completion(self, epoch: PlannedEpoch) -> bool:
         """Whether the checkpoint has completed; it may also have been given up."""
-        deadline = time.monotonic() + self._timeout_s + _OUTCOME_S
+        deadline = self._concurrency.monotonic() + self._timeout_s + _OUTCOME_S
         with self._changed:
             while epoch.number not in self._completed | self._aborted:
                 self._wait(_MAX_WAIT_S)
-                if time.monotonic() > deadline:
+                if self._concurrency.monotonic() > deadline:
                     self._fail_slot(TaskFailure(f"Nothing was heard of checkpoint {epoch.number}.", "CheckpointError"))
             is_complete = epoch.number in self._completed
             # numbers only grow
@@ -476,7 +491,7 @@ class _EpochAttempt:
                 for task in self._tasks.with_work():
                     self._trigger.task_has_work(task, self._clock.now_ms())
                 ready = result.ready_in_ms
-                self._ready_at = None if ready is None else time.monotonic() + ready / 1000
+                self._ready_at = None if ready is None else self._concurrency.monotonic() + ready / 1000
 
     def _measure(self, result: EpochResult, took_ms: int, credits: int) -> dict[MetricScope, dict[str, Any]]:
         """What users see of an epoch, under each source."""
@@ -523,7 +538,7 @@ class _EpochAttempt:
         """A slot that is silent is taken for lost, and an epoch may be long."""
         while not self._over.wait(self._heartbeat_s):
             for slot in range(self._slots):
-                self._say(slot, Heartbeat(self.number, slot, time.time_ns() // 1_000_000))
+                self._say(slot, Heartbeat(self.number, slot, self._concurrency.wall_ms()))
             with self._changed:
                 reason = self._ended or (_OVERDUE if self._overdue else None)
                 cancels = reason if self._running_since is not None else None

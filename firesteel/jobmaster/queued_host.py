@@ -6,6 +6,7 @@ import threading
 from dataclasses import replace
 from typing import Any
 
+from firesteel.common.concurrency import SYSTEM, BackgroundThread, Concurrency
 from firesteel.common.errors import NotEnoughSlotsError, TaskFailure
 from firesteel.jobmaster.events import AttemptEnded, Event, MessageReceived, SlotsAvailable, SlotsQueued
 from firesteel.jobmaster.host import Attempt, AttemptHost, Post
@@ -35,17 +36,19 @@ class QueuedHost:
         *,
         is_elastic: bool = False,
         task_manager: str = "",
+        concurrency: Concurrency = SYSTEM,
     ):
         self._inner = inner
         self._slots = slots
         self._job_id = job_id
         self._is_elastic = is_elastic
         self._task_manager = task_manager
+        self._concurrency = concurrency
         self._lock = threading.Lock()
         self._waiting: int | None = None
         """The attempt that waits."""
-        self._end = threading.Event()
-        self._threads: list[threading.Thread] = []
+        self._end = concurrency.event()
+        self._threads: list[BackgroundThread] = []
 
     def take_place(self) -> None:
         """Takes the job's place in the queue now; its first attempt asks for slots later, in a thread of its own."""
@@ -96,8 +99,7 @@ class QueuedHost:
         self._slots.wake()
         try:
             for thread in self._threads:
-                if thread is not threading.current_thread():
-                    thread.join(10.0)
+                thread.join(10.0)
             return self._inner.close()
         finally:
             self._slots.release(self._job_id)
@@ -106,9 +108,7 @@ class QueuedHost:
 
     def _start_thread(self, target: Any, name: str, *args: object) -> None:
         self._threads = [thread for thread in self._threads if thread.is_alive()]
-        thread = threading.Thread(target=target, args=args, name=name, daemon=True)
-        self._threads.append(thread)
-        thread.start()
+        self._threads.append(self._concurrency.start(target, *args, name=name))
 
     def _wait(self, attempt: Attempt, post: Post) -> None:
         number = attempt.number

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import threading
-import time
 from collections.abc import Callable
 
+from firesteel.common.concurrency import SYSTEM, Concurrency, Condition
 from firesteel.jobmaster.slot_ledger import SlotClaim, SlotLedger, SlotPlace
 
 __all__ = ["SlotAllocator"]
@@ -20,13 +19,21 @@ class SlotAllocator:
     ``is_fixed``: the number of slots never changes, as that of an embedded Spark.
     """
 
-    def __init__(self, count_slots: Callable[[], int], *, is_fixed: bool, look_s: float = LOOK_S):
+    def __init__(
+        self,
+        count_slots: Callable[[], int],
+        *,
+        is_fixed: bool,
+        look_s: float = LOOK_S,
+        concurrency: Concurrency = SYSTEM,
+    ):
         self.is_fixed = is_fixed
         self._look_s = look_s
         self._count_slots = count_slots
-        self._changed = threading.Condition()
+        self._monotonic = concurrency.monotonic
+        self._changed = Condition(concurrency)
         self._ledger = SlotLedger(count_slots())
-        self._looked_at = time.monotonic()
+        self._looked_at = self._monotonic()
 
     @property
     def total(self) -> int:
@@ -104,7 +111,7 @@ class SlotAllocator:
 
     def _look(self) -> None:
         """Asks how many slots there are, if that may have changed; not inside the lock, as it may take its time."""
-        now = time.monotonic()
+        now = self._monotonic()
         if self.is_fixed or now - self._looked_at < self._look_s / 2:
             return
         self._looked_at = now

@@ -68,6 +68,8 @@ class ClientHeartbeat(msgspec.Struct, rename="camel"):
 
     expired_timestamp: int
     """Epoch milliseconds."""
+    timeout: int | None = None
+    """The same as milliseconds from now. It counts if it is given: the clocks of two machines may differ."""
 
 
 class ChannelResults(msgspec.Struct):

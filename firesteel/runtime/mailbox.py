@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import heapq
-import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -16,19 +15,31 @@ __all__ = ["Clock", "IdlePoller", "Poller", "ProcessingTimers", "SystemClock"]
 
 
 class Clock(Protocol):
-    """Processing time; tests give a fake one."""
+    """Processing time, and the time that delays go by; tests give a fake one."""
 
     def now_ms(self) -> int:
-        """Milliseconds since the epoch."""
+        """Processing time: the wall clock in milliseconds since the epoch, which may be set back or forward."""
+        ...
+
+    def monotonic_ms(self) -> int:
+        """Milliseconds of a clock that is never set."""
         ...
 
 
 class SystemClock:
-    """The wall clock."""
+    """The clocks of a process."""
+
+    def __init__(self, concurrency: Concurrency = SYSTEM):
+        self._wall_ms = concurrency.wall_ms
+        self._monotonic = concurrency.monotonic
 
     def now_ms(self) -> int:
-        """Milliseconds since the epoch."""
-        return time.time_ns() // 1_000_000
+        """The wall clock in milliseconds since the epoch."""
+        return self._wall_ms()
+
+    def monotonic_ms(self) -> int:
+        """Milliseconds of the monotonic clock."""
+        return int(self._monotonic() * 1000)
 
 
 class Poller(Protocol):

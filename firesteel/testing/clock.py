@@ -37,6 +37,7 @@ class FakeClock:
 
     def __init__(self, now: int = 0):
         self._now = now
+        self._stepped = 0
         self._sequence = 0
         self._callbacks: list[tuple[int, int, Callable[[int], None]]] = []
         self._followers: list[ClockFollower] = []
@@ -50,6 +51,10 @@ class FakeClock:
     def now_ms(self) -> int:
         """The time in milliseconds, as a job asks for it."""
         return self._now
+
+    def monotonic_ms(self) -> int:
+        """The time that delays go by: it advances with the clock, but is not changed by :meth:`step`."""
+        return self._now - self._stepped
 
     def __call__(self) -> int:
         """The time in milliseconds."""
@@ -79,6 +84,16 @@ class FakeClock:
             follower.wakeup()
         for follower in followers:
             follower.settle()
+
+    def step(self, milliseconds: int) -> None:
+        """Sets the wall clock back or forward, as an administrator or NTP does: no time passes.
+
+        Delays, such as the interval of watermarks, go on as if nothing had happened. Processing-time timers go by the
+        new time once the clock is advanced by up to a second.
+        """
+        self._settled_followers()
+        self._now += milliseconds
+        self._stepped += milliseconds
 
     def settle(self) -> None:
         """Waits until every job that goes by this clock has done all it can do before the clock is moved."""

@@ -81,6 +81,11 @@ class _WatchedClock:
         self._check()
         return self._clock.now_ms()
 
+    def monotonic_ms(self) -> int:
+        """Milliseconds of a clock that is never set."""
+        self._check()
+        return self._clock.monotonic_ms()
+
 
 class InProcessStages:
     """A StageRunner that runs one task after the other in the calling thread.

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 import logging
-import threading
 import time
 from collections.abc import Callable
 from datetime import datetime, timezone
@@ -16,6 +15,7 @@ from firesteel.cluster.ha.job_store import PersistentJobStore, Retention
 from firesteel.cluster.ha.lease import Lease, clock_with_sleep
 from firesteel.cluster.ha.process_identity import this_process
 from firesteel.cluster.ha.services import ElectionClosedError, FencedError, JobStore
+from firesteel.common.concurrency import SYSTEM, Concurrency
 
 __all__ = ["FileSystemHighAvailability", "FileSystemLeadership", "LeaseObserver"]
 
@@ -78,6 +78,7 @@ class FileSystemHighAvailability:
         retention: Retention | None = None,
         clock: Callable[[], float] = time.monotonic,
         leader_clock: Callable[[], float] = clock_with_sleep,
+        concurrency: Concurrency = SYSTEM,
     ):
         self._root = Path(directory)
         self._duration = lease_duration_s
@@ -85,7 +86,8 @@ class FileSystemHighAvailability:
         self._clock = clock
         self._leader_clock = leader_clock
         self._epochs = Epochs(self._root)
-        self._closing = threading.Event()
+        self._concurrency = concurrency
+        self._closing = concurrency.event()
         self._leadership: FileSystemLeadership | None = None
 
     def await_leadership(self, address: str, on_lost: Callable[[str], None]) -> FileSystemLeadership:
@@ -125,6 +127,7 @@ class FileSystemHighAvailability:
             self._duration,
             lambda: self._epochs.renew(epoch, str(next(numbers)).encode()),
             clock=self._leader_clock,
+            concurrency=self._concurrency,
         )
         lease.start()
         try:

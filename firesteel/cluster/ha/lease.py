@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable
 
 from firesteel.cluster.ha.services import FencedError
+from firesteel.common.concurrency import SYSTEM, BackgroundThread, Concurrency
 
 __all__ = ["Lease", "clock_with_sleep"]
 
@@ -36,6 +37,7 @@ class Lease:
         renew: Callable[[], None],
         *,
         clock: Callable[[], float] = clock_with_sleep,
+        concurrency: Concurrency = SYSTEM,
     ):
         self._duration = duration_s
         self._renew = renew
@@ -45,13 +47,15 @@ class Lease:
         self._over: str | None = None
         self._on_lost: Callable[[str], None] | None = None
         self._lock = threading.Lock()
-        self._stop = threading.Event()
-        self._hurry = threading.Event()
-        self._thread = threading.Thread(target=self._run, name="firesteel-lease", daemon=True)
+        self._concurrency = concurrency
+        self._stop = concurrency.event()
+        self._hurry = concurrency.event()
+        self._thread: BackgroundThread | None = None
+        self._thread_id: int | None = None
 
     def start(self) -> None:
         """Renews from now on."""
-        self._thread.start()
+        self._thread = self._concurrency.start(self._run, name="firesteel-lease")
 
     def announce_to(self, on_lost: Callable[[str], None]) -> None:
         """Whom to tell from now on when leadership is lost; FencedError if it has been."""
@@ -94,7 +98,7 @@ class Lease:
             if self._over is None:
                 self._over = "given up"
         self._halt()
-        if self._thread.is_alive() and self._thread is not threading.current_thread():
+        if self._thread is not None and self._thread_id != threading.get_ident():
             self._thread.join(self._duration)
 
     def tick(self) -> None:
@@ -119,6 +123,7 @@ class Lease:
         self._hurry.set()
 
     def _run(self) -> None:
+        self._thread_id = threading.get_ident()
         while True:
             self._hurry.wait(self._duration / _RENEWALS)
             self._hurry.clear()

@@ -260,7 +260,7 @@ def test_ended_jobs_are_shown_until_they_are_too_many_or_too_old(tmp_path: Path)
 def test_a_job_whose_client_is_not_heard_of_any_more_is_cancelled(cluster: Cluster) -> None:
     job = cluster.submit(endless)
     eventually(lambda: is_running(job))
-    job.client_expires_at = 1
+    job.client_lives_for(0)
     with pytest.raises(JobCancelledError):
         job.result_future().result(60)
 

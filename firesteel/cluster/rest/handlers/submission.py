@@ -9,6 +9,7 @@ from typing import Any
 
 from firesteel.cluster.dispatcher import Dispatcher
 from firesteel.cluster.ha.services import JobSubmission
+from firesteel.cluster.rest.handlers.known_jobs import now_ms
 from firesteel.cluster.rest.request import RestError, RestRequest, Route, Upload
 from firesteel.common.job_status import JobStatus
 from firesteel.rest.submission import (
@@ -80,10 +81,12 @@ def routes(dispatcher: Dispatcher, *, is_cancel_enabled: bool = True) -> list[Ro
 
     def heartbeat(request: RestRequest[ClientHeartbeat]) -> Empty:
         job = dispatcher.job(request.path["jobid"])
-        until = request.body.expired_timestamp
+        until, timeout = request.body.expired_timestamp, request.body.timeout
         if not 0 <= until <= _LATEST:
             raise RestError(400, f"{until} is not a time in milliseconds since 1970.")
-        job.client_expires_at = until
+        if timeout is not None and not 0 <= timeout <= _LATEST:
+            raise RestError(400, f"{timeout} is not a timeout in milliseconds.")
+        job.client_lives_for((until - now_ms() if timeout is None else timeout) / 1000)
         return Empty()
 
     def channel(request: RestRequest[Any]) -> ChannelResults:
