@@ -12,6 +12,7 @@ from typing import Any
 from firesteel.cli.connection import ClusterClient
 from firesteel.cli.snapshots import PATIENCE_S, trigger_savepoint, trigger_stop
 from firesteel.common.errors import FiresteelError, JobCancelledError, JobExecutionError, TaskFailure
+from firesteel.common.futures import complete, dependent, fail
 from firesteel.common.job_execution_result import JobExecutionResult
 from firesteel.common.job_id import JobID
 from firesteel.common.job_status import JobStatus
@@ -83,12 +84,12 @@ class RemoteJob:
         except RestClientError as error:
             if error.status != 409:  # it has ended by itself
                 raise
-        self._result.add_done_callback(lambda _: over.set_result(None))
+        self._result.add_done_callback(lambda _: complete(over, None))
         return over
 
     def result_future(self) -> Future[Any]:
         """Completes with the result, or with the error the job ended with."""
-        return self._result
+        return dependent(self._result)
 
     def accumulators(self) -> Mapping[str, Any]:
         """The accumulators' present values: numbers and texts as they are, others as text."""
@@ -251,9 +252,9 @@ def _in_background(call: Callable[[], str]) -> Future[str]:
 
     def run() -> None:
         try:
-            future.set_result(call())
+            complete(future, call())
         except BaseException as error:  # noqa: BLE001 - the caller finds it in the future
-            future.set_exception(error)
+            fail(future, error)
 
     threading.Thread(target=run, name="firesteel-request", daemon=True).start()
     return future

@@ -5,13 +5,13 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterator, Mapping
 from concurrent.futures import Future
-from contextlib import suppress
 from typing import Any
 
 from firesteel.cluster.ha.services import JobResult
 from firesteel.cluster.result_channels import ResultChannels
 from firesteel.common.concurrency import SYSTEM, Concurrency
 from firesteel.common.errors import FiresteelError, JobCancelledError, JobExecutionError, TaskFailure
+from firesteel.common.futures import complete, dependent, fail
 from firesteel.common.job_execution_result import JobExecutionResult
 from firesteel.common.job_id import JobID
 from firesteel.common.job_status import JobStatus
@@ -99,8 +99,8 @@ class ManagedJob:
         )
 
     def result_future(self) -> Future[JobExecutionResult]:
-        """Completes with the result, or with the error the job ended with."""
-        return self._over
+        """Completes with the result, or with the error the job ended with. Cancelling it does nothing to the job."""
+        return dependent(self._over)
 
     # -- what clients want --------------------------------------------------------------------------
 
@@ -191,11 +191,10 @@ class ManagedJob:
         self._complete(error, result)
 
     def _complete(self, error: BaseException | None, result: JobExecutionResult | None = None) -> None:
-        with suppress(Exception):  # it was over already
-            if error is not None:
-                self._over.set_exception(error)
-            else:
-                self._over.set_result(result or JobExecutionResult(JobID(self.job_id), 0))
+        if error is not None:
+            fail(self._over, error)
+        else:
+            complete(self._over, result or JobExecutionResult(JobID(self.job_id), 0))
 
     def _error(self) -> FiresteelError | None:
         status = self.status
@@ -213,7 +212,7 @@ class ManagedJob:
 
     def _when_over(self) -> Future[None]:
         over: Future[None] = Future()
-        self._over.add_done_callback(lambda _: over.set_result(None))
+        self._over.add_done_callback(lambda _: complete(over, None))
         return over
 
 

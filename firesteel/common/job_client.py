@@ -47,6 +47,8 @@ class JobClient:
 
     def __init__(self, handle: JobHandle):
         self._handle = handle
+        self._result: CompletableFuture | None = None
+        """Handed out before; asked for again and again, it is the same one."""
 
     def get_job_id(self) -> JobID:
         """The id of the job."""
@@ -85,8 +87,10 @@ class JobClient:
         return _future_of(lambda: {} if metrics is None else dict(metrics()))
 
     def get_job_execution_result(self) -> CompletableFuture:
-        """A future of the :class:`JobExecutionResult`, complete when the job is over."""
-        return _future_of(self._handle.result_future)
+        """A future of the :class:`JobExecutionResult`, complete when the job is over. Cancelling it leaves the job."""
+        if self._result is None or self._result.cancelled():
+            self._result = _future_of(self._handle.result_future)
+        return self._result
 
     def _savepoint_method(self, name: str) -> Callable[..., Any]:
         method: Callable[..., Any] | None = getattr(self._handle, name, None)

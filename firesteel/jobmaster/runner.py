@@ -27,6 +27,7 @@ from firesteel.common.errors import (
     RecordSerializationError,
     TaskFailure,
 )
+from firesteel.common.futures import complete, dependent, fail
 from firesteel.common.job_execution_result import JobExecutionResult
 from firesteel.common.job_id import JobID
 from firesteel.common.job_status import JobStatus
@@ -45,6 +46,7 @@ from firesteel.jobmaster.job_serialization import serialize_job
 from firesteel.jobmaster.job_services import JobServices
 from firesteel.jobmaster.restart_strategy import create_restart_strategy
 from firesteel.jobmaster.settings import JobMasterSettings
+from firesteel.jobmaster.shell.snapshot_requests import SnapshotRequests
 from firesteel.jobmaster.slot_questions import SlotQuestions
 from firesteel.runtime.checkpoint import storage as checkpoint_storage
 from firesteel.runtime.checkpoint.options import SnapshotKind, StopMode
@@ -92,10 +94,7 @@ class JobMasterRunner:
         self._storage_io = concurrency.executor(1, "firesteel-checkpoint-io")
         self._registered: tuple[int, str] | None = None
         """The checkpoint that was registered last, and its path. Only for the thread of the storage."""
-        self._requests: dict[str, Future[str]] = {}
-        self._stops: dict[str, str | None] = {}
-        """The requests that are to end the job, and where their savepoints are: they are done when the job is."""
-        self._next_request = 0
+        self._requests = SnapshotRequests(job_graph.job_name)
         self._events: queue.Queue[events.Event] = concurrency.queue()
         self._timers: dict[str, int] = {}
         self._caught_up = False
@@ -136,15 +135,16 @@ class JobMasterRunner:
     def cancel(self) -> Future[None]:
         """Cancels the job; the future completes when it is over."""
         self._events.put(events.CancelJob())
-        over: Future[None] = Future()
-        self._result.add_done_callback(lambda _result: over.set_result(None))
-        return over
+        return self._when_over()
 
     def suspend(self) -> Future[None]:
         """Ends the job here, but keeps its checkpoints: it will go on elsewhere. Completes when nothing of it runs."""
         self._events.put(events.SuspendJob())
+        return self._when_over()
+
+    def _when_over(self) -> Future[None]:
         over: Future[None] = Future()
-        self._result.add_done_callback(lambda _result: over.set_result(None))
+        self._result.add_done_callback(lambda _result: complete(over, None))
         return over
 
     def rescale(self, parallelism: Mapping[str, int]) -> JobGraph:
@@ -193,36 +193,30 @@ class JobMasterRunner:
 
     def _request(self, kind: SnapshotKind, directory: str | None, stop: StopMode | None) -> Future[str]:
         directory = directory or self._job.settings.savepoint_directory
-        future: Future[str] = Future()
+        refused: Future[str] = Future()
         if execution_of(self.job_graph).kind is JobExecution.BATCH:
-            future.set_exception(
+            refused.set_exception(
                 CheckpointError(
                     f"Job '{self.job_graph.job_name}' runs as a batch, which takes no checkpoints or savepoints.",
                     hint="Set execution.runtime-mode to STREAMING for a job that is to be stopped and resumed.",
                 )
             )
-            return future
+            return refused
         if kind.is_savepoint and directory is None:
-            future.set_exception(
+            refused.set_exception(
                 CheckpointError(
                     "There is no directory to write the savepoint to.",
                     hint="Name one, or set execution.checkpointing.savepoint-dir.",
                 )
             )
-            return future
-        self._next_request += 1
-        request_id = self._next_request
-        self._requests[str(request_id)] = future
-        if stop is not None:
-            self._stops[str(request_id)] = None
+            return refused
+        request_id, future = self._requests.add(stops=stop is not None)
         trigger = events.TriggerSavepoint(request_id, kind, directory, stop)
         if kind.is_savepoint:
             with suppress(RuntimeError):  # the job is over, or nearly: the request ends with it
                 self._storage_io.submit(self._trigger_savepoint, trigger)
         else:
             self._events.put(trigger)
-        if self._result.done():
-            self._end_requests()
         return future
 
     def _trigger_savepoint(self, trigger: events.TriggerSavepoint) -> None:
@@ -230,24 +224,23 @@ class JobMasterRunner:
         try:
             checkpoint_storage.check_target(trigger.target_directory or "")
         except Exception as error:  # noqa: BLE001 - storage may raise anything; the request fails, not the job
-            request_id = str(trigger.request_id)
-            self._stops.pop(request_id, None)
-            request = self._requests.pop(request_id, None)
-            if request is not None:
-                text = error.message if isinstance(error, FiresteelError) else f"{type(error).__name__}: {error}"
-                request.set_exception(
-                    CheckpointError(
-                        f"Job '{self.job_graph.job_name}': No savepoint can be written to "
-                        f"{trigger.target_directory}: {text}",
-                        hint=getattr(error, "hint", None),
-                    )
-                )
+            text = error.message if isinstance(error, FiresteelError) else f"{type(error).__name__}: {error}"
+            refusal = CheckpointError(
+                f"Job '{self.job_graph.job_name}': No savepoint can be written to {trigger.target_directory}: {text}",
+                hint=getattr(error, "hint", None),
+            )
+            self._requests.failed(str(trigger.request_id), refusal)
         else:
             self._events.put(trigger)
 
     def result_future(self) -> Future[JobExecutionResult]:
-        """Completes with the result, or with the error the job ended with."""
-        return self._result
+        """Completes with the result, or with the error the job ended with. Cancelling it does nothing to the job."""
+        return dependent(self._result)
+
+    @property
+    def is_over(self) -> bool:
+        """Whether nothing of the job runs any more."""
+        return self._result.done()
 
     def accumulators(self) -> Mapping[str, Any]:
         """The accumulators' present values."""
@@ -382,7 +375,7 @@ class JobMasterRunner:
         elif isinstance(instruction, instructions.StartAttempt):
             if instruction.attempt > 0:
                 self._say_why(instruction.attempt)
-                self._end_stops("the job failed before it had ended, and goes on from it")
+                self._requests.end_stops("the job failed before it had ended, and goes on from it")
                 # behind what is still being written, and before the new slots write anything
                 self._storage_io.submit(self._remove_leftovers).result()
             attempt = Attempt(
@@ -431,13 +424,10 @@ class JobMasterRunner:
         elif isinstance(instruction, instructions.DeleteFiles):
             self._storage_io.submit(self._delete, None, instruction.paths, False)
         elif isinstance(instruction, instructions.RequestDone):
-            if instruction.request_id in self._stops:
-                self._stops[instruction.request_id] = instruction.path
-            else:
-                self._requests.pop(instruction.request_id).set_result(instruction.path)
+            self._requests.done(instruction.request_id, instruction.path)
         elif isinstance(instruction, instructions.RequestFailed):
             error = CheckpointError(f"Job '{self.job_graph.job_name}': {instruction.reason}")
-            self._requests.pop(instruction.request_id).set_exception(error)
+            self._requests.failed(instruction.request_id, error)
         elif isinstance(instruction, instructions.Say):
             try:
                 warnings.warn(instruction.text, FiresteelWarning, stacklevel=2)
@@ -537,35 +527,17 @@ class JobMasterRunner:
         """Tells the client how the job ended, once nothing of it is left running."""
         result, error = self._outcome
         if error is not None:
-            self._result.set_exception(error)
+            fail(self._result, error)
         else:
             assert result is not None
-            self._result.set_result(result)
-        self._end_stops(None if error is None else "the job did not end well")
-        self._end_requests()
+            complete(self._result, result)
+        self._requests.end_stops(None if error is None else "the job did not end well")
+        self._requests.close()
         self._questions.close()
         with self._collecting:  # somebody may just now ask for a channel that nothing was sent to
             for incoming in self._collected.values():
                 incoming.put(_END)
             self._collected = _Ended(self._collected)
-
-    def _end_stops(self, why_not: str | None) -> None:
-        """A job that was to be stopped has ended, or has begun anew."""
-        for request_id, path in list(self._stops.items()):
-            if path is not None:
-                del self._stops[request_id]
-                request = self._requests.pop(request_id)
-                if why_not is None:
-                    request.set_result(path)
-                else:
-                    request.set_exception(CheckpointError(f"The savepoint is at {path}, but {why_not}."))
-
-    def _end_requests(self) -> None:
-        """Whoever still waits for a savepoint, or asks for one now, waits in vain."""
-        with suppress(KeyError):  # the job's thread and that of the client may both be here
-            while True:
-                _, request = self._requests.popitem()
-                request.set_exception(CheckpointError(f"Job '{self.job_graph.job_name}' ended before."))
 
 
 class _Ended(dict[str, Any]):

@@ -35,7 +35,7 @@ class SparkPipelineExecutor:
         job = prepare_job(job_graph, single_host=is_single_host(configuration))
         files: list[Any] = []
         try:
-            in_use = any(not other.result_future().done() for other in _jobs)
+            in_use = any(not other.is_over for other in _jobs)
             execution = execution_of(job.job_graph).kind
             slots = assign_slots(job.job_graph).total if execution is JobExecution.PIPELINED else 1
             context = get_spark_context(configuration, slots, in_use)
