@@ -99,7 +99,11 @@ class PostgresConnectionOptions:
         import_psycopg()
         from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
-        given: dict[str, Any] = {"connect_timeout": str(self.connect_timeout_s), **_LIVENESS}
+        given: dict[str, Any] = {
+            "connect_timeout": str(self.connect_timeout_s),
+            "client_encoding": "UTF8",
+            **_LIVENESS,
+        }
         with translating("The connection parameters cannot be used", self.describe()):
             given.update(conninfo_to_dict(self._libpq_url()))
             given.update(self.properties)
@@ -149,8 +153,11 @@ def connect(
         ) from error
     if "replication" not in parameters:
         try:
-            # UTC, wherever the server is: what a datetime without time zone means must not depend on it
-            connection.execute(f"SET lock_timeout = '{options.lock_timeout_s}s'; SET TIME ZONE 'UTC'")
+            # UTC, wherever the server is: what a datetime without time zone means must not depend on it; and all digits
+            # of a floating point number, or it would not be found again by its value
+            connection.execute(
+                f"SET lock_timeout = '{options.lock_timeout_s}s'; SET TIME ZONE 'UTC'; SET extra_float_digits = 3"
+            )
             if not autocommit:
                 connection.commit()
         except module.Error as error:

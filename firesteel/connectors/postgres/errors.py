@@ -6,7 +6,7 @@ from typing import Any
 
 from firesteel.common.errors import FiresteelError
 
-__all__ = ["PostgresConnectionError", "PostgresError", "is_connection_lost", "translate"]
+__all__ = ["PostgresConnectionError", "PostgresError", "hint_for", "is_connection_lost", "translate"]
 
 
 class PostgresError(FiresteelError):
@@ -59,6 +59,11 @@ _HINTS = {
 }
 
 
+def hint_for(sqlstate: str | None) -> str | None:
+    """What to do about an error of this code; None if that is not known."""
+    return _HINTS.get(sqlstate or "")
+
+
 def is_connection_lost(error: Any) -> bool:
     """Whether a psycopg error means that the connection is gone, so that a new one may do."""
     sqlstate = getattr(error, "sqlstate", None)
@@ -77,7 +82,7 @@ def translate(
     """
     sqlstate = getattr(error, "sqlstate", None)
     said = _first_lines(error)
-    hint = hint or _HINTS.get(sqlstate or "")
+    hint = hint or hint_for(sqlstate)
     if is_connection_lost(error):
         return PostgresConnectionError(
             f"{doing}: the connection to {server} is lost: {said}",

@@ -16,14 +16,9 @@ from firesteel.connectors.postgres.connection import (
     translating,
 )
 from firesteel.connectors.postgres.result_types import type_of
+from firesteel.connectors.postgres.source_enumerator import PostgresSplitEnumerator, boundaries
 from firesteel.connectors.postgres.source_reader import PostgresReader
-from firesteel.connectors.postgres.source_splits import (
-    PostgresSplit,
-    PostgresSplitEnumerator,
-    SourceSettings,
-    boundaries,
-    select_statement,
-)
+from firesteel.connectors.postgres.source_splits import PostgresSplit, SourceSettings, select_statement
 
 __all__ = ["PostgresSource", "PostgresSourceBuilder"]
 

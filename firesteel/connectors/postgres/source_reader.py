@@ -118,6 +118,13 @@ class _Shape:
     names: tuple[str, ...] = ()
     key: tuple[int, ...] = ()
 
+    @classmethod
+    def of(cls, names: tuple[str, ...], settings: SourceSettings, split: PostgresSplit) -> _Shape:
+        texts = split.text_keys
+        own = len(names) - len(texts)
+        key = tuple(own + texts.index(name) if name in texts else names.index(name) for name in split.key)
+        return cls(names[: own if settings.columns is None else len(settings.columns)], key)
+
     def key_of(self, row: Sequence[Any]) -> tuple[Any, ...]:
         return tuple(row[index] for index in self.key)
 
@@ -187,8 +194,7 @@ class _Fetcher:
             cursor.itersize = settings.fetch_size
             cursor.execute(statement, values)
             names = tuple(column.name for column in cursor.description or ())
-            wanted = names if settings.columns is None else names[: len(settings.columns)]
-            shape = _Shape(wanted, tuple(map(names.index, split.key)))
+            shape = _Shape.of(names, settings, split)
             self._put(shape)
             if not split.key and split.position:
                 cursor.scroll(split.position)

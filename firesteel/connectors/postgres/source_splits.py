@@ -1,28 +1,17 @@
-"""The splits of a PostgresSource: how a table or query is cut, and the SQL that reads one part."""
+"""The splits of a PostgresSource, and the SQL that reads one of them."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field
-from datetime import date, datetime
-from decimal import Decimal
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from firesteel.common.connector import SplitEnumeratorContext
-from firesteel.common.errors import InvalidProgramError
-from firesteel.connectors.number_sequence import split_evenly
-from firesteel.connectors.postgres.connection import PostgresConnectionOptions, connect, describe_table, translating
-from firesteel.connectors.postgres.errors import PostgresError
-from firesteel.connectors.postgres.statements import to_placeholders
-from firesteel.connectors.postgres.tables import Table, need_table
-from firesteel.connectors.split_enumerators import SharedSplitEnumerator
+from firesteel.connectors.postgres.connection import PostgresConnectionOptions, describe_table
+from firesteel.connectors.postgres.statements import identifier, identifiers, to_placeholders
 
 if TYPE_CHECKING:
-    import psycopg
     from psycopg import sql
 
-__all__ = ["PostgresSplit", "PostgresSplitEnumerator", "SourceSettings", "plan_splits", "select_statement"]
+__all__ = ["KeyType", "PostgresSplit", "SourceSettings", "from_clause", "select_statement"]
 
 
 @dataclass(frozen=True)
@@ -50,8 +39,16 @@ class SourceSettings:
 
 
 @dataclass(frozen=True)
+class KeyType:
+    """The type of a key column; ``as_text`` if only the text of a value names it exactly."""
+
+    name: str
+    as_text: bool = False
+
+
+@dataclass(frozen=True)
 class PostgresSplit:
-    """Rows whose partition column is from ``lower`` on, up to ``upper``.
+    """Rows whose partition column is from ``lower`` on, up to ``upper``; a bound that is None is none.
 
     ``position`` is the key of the last row read; without a key, how many rows were read.
     """
@@ -64,60 +61,13 @@ class PostgresSplit:
     only_null: bool = False
     parameters: tuple[Any, ...] = ()
     position: Any = field(default=None)
+    key_types: tuple[KeyType, ...] = ()
+    """Of the columns of the key; empty in checkpoints of earlier versions."""
 
-
-class PostgresSplitEnumerator(SharedSplitEnumerator[PostgresSplit]):
-    """Asks the server for bounds and keys, beside the JobMaster's thread; readers wait until that is known."""
-
-    def __init__(
-        self, context: SplitEnumeratorContext, settings: SourceSettings, splits: Sequence[PostgresSplit] | None = None
-    ) -> None:
-        super().__init__(context, splits or ())
-        self._settings = settings
-        self._is_planned = splits is not None
-        self._waiting: list[int] = []
-
-    def start(self) -> None:
-        """Has the splits planned, unless they were."""
-        if not self._is_planned:
-            parallelism = self._context.current_parallelism()
-            self._context.call_async(partial(plan_splits, self._settings, parallelism), self._take_plan)
-
-    def handle_split_request(self, subtask: int, host: str | None) -> None:
-        """Assigns a split as soon as there is a plan."""
-        if self._is_planned:
-            super().handle_split_request(subtask, host)
-        else:
-            self._waiting.append(subtask)
-
-    def snapshot_state(self, checkpoint_id: int) -> list[PostgresSplit] | None:  # type: ignore[override]
-        """The splits no reader has; None if they are not planned."""
-        return super().snapshot_state(checkpoint_id) if self._is_planned else None
-
-    def _take_plan(self, splits: list[PostgresSplit], error: Exception | None) -> None:
-        if error is not None:
-            raise error
-        self._pending.extend(splits)
-        self._is_planned = True
-        waiting, self._waiting = self._waiting, []
-        for subtask in waiting:
-            super().handle_split_request(subtask, None)
-
-
-def plan_splits(settings: SourceSettings, parallelism: int) -> list[PostgresSplit]:
-    """The splits, with what the server says about the table."""
-    server = settings.connection.describe()
-    with connect(settings.connection, name="firesteel source") as connection:
-        with translating(f"The splits of {settings.describe()} cannot be planned", server):
-            table = need_table(connection, settings.table, server) if settings.table else None
-            if table is not None:
-                _check_columns(table, settings)
-            key = _find_key(table, settings)
-            if settings.parameters is not None:
-                return [PostgresSplit(str(i), key, parameters=each) for i, each in enumerate(settings.parameters)]
-            if settings.partition_column is None:
-                return [PostgresSplit("0", key)]
-            return _cut(connection, settings, key, settings.partitions or parallelism)
+    @property
+    def text_keys(self) -> tuple[str, ...]:
+        """The columns of the key whose text is read beside the columns asked for."""
+        return tuple(name for name, each in zip(self.key, self.key_types, strict=False) if each.as_text)
 
 
 def select_statement(settings: SourceSettings, split: PostgresSplit) -> tuple[sql.Composed, list[Any]]:
@@ -127,112 +77,56 @@ def select_statement(settings: SourceSettings, split: PostgresSplit) -> tuple[sq
     conditions: list[sql.Composable] = []
     values: list[Any] = list(split.parameters)
     if settings.partition_column is not None:
-        column = sql.Identifier(settings.partition_column)
-        if split.only_null:
-            conditions.append(sql.SQL("{} IS NULL").format(column))
-        else:
-            comparison = sql.SQL("<=" if split.includes_upper else "<")
-            conditions.append(sql.SQL("{0} >= %s AND {0} {1} %s").format(column, comparison))
-            values += [split.lower, split.upper]
+        column = identifier(settings.partition_column)
+        bounds = ((">=", split.lower), ("<=" if split.includes_upper else "<", split.upper))
+        given = [(comparison, bound) for comparison, bound in bounds if bound is not None]
+        for comparison, bound in given:
+            conditions.append(sql.SQL("{} {} %s").format(column, sql.SQL(comparison)))
+            values.append(bound)
+        if not given:
+            conditions.append(sql.SQL("{} IS NULL" if split.only_null else "{} IS NOT NULL").format(column))
     order = sql.SQL("")
     if split.key:
-        key = sql.SQL(", ").join(map(sql.Identifier, split.key))
+        key = identifiers(split.key)
         order = sql.SQL(" ORDER BY {}").format(key)  # type: ignore[assignment]
         if split.position is not None:
-            conditions.append(sql.SQL("({}) > ({})").format(key, sql.SQL(", ").join([sql.SQL("%s")] * len(split.key))))
+            conditions.append(sql.SQL("({}) > ({})").format(key, _position(split)))
             values += split.position
     where = sql.SQL(" WHERE {}").format(sql.SQL(" AND ").join(conditions)) if conditions else sql.SQL("")
-    statement = sql.SQL("SELECT {} FROM {}{}{}").format(_columns(settings, split), _from(settings), where, order)
+    statement = sql.SQL("SELECT {} FROM {}{}{}").format(_columns(settings, split), from_clause(settings), where, order)
     return statement, values
 
 
-def _columns(settings: SourceSettings, split: PostgresSplit) -> sql.Composable:
-    from psycopg import sql
-
-    if settings.columns is None:
-        return sql.SQL("*")
-    # the key is needed for the position; what was not asked for is cut off again
-    names = [*settings.columns, *(name for name in split.key if name not in settings.columns)]
-    return sql.SQL(", ").join(map(sql.Identifier, names))
-
-
-def _from(settings: SourceSettings) -> sql.Composable:
+def from_clause(settings: SourceSettings) -> sql.Composable:
+    """The table or the query, in a statement with parameters."""
     from psycopg import sql
 
     if settings.query is None:
-        return sql.Identifier(*settings.table)
+        return identifier(*settings.table)
     query = settings.query.strip().rstrip(";")
     query = to_placeholders(query)[0] if settings.parameters is not None else query.replace("%", "%%")
     return sql.SQL("({}\n) AS firesteel_query").format(sql.SQL(query))
 
 
-def _check_columns(table: Table, settings: SourceSettings) -> None:
-    wanted = [*(settings.columns or ()), *(settings.key or ())]
-    if settings.partition_column is not None:
-        wanted.append(settings.partition_column)
-    there = [column.name for column in table.columns]
-    if missing := [name for name in wanted if name not in there]:
-        raise PostgresError(
-            f"The table {table.full_name} has no column {', '.join(map(repr, missing))} ({table.server}).",
-            server=table.server,
-            table=table.full_name,
-            sqlstate="42703",
-            hint=f"Its columns are: {', '.join(there)}.",
-        )
-
-
-def _find_key(table: Table | None, settings: SourceSettings) -> tuple[str, ...]:
-    if settings.key is not None:
-        return settings.key
-    if table is None:
-        return ()
-    not_null = [column.name for column in table.columns if column.not_null]
-    if settings.partition_column in not_null and (settings.partition_column,) in table.unique_keys:
-        return (settings.partition_column,)
-    return table.primary_key or ()
-
-
-def _cut(
-    connection: psycopg.Connection[Any], settings: SourceSettings, key: tuple[str, ...], count: int
-) -> list[PostgresSplit]:
+def _columns(settings: SourceSettings, split: PostgresSplit) -> sql.Composable:
     from psycopg import sql
 
-    lower, upper = settings.lower_bound, settings.upper_bound
-    splits: list[PostgresSplit] = []
-    if lower is None:
-        column = sql.Identifier(str(settings.partition_column))
-        row = connection.execute(
-            sql.SQL("SELECT min({0}), max({0}), bool_or({0} IS NULL) FROM {1}").format(column, _from(settings)), ()
-        ).fetchone()
-        lower, upper, has_null = row if row is not None else (None, None, False)
-        if has_null:
-            splits.append(PostgresSplit("null", key, only_null=True))
-        if lower is None:
-            return splits
-    bounds = boundaries(lower, upper, count)
-    last = len(bounds) - 2
-    return splits + [
-        PostgresSplit(str(i), key, bounds[i], bounds[i + 1], includes_upper=i == last) for i in range(last + 1)
+    # the key is needed for the position; what was not asked for is cut off again
+    texts = [
+        sql.SQL("{}::text AS {}").format(identifier(name), identifier(f"firesteel_key_{index}"))
+        for index, name in enumerate(split.text_keys)
     ]
+    if settings.columns is None:
+        return sql.SQL(", ").join([sql.SQL("*"), *texts])
+    names = [*settings.columns, *(name for name in split.key if name not in settings.columns)]
+    return sql.SQL(", ").join([identifiers(names), *texts])
 
 
-def boundaries(lower: Any, upper: Any, count: int) -> list[Any]:
-    """From ``lower`` to ``upper`` in at most so many even steps.
+def _position(split: PostgresSplit) -> sql.Composable:
+    """The placeholders of a key: a value is compared as what it is in the column, not as what Python has made of it."""
+    from psycopg import sql
 
-    >>> boundaries(0, 9, 3)
-    [0, 4, 7, 9]
-    """
-    known = isinstance(lower, (int, float, Decimal, date)) and not isinstance(lower, bool)
-    if not known or type(lower) is not type(upper):
-        raise InvalidProgramError(
-            f"PostgresSource: a partition column cannot be cut from {lower!r} to {upper!r}.",
-            hint="It must be a number, a date or a timestamp, and both bounds of the same type.",
-        )
-    if isinstance(lower, int):
-        return [start for start, _ in split_evenly(lower, upper + 1, count)] + [upper]
-    if isinstance(lower, date) and not isinstance(lower, datetime):
-        days = boundaries(lower.toordinal(), upper.toordinal(), count)
-        return [date.fromordinal(day) for day in days]
-    first: Any = lower
-    steps = [first + (upper - first) * i / count for i in range(count)] if first < upper else [first]
-    return [*steps, upper]
+    if not split.key_types:
+        return sql.SQL(", ").join([sql.SQL("%s")] * len(split.key))
+    types = [sql.SQL(each.name.replace("%", "%%")) for each in split.key_types]
+    return sql.SQL(", ").join(sql.SQL("%s::{}").format(each) for each in types)

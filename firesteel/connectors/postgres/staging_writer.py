@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from firesteel.common.connector import WriterContext
+from firesteel.connectors.postgres.commit_checks import CommitChecks, StagedRows
 from firesteel.connectors.postgres.rows import CopyFormat
 from firesteel.connectors.postgres.sink_settings import SinkSettings
 from firesteel.connectors.postgres.staging import BatchIds, Stage, ensure_staging_table, staging_name
@@ -28,7 +29,9 @@ class StagingWriter(AppendWriter):
     2. A batch whose connection is lost is written again under a new id. It does not matter whether the first one went
        through, or still does: an id that is not handed over at 3 means nothing.
     3. At a checkpoint the last batch is written, and ``prepare_commit`` hands over the ids of the batches since the one
-       before, and how many rows they have. All of them are durable in the database.
+       before, and how many rows they have. All of them are durable in the database. What could fail at 4 is tried
+       now, so that it fails the task and not all that come after: the statement itself is planned, and rows are looked
+       for that a unique index or a foreign key would refuse.
     4. *Committed*: once the checkpoint is complete, one statement deletes the rows of these ids from the staging table
        and inserts them into the target. That the rows are gone is the mark that they have been committed: both happen
        in one transaction, or neither does.
@@ -44,7 +47,8 @@ class StagingWriter(AppendWriter):
     So a reader of the table sees every record of completed checkpoints once, and no others. An id has the sink and the
     attempt in it: jobs, sinks and attempts that stage in the same table never touch each other's rows. The target's own
     types, NOT NULL and CHECK constraints hold in the staging table too, so a record that violates them fails the task
-    that writes it. Unique indexes, foreign keys and triggers are seen at 4 only.
+    that writes it. Seen at 4 only are unique indexes on expressions or a part of the rows, exclusion constraints,
+    triggers, and what others write to the table between 3 and 4.
     """
 
     def __init__(self, context: WriterContext, settings: SinkSettings, *, restored: bool) -> None:
@@ -54,6 +58,7 @@ class StagingWriter(AppendWriter):
         self._row_count = 0
         self._doubtful: list[uuid.UUID] = []
         self._first_snapshot: int | None = None
+        self._commits_elsewhere = context.commits_elsewhere
         # one subtask does it for all
         self._has_to_clean = (restored or context.attempt_number > 0) and context.subtask_index == 0
         super().__init__(context, settings)
@@ -66,6 +71,8 @@ class StagingWriter(AppendWriter):
         columns = table.select(self.columns)
         self.format = CopyFormat(columns, extra=("uuid",))
         self._statements = StagingStatements(self._staging, self.settings.table, self.columns)
+        self._checks = CommitChecks(connection, self._staging, table, self.columns)
+        self._try_commit(connection)
 
     def write_rows(self, rows: list[Any]) -> None:
         """Stages a batch (1, 2)."""
@@ -86,9 +93,20 @@ class StagingWriter(AppendWriter):
         """Hands over the batches since the last time (3)."""
         if not self._batches:
             return []
+        self.session.run(
+            self._try_commit, f"Staged records could not be committed to {self.table_name}", table=self.table_name
+        )
         stage = Stage(self._staging, self.settings.table, self.columns, tuple(self._batches), self._row_count)
         self._batches, self._row_count = [], 0
         return [stage]
+
+    def _try_commit(self, connection: psycopg.Connection[Any]) -> None:
+        """Finds what would fail at 4 (3)."""
+        connection.execute(self._statements.try_move, (self._batches,))
+        if self._batches:
+            # a task that is run again leaves batches behind that belong to nothing
+            beside = None if self._commits_elsewhere else self._ids.all_of_attempt()
+            self._checks.run(connection, StagedRows(self._batches, beside, self._doubtful))
 
     def snapshot_state(self, checkpoint_id: int) -> Sequence[Any] | None:
         """Nothing: what is staged is handed over."""

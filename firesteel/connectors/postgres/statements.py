@@ -1,4 +1,4 @@
-"""The SQL of the sinks."""
+"""The SQL of the sinks, and names in SQL."""
 
 from __future__ import annotations
 
@@ -12,7 +12,15 @@ from firesteel.connectors.postgres.tables import Column
 if TYPE_CHECKING:
     from psycopg import sql
 
-__all__ = ["STAGE", "StagingStatements", "UpsertStatements", "columns_of", "to_placeholders"]
+__all__ = [
+    "STAGE",
+    "StagingStatements",
+    "UpsertStatements",
+    "columns_of",
+    "identifier",
+    "identifiers",
+    "to_placeholders",
+]
 
 STAGE = "firesteel_stage"
 """The column of a staging table that says which batch a row belongs to."""
@@ -22,6 +30,24 @@ ORDER = "firesteel_order"
 DELETE = "firesteel_delete"
 
 _QUOTED = re.compile(r"'(?:[^']|'')*'|\"(?:[^\"]|\"\")*\"|--[^\n]*|\?|%")
+
+
+def identifier(*name: str) -> sql.Identifier:
+    """A name in a statement that is executed with parameters, in which a per cent sign is written twice.
+
+    Where no parameters are given, not even none (``()``), psycopg takes the statement as it is: there, and as part of
+    a COPY, it is ``sql.Identifier``.
+    """
+    from psycopg import sql
+
+    return sql.Identifier(*(part.replace("%", "%%") for part in name))
+
+
+def identifiers(names: Sequence[str]) -> sql.Composed:
+    """Names with commas between them, in a statement that is executed with parameters."""
+    from psycopg import sql
+
+    return sql.SQL(", ").join(map(identifier, names))
 
 
 def columns_of(table: tuple[str, ...], columns: Sequence[str]) -> sql.Composed:
@@ -116,22 +142,29 @@ class StagingStatements:
     def __init__(self, staging: tuple[str, ...], target: tuple[str, ...], columns: Sequence[str]) -> None:
         from psycopg import sql
 
-        names = {
-            "staging": sql.Identifier(*staging),
-            "target": sql.Identifier(*target),
-            "columns": _list(columns),
-            "stage": sql.Identifier(STAGE),
-        }
         self.target = columns_of(staging, [STAGE, *columns])
+        with_parameters = {
+            "staging": identifier(*staging),
+            "target": identifier(*target),
+            "columns": identifiers(columns),
+            "stage": identifier(STAGE),
+        }
         self.move = sql.SQL(
             "WITH moved AS (DELETE FROM {staging} WHERE {stage} = ANY(%s) RETURNING {columns}), "
             "written AS (INSERT INTO {target} ({columns}) SELECT {columns} FROM moved) SELECT count(*) FROM moved"
-        ).format(**names)
-        self.forget = sql.SQL("DELETE FROM {staging} WHERE {stage} = ANY(%s)").format(**names)
-        self.forget_range = sql.SQL("DELETE FROM {staging} WHERE {stage} BETWEEN %s AND %s").format(**names)
+        ).format(**with_parameters)
+        # finds what is wrong with names, types and permissions, and does nothing, nor does any trigger
+        self.try_move = sql.SQL("EXPLAIN {}").format(self.move)
+        self.forget = sql.SQL("DELETE FROM {staging} WHERE {stage} = ANY(%s)").format(**with_parameters)
+        self.forget_range = sql.SQL("DELETE FROM {staging} WHERE {stage} BETWEEN %s AND %s").format(**with_parameters)
         self.forget_others = sql.SQL(
             "DELETE FROM {staging} WHERE {stage} BETWEEN %s AND %s AND {stage} NOT BETWEEN %s AND %s"
-        ).format(**names)
+        ).format(**with_parameters)
+        names = {
+            "staging": sql.Identifier(*staging),
+            "target": sql.Identifier(*target),
+            "stage": sql.Identifier(STAGE),
+        }
         # Rows come and go with every checkpoint: vacuum must not wait until they are a fifth of a table that is almost
         # empty. Deletions can be published, should somebody publish all tables.
         self.create = sql.SQL(

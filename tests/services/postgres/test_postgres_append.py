@@ -337,12 +337,12 @@ def test_constraints_are_checked_when_a_record_is_written(table):
     job.kill()
 
 
-def test_a_unique_violation_is_seen_when_the_rows_are_committed(table):
+def test_what_others_write_after_the_checkpoint_is_seen_when_the_rows_are_committed(table):
     table.run("CREATE UNIQUE INDEX ON t (id)")
-    table.run("INSERT INTO t VALUES (1)")
     job = Job(table)
     job.write(3)
     snapshot = job.snapshot()
+    table.run("INSERT INTO t VALUES (1)")
     with pytest.raises(PostgresError, match=r"Key \(id\)=\(1\) already exists") as caught:
         job.complete(snapshot)
     assert caught.value.sqlstate == "23505"

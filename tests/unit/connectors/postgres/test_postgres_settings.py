@@ -15,7 +15,7 @@ from firesteel.common.connector import Boundedness, DeliveryGuarantee
 from firesteel.common.errors import FiresteelError, InvalidProgramError, RecordSerializationError
 from firesteel.connectors.postgres.connection import PostgresConnectionOptions, connect, split_name
 from firesteel.connectors.postgres.rows import values_of
-from firesteel.connectors.postgres.source_splits import boundaries
+from firesteel.connectors.postgres.source_enumerator import boundaries
 from firesteel.connectors.postgres.staging import BatchIds, sink_range, staging_name
 from firesteel.connectors.postgres.statements import to_placeholders
 from firesteel.datastream.connectors.jdbc import JdbcConnectionOptions, JdbcExecutionOptions, JdbcSink
