@@ -25,6 +25,8 @@ __all__ = [
 ]
 
 _SLACK_S = 2.0
+_POINTER = ".directory"
+"""Ends the name of a file that has the path of a cluster's directory."""
 
 
 @dataclass(frozen=True)
@@ -65,6 +67,15 @@ class LocalCluster:
                 found.append(entry)
         return sorted(found, key=lambda entry: entry.started_at)
 
+    def remember(self) -> None:
+        """Makes the cluster known by its id if it is not where clusters are by default."""
+        pointer = _pointer(self.cluster_id)
+        if self.directory == state_directory() / self.cluster_id:
+            pointer.unlink(missing_ok=True)
+            return
+        pointer.parent.mkdir(parents=True, exist_ok=True)
+        pointer.write_text(str(self.directory))
+
 
 def state_directory() -> Path:
     """Where clusters are, unless told otherwise."""
@@ -77,7 +88,9 @@ def cluster_directory(configuration: Configuration) -> Path:
     given = configuration.get(cluster_options.CLUSTER_DIRECTORY)
     if given is not None:
         return Path(given).absolute()
-    return state_directory() / configuration.get(cluster_options.CLUSTER_ID)
+    cluster_id = configuration.get(cluster_options.CLUSTER_ID)
+    elsewhere = _remembered(cluster_id)
+    return state_directory() / cluster_id if elsewhere is None else elsewhere.directory
 
 
 def local_cluster(settings: Mapping[str, str]) -> LocalCluster:
@@ -108,8 +121,24 @@ def running_clusters(settings: Mapping[str, str]) -> list[LocalCluster]:
     if _is_named(settings):
         found = [local_cluster(settings)]
     else:
-        found = [LocalCluster(path.name, path) for path in sorted(state_directory().glob("*")) if path.is_dir()]
+        base = state_directory()
+        found = [LocalCluster(path.name, path) for path in sorted(base.glob("*")) if path.is_dir()]
+        ids = (path.name.removesuffix(_POINTER) for path in sorted(base.glob(f"*{_POINTER}")))
+        found += [cluster for cluster in map(_remembered, ids) if cluster is not None]
     return [cluster for cluster in found if cluster.job_managers()]
+
+
+def _pointer(cluster_id: str) -> Path:
+    return state_directory() / f"{cluster_id}{_POINTER}"
+
+
+def _remembered(cluster_id: str) -> LocalCluster | None:
+    """The cluster of that id that runs in a directory of its own."""
+    try:
+        cluster = LocalCluster(cluster_id, Path(_pointer(cluster_id).read_text()))
+    except (OSError, ValueError):
+        return None
+    return cluster if cluster.job_managers() else None
 
 
 def _is_named(settings: Mapping[str, str]) -> bool:

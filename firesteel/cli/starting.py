@@ -93,6 +93,7 @@ def start_jobmanager(
     search_path: Sequence[str] = (),
 ) -> int:
     """Starts one JobManager and says where it is, or stays with it; the command's exit code."""
+    cluster.remember()
     log_from = cluster_processes.log_size(cluster)
     process = cluster_processes.launch(cluster, told, search_path=search_path, foreground=options.foreground)
     if options.foreground:

@@ -97,6 +97,7 @@ def get_spark_context(configuration: Configuration, slots: int, in_use: bool = F
                 )
             _stop()
         elif active is not None:
+            _use_this_python(active)
             return active
         require_java()
         submitted = os.environ.get("PYSPARK_GATEWAY_PORT") is not None  # by spark-submit, which knows its master
@@ -154,6 +155,17 @@ def stop_spark_context() -> None:
 def spark_log() -> Path | None:
     """Where the embedded Spark logs to."""
     return None if _own is None else _own[1] / "spark.log"
+
+
+def _use_this_python(context: SparkContext) -> None:
+    """Has Python workers on this machine run with this interpreter, unless the program has chosen another one.
+
+    PySpark's own default is the ``python3`` of the path. In a virtual environment that is not activated that is another
+    one, which cannot import the program's packages.
+    """
+    chosen = "PYSPARK_PYTHON" in os.environ or context.getConf().contains("spark.pyspark.python")
+    if not chosen and context.master.startswith("local"):
+        context.pythonExec = sys.executable
 
 
 def _slots_of(context: SparkContext) -> int:

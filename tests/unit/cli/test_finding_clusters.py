@@ -14,6 +14,7 @@ import pytest
 
 from firesteel.cli.connection import ClusterAddress, connect, find_cluster
 from firesteel.cli.errors import ClusterNotFoundError, CommandError
+from firesteel.cli.local_clusters import LocalCluster
 from firesteel.cli.main import main
 
 
@@ -126,3 +127,21 @@ def test_jobmanagers_that_are_gone_do_not_count(state_directory: Path) -> None:
     write_entry(state_directory / "default", 3)
     (state_directory / "default" / "jobmanagers" / "4.json").write_text('{"pid":')
     assert found().urls == ("http://localhost:3",)
+
+
+def test_a_cluster_in_a_directory_of_its_own_is_found_by_its_id(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    elsewhere = tmp_path / "elsewhere"
+    LocalCluster("far", elsewhere).remember()
+    assert find_cluster(options(None, "far")) is None
+    write_entry(elsewhere, 7)
+    assert found(None, "far").urls == ("http://localhost:7",)
+    assert found().urls == ("http://localhost:7",)
+    assert found("localhost:7").token_file == str(elsewhere / "token")
+    # another one of that id, started where clusters are by default, is the one that is meant from now on
+    usual = tmp_path / "state" / "firesteel" / "far"
+    LocalCluster("far", usual).remember()
+    write_entry(usual, 8)
+    assert found(None, "far").urls == ("http://localhost:8",)
