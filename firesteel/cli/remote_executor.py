@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-import os
-import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
-from pathlib import Path
 
 from firesteel.cli.connection import TOKEN_FILE_VARIABLE, ClusterClient
 from firesteel.cli.remote_job import RemoteJob, failure_of
-from firesteel.cli.shipping import shipped_by_value
 from firesteel.cli.snapshots import PATIENCE_S
 from firesteel.common.configuration import Configuration
 from firesteel.common.errors import FiresteelError
@@ -19,6 +15,7 @@ from firesteel.common.job_status import JobStatus
 from firesteel.graph.exchange import execution_of
 from firesteel.graph.job_graph import JobGraph
 from firesteel.jobmaster.job_serialization import serialize_job
+from firesteel.jobmaster.shipping import program_roots, shipped_by_value
 from firesteel.rest import jobs as rest
 from firesteel.rest.client import RestClientError
 from firesteel.rest.submission import SUBMIT_JOB, JobSubmitRequest
@@ -68,7 +65,7 @@ class RemoteExecutor:
         # before anything is sent: what the program gets wrong is said at once
         execution_of(job_graph)
         keeps_objects(configuration)
-        with shipped_by_value(self._roots()):
+        with shipped_by_value(program_roots(self._search_path)):
             serialized = serialize_job(job_graph)
         job_id = self._submit(job_graph, serialized)
         self._await_initialization(job_id, job_graph.job_name)
@@ -89,12 +86,6 @@ class RemoteExecutor:
         """Watches the jobs no longer."""
         for job in self.jobs:
             job.close()
-
-    def _roots(self) -> list[str]:
-        """The directories whose modules the cluster does not have: the script's, this one, and those of -pyfs."""
-        script = getattr(sys.modules.get("__main__"), "__file__", None)
-        beside = [str(Path(script).resolve().parent)] if script else []
-        return [*beside, os.getcwd(), *self._search_path]  # noqa: PTH109
 
     def _submit(self, job_graph: JobGraph, serialized: bytes) -> str:
         uploads = {"jobgraph": (_GRAPH, serialized)}

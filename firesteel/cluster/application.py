@@ -8,7 +8,6 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from firesteel.cli.shipping import shipped_by_value
 from firesteel.cluster.dispatcher import Dispatcher
 from firesteel.cluster.ha.services import JobSubmission
 from firesteel.cluster.managed_job import ManagedJob, ManagedJobHandle
@@ -18,6 +17,7 @@ from firesteel.common.job_client import JobClient
 from firesteel.common.job_status import JobStatus
 from firesteel.graph.job_graph import JobGraph
 from firesteel.jobmaster.job_serialization import serialize_job
+from firesteel.jobmaster.shipping import shipped_by_value
 
 __all__ = ["DispatcherExecutor"]
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
+import hashlib
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 from weakref import WeakSet
 
 from firesteel.common.configuration import Configuration
@@ -12,9 +14,13 @@ from firesteel.graph.job_graph import JobGraph
 from firesteel.graph.slots import assign_slots
 from firesteel.jobmaster.job_preparation import prepare_job
 from firesteel.jobmaster.runner import JobMasterRunner
+from firesteel.jobmaster.shipping import program_archive, program_roots
 from firesteel.runtime.operators.specs import SourceSpec
 from firesteel.spark.host_creation import create_host
 from firesteel.spark.session import get_spark_context, is_single_host
+
+if TYPE_CHECKING:
+    from pyspark import SparkContext
 
 __all__ = ["SparkPipelineExecutor"]
 
@@ -32,13 +38,16 @@ class SparkPipelineExecutor:
     def execute(self, job_graph: JobGraph, configuration: Configuration) -> JobClient:
         """Starts the job and returns its client."""
         # before anything is started: what the program gets wrong is said at once
-        job = prepare_job(job_graph, single_host=is_single_host(configuration))
+        single_host = is_single_host(configuration)
+        job = prepare_job(job_graph, single_host=single_host)
         files: list[Any] = []
         try:
             in_use = any(not other.is_over for other in _jobs)
             execution = execution_of(job.job_graph).kind
             slots = assign_slots(job.job_graph).total if execution is JobExecution.PIPELINED else 1
             context = get_spark_context(configuration, slots, in_use)
+            if not single_host:
+                _ship_program(context)
             if execution is not JobExecution.BATCH:
                 _write_rows(job.job_graph, files)
             host = create_host(job.job_graph, context)
@@ -53,6 +62,20 @@ class SparkPipelineExecutor:
         host.take_place()
         runner.start()
         return JobClient(runner)
+
+
+def _ship_program(context: SparkContext) -> None:
+    """Has the executors get the modules beside the program, which only this machine has."""
+    archive = program_archive(program_roots())
+    if archive is None:
+        return
+    name = f"firesteel-program-{hashlib.sha256(archive).hexdigest()[:16]}.zip"
+    if name in context._python_includes:
+        return
+    # executors fetch it from here whenever they start, so it lies where Spark removes it at its own end
+    path = Path(context._temp_dir) / name
+    path.write_bytes(archive)
+    context.addPyFile(str(path))
 
 
 def _write_rows(job_graph: JobGraph, files: list[Any]) -> None:

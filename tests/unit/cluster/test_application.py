@@ -111,6 +111,15 @@ class TestRescaling:
         finally:
             again.dispatcher.close(60.0)
 
+    def test_the_parallelism_that_a_job_has_restarts_nothing(
+        self, cluster: Cluster, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        job, (source, sink) = self.running(cluster)
+        monkeypatch.setattr(cluster.dispatcher, "rescale", lambda *_: pytest.fail("the job is restarted"))
+        present = {vertex.id: vertex.parallelism for vertex in job.runner.job_graph.vertices}
+        assert present.keys() == {source, sink}
+        assert self.handler(cluster)(self.request(job, present)) == {}
+
     @pytest.mark.parametrize(
         ("wanted", "status", "message"),
         [

@@ -35,6 +35,8 @@ def routes(dispatcher: Dispatcher, slots: SlotAllocator) -> list[Route]:
             if not 1 <= bounds.lower_bound <= bounds.upper_bound:
                 raise RestError(400, f"{vertex_id}: 1 <= lowerBound <= upperBound does not hold.")
             wanted[vertex_id] = bounds.upper_bound
+        if all(vertex.parallelism == wanted[vertex.id] for vertex in graph.vertices):
+            return {}  # nothing to change: the job is not restarted for it
         try:
             needed = assign_slots(with_parallelism(graph, wanted)).total
             there = slots.left_for(job.job_id)

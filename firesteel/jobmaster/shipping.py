@@ -1,10 +1,12 @@
-"""Makes a job independent of the files beside its program: their functions and classes travel with it."""
+"""Makes a job independent of the files beside its program: they, or what they define, travel with it."""
 
 from __future__ import annotations
 
+import io
 import os
 import sys
 import sysconfig
+import zipfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -14,7 +16,7 @@ import cloudpickle
 
 import firesteel
 
-__all__ = ["program_modules", "shipped_by_value"]
+__all__ = ["program_archive", "program_modules", "program_roots", "shipped_by_value"]
 
 
 @contextmanager
@@ -34,6 +36,36 @@ def shipped_by_value(roots: Sequence[str]) -> Iterator[None]:
     finally:
         for module in registered:
             cloudpickle.unregister_pickle_by_value(module)
+
+
+def program_roots(search_path: Sequence[str] = ()) -> list[str]:
+    """The directories whose modules other machines do not have: the script's, the current one, and further ones."""
+    script = getattr(sys.modules.get("__main__"), "__file__", None)
+    beside = [str(Path(script).resolve().parent)] if script else []
+    return [*beside, os.getcwd(), *search_path]  # noqa: PTH109
+
+
+def program_archive(roots: Sequence[str]) -> bytes | None:
+    """A zip archive of the modules that are loaded from below the directories; None if there are none.
+
+    A package is taken whole, as its functions may import other modules of it later. The same files give the same bytes.
+    """
+    files: dict[str, Path] = {}
+    for module in program_modules(roots):
+        name, _, rest = module.__name__.partition(".")
+        if rest:
+            continue
+        for place in map(Path, getattr(module, "__path__", ())):
+            files |= {f"{name}/{path.relative_to(place).as_posix()}": path for path in place.rglob("*.py")}
+        if not hasattr(module, "__path__") and module.__file__:
+            files[Path(module.__file__).name] = Path(module.__file__)
+    if not files:
+        return None
+    content = io.BytesIO()
+    with zipfile.ZipFile(content, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name in sorted(files):
+            archive.writestr(zipfile.ZipInfo(name), files[name].read_bytes())
+    return content.getvalue()
 
 
 def program_modules(roots: Sequence[str]) -> list[ModuleType]:
