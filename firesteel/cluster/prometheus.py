@@ -11,6 +11,7 @@ from prometheus_client import CollectorRegistry, generate_latest
 from prometheus_client.core import GaugeMetricFamily
 from prometheus_client.registry import Collector
 
+from firesteel.cluster.last_answer import LastAnswer
 from firesteel.cluster.rest.handlers.known_jobs import KnownJobs, now_ms
 from firesteel.common.job_status import JobStatus
 from firesteel.jobmaster.job_view import JobView
@@ -30,6 +31,7 @@ _TASK_LABELS = (
     "tm_id",
 )
 _OPERATOR_LABELS = (*_TASK_LABELS, "operator_id", "operator_name")
+PATIENCE_S = 2.0
 _NOT_IN_NAMES = re.compile("[^a-zA-Z0-9_:]")
 
 
@@ -51,9 +53,13 @@ class PrometheusMetrics(Collector):
         self._host = host or socket.gethostname()
         self._registry = CollectorRegistry(auto_describe=False)
         self._registry.register(self)
+        self._text = LastAnswer(self._generate, PATIENCE_S, "firesteel-prometheus")
 
     def text(self) -> str:
-        """All metrics there are now."""
+        """All metrics, of now or, on a machine that is busy, of the request before: Prometheus waits ten seconds."""
+        return self._text.get()
+
+    def _generate(self) -> str:
         return generate_latest(self._registry).decode()
 
     def describe(self) -> Iterable[GaugeMetricFamily]:
