@@ -15,8 +15,10 @@ from firesteel.jobmaster.job_view_vertices import VertexView
 
 __all__ = ["Diagnosis", "Load", "Skewed", "diagnose"]
 
+LOW = 100.0
+"""Milliseconds of a second that a vertex waits, above which it is backpressured: Flink's LOW."""
 HIGH = 500.0
-"""Milliseconds of a second that a vertex waits, from which on it counts as backpressured: Flink's HIGH."""
+"""Milliseconds of a second that a vertex works, above which it is busy."""
 
 _SKEW_FACTOR = 3.0
 """How many times the records of the others a subtask must have got to be the reason."""
@@ -62,13 +64,13 @@ def diagnose(view: JobView) -> Diagnosis | None:
         return None  # what was measured last is over
     vertices = {vertex.id: vertex for vertex in view.vertices()}
     loads = {vertex_id: _load(vertex) for vertex_id, vertex in vertices.items()}
-    waiting = [vertex_id for vertex_id in vertices if loads[vertex_id].back_pressured > HIGH]
+    waiting = [vertex_id for vertex_id in vertices if loads[vertex_id].back_pressured > LOW]
     if not waiting:
         return None
     # in topological order, so the last one that waits is the closest to the sinks
     for last in reversed(waiting):
         consumers = [edge.target_vertex for edge in vertices[last].vertex.job_vertex.output_edges]
-        working = [consumer for consumer in consumers if loads[consumer].back_pressured <= HIGH]
+        working = [consumer for consumer in consumers if loads[consumer].back_pressured <= LOW]
         if working:
             slowest = max(working, key=lambda each: (loads[each].busy, loads[each].in_pool_usage))
             return _explain(vertices, loads, slowest)
@@ -113,7 +115,7 @@ def _waiting_for(vertices: dict[str, VertexView], loads: dict[str, Load], slowes
     while pending:
         for edge in vertices[pending.pop(0)].vertex.job_vertex.input_edges:
             source = edge.source_vertex
-            if source not in found and loads[source].back_pressured > HIGH:
+            if source not in found and loads[source].back_pressured > LOW:
                 found[source] = None
                 pending.append(source)
     return tuple(vertices[vertex_id] for vertex_id in found)

@@ -233,6 +233,13 @@ def test_the_bottleneck_is_named_in_a_sentence_and_in_the_graph(visit: Visit) ->
     expect(visit.page.locator(".node.is-bottleneck")).to_contain_text("a job 1")
 
 
+def test_a_row_of_tabs_does_not_scroll_vertically(visit: Visit) -> None:
+    visit.answer_with(WebAnswers())
+    visit.page.goto(f"{OFFLINE}/#/jobs/{JOB}")
+    expect(visit.page.locator(".tabs").first).to_be_visible()
+    assert visit.page.locator(".tabs").first.evaluate("row => getComputedStyle(row).overflowY") == "hidden"
+
+
 def test_a_lost_jobmanager_is_said_and_its_return_too(visit: Visit) -> None:
     answers = WebAnswers()
     visit.answer_with(answers)

@@ -46,10 +46,15 @@ function share(value) {
 export function flowOf(answer) {
   const by = new Map(answer.map((metric) => [metric.id, metric]));
   const of = (name) => by.get(name) || {};
+  const times = ['busyTimeMsPerSecond', 'backPressuredTimeMsPerSecond', 'idleTimeMsPerSecond'];
+  // subtasks that have finished spend no time, and do not count
+  const all = times.reduce((sum, name) => sum + (number(of(name).avg) || 0), 0);
+  const part = (name) => (all > 0 ? share((1000 * (number(of(name).avg) || 0)) / all) : share(of(name).avg));
+  const [busy, backpressured, idle] = times.map(part);
   return {
-    busy: share(of('busyTimeMsPerSecond').avg),
-    backpressured: share(of('backPressuredTimeMsPerSecond').avg),
-    idle: share(of('idleTimeMsPerSecond').avg),
+    busy,
+    backpressured,
+    idle,
     busiest: share(of('busyTimeMsPerSecond').max),
     mostBackpressured: share(of('backPressuredTimeMsPerSecond').max),
     recordsIn: number(of('numRecordsInPerSecond').sum),

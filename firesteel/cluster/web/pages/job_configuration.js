@@ -74,8 +74,8 @@ export function configurationTab(context) {
           ]),
         ),
         panel(
-          'Set by the program',
-          settings(`user config ${context.jobId}`, own, 'The program sets nothing of its own.'),
+          'Global job parameters',
+          settings(`user config ${context.jobId}`, own, 'The program has no global job parameters. Its other settings are below.'),
         ),
         cluster.length > 0 && panel('All settings of the job', settings(`job config ${context.jobId}`, cluster, '')),
       ];

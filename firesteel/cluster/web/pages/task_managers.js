@@ -197,9 +197,10 @@ function overview(manager, names) {
         { class: 'columns is-three' },
         memory('Heap', metrics.heapUsed, metrics.heapMax),
         memory('Outside the heap', metrics.nonHeapUsed, metrics.nonHeapMax),
-        memory('Direct', metrics.directUsed, metrics.directMax),
-        memory('Mapped', metrics.mappedUsed, metrics.mappedMax),
-        memory('Network buffers', metrics.nettyShuffleMemoryUsed, metrics.nettyShuffleMemoryTotal),
+        metrics.directMax > 0 && memory('Direct', metrics.directUsed, metrics.directMax),
+        metrics.mappedMax > 0 && memory('Mapped', metrics.mappedUsed, metrics.mappedMax),
+        metrics.nettyShuffleMemoryTotal > 0 &&
+          memory('Network buffers', metrics.nettyShuffleMemoryUsed, metrics.nettyShuffleMemoryTotal),
         memory('Of the machine', hardware.physicalMemory - hardware.freeMemory, hardware.physicalMemory),
       ),
       collectors.length > 0 &&
