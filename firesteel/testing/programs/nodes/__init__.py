@@ -1,0 +1,1 @@
+"""The grammar: one module for each family of nodes."""

@@ -1,0 +1,345 @@
+"""Sources: several splits with uneven rates, pauses, disorder, late records and idleness."""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar
+
+from firesteel.common.time import Duration
+from firesteel.common.watermark_strategy import (
+    TimestampAssigner,
+    WatermarkGenerator,
+    WatermarkOutput,
+    WatermarkStrategy,
+)
+from firesteel.testing.programs.building import Site
+from firesteel.testing.programs.faults import Trip, step
+from firesteel.testing.programs.keys import KEYS
+from firesteel.testing.programs.oracle.flow import MAX_TIME, MIN_TIME, Flow, Mode
+from firesteel.testing.programs.program import EventTime, Misfit, Node, Sketch, StreamType
+from firesteel.testing.programs.records import SHAPES, fields, make
+from firesteel.testing.programs.split_source import Item, Many, Pause, Split, SplitSource, WatermarkAt, expanded
+
+__all__ = ["Punctuated", "Source", "TimestampOf", "Watermarks"]
+
+
+@dataclass
+class TimestampOf(TimestampAssigner):
+    """Extracts the timestamp of a record."""
+
+    trip: Trip | None = None
+
+    def extract_timestamp(self, value: Any, record_timestamp: int) -> int:
+        """Returns t."""
+        step(self.trip)
+        return fields(value)[2]
+
+
+@dataclass
+class PunctuatedGenerator(WatermarkGenerator):
+    """Emits a watermark with every record that is the latest so far."""
+
+    bound: int
+    latest: int = MIN_TIME
+
+    def on_event(self, event: Any, event_timestamp: int, output: WatermarkOutput) -> None:
+        """Follows the latest timestamp."""
+        if event_timestamp > self.latest:
+            self.latest = event_timestamp
+            output.emit_watermark(event_timestamp - self.bound - 1)
+
+    def on_periodic_emit(self, output: WatermarkOutput) -> None:
+        """Emits nothing."""
+
+
+@dataclass(frozen=True)
+class Punctuated:
+    """Makes a PunctuatedGenerator for each split or subtask."""
+
+    bound: int
+
+    def __call__(self) -> PunctuatedGenerator:
+        """Returns a new generator."""
+        return PunctuatedGenerator(self.bound)
+
+
+@dataclass(frozen=True)
+class Watermarks:
+    """A watermark strategy."""
+
+    kind: str = "none"
+    """``none``, ``monotonous``, ``bounded``, ``punctuated``, or ``inline`` (the source has watermarks of its own)."""
+    bound: int = 0
+    idle_ms: int | None = None
+    assigner: bool = False
+    """Whether timestamps are taken from the records by an assigner."""
+    drift: int | None = None
+    """Watermark alignment: how far splits may be apart."""
+
+    def strategy(self, assigner: TimestampOf) -> WatermarkStrategy:
+        """Returns the strategy as the API has it."""
+        if self.kind == "monotonous":
+            strategy = WatermarkStrategy.for_monotonous_timestamps()
+        elif self.kind == "bounded":
+            strategy = WatermarkStrategy.for_bounded_out_of_orderness(Duration.of_millis(self.bound))
+        elif self.kind == "punctuated":
+            strategy = WatermarkStrategy.for_generator(Punctuated(self.bound))
+        else:
+            strategy = WatermarkStrategy.no_watermarks()
+        if self.assigner:
+            strategy = strategy.with_timestamp_assigner(assigner)
+        if self.idle_ms is not None:
+            strategy = strategy.with_idleness(Duration.of_millis(self.idle_ms))
+        if self.drift is not None:
+            strategy = strategy.with_watermark_alignment("group", Duration.of_millis(self.drift), Duration.of_millis(2))
+        return strategy
+
+    def events(self, items: Sequence[Item]) -> Iterator[tuple[int, int, int] | WatermarkAt]:
+        """Yields records of a split with the watermarks that certainly come between them."""
+        latest = MIN_TIME
+        for item in expanded(items):
+            if isinstance(item, Pause):
+                continue
+            yield item
+            if isinstance(item, tuple) and self.kind == "punctuated" and item[2] > latest:
+                latest = item[2]
+                yield WatermarkAt(latest - self.bound - 1)
+
+    def last(self, items: Sequence[Item]) -> int:
+        """Returns the watermark that a split comes to before it ends."""
+        times = [item[2] for item in expanded(items) if isinstance(item, tuple)]
+        if self.kind in ("bounded", "monotonous", "punctuated"):
+            return max(times) - self.bound - 1 if times else MIN_TIME
+        return max((event.t for event in self.events(items) if isinstance(event, WatermarkAt)), default=MIN_TIME)
+
+
+def disorder_of(items: Sequence[Item]) -> int:
+    """Returns by how much the timestamps of a split go back at most."""
+    latest, disorder = MIN_TIME, 0
+    for item in expanded(items):
+        if isinstance(item, tuple):
+            disorder = max(disorder, latest - item[2])
+            latest = max(latest, item[2])
+    return disorder
+
+
+def has_late(watermarks: Watermarks, items: Sequence[Item]) -> bool:
+    """Whether a record comes behind a watermark that has passed it."""
+    mark = MIN_TIME
+    for event in watermarks.events(items):
+        if isinstance(event, WatermarkAt):
+            mark = max(mark, event.t)
+        elif event[2] <= mark:
+            return True
+    return False
+
+
+@dataclass(frozen=True, kw_only=True)
+class Source(Node):
+    """Reads splits of given records."""
+
+    is_source: ClassVar[bool] = True
+
+    splits: tuple[Split, ...]
+    shape: str = "numbers"
+    watermarks: Watermarks = Watermarks()
+    timestamps: bool = True
+    shared: bool = False
+    """Readers ask for one split after the other, instead of having their own from the beginning."""
+    bounded: bool = True
+
+    @classmethod
+    def draw(cls, sketch: Sketch) -> Source:
+        """Draws a source with records."""
+        return draw_source(sketch)
+
+    @property
+    def functions(self) -> tuple[str, ...]:
+        """The reader, and the timestamp assigner."""
+        return ("", "assigner") if self.watermarks.assigner else ("",)
+
+    @property
+    def kind(self) -> str:
+        """Sources are counted by their watermarks."""
+        idle = "+idle" if self.watermarks.idle_ms is not None else ""
+        return f"Source[{self.watermarks.kind}{idle}]"
+
+    def infer(self, inputs: Sequence[StreamType]) -> Mapping[str, StreamType]:
+        """Looks at the records to see what holds for them."""
+        full = [split for split in self.splits if any(True for _ in _records(split))]
+        owners = Counter(k for split in full for k in {record[0] for record in _records(split)})
+        disorder = max((disorder_of(split.items) for split in full), default=0)
+        ordered = max(owners.values(), default=1) == 1
+        lane = len(full) <= 1
+        one_by_one = lane or len(self.splits) == self.parallelism
+        return {
+            "": StreamType(
+                self.shape,
+                time=self._event_time(full, disorder),
+                ordered=ordered,
+                lane=lane,
+                idle=self.watermarks.idle_ms is not None,
+                width=self.parallelism,
+                disorder=disorder if one_by_one and not self.shared else None,
+                ascending=ordered and disorder == 0,
+            )
+        }
+
+    def _event_time(self, full: list[Split], disorder: int) -> EventTime:
+        marks = self.watermarks
+        if not self.timestamps and not marks.assigner:
+            if marks.kind != "none":
+                raise Misfit("watermarks without timestamps")
+            return EventTime.NONE
+        if self.shared and marks.kind != "none":
+            raise Misfit("a split that is found later may be behind the others")
+        if marks.idle_ms is not None and len(full) > 1:
+            raise Misfit("while one split is idle the others may go ahead of it")
+        if marks.kind in ("bounded", "monotonous"):
+            if disorder > marks.bound:
+                raise Misfit("records may be late or not")
+        elif marks.kind in ("punctuated", "inline"):
+            if len(self.splits) == 1 and self.parallelism == 1:
+                return EventTime.EXACT
+            if any(has_late(marks, split.items) for split in full):
+                raise Misfit("records may be late or not")
+        return EventTime.SAFE
+
+    def build(self, inputs: Sequence[Any], site: Site) -> Any:
+        """Calls from_source."""
+        source = site.arm(self, SplitSource(self.splits, self.shape, self.timestamps, self.shared, self.bounded))
+        strategy = self.watermarks.strategy(site.arm(self, TimestampOf(), "assigner"))
+        return site.finish(site.env.from_source(source, strategy, f"source {self.id}"), self)
+
+    def interpret(self, inputs: Sequence[Flow], mode: Mode) -> Mapping[str, Flow]:
+        """Gives the records of one split after the other."""
+        flow = Flow()
+        timed = self.timestamps or self.watermarks.assigner
+        exact = len(self.splits) == 1 and mode is not Mode.BATCH
+        for split in self.splits:
+            for event in self.watermarks.events(split.items):
+                if isinstance(event, WatermarkAt):
+                    if exact:
+                        flow.mark(event.t)
+                else:
+                    k, v, t = event
+                    flow.emit(make(self.shape, k, v, t, (v % 7,)), t if timed else None)
+        flow.mark(self._stay() if mode is Mode.STAY and not self.bounded else MAX_TIME)
+        return {"": flow}
+
+    def _stay(self) -> int:
+        """Returns how far event time certainly comes before the source is stopped."""
+        lasts = [self.watermarks.last(split.items) for split in self.splits]
+        if self.watermarks.idle_ms is not None:
+            return max(lasts)
+        if self.parallelism is None or self.parallelism > len(self.splits):
+            return MIN_TIME  # a reader without a split holds event time back
+        return min(lasts)
+
+
+def _records(split: Split) -> Iterator[tuple[int, int, int]]:
+    return (item for item in expanded(split.items) if isinstance(item, tuple))
+
+
+# -- drawing ------------------------------------------------------------------------------------------------
+
+
+def draw_source(sketch: Sketch) -> Source:
+    """Draws a source of one of several kinds, which differ in how their event time goes."""
+    rng = sketch.rng
+    style = rng.choices(("plain", "exact", "idle", "bare"), (10, 5, 3, 3))[0]
+    if not sketch.ends and style == "exact":
+        style = "idle"
+    shape = rng.choice(SHAPES)
+    number = 1 if style == "exact" else rng.choices((1, 2, 3, 5), (3, 4, 3, 1))[0]
+    disorder = rng.choice((0, 0, 5, 40))
+    base = sketch.next_id * 100_000
+    owned = rng.random() < 0.7
+    full = number if style != "idle" else 1
+    watermarks, timestamps = _draw_watermarks(rng, style, disorder, number)
+    splits = [_draw_split(rng, base + 10_000 * i, i, full, owned, disorder, style) for i in range(full)]
+    if watermarks.kind == "inline":
+        splits = [replace(split, items=_with_watermarks(rng, split.items, style)) for split in splits]
+    splits += [Split(()) for _ in range(number - full)]
+    if style != "idle" and number > 1 and rng.random() < 0.15:
+        splits[-1] = Split(())
+    rng.shuffle(splits)
+    widths = (None, 1, len(splits), len(splits) + 1)
+    parallelism = 1 if style == "exact" else rng.choices(widths, (6, 1, 3, 1))[0]
+    return Source(
+        id=sketch.next_id,
+        parallelism=parallelism,
+        chain=sketch.draw_chain(),
+        splits=tuple(splits),
+        shape=shape,
+        watermarks=watermarks,
+        timestamps=timestamps,
+        shared=watermarks.kind == "none" and rng.random() < 0.3,
+        bounded=sketch.ends or rng.random() < 0.4,
+    )
+
+
+def _draw_watermarks(rng: random.Random, style: str, disorder: int, splits: int) -> tuple[Watermarks, bool]:
+    if style == "bare":
+        return Watermarks(), False
+    assigner = rng.random() < 0.3
+    timestamps = not assigner or rng.random() < 0.5
+    if style == "exact":
+        return Watermarks(rng.choice(("punctuated", "inline")), rng.choice((0, 10)), assigner=assigner), timestamps
+    kinds = ["bounded", "punctuated"]
+    if disorder == 0:
+        kinds.append("monotonous")
+    if style == "plain":
+        kinds += ["none", "inline"]
+    kind = rng.choice(kinds)
+    bound = 0 if kind == "monotonous" else disorder + rng.choice((0, 0, 15))
+    idle = rng.choice((4, 10)) if style == "idle" else None
+    drift = rng.choice((20, 200)) if splits > 1 and kind in ("bounded", "monotonous") and rng.random() < 0.2 else None
+    return Watermarks(kind, bound, idle, assigner, drift), timestamps
+
+
+def _draw_split(
+    rng: random.Random, base: int, index: int, splits: int, owned: bool, disorder: int, style: str
+) -> Split:
+    count = rng.choices((0, 3, 20, 60), (1, 2, 8, 6))[0]
+    keys = [k for k in range(rng.choice((1, 3, KEYS))) if not owned or k % splits == index] or [index % KEYS]
+    items: list[Item] = []
+    clock = rng.choice((0, 0, 100))
+    stride = rng.choice((1, 5, 12))
+    late = disorder if style != "exact" else rng.choice((0, 30, 120))
+    for i in range(count):
+        clock += rng.randint(0, 2 * stride)
+        items.append((rng.choice(keys), base + i, clock - (rng.randint(0, late) if rng.random() < 0.5 else 0)))
+        if rng.random() < 0.02:
+            items.append(Pause(rng.choice((2, 5, 15))))
+    many = rng.random() < 0.04
+    if many:
+        items.append(Many(rng.choice((300, 3000)), tuple(keys[:3]), base + 5_000, clock, 0))
+    if style == "idle":
+        _add_silences(rng, items)
+    burst, gap = (500, 0) if many else (rng.choice((1, 1, 2, 5, 50)), rng.choice((0, 0, 0, 1, 2)))
+    return Split(tuple(items), burst, gap)
+
+
+def _add_silences(rng: random.Random, items: list[Item]) -> None:
+    for _ in range(rng.randint(1, 2)):
+        items.insert(rng.randint(0, len(items)), Pause(25))
+    if rng.random() < 0.5:
+        items.append(Pause(25))
+
+
+def _with_watermarks(rng: random.Random, drawn: Sequence[Item], style: str) -> tuple[Item, ...]:
+    """Puts watermarks between the records."""
+    items = list(drawn)
+    places = sorted(rng.sample(range(len(items) + 1), min(len(items), rng.randint(0, 6))), reverse=True)
+    for place in places:
+        after = [item[2] for item in expanded(items[place:]) if isinstance(item, tuple)]
+        before = [item[2] for item in expanded(items[:place]) if isinstance(item, tuple)]
+        safe = min(after, default=max(before, default=0)) - 1
+        if style == "exact" and before:
+            safe = max(before) - rng.choice((0, 20))
+        items.insert(place, WatermarkAt(safe))
+    return tuple(items)

@@ -1,0 +1,88 @@
+"""A sink that commits records to files in a directory, exactly once."""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from firesteel.common.connector import Committer, DeliveryGuarantee, Sink, SinkWriter, WriterContext
+from firesteel.testing.programs.faults import Trip, step
+
+__all__ = ["StoreSink", "read_store"]
+
+
+@dataclass(frozen=True)
+class _Batch:
+    """Records to be committed together, under a name that is never used again."""
+
+    name: str
+    payload: bytes
+
+
+@dataclass
+class StoreSink(Sink):
+    """Writes what a checkpoint contains to one file for each subtask, once the checkpoint is complete."""
+
+    directory: str
+    trip: Trip | None = None
+
+    def create_writer(self, context: WriterContext) -> SinkWriter[_Batch]:
+        """Returns a writer that keeps records until a checkpoint."""
+        return _Writer(f"{context.attempt_id}-{context.subtask_index}", self.trip)
+
+    def create_committer(self) -> Committer[_Batch]:
+        """Returns a committer."""
+        return _Committer(Path(self.directory))
+
+    def get_delivery_guarantee(self) -> DeliveryGuarantee:
+        """Exactly once."""
+        return DeliveryGuarantee.EXACTLY_ONCE
+
+
+class _Writer(SinkWriter[_Batch]):
+    def __init__(self, name: str, trip: Trip | None):
+        self._name = name
+        self._trip = trip
+        self._records: list[Any] = []
+        self._batches = 0
+
+    def write_batch(self, values: Sequence[Any], timestamps: Sequence[int] | None) -> None:
+        for _ in values:
+            step(self._trip)
+        self._records += values
+
+    def prepare_commit(self) -> list[_Batch]:
+        if not self._records:
+            return []
+        self._batches += 1
+        batch = _Batch(f"{self._name}-{self._batches}", pickle.dumps(self._records, pickle.HIGHEST_PROTOCOL))
+        self._records = []
+        return [batch]
+
+
+class _Committer(Committer[_Batch]):
+    def __init__(self, directory: Path):
+        self._directory = directory
+
+    def commit(self, committables: Sequence[_Batch]) -> None:
+        self._directory.mkdir(parents=True, exist_ok=True)
+        for batch in committables:
+            names = {path.name.partition("_")[2] for path in self._directory.iterdir()}
+            if batch.name not in names:
+                hidden = self._directory / f".{batch.name}"
+                hidden.write_bytes(batch.payload)
+                hidden.rename(self._directory / f"{len(names):06d}_{batch.name}")
+
+
+def read_store(directory: Path) -> list[Any]:
+    """Returns all committed records, in the order in which they were committed."""
+    if not directory.is_dir():
+        return []
+    records: list[Any] = []
+    for path in sorted(directory.iterdir()):
+        if not path.name.startswith("."):
+            records += pickle.loads(path.read_bytes())
+    return records
