@@ -17,6 +17,7 @@ __all__ = [
     "CheckpointWanted",
     "ClientConsumed",
     "Event",
+    "LeftoversRemoved",
     "MessageReceived",
     "MetadataFailed",
     "MetadataStored",
@@ -115,6 +116,13 @@ class AttemptEnded:
 
 
 @dataclass(frozen=True, slots=True)
+class LeftoversRemoved:
+    """A RemoveLeftovers has been carried out, as far as it could be."""
+
+    attempt: int
+
+
+@dataclass(frozen=True, slots=True)
 class TimerFired:
     """The time of a SetTimer has come."""
 
@@ -186,6 +194,7 @@ Event: TypeAlias = (
     | SlotsQueued
     | SlotLost
     | AttemptEnded
+    | LeftoversRemoved
     | TimerFired
     | CallReturned
     | ClientConsumed

@@ -29,6 +29,7 @@ __all__ = [
     "JobDone",
     "KillAttempt",
     "NotifyStatus",
+    "RemoveLeftovers",
     "RequestDone",
     "RequestFailed",
     "Say",
@@ -62,6 +63,20 @@ class KillAttempt:
 
     attempt: int
     reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class RemoveLeftovers:
+    """Delete what an attempt left in the checkpoint directory, then report LeftoversRemoved.
+
+    No slot runs. Once the next attempt starts, nothing more may be looked for.
+    """
+
+    attempt: int
+    needed: frozenset[str]
+    """The files of all checkpoints that are kept."""
+    retained: tuple[str, ...]
+    """The directories of these checkpoints."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,6 +135,7 @@ Instruction: TypeAlias = (
     StartAttempt
     | SendToSlot
     | KillAttempt
+    | RemoveLeftovers
     | SetTimer
     | CancelTimer
     | CallAsync

@@ -15,7 +15,6 @@ from firesteel.jobmaster.instructions import (
     DeliverToClient,
     Instruction,
     JobDone,
-    KillAttempt,
     RequestFailed,
     SendToSlot,
     SetTimer,
@@ -27,7 +26,6 @@ from firesteel.jobmaster.job_checkpoints import (
     without_checkpoints,
 )
 from firesteel.jobmaster.job_preparation import RestoredJob
-from firesteel.jobmaster.job_record import JobRecord
 from firesteel.jobmaster.job_slots import JobSlots
 from firesteel.jobmaster.job_sources import JobSources
 from firesteel.jobmaster.metrics import JobMetrics
@@ -36,6 +34,7 @@ from firesteel.jobmaster.settings import JobMasterSettings
 from firesteel.jobmaster.slot_pool import Slot, SlotPool, SlotState
 from firesteel.jobmaster.timers import Timer
 from firesteel.jobmaster.watermark_alignment import WatermarkAlignment
+from firesteel.jobmaster.winding_down import WindingDown
 from firesteel.runtime import messages
 
 __all__ = ["JobMaster"]
@@ -44,7 +43,7 @@ _WINDING_DOWN = frozenset({JobStatus.FAILING, JobStatus.CANCELLING, JobStatus.RE
 _FREQUENT = (messages.Heartbeat, messages.MetricReport, messages.ReportWatermark, messages.ClientPayload)
 
 
-class JobMaster(JobRecord):
+class JobMaster(WindingDown):
     """Decides what happens to one job. Has no thread, socket or clock: `handle` is all there is.
 
     An attempt goes through these steps:
@@ -61,8 +60,9 @@ class JobMaster(JobRecord):
 
     5. CancelSlot goes to every slot that is there, and to those that register late.
     6. KillAttempt, if slots are not gone after the cancellation timeout, or if those left cannot be told.
-    7. No process is left: the status is FAILED, CANCELED or, after SuspendJob, SUSPENDED; or step 1 follows once the
-       restart delay is over.
+    7. No process is left: the status is FAILED, CANCELED or, after SuspendJob, SUSPENDED.
+    8. Or else RemoveLeftovers deletes what the attempt wrote in vain, and step 1 follows once that is done, or has
+       taken too long, and the restart delay is over.
 
     Which failure is the cause: a task that raises is followed by broken connections, a lost slot and a failed
     stage, which may overtake its own account. So a failure that may be a consequence is held for
@@ -95,9 +95,8 @@ class JobMaster(JobRecord):
         self._client = ClientChannels()
         self._alignment = WatermarkAlignment()
         self._root_cause = RootCause(self.exception_history)
-        self._shutting_down = self._killed = self._restarts_by_plan = self._suspends = False
+        self._shutting_down = self._restarts_by_plan = False
         self._rescale_reason: str | None = None
-        self._wind_down_reason = ""
 
     def handle(self, event: events.Event, now: int) -> list[Instruction]:
         """Takes an event at a time (epoch milliseconds) and tells what to do about it, in order."""
@@ -146,6 +145,8 @@ class JobMaster(JobRecord):
             self._on_slot_lost(event)
         elif isinstance(event, events.AttemptEnded):
             self._on_attempt_ended(event)
+        elif isinstance(event, events.LeftoversRemoved):
+            self._on_leftovers_removed(event.attempt)
         elif isinstance(event, events.CancelJob):
             self._on_cancel(event.reason)
         elif isinstance(event, events.SuspendJob):
@@ -173,7 +174,7 @@ class JobMaster(JobRecord):
             return
         winding_down = self.status in _WINDING_DOWN
         self._transition(JobStatus.CANCELLING)
-        self._cancel_timers(Timer.RESTART)
+        self._cancel_timers(Timer.RESTART, Timer.LEFTOVERS)
         if winding_down:
             self._wind_down_further()
         else:
@@ -515,50 +516,6 @@ class JobMaster(JobRecord):
             self._set_timer(Timer.RESTART, delay)
         self._wind_down(f"the job failed: {cause.message}")
 
-    # Steps 5 to 7: winding down
-
-    def _wind_down(self, reason: str) -> None:
-        self._wind_down_reason = reason
-        self.slots.end_attempt()
-        self.checkpoints.end_attempt(reason, self._now)
-        self._cancel_timers(Timer.SLOT_REQUEST, Timer.HEARTBEAT, Timer.FAILURE_GRACE, Timer.SHUTDOWN)
-        self._close_sources()
-        executions.cancel_all(self.execution_graph, self._now)
-        if self._pool is not None:
-            for slot in self._pool.live():
-                self._send(slot.index, self._cancellation())
-            if not self._pool.ended and self.settings.cancellation_timeout:
-                self._set_timer(Timer.CANCELLATION, self.settings.cancellation_timeout)
-        self._wind_down_further()
-
-    def _cancellation(self) -> messages.CancelSlot:
-        return messages.CancelSlot(self._wind_down_reason, job_is_over=self.status is not JobStatus.RESTARTING)
-
-    def _wind_down_further(self) -> None:
-        pool = self._pool
-        if pool is not None and not pool.departed:
-            if not pool.live():
-                self._kill("slots that are left cannot be told to stop")
-            return
-        executions.end_all(self.execution_graph, self._now)
-        if self.status is JobStatus.FAILING:
-            self._finish(JobStatus.FAILED)
-        elif self.status is JobStatus.CANCELLING:
-            self._finish(JobStatus.SUSPENDED if self._suspends else JobStatus.CANCELED)
-        elif pool is None or pool.ended:
-            # Only now are the resources free that the next attempt needs.
-            self._cancel_timers(Timer.CANCELLATION, Timer.KILL)
-            if not self._timers.is_set(Timer.RESTART):
-                self._start_attempt()
-
-    def _kill(self, reason: str) -> None:
-        if self._pool is None or self._pool.ended or self._killed:
-            return
-        self._killed = True
-        self._cancel_timers(Timer.CANCELLATION)
-        self._out.append(KillAttempt(self.attempt, reason))
-        self._set_timer(Timer.KILL, self.settings.kill_timeout)
-
     def _on_timer(self, name: str) -> None:
         timer = self._timers.fired(name, self._now)
         if isinstance(timer, SetTimer):
@@ -581,6 +538,8 @@ class JobMaster(JobRecord):
             self._wind_down_further()
         elif timer is Timer.RESTART:
             self._wind_down_further()
+        elif timer is Timer.LEFTOVERS:
+            self._on_leftovers_timeout()
         elif timer is Timer.CHECKPOINT:
             self.checkpoints.on_due(self._now)
 

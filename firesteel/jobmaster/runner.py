@@ -9,17 +9,14 @@ import logging
 import queue
 import threading
 import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import Future
-from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
-from firesteel.common import fault_points
 from firesteel.common.concurrency import SYSTEM, BackgroundThread, Concurrency
 from firesteel.common.errors import (
     CheckpointError,
-    FiresteelError,
     FiresteelWarning,
     InvalidProgramError,
     JobCancelledError,
@@ -46,9 +43,9 @@ from firesteel.jobmaster.job_serialization import serialize_job
 from firesteel.jobmaster.job_services import JobServices
 from firesteel.jobmaster.restart_strategy import create_restart_strategy
 from firesteel.jobmaster.settings import JobMasterSettings
+from firesteel.jobmaster.shell.checkpoint_io import CheckpointIO
 from firesteel.jobmaster.shell.snapshot_requests import SnapshotRequests
 from firesteel.jobmaster.slot_questions import SlotQuestions
-from firesteel.runtime.checkpoint import storage as checkpoint_storage
 from firesteel.runtime.checkpoint.options import SnapshotKind, StopMode
 from firesteel.runtime.network.serialization import deserialize_batch
 
@@ -91,11 +88,9 @@ class JobMasterRunner:
             job.restored,
         )
         self._questions = SlotQuestions(self._master, host.send, concurrency)
-        self._storage_io = concurrency.executor(1, "firesteel-checkpoint-io")
-        self._registered: tuple[int, str] | None = None
-        """The checkpoint that was registered last, and its path. Only for the thread of the storage."""
         self._requests = SnapshotRequests(job_graph.job_name)
         self._events: queue.Queue[events.Event] = concurrency.queue()
+        self._checkpoint_io = CheckpointIO(job, self._services, self._events.put, concurrency)
         self._timers: dict[str, int] = {}
         self._caught_up = False
         """Whether all was heard that came before the timers that are due."""
@@ -213,25 +208,10 @@ class JobMasterRunner:
         request_id, future = self._requests.add(stops=stop is not None)
         trigger = events.TriggerSavepoint(request_id, kind, directory, stop)
         if kind.is_savepoint:
-            with suppress(RuntimeError):  # the job is over, or nearly: the request ends with it
-                self._storage_io.submit(self._trigger_savepoint, trigger)
+            self._checkpoint_io.check_target(trigger, self._requests.failed)
         else:
             self._events.put(trigger)
         return future
-
-    def _trigger_savepoint(self, trigger: events.TriggerSavepoint) -> None:
-        """Has a savepoint taken if it can be written: a job that stops for one is not to find out at its end."""
-        try:
-            checkpoint_storage.check_target(trigger.target_directory or "")
-        except Exception as error:  # noqa: BLE001 - storage may raise anything; the request fails, not the job
-            text = error.message if isinstance(error, FiresteelError) else f"{type(error).__name__}: {error}"
-            refusal = CheckpointError(
-                f"Job '{self.job_graph.job_name}': No savepoint can be written to {trigger.target_directory}: {text}",
-                hint=getattr(error, "hint", None),
-            )
-            self._requests.failed(str(trigger.request_id), refusal)
-        else:
-            self._events.put(trigger)
 
     def result_future(self) -> Future[JobExecutionResult]:
         """Completes with the result, or with the error the job ended with. Cancelling it does nothing to the job."""
@@ -300,8 +280,7 @@ class JobMasterRunner:
     def abandon(self) -> None:
         """The job is not started after all: leaves nothing behind."""
         self._host.close()
-        self._storage_io.shutdown(wait=True)
-        self._job.discard()
+        self._checkpoint_io.close()
 
     def release(self) -> None:
         """The job is over: lets go of what only a job that runs needs. What is shown of it stays."""
@@ -376,8 +355,7 @@ class JobMasterRunner:
             if instruction.attempt > 0:
                 self._say_why(instruction.attempt)
                 self._requests.end_stops("the job failed before it had ended, and goes on from it")
-                # behind what is still being written, and before the new slots write anything
-                self._storage_io.submit(self._remove_leftovers).result()
+            self._checkpoint_io.attempt_starts()
             attempt = Attempt(
                 instruction.attempt,
                 instruction.slots_needed,
@@ -417,12 +395,16 @@ class JobMasterRunner:
     # -- checkpoints --------------------------------------------------------------------------------
 
     def _execute_checkpoint(self, instruction: instructions.Instruction) -> None:
-        if isinstance(instruction, instructions.StoreMetadata):
-            self._storage_io.submit(self._store, instruction)
-        elif isinstance(instruction, instructions.DeleteCheckpoint):
-            self._storage_io.submit(self._delete, instruction.path, instruction.files, instruction.whole)
-        elif isinstance(instruction, instructions.DeleteFiles):
-            self._storage_io.submit(self._delete, None, instruction.paths, False)
+        if isinstance(
+            instruction,
+            (
+                instructions.StoreMetadata,
+                instructions.DeleteCheckpoint,
+                instructions.DeleteFiles,
+                instructions.RemoveLeftovers,
+            ),
+        ):
+            self._checkpoint_io.execute(instruction)
         elif isinstance(instruction, instructions.RequestDone):
             self._requests.done(instruction.request_id, instruction.path)
         elif isinstance(instruction, instructions.RequestFailed):
@@ -434,64 +416,13 @@ class JobMasterRunner:
             except FiresteelWarning:
                 _log.warning(instruction.text)  # where warnings are errors, this thread is no place to raise one
 
-    def _store(self, instruction: instructions.StoreMetadata) -> None:
-        """Makes the checkpoint exist; in a thread of its own, as storage may be slow."""
-        checkpoint_id = instruction.checkpoint_id
-        try:
-            fault_points.reach("checkpoint.metadata")
-            path = checkpoint_storage.store(instruction.location, instruction.metadata)
-            if instruction.is_committed:
-                self._services.register_checkpoint(checkpoint_id, path)
-                self._registered = checkpoint_id, path
-            fault_points.reach("checkpoint.stored")
-        except Exception as error:  # noqa: BLE001 - storage may raise anything; the checkpoint fails, not the job
-            self._events.put(events.MetadataFailed(checkpoint_id, f"{type(error).__name__}: {error}"))
-        else:
-            self._events.put(events.MetadataStored(checkpoint_id, path))
-
-    def _delete(self, directory: str | None, files: Sequence[str], whole: bool) -> None:
-        """Deletes what nobody needs; what cannot be deleted is left, and said."""
-        if not self._services.may_delete():
-            return
-        try:
-            fault_points.reach("checkpoint.delete")
-            if directory is not None:
-                self._unregister(lambda path: path != directory)
-                checkpoint_storage.delete_checkpoint(directory, whole=whole)
-            checkpoint_storage.delete_files(files)
-        except (OSError, FiresteelError) as error:
-            _log.warning("State that is no longer needed could not be deleted: %s", error)
-
-    def _unregister(self, is_kept: Callable[[str], bool]) -> None:
-        """Before the newest registered checkpoint is deleted, because it was given up after all, it must be unknown."""
-        if self._registered is not None and not is_kept(self._registered[1]):
-            self._services.unregister_checkpoint(self._registered[0])
-            self._registered = None
-
-    def _remove_leftovers(self) -> None:
-        """Deletes what slots that were killed have written in vain, and what could not be deleted when it was to be.
-
-        Only while no slot runs.
-        """
-        storage, coordinator = self._job.storage, self._master.checkpoints.coordinator
-        if storage is not None and self._services.may_delete():
-            try:
-                retained = [checkpoint.path for checkpoint in coordinator.retained()]
-                self._unregister(lambda path: path in retained)
-                storage.remove_unreferenced(coordinator.needed_files(), retained)
-            except (OSError, FiresteelError) as error:
-                _log.warning("What an earlier attempt left could not be deleted: %s", error)
-
     def _close_storage(self) -> None:
         """Waits for what is being written and deleted."""
-        self._storage_io.submit(self._remove_leftovers)
-        self._storage_io.shutdown(wait=True)
-        try:
-            self._job.discard()
-            if self._job.storage is not None:
-                self._job.storage.remove_if_empty()
-        except (OSError, FiresteelError) as error:
-            _log.warning("The checkpoint directory could not be cleaned up: %s", error)
+        coordinator = self._master.checkpoints.coordinator
+        retained = tuple(checkpoint.path for checkpoint in coordinator.retained())
+        self._checkpoint_io.close(
+            instructions.RemoveLeftovers(self._master.attempt, coordinator.needed_files(), retained)
+        )
 
     def _deliver(self, delivery: instructions.DeliverToClient) -> None:
         consumed = events.ClientConsumed(delivery.attempt, delivery.channel, delivery.subtask, delivery.sequence)

@@ -79,6 +79,9 @@ class JobMasterSettings:
     kill_timeout: int = 30_000
     """How long a killed attempt may take to end; after that it is taken for ended."""
 
+    leftovers_timeout: int = 30_000
+    """How long a restart waits until the files that the last attempt left are deleted."""
+
     failure_grace: int = 1_000
     """How long a failure that may be the consequence of another waits for that other one."""
 
@@ -92,7 +95,7 @@ class JobMasterSettings:
     """Whether state without an operator is dropped (``execution.state-recovery.ignore-unclaimed-state``)."""
 
     storage_token: str | None = None
-    """A mark in the checkpoint directory that every slot must find there."""
+    """A mark in the checkpoint directory that every slot must find there; None where there are no checkpoints."""
 
     adaptive: AdaptiveSettings | None = None
     """Whether the job makes do with the slots there are (``jobmanager.scheduler``)."""

@@ -19,6 +19,7 @@ class Timer(str, Enum):
     CANCELLATION = "cancellation-timeout"
     KILL = "kill-timeout"
     RESTART = "restart-delay"
+    LEFTOVERS = "leftovers-timeout"
     CHECKPOINT = "checkpoint"
     SLOTS = "slots"
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 
 from firesteel.common.errors import CheckpointStorageError, CorruptStateError
@@ -247,19 +247,24 @@ class CheckpointStorage:
             if name.startswith(_PROBE) and name != _PROBE + own:
                 self._filesystem.delete(join(self.job_directory, name))
 
-    def remove_unreferenced(self, needed: Iterable[str], retained: Iterable[str] | None = None) -> list[str]:
+    def remove_unreferenced(
+        self,
+        needed: Iterable[str],
+        retained: Iterable[str] | None = None,
+        may_delete: Callable[[], bool] = lambda: True,
+    ) -> list[str]:
         """Deletes the files that attempts that died have left: in ``shared``, and in incomplete checkpoints.
 
         Only while no checkpoint is being written, which would be taken for one of those. ``needed`` are the files of
         all checkpoints that are kept. Of the completed ones those that are ``retained`` stay, by default all: another
-        should have been deleted, but could not be at the time. Returns what was deleted.
+        should have been deleted, but could not be at the time. ``may_delete`` is asked once all files have been found
+        and before the first is deleted: whether nothing has been written meanwhile. Returns what was deleted.
         """
         needed = frozenset(needed)
         complete = frozenset(self.completed())
+        given_up: frozenset[str] = frozenset()
         if retained is not None:
             complete, given_up = complete.intersection(retained), complete.difference(retained)
-            for directory in given_up:
-                delete_checkpoint(directory, whole=False)
         incomplete = [
             join(self.job_directory, name)
             for name in self._filesystem.list(self.job_directory)
@@ -269,6 +274,10 @@ class CheckpointStorage:
         for directory in (join(self.job_directory, SHARED_DIRECTORY), *incomplete):
             paths = [join(directory, name) for name in self._filesystem.list(directory)]
             removed += (path for path in paths if path not in needed)
+        if not may_delete():
+            return []
+        for directory in given_up:
+            delete_checkpoint(directory, whole=False)
         delete_files(removed)
         for directory in incomplete:
             self._filesystem.delete_empty(directory)

@@ -48,7 +48,7 @@ from firesteel.runtime.messages import (
 def job_graph() -> JobGraph:
     job = ScriptedJob(parallelism=2)
     job.job.discard()
-    job.runner._storage_io.shutdown()
+    job.runner._checkpoint_io.close()
     return job.job.job_graph
 
 

@@ -1,0 +1,106 @@
+"""How an attempt ends: its slots are cancelled or killed, and what it left in the checkpoint directory is deleted."""
+
+from __future__ import annotations
+
+from firesteel.common.job_status import JobStatus
+from firesteel.graph.execution_graph import ExecutionGraph
+from firesteel.jobmaster import executions
+from firesteel.jobmaster.instructions import KillAttempt, RemoveLeftovers, Say
+from firesteel.jobmaster.job_checkpoints import JobCheckpoints
+from firesteel.jobmaster.job_record import JobRecord
+from firesteel.jobmaster.job_slots import JobSlots
+from firesteel.jobmaster.settings import JobMasterSettings
+from firesteel.jobmaster.timers import Timer
+from firesteel.runtime import messages
+
+__all__ = ["WindingDown"]
+
+
+class WindingDown(JobRecord):
+    """Steps 5 to 8 of an attempt; see `JobMaster`."""
+
+    execution_graph: ExecutionGraph
+    settings: JobMasterSettings
+    checkpoints: JobCheckpoints
+    slots: JobSlots
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._killed = self._suspends = False
+        self._wind_down_reason = ""
+        self._cleaned: int | None = None
+        """The attempt whose leftovers have been deleted, or are being deleted."""
+
+    def _start_attempt(self) -> None:
+        raise NotImplementedError
+
+    def _finish(self, status: JobStatus) -> None:
+        raise NotImplementedError
+
+    def _wind_down(self, reason: str) -> None:
+        self._wind_down_reason = reason
+        self.slots.end_attempt()
+        self.checkpoints.end_attempt(reason, self._now)
+        self._cancel_timers(Timer.SLOT_REQUEST, Timer.HEARTBEAT, Timer.FAILURE_GRACE, Timer.SHUTDOWN)
+        self._close_sources()
+        executions.cancel_all(self.execution_graph, self._now)
+        if self._pool is not None:
+            for slot in self._pool.live():
+                self._send(slot.index, self._cancellation())
+            if not self._pool.ended and self.settings.cancellation_timeout:
+                self._set_timer(Timer.CANCELLATION, self.settings.cancellation_timeout)
+        self._wind_down_further()
+
+    def _cancellation(self) -> messages.CancelSlot:
+        return messages.CancelSlot(self._wind_down_reason, job_is_over=self.status is not JobStatus.RESTARTING)
+
+    def _wind_down_further(self) -> None:
+        pool = self._pool
+        if pool is not None and not pool.departed:
+            if not pool.live():
+                self._kill("slots that are left cannot be told to stop")
+            return
+        executions.end_all(self.execution_graph, self._now)
+        if self.status is JobStatus.FAILING:
+            self._finish(JobStatus.FAILED)
+        elif self.status is JobStatus.CANCELLING:
+            self._finish(JobStatus.SUSPENDED if self._suspends else JobStatus.CANCELED)
+        elif pool is None or pool.ended:
+            # Only now are the resources free that the next attempt needs.
+            self._cancel_timers(Timer.CANCELLATION, Timer.KILL)
+            self._clean_up()
+            if not self._timers.is_set(Timer.RESTART) and not self._timers.is_set(Timer.LEFTOVERS):
+                self._start_attempt()
+
+    def _kill(self, reason: str) -> None:
+        if self._pool is None or self._pool.ended or self._killed:
+            return
+        self._killed = True
+        self._cancel_timers(Timer.CANCELLATION)
+        self._out.append(KillAttempt(self.attempt, reason))
+        self._set_timer(Timer.KILL, self.settings.kill_timeout)
+
+    def _clean_up(self) -> None:
+        """Has the files of the attempt deleted that no checkpoint needs, once, while no slot writes any."""
+        if self.settings.storage_token is None or self._cleaned == self.attempt:
+            return
+        self._cleaned = self.attempt
+        coordinator = self.checkpoints.coordinator
+        retained = tuple(checkpoint.path for checkpoint in coordinator.retained())
+        self._out.append(RemoveLeftovers(self.attempt, coordinator.needed_files(), retained))
+        self._set_timer(Timer.LEFTOVERS, self.settings.leftovers_timeout)
+
+    def _on_leftovers_removed(self, attempt: int) -> None:
+        if attempt == self._cleaned and self.status is JobStatus.RESTARTING:
+            self._cancel_timers(Timer.LEFTOVERS)
+            self._wind_down_further()
+
+    def _on_leftovers_timeout(self) -> None:
+        seconds = self.settings.leftovers_timeout / 1000
+        self._out.append(
+            Say(
+                f"The checkpoint storage did not answer within {seconds:g} s. The job is restarted all the same; files "
+                "that the last attempt left are deleted another time."
+            )
+        )
+        self._wind_down_further()
