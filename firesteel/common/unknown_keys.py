@@ -13,8 +13,8 @@ from firesteel.common.errors import FiresteelWarning, InvalidProgramError
 
 __all__ = ["check_keys", "describe_unknown", "unknown_keys"]
 
-_OTHERS = ("spark.", "$internal.")
-"""How keys begin that are Spark's, or that clients set for themselves."""
+_OTHERS = ("spark.", "$internal.", "testing.")
+"""How keys begin that are Spark's, or that clients and tests set for themselves."""
 _CLOSE = 0.8
 """How similar a key must be to be suggested."""
 
