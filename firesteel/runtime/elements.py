@@ -39,6 +39,13 @@ class Batch:
     def __len__(self) -> int:
         return len(self.values)
 
+    def split(self, count: int) -> tuple[Batch, Batch]:
+        """The first so many records, and the others."""
+        values, timestamps = self.values, self.timestamps
+        if timestamps is None:
+            return Batch(values[:count]), Batch(values[count:])
+        return Batch(values[:count], timestamps[:count]), Batch(values[count:], timestamps[count:])
+
     def __repr__(self) -> str:
         return f"Batch({list(self.values)!r}, {self.timestamps!r})"
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, Protocol
@@ -56,12 +55,16 @@ class TaskServices(Protocol):
         """The wall clock in milliseconds."""
         ...
 
+    def monotonic(self) -> float:
+        """Seconds of a clock that is never set."""
+        ...
+
     def schedule(self, task: Task, timestamp: int, callback: Callable[[int], None]) -> None:
         """Calls back while the task is not running, once the wall clock reaches the timestamp."""
         ...
 
     def wait_for_room(self, task: Task) -> None:
-        """Runs the other tasks and the network until the task's outputs have room."""
+        """Runs the network and other tasks until the task's outputs have room."""
         ...
 
     def request_split(self, task: Task, operator_id: str) -> None:
@@ -132,6 +135,10 @@ class Task:
     ):
         self.descriptor = descriptor
         self.gate = gate
+        self.rank = 0
+        """The place of the task's vertex in the job: above that of every producer."""
+        self.asked_at = 0.0
+        """When its slot last ran the task, or found that it cannot run."""
         self.running = False
         """True while a step of this task is on the stack: it must not be entered again."""
         self.finished = False
@@ -148,6 +155,7 @@ class Task:
         self._failure: Exception | None = None
         """Of a sink that was asked for room."""
         self._services = services
+        self._monotonic = services.monotonic
         self._opened: list[ChainedOperator] = []
         self.outputs = [self.create_output(output, partition) for output, partition in partitions]
         self.chain = [
@@ -289,7 +297,7 @@ class Task:
         self.raise_failure()
         self.running = True
         before = self.records_in
-        started = time.perf_counter()
+        started = self._monotonic()
         try:
             if self.source is not None:
                 if self.source.ended:
@@ -301,7 +309,7 @@ class Task:
                 self._process_input()
         finally:
             self.running = False
-            took = time.perf_counter() - started
+            took = self._monotonic() - started
             self.busy_s += took
         if took > _SLOW_S:
             self._most = max(1, min(int((self.records_in - before) * _PART_S / took), self._most))
@@ -313,16 +321,12 @@ class Task:
 
     def _process_input(self) -> None:
         assert self.gate is not None
-        polled = self.gate.poll()
+        polled = self.gate.poll(self._most)
         if polled is None:
             return
         channel, element = polled
         if isinstance(element, Batch):
             values, timestamps = element.values, element.timestamps
-            if len(values) > self._most:
-                most = self._most
-                self.gate.push_back(channel, Batch(values[most:], None if timestamps is None else timestamps[most:]))
-                values, timestamps = values[:most], None if timestamps is None else timestamps[:most]
             self.records_in += len(values)
             loop = self._loops.get((self._input_of[channel], timestamps is not None))
             if loop is None:

@@ -1,8 +1,8 @@
 """One slot's process: a single mailbox thread that runs tasks, timers, network and mails in turn.
 
-The most downstream task that can run goes first, so records leave before new ones enter. A task can run when it has
-input (or is a source with data) and its outputs have room. An operator that produces more than its outputs can take in
-the middle of a record waits in ``wait_for_room``, which runs the other tasks and the network meanwhile.
+A task can run when it has input (or is a source with data) and its outputs have room; ``runtime.scheduling`` chooses
+among those that can. An operator that produces more than its outputs can take in the middle of a record waits in
+``wait_for_room``, which runs the network and the tasks further downstream meanwhile.
 """
 
 from __future__ import annotations
@@ -28,9 +28,10 @@ from firesteel.runtime.mailbox import Clock, Poller, ProcessingTimers
 from firesteel.runtime.operators.source import SourceOperator
 from firesteel.runtime.operators.specs import SourceSpec
 from firesteel.runtime.output import TaskOutput
+from firesteel.runtime.scheduling import TaskScheduler, rank_vertices
 from firesteel.runtime.slot_answers import SlotAnswers
 from firesteel.runtime.task import Task
-from firesteel.runtime.task_metrics import BACKPRESSURED, BUSY, SlotTimes
+from firesteel.runtime.task_metrics import BACKPRESSURED, BUSY, measure_times
 from firesteel.runtime.wiring import Wiring
 
 __all__ = ["JobMasterGateway", "TaskCancelled", "TaskExecutor"]
@@ -83,7 +84,8 @@ class TaskExecutor:
         self._gateway = gateway
         self._poller = poller
         self._clock = clock
-        self._monotonic = concurrency.monotonic
+        self.monotonic = concurrency.monotonic
+        """The clock of deadlines and delays, in seconds."""
         self._wiring = wiring
         self._attempt = attempt
         self._host = host
@@ -94,8 +96,9 @@ class TaskExecutor:
         self._deployed = False
         self._timers = ProcessingTimers()
         self._tasks: list[Task] = []
-        self._order: list[Task] = []
-        """In which order tasks are asked for work: the most downstream first, then the sources."""
+        self._ranks = rank_vertices(slots.values())
+        self._waiting_rank = -1
+        """Of the task furthest downstream that waits for room in the middle of a batch."""
         self._ending: list[Task] = []
         self._postponed: dict[Task, deque[Callable[[], None]]] = {}
         self._restore: Mapping[messages.TaskKey, TaskRestore] = {}
@@ -103,7 +106,6 @@ class TaskExecutor:
         first = self._descriptors[0]
         self._metrics_interval = first.configuration.get(METRICS_INTERVAL).to_millis()
         """0 for neither measurements nor reports."""
-        self._times: SlotTimes | None = None
         self._snapshots = SlotSnapshots(first.configuration, first.job_id, concurrency)
         self._answers = SlotAnswers(
             attempt, self._slots[0], self._send_from_any_thread, self._between_batches, concurrency
@@ -129,7 +131,7 @@ class TaskExecutor:
     @property
     def has_unsent_records(self) -> bool:
         """Whether partial buffers are about to leave."""
-        return self._unflushed and not self._is_backpressured(self._monotonic())
+        return self._unflushed and not self._is_backpressured(self.monotonic())
 
     @property
     def cancel_requested(self) -> bool:
@@ -169,7 +171,7 @@ class TaskExecutor:
             self._await_cancel()
         while not self._shutdown:
             try:
-                if not self._step(self._monotonic()) and not self._shutdown:
+                if not self._step(self.monotonic()) and not self._shutdown:
                     self._wait()
             except UserCodeError:
                 self._await_cancel()
@@ -190,12 +192,11 @@ class TaskExecutor:
             except Exception as error:  # noqa: BLE001 - user code may raise anything
                 self._report(descriptor, "FAILED", describe_failure(error, descriptor))
                 return False
+            task.rank = self._ranks[descriptor.vertex_id]
             self._tasks.append(task)
-        downstream_first = self._tasks[::-1]
-        self._order = [task for task in downstream_first if task.source is None]
-        self._order += (task for task in downstream_first if task.source is not None)
+        self._scheduler = TaskScheduler(self._tasks)
         if self._metrics_interval:
-            self._times = SlotTimes(self._tasks)
+            measure_times(self._tasks)
         self._answers.open(self._tasks)
         self._wiring.connect()
         files = self._snapshots.create_reader()
@@ -236,19 +237,15 @@ class TaskExecutor:
     # -- one step -----------------------------------------------------------------------------------
 
     def _step(self, now: float) -> bool:
-        """Network, mails, due timers, then one unit of work of the most downstream task that has any."""
+        """Network, mails, due timers, then one unit of work of one task."""
         self._poller.poll(0)
         if self._mails:
             self._handle_mails()
         self._check_cancelled()
         acted = bool(self._postponed) and self._run_postponed()
         progressed = self._run_timers() or acted
-        task = self._next_task(now) if self._times is None else self._times.next_task(self._order, now)
+        task = self._scheduler.next_task(now, self._waiting_rank)
         if task is not None:
-            if task.source is not None and self._order[-1] is not task:
-                # sources take turns: one that always has data must not keep the others from theirs
-                self._order.remove(task)
-                self._order.append(task)
             self._act(task, task.run_once)
             progressed = True
         if self._unflushed:
@@ -256,12 +253,6 @@ class TaskExecutor:
         if self._ending:
             self._end_tasks()
         return progressed
-
-    def _next_task(self, now: float) -> Task | None:
-        for task in self._order:
-            if not task.finished and not task.running and task.has_work(now) and task.has_room():
-                return task
-        return None
 
     def _act(self, task: Task, action: Callable[[], None]) -> None:
         """Has a task do something, after which it may have records to send, or have finished."""
@@ -358,7 +349,7 @@ class TaskExecutor:
 
     def _wait(self) -> None:
         """Nothing can run: sleep until data, a mail, a timer, a source or a flush is due."""
-        now = self._monotonic()
+        now = self.monotonic()
         timeout = MAX_WAIT_S
         if self._unflushed:
             if self._is_backpressured(now):
@@ -374,10 +365,14 @@ class TaskExecutor:
             if due is not None:
                 timeout = min(timeout, (due - clock_now) / 1000)
         for task in self._tasks:
-            if not task.finished and not task.sinks_have_room():
+            if task.finished:
+                continue
+            if not task.sinks_have_room():
                 timeout = min(timeout, SINK_WAIT_S)
-            elif task.source is not None and not task.finished and task.source.ready_at is not None and task.has_room():
-                timeout = min(timeout, task.source.ready_at - now)
+            elif task.source is not None and task.rank > self._waiting_rank:
+                ready = task.source.ready_at
+                if ready is not None and task.has_room():
+                    timeout = min(timeout, ready - now)
         if timeout > 0:
             self._poller.poll(timeout)
 
@@ -388,12 +383,24 @@ class TaskExecutor:
         )
 
     def wait_for_room(self, task: Task) -> None:
-        """Runs the other tasks and the network until the task's outputs have room."""
+        """Runs the network and the tasks further downstream until the task's outputs have room.
+
+        Only tasks of a higher rank run meanwhile, in all slots: any other could come to wait itself for a task that is
+        on the stack below it, here or in another slot, and neither would ever go on. For the same reason a task does
+        not wait, but exceeds its limit, if it acts on a timer or a mail while one of a higher rank waits.
+        """
+        before = self._waiting_rank
+        if task.rank < before:
+            return
         if task.times is not None:
             task.times.enter(BACKPRESSURED)
-        while not task.has_room():
-            if not self._step(self._monotonic()) and not task.has_room():
-                self._wait()
+        self._waiting_rank = task.rank
+        try:
+            while not task.has_room():
+                if not self._step(self.monotonic()) and not task.has_room():
+                    self._wait()
+        finally:
+            self._waiting_rank = before
         if task.times is not None:
             task.times.become_busy()
 

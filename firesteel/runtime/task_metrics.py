@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import deque
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from firesteel.runtime.operator_metrics import operator_metrics
@@ -13,7 +13,7 @@ from firesteel.runtime.record_sizes import ObjectBytes
 if TYPE_CHECKING:
     from firesteel.runtime.task import Task
 
-__all__ = ["BACKPRESSURED", "BUSY", "IDLE", "SlotTimes", "TaskMetrics", "TaskTimes"]
+__all__ = ["BACKPRESSURED", "BUSY", "IDLE", "TaskMetrics", "TaskTimes", "measure_times"]
 
 IDLE = 0
 """There is nothing to read."""
@@ -91,47 +91,27 @@ class TaskTimes:
         return idle, busy, backpressured
 
 
-class SlotTimes:
-    """Finds the task to run next, and notes what keeps the others from it.
+def measure_times(tasks: Sequence[Task]) -> None:
+    """Has the tasks of a slot measure where their time goes.
 
     A slot has one thread. So a task that could go on but for its consumers in the same slot, which go first, is
     backpressured just as one whose outputs are full; a task that waits for others than its consumers is busy, as are
     Flink's threads when they wait for a processor.
     """
-
-    def __init__(self, tasks: Sequence[Task]):
-        by_channel = {
-            channel.id: task for task in tasks for entry in task.descriptor.inputs for channel in entry.channels
-        }
-        for task in tasks:
-            task.times = TaskTimes()
-        # producers come before their consumers
-        for task in tasks:
-            assert task.times is not None
-            for output in task.descriptor.outputs:
-                for channel in output.channels:
-                    consumer = by_channel.get(channel.id)
-                    if consumer is not None:
-                        assert consumer.times is not None
-                        for times in (task.times, *task.times.upstream):
-                            if times not in consumer.times.upstream:
-                                consumer.times.upstream.append(times)
-
-    @staticmethod
-    def next_task(order: Iterable[Task], now: float) -> Task | None:
-        """The first task that has work and room."""
-        for task in order:
-            if task.finished or task.running:
-                continue
-            if not task.has_work(now):
-                if task.times.state != IDLE:  # type: ignore[union-attr]
-                    task.times.enter(IDLE)  # type: ignore[union-attr]
-            elif not task.has_room():
-                if task.times.state != BACKPRESSURED:  # type: ignore[union-attr]
-                    task.times.enter(BACKPRESSURED)  # type: ignore[union-attr]
-            else:
-                return task
-        return None
+    by_channel = {channel.id: task for task in tasks for entry in task.descriptor.inputs for channel in entry.channels}
+    for task in tasks:
+        task.times = TaskTimes()
+    # producers before their consumers
+    for task in sorted(tasks, key=lambda task: task.rank):
+        assert task.times is not None
+        for output in task.descriptor.outputs:
+            for channel in output.channels:
+                consumer = by_channel.get(channel.id)
+                if consumer is not None:
+                    assert consumer.times is not None
+                    for times in (task.times, *task.times.upstream):
+                        if times not in consumer.times.upstream:
+                            consumer.times.upstream.append(times)
 
 
 class TaskMetrics:

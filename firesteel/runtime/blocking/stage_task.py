@@ -308,6 +308,10 @@ class StageTask:
         """The wall clock in milliseconds."""
         return self.clock.now_ms()
 
+    def monotonic(self) -> float:
+        """Seconds of a clock that is never set."""
+        return time.monotonic()
+
     def schedule(self, task: Task, timestamp: int, callback: Callable[[int], None]) -> None:
         """Calls back once the wall clock reaches the timestamp, in ``run_timers``."""
         self.timers.schedule(task, timestamp, callback)

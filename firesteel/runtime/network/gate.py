@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
+from heapq import heapify, heappop, heappush
 from typing import Any
 
 from firesteel.runtime.elements import Batch, CheckpointBarrier, ControlEvent, EndOfPartition
@@ -60,7 +61,7 @@ class HandedOver:
 class InputChannel:
     """Buffers and events that came from one producer and wait to be read."""
 
-    __slots__ = ("blocked", "gate", "index", "queue", "receiver", "recorded", "scheduled")
+    __slots__ = ("blocked", "gate", "index", "queue", "receiver", "recorded", "scheduled", "served")
 
     def __init__(self, gate: InputGate, index: int, receiver: CreditReceiver):
         self.gate = gate
@@ -69,7 +70,9 @@ class InputChannel:
         self.queue: deque[_Queued] = deque()
         self.blocked = False
         self.scheduled = False
-        """Whether the gate has the channel in its round."""
+        """Whether the gate has the channel among those to be read."""
+        self.served = 0
+        """Records read from the channel; after a time without any, as many as from the others."""
         self.recorded: list[InFlightItem] | None = None
         """While an unaligned checkpoint waits for this channel's barrier: what arrives before it."""
 
@@ -86,16 +89,14 @@ class InputChannel:
         if self.recorded is not None:
             self.recorded.append(to_in_flight(buffer))
         if not self.scheduled and not self.blocked:
-            self.scheduled = True
-            gate.round.append(self)
+            gate.schedule(self)
         self.receiver.on_data(backlog)
 
     def on_event(self, event: ControlEvent, backlog: int) -> None:
         """An event arrived."""
         self.queue.append(event)
         if not self.scheduled and not self.blocked:
-            self.scheduled = True
-            self.gate.round.append(self)
+            self.gate.schedule(self)
         if type(event) is CheckpointBarrier or type(event) is EndOfPartition:
             self.gate.on_mark(self.index, event)
         elif self.recorded is not None:
@@ -106,8 +107,7 @@ class InputChannel:
         """Puts what was in flight at a checkpoint before everything that will arrive."""
         self.queue.extend(item if isinstance(item, ControlEvent) else _Uncounted(item) for item in items)
         if self.queue and not self.scheduled and not self.blocked:
-            self.scheduled = True
-            self.gate.round.append(self)
+            self.gate.schedule(self)
 
     def in_flight(self, checkpoint_id: int) -> tuple[list[InFlightItem], bool]:
         """What is queued before the barrier of a checkpoint, and whether that barrier is there."""
@@ -124,10 +124,18 @@ class InputChannel:
 
 
 class InputGate:
-    """Reads its channels in turn, one buffer or event at a time; order is kept within a channel only."""
+    """Reads one buffer or event at a time; order is kept within a channel only.
+
+    The channel from which the fewest records were read goes first. Channels whose buffers are small, or cut into parts
+    by a slow task, get the same share of the records as the others. What a channel did not use while it was empty is
+    lost to it: it does not go before the others until it has caught up.
+    """
 
     __slots__ = (
         "_buffers",
+        "_ready",
+        "_sequence",
+        "_served",
         "channels",
         "floating_buffers",
         "num_buffers_in",
@@ -135,7 +143,6 @@ class InputGate:
         "objects",
         "on_mark",
         "restored",
-        "round",
     )
 
     def __init__(self, num_channels: int, *, config: NetworkConfig = DEFAULT_NETWORK_CONFIG):
@@ -144,8 +151,11 @@ class InputGate:
             InputChannel(self, index, CreditReceiver(config.buffers_per_channel, self.floating_buffers))
             for index in range(num_channels)
         ]
-        self.round: deque[InputChannel] = deque()
-        """Channels that have something to read and are not blocked, next first."""
+        self._ready: list[tuple[int, int, InputChannel]] = []
+        """A heap of the channels that have something to read and are not blocked, by ``served`` and in turn."""
+        self._sequence = 0
+        self._served = 0
+        """``served`` of the channel that was read last, when it was read."""
         self.restored: deque[tuple[int, bytes | Batch]] | None = None
         """After rescaling: channels and what was in flight there, to be read before anything that arrives."""
         self._buffers = config.buffers_per_channel * num_channels + config.floating_buffers_per_gate
@@ -158,7 +168,7 @@ class InputGate:
     @property
     def has_input(self) -> bool:
         """Whether poll would return something."""
-        return bool(self.round or self.restored)
+        return bool(self._ready or self.restored)
 
     @property
     def queued(self) -> int:
@@ -179,35 +189,64 @@ class InputGate:
             self.restored = deque()
         self.restored.extend((channel_index, buffer) for buffer in buffers)
 
-    def poll(self) -> tuple[int, Batch | ControlEvent] | None:
-        """The next batch or event with its channel's index; None if all channels are empty or blocked."""
+    def poll(self, most: int = 1 << 62) -> tuple[int, Batch | ControlEvent] | None:
+        """The next event, or batch of at most so many records, with its channel's index.
+
+        None if all channels are empty or blocked.
+        """
         if self.restored is not None:
-            return self._poll_restored()
-        waiting = self.round
-        if not waiting:
+            return self._poll_restored(most)
+        if not self._ready:
             return None
-        channel = waiting.popleft()
+        channel = heappop(self._ready)[2]
+        self._served = channel.served
         queue = channel.queue
         item = queue.popleft()
-        if queue:
-            waiting.append(channel)
-        else:
-            channel.scheduled = False
         if isinstance(item, ControlEvent):
+            self._read_on(channel)
             return channel.index, item
-        if type(item) is _Uncounted:
-            buffer = item.buffer
-            return channel.index, buffer if type(buffer) is Batch else deserialize_batch(buffer)  # type: ignore[arg-type]
-        batch = item if type(item) is Batch else deserialize_batch(item)  # type: ignore[arg-type]
-        channel.receiver.on_consumed()
+        took_credit = type(item) is not _Uncounted
+        buffer = item if took_credit else item.buffer  # type: ignore[union-attr]
+        batch: Batch = buffer if type(buffer) is Batch else deserialize_batch(buffer)  # type: ignore[arg-type]
+        if len(batch.values) > most:
+            batch, rest = batch.split(most)
+            queue.appendleft(_Uncounted(rest))
+        channel.served += len(batch.values)
+        self._read_on(channel)
+        if took_credit:
+            channel.receiver.on_consumed()
         return channel.index, batch
 
-    def _poll_restored(self) -> tuple[int, Batch | ControlEvent] | None:
+    def schedule(self, channel: InputChannel) -> None:
+        """Adds a channel that has something to read."""
+        if channel.served < self._served:
+            channel.served = self._served
+        channel.scheduled = True
+        self._sequence += 1
+        heappush(self._ready, (channel.served, self._sequence, channel))
+
+    def _read_on(self, channel: InputChannel) -> None:
+        if channel.queue:
+            self._sequence += 1
+            heappush(self._ready, (channel.served, self._sequence, channel))
+        else:
+            channel.scheduled = False
+
+    def _remove(self, channel: InputChannel) -> None:
+        channel.scheduled = False
+        self._ready = [entry for entry in self._ready if entry[2] is not channel]
+        heapify(self._ready)
+
+    def _poll_restored(self, most: int) -> tuple[int, Batch | ControlEvent] | None:
         if not self.restored:
             self.restored = None  # not before: a part of the last one might have been put back
-            return self.poll()
+            return self.poll(most)
         channel_index, buffer = self.restored.popleft()
-        return channel_index, buffer if type(buffer) is Batch else deserialize_batch(buffer)  # type: ignore[arg-type]
+        batch = buffer if type(buffer) is Batch else deserialize_batch(buffer)  # type: ignore[arg-type]
+        if len(batch.values) > most:
+            batch, rest = batch.split(most)
+            self.restored.appendleft((channel_index, rest))
+        return channel_index, batch
 
     def push_back(self, channel_index: int, rest: Batch) -> None:
         """Puts the unread rest of a batch back, to be read next from its channel."""
@@ -216,25 +255,25 @@ class InputGate:
             return
         channel = self.channels[channel_index]
         channel.queue.appendleft(_Uncounted(rest))
-        if not channel.scheduled and not channel.blocked:
-            channel.scheduled = True
-            self.round.append(channel)
+        channel.served -= len(rest.values)
+        if channel.scheduled:
+            self._remove(channel)
+        if not channel.blocked:
+            self.schedule(channel)
 
     def block(self, channel_index: int) -> None:
         """Skips the channel until it is unblocked; what arrives meanwhile is kept, as far as credit goes."""
         channel = self.channels[channel_index]
         channel.blocked = True
         if channel.scheduled:
-            channel.scheduled = False
-            self.round.remove(channel)
+            self._remove(channel)
 
     def unblock(self, channel_index: int) -> None:
         """Reads the channel again."""
         channel = self.channels[channel_index]
         channel.blocked = False
         if channel.queue and not channel.scheduled:
-            channel.scheduled = True
-            self.round.append(channel)
+            self.schedule(channel)
 
 
 def _nobody_looks(_channel: int, _event: ControlEvent) -> None:

@@ -59,6 +59,49 @@ def test_channels_take_turns() -> None:
     assert gate.num_bytes_in == sum(len(pickle.dumps(([v], None), 5)) for v in (1, 2, 3))
 
 
+def test_channels_with_small_buffers_get_as_many_records_as_others() -> None:
+    part, gate = gate_of(2)
+    for _ in range(2):
+        emit(part, 0, *range(4))
+    for value in range(8):
+        emit(part, 1, value)
+    assert [index for index, _ in read(gate)] == [0, 1, 1, 1, 1, 0, 1, 1, 1, 1]
+
+
+def test_a_batch_is_read_in_parts_and_its_channel_keeps_its_place() -> None:
+    part, gate = gate_of(2)
+    emit(part, 0, 1, 2, 3, 4, 5)
+    emit(part, 1, 6, 7)
+    parts = []
+    while (polled := gate.poll(most=2)) is not None:
+        assert isinstance(polled[1], Batch)
+        parts.append((polled[0], list(polled[1].values)))
+    assert parts == [(0, [1, 2]), (1, [6, 7]), (0, [3, 4]), (0, [5])]
+
+
+def test_what_is_put_back_counts_as_not_read() -> None:
+    part, gate = gate_of(2)
+    emit(part, 0, 1, 2, 3, 4)
+    emit(part, 1, 5)
+    emit(part, 1, 6)
+    index, batch = gate.poll() or (None, None)
+    assert index == 0
+    assert isinstance(batch, Batch)
+    gate.push_back(0, batch.split(1)[1])
+    assert read(gate) == [(1, [5]), (0, [2, 3, 4]), (1, [6])]
+
+
+def test_a_channel_does_not_save_up_its_share_while_it_is_empty() -> None:
+    part, gate = gate_of(2)
+    for value in range(6):
+        emit(part, 0, value)
+        assert gate.poll() is not None
+    for value in range(3):
+        emit(part, 0, value)
+        emit(part, 1, value)
+    assert [index for index, _ in read(gate)] == [1, 0, 1, 0, 1, 0]
+
+
 def test_a_blocked_channel_is_skipped_and_keeps_its_order() -> None:
     part, gate = gate_of(2)
     emit(part, 0, 1)
