@@ -5,7 +5,7 @@ BIN = $(VENV)/bin
 STAMP = $(VENV)/.installed
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint types unit chaos chaos-outside bench docs format lock clean check-python check-java
+.PHONY: help demo test lint types unit chaos chaos-outside simulate bench docs format lock clean check-python check-java
 
 help: ## List every target
 	@awk 'BEGIN {FS = ":.*## "} /^[a-z-]+:.*## / {printf "  %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -34,6 +34,9 @@ chaos: check-java $(STAMP) ## Kill, stop, cut and fill what a job runs on; FAULT
 chaos-outside: check-java $(STAMP) ## The same with Kafka and PostgreSQL in it; FAULTS=60 RECORDS=10000000 SEED=7
 	@$(BIN)/python -m tests.chaos.outside --faults $(or $(FAULTS),13) --records $(or $(RECORDS),1000000) \
 	  $(if $(SEED),--seed $(SEED)) $(ARGS)
+
+simulate: $(STAMP) ## Run whole clusters in virtual time with what breaks drawn from a seed; RUNS=200 SEED=7
+	@$(BIN)/python -m firesteel.testing.simulation --runs $(or $(RUNS),50) --seed $(or $(SEED),1) $(ARGS)
 
 bench: check-java $(STAMP) ## Measure Firesteel and its peers; options in ARGS="--cases keyed_sum --json"
 	@$(BIN)/python -m benchmarks $(ARGS)

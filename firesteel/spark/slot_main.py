@@ -71,7 +71,12 @@ class SlotMain:
 
         context = BarrierTaskContext.get()
         slot = context.partitionId()
-        place = _Place.of(context.getTaskInfos()[slot].address, local=self._local)
+        self.run(slot, context.getTaskInfos()[slot].address)
+        return iter(())
+
+    def run(self, slot: int, address: str) -> None:
+        """Runs a slot in the worker that Spark gives that address to."""
+        place = _Place.of(address, local=self._local)
         thresholds = gc.get_threshold()
         # a batch is thousands of tuples that live for a millisecond: looking for cycles among them is wasted
         gc.set_threshold(*GC_THRESHOLDS)
@@ -80,7 +85,6 @@ class SlotMain:
                 self._run(slot, place)
         finally:
             gc.set_threshold(*thresholds)  # Spark reuses the process
-        return iter(())
 
     def _run(self, slot: int, place: _Place) -> None:
         host = place.host

@@ -1,0 +1,178 @@
+"""A simulated cluster: machines, network, storage, ZooKeeper, JobManagers with their Spark, and what is outside."""
+
+from __future__ import annotations
+
+import logging
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+from firesteel.cluster.dispatcher import Dispatcher
+from firesteel.common.configuration import Configuration
+from firesteel.common.errors import FiresteelWarning
+from firesteel.spark import slot_watch
+from firesteel.testing.simulation.jobmanagers import JobManagerProcess, simulated_jobmanagers
+from firesteel.testing.simulation.network import Network
+from firesteel.testing.simulation.outside import Outside
+from firesteel.testing.simulation.scheduler import Machine, Process, ProcessKilled, Scheduler
+from firesteel.testing.simulation.spark import SparkApplication, simulated_spark
+from firesteel.testing.simulation.standard_library import replaced, simulated_standard_library
+from firesteel.testing.simulation.storage import Storage, simulated_storage
+from firesteel.testing.simulation.story import Story
+from firesteel.testing.simulation.zookeeper import Ensemble, simulated_zookeeper
+
+__all__ = ["Cluster", "ClusterSettings", "RequestFailedError"]
+
+T = TypeVar("T")
+
+
+class RequestFailedError(Exception):
+    """A request of a client was not answered: nobody leads, or who does is gone, stopped or out of reach."""
+
+
+@dataclass(frozen=True)
+class ClusterSettings:
+    """What a cluster consists of."""
+
+    jobmanagers: int = 2
+    workers: int = 2
+    cores: int = 4
+    configuration: tuple[tuple[str, str], ...] = ()
+
+
+class Cluster:
+    """A cluster that runs until it is closed."""
+
+    def __init__(self, seed: int, settings: ClusterSettings):
+        self.settings = settings
+        self.story = Story()
+        self.simulation = Scheduler(seed, self.story)
+        self.network = Network(self.simulation)
+        self.storage = Storage(self.simulation)
+        self.outside = Outside()
+        self.simulation.outside = self.outside
+        self.ensemble = Ensemble(self.simulation, self.network, self.network.add_machine("zk"))
+        self.client_machine = self.network.add_machine("client")
+        self.workers = [self.network.add_machine(f"w{number + 1}") for number in range(settings.workers)]
+        self.applications: list[SparkApplication] = []
+        self.jobmanagers: list[JobManagerProcess] = []
+
+    def start(self) -> None:
+        """Starts the JobManagers; inside `entered`."""
+        configuration = Configuration.from_dict(
+            {
+                "high-availability.type": "zookeeper",
+                "high-availability.zookeeper.quorum": "zk:2181",
+                "high-availability.storageDir": "sim://store/ha",
+                # with a clock that is set by hours in mind
+                "jobstore.expiration-time": "1000000",
+                **dict(self.settings.configuration),
+            }
+        )
+        for number in range(self.settings.jobmanagers):
+            machine = self.network.add_machine(f"m{number + 1}")
+            start_spark = lambda process, machine=machine: self._start_spark(machine, process)
+            self.jobmanagers.append(
+                JobManagerProcess(self.simulation, f"jm-{number + 1}", machine, configuration, start_spark)
+            )
+
+    def _start_spark(self, driver: Machine, owner: Process) -> SparkApplication:
+        number = len(self.applications) + 1
+        application = SparkApplication(self.simulation, number, driver, self.workers, self.settings.cores, owner)
+        self.applications.append(application)
+        return application
+
+    @contextmanager
+    def entered(self) -> Iterator[None]:
+        """While it lasts, this process is this cluster; afterwards nothing of it is left."""
+        simulation = self.simulation
+        handler = _StoryHandler(simulation)
+        with ExitStack() as stack:
+            stack.enter_context(simulated_standard_library(simulation, self.network))
+            stack.enter_context(simulated_storage(self.storage))
+            stack.enter_context(simulated_spark())
+            stack.enter_context(simulated_zookeeper(self.ensemble))
+            stack.enter_context(simulated_jobmanagers(simulation))
+            stack.enter_context(replaced(slot_watch, resident_bytes=lambda: 50 << 20))
+            stack.enter_context(warnings.catch_warnings())
+            warnings.simplefilter("error", FiresteelWarning)  # which then is logged
+            for name in ("firesteel", "concurrent.futures"):
+                logger = logging.getLogger(name)
+                stack.enter_context(replaced(logger, handlers=[handler], propagate=False, level=logging.INFO))
+            logging.Logger.manager._clear_cache()  # type: ignore[attr-defined]
+            stack.callback(logging.Logger.manager._clear_cache)  # type: ignore[attr-defined]
+            stack.callback(self._close)
+            yield
+
+    def _close(self) -> None:
+        for jobmanager in self.jobmanagers:
+            jobmanager.stopped = True
+        self.simulation.close()
+
+    # -- requests of clients ------------------------------------------------------------------------
+
+    def leaders(self) -> list[JobManagerProcess]:
+        """The JobManagers that lead, or believe that they do."""
+        return [each for each in self.jobmanagers if each.dispatcher is not None]
+
+    def ask(self, action: Callable[[Dispatcher], T], timeout_s: float = 10.0) -> T:
+        """Has a leader do something, as a request over REST would; from a simulated thread."""
+        simulation = self.simulation
+        thread = simulation.this_thread()
+        assert thread is not None
+        leaders = self.leaders()
+        if not leaders:
+            simulation.sleep(200_000)
+            raise RequestFailedError("nobody leads")
+        leader = simulation.random.choice(leaders)
+        dispatcher, process = leader.dispatcher, leader.process
+        assert dispatcher is not None
+        assert process is not None
+        token = thread.token
+        answers: list[tuple[Any, BaseException | None]] = []
+
+        def respond() -> None:
+            try:
+                answer: tuple[Any, BaseException | None] = action(dispatcher), None
+            except ProcessKilled:
+                raise
+            except Exception as error:  # noqa: BLE001 - raised where it was asked for
+                answer = None, error
+            answers.append(answer)
+            simulation.wake(thread, token)
+
+        def arrive() -> None:
+            cut = self.network.is_cut(self.client_machine, leader.machine)
+            if not cut and process.alive:
+                process.start(respond, "rest")
+
+        simulation.after(self.network.latency(self.client_machine, leader.machine), arrive)
+        simulation.wait(int(timeout_s * 1e6))
+        if not answers:
+            raise RequestFailedError(f"{process} has not answered")
+        value, error = answers[0]
+        if error is not None:
+            raise error
+        return value  # type: ignore[no-any-return]
+
+
+class _StoryHandler(logging.Handler):
+    """Puts the first line of what is logged into the story."""
+
+    def __init__(self, simulation: Scheduler):
+        super().__init__()
+        self._simulation = simulation
+
+    def createLock(self) -> None:  # noqa: N802 - logging's name
+        self.lock = None
+
+    def emit(self, record: logging.LogRecord) -> None:
+        thread = self._simulation.this_thread()
+        if thread is not None and thread.process.alive:
+            lines = record.getMessage().splitlines() or [""]
+            text = " | ".join(line.strip() for line in lines[:2])
+            if record.exc_info and record.exc_info[1] is not None:
+                text += f" [{type(record.exc_info[1]).__name__}: {record.exc_info[1]}]"
+            self._simulation.tell(thread.process.name, f"{record.levelname.lower()}: {text[:300]}")

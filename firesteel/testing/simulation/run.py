@@ -1,0 +1,219 @@
+"""One run of a simulated cluster: everything about it is drawn from its seed."""
+
+from __future__ import annotations
+
+import random
+import time
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from itertools import pairwise
+
+from firesteel.common.job_status import JobStatus
+from firesteel.testing.simulation.client import JobPlan, JobWatch
+from firesteel.testing.simulation.cluster import Cluster, ClusterSettings, RequestFailedError
+from firesteel.testing.simulation.faults import KINDS, Fault, Faults, draw_faults
+from firesteel.testing.simulation.workloads import WORKLOADS
+
+__all__ = ["RunPlan", "RunResult", "draw_plan", "simulate"]
+
+_PATIENCE_S = 900
+"""How long after the last fault all jobs must have ended."""
+_SETTLED_S = 90
+"""How long after its end nothing of a job may be left."""
+
+
+@dataclass(frozen=True)
+class RunPlan:
+    """What a run consists of."""
+
+    seed: int
+    settings: ClusterSettings
+    jobs: tuple[JobPlan, ...]
+    faults: tuple[Fault, ...]
+    heartbeat_timeout_s: int
+
+    def describe(self) -> str:
+        """All of it, for people."""
+        lines = [f"seed {self.seed}: {self.settings.jobmanagers} JobManagers, {self.settings.workers} workers"]
+        for job in self.jobs:
+            requests = "".join(f", {request} at {at_s:.1f} s" for at_s, request in job.requests)
+            lines.append(f"  {job.workload.name} at {job.submit_s:.1f} s{requests}")
+        return "\n".join([*lines, *(f"  {fault}" for fault in self.faults)])
+
+
+@dataclass
+class RunResult:
+    """What came of a run."""
+
+    plan: RunPlan
+    problems: list[str]
+    story: list[str]
+    digest: str
+    virtual_s: float
+    cpu_s: float
+    switches: int
+    met: Counter[tuple[str, str]] = field(default_factory=Counter)
+
+
+def draw_plan(seed: int, kinds: Sequence[str] = KINDS) -> RunPlan:
+    """The run of a seed."""
+    draw = random.Random(f"plan-{seed}")
+    heartbeat_s = draw.choice((2, 5, 10))
+    cluster = ClusterSettings(
+        jobmanagers=draw.choice((1, 2, 2, 2, 3)), workers=draw.choice((1, 2, 2, 3)), cores=draw.choice((4, 6))
+    )
+    jobs = []
+    makers = draw.sample(WORKLOADS, draw.choice((1, 1, 1, 2)))
+    for number, make in enumerate(makers):
+        settings = _job_settings(draw, heartbeat_s)
+        workload = make(draw, settings, draw.choice((1, 2, 2)))
+        graph = replace(workload.job_graph, job_id=f"{seed % 16**8:08x}{number:024x}")
+        requests = []
+        for _ in range(draw.choice((0, 0, 0, 1, 1, 2))):
+            request = draw.choice(("savepoint", "savepoint", "rescale", "rescale", "stop", "cancel"))
+            requests.append((draw.uniform(8, 120), request))
+        if draw.random() < 0.05:
+            at = draw.uniform(8, 40)
+            requests += [(at, "rescale"), (at + draw.uniform(-0.5, 0.5), "stop")]
+        jobs.append(JobPlan(replace(workload, job_graph=graph), draw.uniform(0, 15), tuple(requests)))
+    count = draw.choice((0, 1, 1, 2, 2, 3, 4, 6))
+    faults = draw_faults(draw, count, draw.choice((60.0, 150.0)), tuple(kinds))
+    return RunPlan(seed, cluster, tuple(jobs), tuple(faults), 5 * heartbeat_s)
+
+
+def _job_settings(draw: random.Random, heartbeat_s: int) -> dict[str, str]:
+    settings = {
+        "execution.checkpointing.interval": draw.choice(("1 s", "3 s", "10 s")),
+        "execution.checkpointing.dir": "sim://store/checkpoints",
+        "execution.checkpointing.timeout": draw.choice(("10 s", "60 s")),
+        "execution.checkpointing.unaligned.enabled": draw.choice(("true", "false")),
+        "execution.runtime-mode": "STREAMING",
+        "heartbeat.interval": f"{heartbeat_s} s",
+        "heartbeat.timeout": f"{5 * heartbeat_s} s",
+        "pipeline.auto-watermark-interval": draw.choice(("200 ms", "1 s", "5 s")),
+        "metrics.fetcher.update-interval": "0 s",
+        "state.backend.type": "hashmap",
+    }
+    if draw.random() < 0.5:
+        settings |= {
+            "restart-strategy.type": "fixed-delay",
+            "restart-strategy.fixed-delay.attempts": "100000",
+            "restart-strategy.fixed-delay.delay": draw.choice(("0 s", "1 s", "5 s")),
+        }
+    else:
+        settings |= {
+            "restart-strategy.type": "exponential-delay",
+            "restart-strategy.exponential-delay.initial-backoff": "1 s",
+            "restart-strategy.exponential-delay.max-backoff": "20 s",
+        }
+    return settings
+
+
+def simulate(plan: RunPlan) -> RunResult:
+    """Runs a plan; its result is the same each time."""
+    begun = time.process_time()
+    cluster = Cluster(plan.seed, plan.settings)
+    run = _Run(cluster, plan)
+    with cluster.entered():
+        cluster.start()
+        run.start()
+        cluster.simulation.run()
+        problems = run.problems()
+    simulation = cluster.simulation
+    return RunResult(
+        plan,
+        problems,
+        cluster.story.lines(),
+        cluster.story.digest(),
+        simulation.now / 1e6,
+        time.process_time() - begun,
+        simulation.switches,
+        run.faults.met,
+    )
+
+
+class _Run:
+    """The client's processes of a run, and what is checked."""
+
+    def __init__(self, cluster: Cluster, plan: RunPlan):
+        self._cluster = cluster
+        self._plan = plan
+        self._watches: list[JobWatch] = []
+        self.faults = Faults(cluster, list(plan.faults), lambda: [watch.status for watch in self._watches])
+        self._watches += (JobWatch(cluster, job, self.faults) for job in plan.jobs)
+        self._problems: list[str] = []
+        self._over = False
+
+    def start(self) -> None:
+        """Starts the clients and the clock that ends the run."""
+        simulation = self._cluster.simulation
+        for watch in self._watches:
+            simulation.start_process(f"client-{watch.name}", self._cluster.client_machine, watch.run)
+        simulation.start_process("audit", self._cluster.client_machine, self._audit)
+        simulation.after(self.faults.ends_at + 300_000_000 + _PATIENCE_S * 1_000_000, simulation.stop)
+
+    def _audit(self) -> None:
+        """When all has ended: nothing is left, and a new leader knows the same."""
+        cluster, simulation = self._cluster, self._cluster.simulation
+        while not all(watch.done for watch in self._watches) or simulation.now < self.faults.ends_at:
+            simulation.sleep(2_000_000)
+        simulation.sleep(_SETTLED_S * 1_000_000)
+        left = [process.name for process in simulation.processes.values() if _is_slot(process.name) and process.alive]
+        if left:
+            self._problems.append(f"slots that outlive their jobs: {', '.join(left)}")
+        before = {job_id: ended for watch in self._watches for job_id, ended in watch.known.items()}
+        for jobmanager in cluster.jobmanagers:
+            if jobmanager.dispatcher is not None and jobmanager.process is not None:
+                jobmanager.process.kill("audit")
+        while True:
+            try:
+                known = cluster.ask(lambda dispatcher: {job.job_id: job.status for job in dispatcher.jobs()})
+                break
+            except RequestFailedError:
+                simulation.sleep(1_000_000)
+        simulation.sleep(30_000_000)
+        for job_id, ended in before.items():
+            if known.get(job_id) is not ended:
+                after = "unknown" if job_id not in known else known[job_id].name
+                self._problems.append(f"job {job_id} was {ended.name}, and is {after} for the next leader")
+        self._over = True
+        simulation.stop()
+
+    def problems(self) -> list[str]:
+        """All that is wrong."""
+        found = list(self._problems)
+        for watch in self._watches:
+            found += watch.problems
+            if not watch.done:
+                found.append(f"{watch.name} is {watch.status} {_PATIENCE_S} s after the last fault")
+            has_ended = watch.ended is JobStatus.FINISHED
+            problems = watch.workload.problems(self._cluster.outside, ended=has_ended)
+            if not (watch.workload.uses_wall_clock and self.faults.clock_was_set):
+                found += problems
+        if not self._over and not found:
+            found.append("the audit has not come to its end")
+        found += self._zombies()
+        found += self._cluster.simulation.uncaught
+        return found
+
+    def _zombies(self) -> list[str]:
+        """Attempts that go on writing beside a later one for longer than they may."""
+        found = []
+        allowed = (self._plan.heartbeat_timeout_s + 15) * 1_000_000
+        for watch in self._watches:
+            first: dict[str, int] = {}
+            last: dict[str, int] = {}
+            for write in self._cluster.outside.ledger(watch.name).writes:
+                first.setdefault(write.attempt, write.at_us)
+                last[write.attempt] = write.at_us
+            order = sorted(first, key=lambda attempt: first[attempt])
+            for earlier, later in pairwise(order):
+                beside = last[earlier] - first[later]
+                if beside > allowed:
+                    found.append(f"{watch.name}: an attempt wrote beside a later one for {beside / 1e6:.1f} s")
+        return found
+
+
+def _is_slot(name: str) -> bool:
+    return name.startswith("slot-")

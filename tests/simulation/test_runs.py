@@ -1,0 +1,40 @@
+"""Whole runs of the simulated cluster."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+from firesteel.testing.simulation.run import draw_plan, simulate
+
+SEEDS = (3, 5, 7, 11, 19, 23)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_a_run_is_right(seed: int) -> None:
+    result = simulate(draw_plan(seed))
+    assert result.problems == [], "\n".join([result.plan.describe(), *result.story])
+    assert result.virtual_s > 60
+
+
+def test_a_run_replays_in_the_same_process() -> None:
+    first, second = simulate(draw_plan(3)), simulate(draw_plan(3))
+    assert first.story == second.story
+    assert len(first.story) > 20
+    assert simulate(draw_plan(4)).story != first.story
+
+
+def test_a_run_replays_in_another_process_with_other_hashes() -> None:
+    code = "from firesteel.testing.simulation.run import *; print([simulate(draw_plan(s)).digest for s in (3, 5, 7)])"
+
+    def digests(hash_seed: str) -> str:
+        environment = {**os.environ, "PYTHONHASHSEED": hash_seed}
+        command = [sys.executable, "-c", code]
+        return subprocess.run(command, env=environment, capture_output=True, text=True, timeout=240, check=True).stdout
+
+    first = digests("1")
+    assert first.count("'") == 6
+    assert first == digests("2")
