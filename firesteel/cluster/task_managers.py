@@ -203,7 +203,7 @@ class TaskManagers:
                             slot.index,
                             len(graph.slots.subtasks_in(slot.index)),
                             known.data_address[1],
-                            slot.last_seen,
+                            slot.heard_at,
                             slot.rss_bytes,
                             slot.cpu_ms,
                         )

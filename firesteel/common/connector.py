@@ -199,6 +199,14 @@ class ReaderContext(Protocol):
         """Has the reader polled again once the wall clock reaches the timestamp."""
         ...
 
+    def monotonic_ms(self) -> int:
+        """Milliseconds of a clock that is never set, for delays and deadlines (a fake one in tests)."""
+        ...
+
+    def poll_after(self, delay: int) -> None:
+        """Has the reader polled again after a delay in milliseconds, however the wall clock is set meanwhile."""
+        ...
+
 
 class ReaderOutput(Protocol):
     """Where a reader puts what it read."""

@@ -33,7 +33,7 @@ class SequentialSplitReader(SourceReader[SplitT]):
         self._context = context
         self._ask_interval = ask_interval_ms
         self._ask_at = 0
-        self._alarm_at = 0
+        self._alarm_at: int | None = None
         """When the reader will be polled, or was."""
         self._waiting: deque[SplitT] = deque()
         self._current: SplitT | None = None
@@ -106,7 +106,7 @@ class SequentialSplitReader(SourceReader[SplitT]):
     def _ask_if_empty(self) -> None:
         if not self.has_split() and not self._no_more_splits:
             if self._ask_interval is not None:
-                now = self._context.processing_time()
+                now = self._context.monotonic_ms()
                 self._ask_at = now + self._ask_interval
                 self._set_alarm(now)
             self._context.send_split_request()
@@ -114,7 +114,7 @@ class SequentialSplitReader(SourceReader[SplitT]):
     def _ask_again_if_due(self) -> None:
         if self._ask_interval is None:
             return
-        now = self._context.processing_time()
+        now = self._context.monotonic_ms()
         if now >= self._ask_at:
             self._ask_if_empty()
         else:
@@ -122,9 +122,9 @@ class SequentialSplitReader(SourceReader[SplitT]):
 
     def _set_alarm(self, now: int) -> None:
         # one at a time, however many splits come and go meanwhile
-        if self._alarm_at <= now:
+        if self._alarm_at is None or self._alarm_at <= now:
             self._alarm_at = self._ask_at
-            self._context.poll_at(self._ask_at)
+            self._context.poll_after(self._ask_at - now)
 
     def _status_between_splits(self) -> InputStatus:
         if self._waiting:

@@ -28,6 +28,7 @@ from firesteel.jobmaster.checkpoint_stats import CheckpointStatsTracker
 from firesteel.jobmaster.completed_checkpoints import CompletedCheckpoint, CompletedCheckpointStore
 from firesteel.jobmaster.pending_checkpoint import AckResult, PendingCheckpoint, PendingStatus
 from firesteel.jobmaster.shared_state_registry import SharedStateRegistry
+from firesteel.jobmaster.wall_clock import WallClock
 from firesteel.runtime.checkpoint.handles import TaskStateSnapshot
 from firesteel.runtime.checkpoint.metadata import CheckpointMetadata
 from firesteel.runtime.checkpoint.metrics import CheckpointMetrics
@@ -44,7 +45,8 @@ _Reason = CheckpointFailureReason
 
 
 class CheckpointCoordinator:
-    """One per job; it lives through all attempts. Every method takes the time (epoch ms) and returns what to do.
+    """One per job; it lives through all attempts. Every method takes the time, milliseconds of a clock
+    that is never set, and returns what to do.
 
     The life of a checkpoint, in the steps of the protocol:
 
@@ -77,6 +79,7 @@ class CheckpointCoordinator:
         self.job_id = job_id
         self.job_name = job_name
         self.next_id = next_id
+        self.wall_clock = WallClock()
         self.stats = CheckpointStatsTracker()
         self.registry = SharedStateRegistry()
         self._location_of = location_of
@@ -126,7 +129,7 @@ class CheckpointCoordinator:
 
     def next_due(self) -> int | None:
         """When `due` has something to do."""
-        times = [pending.timestamp + self.settings.timeout for pending in self._pending.values()]
+        times = [pending.triggered_at + self.settings.timeout for pending in self._pending.values()]
         if self._next_trigger is not None:
             times.append(self._next_trigger)
         return min(times, default=None)
@@ -171,7 +174,7 @@ class CheckpointCoordinator:
         self.next_id = max(self.next_id, checkpoint_id + 1)
         if checkpoint_id not in self._completed:
             self._keep(CompletedCheckpoint(metadata, path, is_owned=owned, is_claimed=owned))
-        self.stats.restored(checkpoint_id, metadata.kind, path, now)
+        self.stats.restored(checkpoint_id, metadata.kind, path, self.wall_clock.at(now))
         return self._take()
 
     def recover(self, checkpoints: Iterable[tuple[CheckpointMetadata, str]]) -> None:
@@ -208,7 +211,7 @@ class CheckpointCoordinator:
     def due(self, now: int) -> Decisions:
         """Gives up what took too long, and triggers the periodic checkpoint if it is time."""
         for pending in list(self._pending.values()):
-            if pending.timestamp + self.settings.timeout <= now:
+            if pending.triggered_at + self.settings.timeout <= now:
                 text = f"After {self.settings.timeout} ms {_missing(pending)}."
                 self._abort(pending, _Reason.CHECKPOINT_EXPIRED, text, now)
         if self._next_trigger is not None and self._next_trigger <= now:
@@ -300,13 +303,16 @@ class CheckpointCoordinator:
             self._refuse(request, _Reason.TRIGGER_CHECKPOINT_FAILURE, error.message, now)
             return
         self.next_id += 1
-        pending = PendingCheckpoint(checkpoint_id, now, kind, location, request, plan, self._finished)
+        timestamp = self.wall_clock.at(now)
+        pending = PendingCheckpoint(
+            checkpoint_id, timestamp, kind, location, request, plan, self._finished, triggered_at=now
+        )
         self._pending[checkpoint_id] = pending
-        self.stats.triggered(checkpoint_id, kind, request.stop, now, plan.tasks, pending.finished)
+        self.stats.triggered(checkpoint_id, kind, request.stop, now, timestamp, plan.tasks, pending.finished)
         tasks = plan.tasks_to_trigger(self._finished)
         coordinators = tuple(sorted(pending.coordinators))
         options = self._options(kind, location, request.stop)
-        self._out.append(TriggerTasks(checkpoint_id, now, options, tasks, coordinators))
+        self._out.append(TriggerTasks(checkpoint_id, timestamp, options, tasks, coordinators))
 
     def _options(self, kind: SnapshotKind, location: CheckpointLocation, stop: StopMode | None) -> CheckpointOptions:
         settings = self.settings
@@ -504,7 +510,7 @@ class CheckpointCoordinator:
             del self._aborted[next(iter(self._aborted))]
         message = f"{reason.value} {text}".strip() if text else reason.value
         self.stats.failed(checkpoint_id, message, now)
-        self._out.append(NotifyAborted(checkpoint_id, message))
+        self._out.append(NotifyAborted(checkpoint_id, message, is_expired=reason is _Reason.CHECKPOINT_EXPIRED))
         if request.request_id is not None:
             self._out.append(RequestFailed(request.request_id, message))
         if pending.status is PendingStatus.STORING:

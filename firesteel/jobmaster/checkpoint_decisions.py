@@ -60,6 +60,8 @@ class NotifyAborted:
 
     checkpoint_id: int
     reason: str
+    is_expired: bool = False
+    """Whether it took too long."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -109,6 +109,8 @@ class _CheckpointStats:
     checkpoint_id: int
     kind: SnapshotKind
     stop: StopMode | None
+    triggered_at: int
+    """By the monotonic clock. Durations go by it; what is shown is the wall clock of then, and how much later."""
     trigger_timestamp: int
     vertices: dict[str, int]
     """Vertex ids, with their parallelism."""
@@ -118,6 +120,9 @@ class _CheckpointStats:
     is_discarded: bool = False
     failure_timestamp: int | None = None
     failure_message: str | None = None
+
+    def shown(self, now: int) -> int:
+        return self.trigger_timestamp + now - self.triggered_at
 
     def of_vertex(self, vertex_id: str) -> dict[int, _SubtaskStats]:
         return {subtask: stats for (vertex, subtask), stats in self.subtasks.items() if vertex == vertex_id}
@@ -237,15 +242,19 @@ class CheckpointStatsTracker:
         kind: SnapshotKind,
         stop: StopMode | None,
         now: int,
+        timestamp: int,
         tasks: Iterable[PlannedTask],
         finished: Collection[TaskKey],
     ) -> None:
-        """A checkpoint begins; tasks that have finished count as having acknowledged nothing."""
+        """A checkpoint begins; tasks that have finished count as having acknowledged nothing.
+
+        ``timestamp`` is what the wall clock shows.
+        """
         vertices: dict[str, int] = {}
         for task in tasks:
             vertices[task.vertex_id] = vertices.get(task.vertex_id, 0) + 1
-        stats = _CheckpointStats(checkpoint_id, kind, stop, now, vertices)
-        stats.subtasks.update((task, _SubtaskStats(now, 0, CheckpointMetrics())) for task in finished)
+        stats = _CheckpointStats(checkpoint_id, kind, stop, now, timestamp, vertices)
+        stats.subtasks.update((task, _SubtaskStats(timestamp, 0, CheckpointMetrics())) for task in finished)
         self._history[checkpoint_id] = stats
         self._counts["total"] += 1
         self._counts["in_progress"] += 1
@@ -258,7 +267,7 @@ class CheckpointStatsTracker:
         """A task has acknowledged, perhaps too late."""
         stats = self._history.get(checkpoint_id)
         if stats is not None and task not in stats.subtasks:
-            stats.subtasks[task] = _SubtaskStats(now, size, metrics, stats.status != "IN_PROGRESS")
+            stats.subtasks[task] = _SubtaskStats(stats.shown(now), size, metrics, stats.status != "IN_PROGRESS")
 
     def completed(self, checkpoint_id: int, path: str, now: int) -> None:
         """A checkpoint is complete."""
@@ -274,7 +283,7 @@ class CheckpointStatsTracker:
     def failed(self, checkpoint_id: int, message: str, now: int) -> None:
         """A checkpoint was given up."""
         stats = self._history[checkpoint_id]
-        stats.status, stats.failure_timestamp, stats.failure_message = "FAILED", now, message
+        stats.status, stats.failure_timestamp, stats.failure_message = "FAILED", stats.shown(now), message
         self._counts["in_progress"] -= 1
         self._counts["failed"] += 1
         self._latest["failed"] = stats
@@ -285,12 +294,12 @@ class CheckpointStatsTracker:
             if stats is not None and stats.checkpoint_id == checkpoint_id:
                 stats.is_discarded = True
 
-    def restored(self, checkpoint_id: int, kind: SnapshotKind, path: str, now: int) -> None:
+    def restored(self, checkpoint_id: int, kind: SnapshotKind, path: str, timestamp: int) -> None:
         """An attempt starts from a checkpoint."""
         self._counts["restored"] += 1
         self._restored = {
             "id": checkpoint_id,
-            "restore_timestamp": now,
+            "restore_timestamp": timestamp,
             "is_savepoint": kind.is_savepoint,
             "external_path": path,
         }

@@ -30,7 +30,7 @@ from firesteel.runtime.artifacts import importable
 from firesteel.runtime.blocking.epoch_task import mixed_runs
 from firesteel.runtime.deployment import TaskMode
 from firesteel.runtime.failure import describe_failure
-from firesteel.runtime.mailbox import Clock, SystemClock
+from firesteel.runtime.mailbox import Clock, ProcessClock
 from firesteel.runtime.messages import (
     AcknowledgeCheckpoint,
     CancelSlot,
@@ -93,7 +93,7 @@ class EpochHost:
 
     def __init__(self, runner: StageRunner, clock: Clock | None = None, concurrency: Concurrency = SYSTEM):
         self._runner = runner
-        self._clock = clock or SystemClock(concurrency)
+        self._clock = clock or ProcessClock(concurrency)
         self._concurrency = concurrency
         self._attempts: list[_EpochAttempt] = []
 
@@ -183,20 +183,22 @@ class _EpochAttempt:
         self._commits = EpochCommits(self._job_graph)
         self._admission = AdmissionControl(settings.target_duration, settings.max_records)
         self._split_requests = SplitRequests()
-        self._trigger = create_epoch_trigger(settings, clock.now_ms(), self._tasks.sources)
+        self._trigger = create_epoch_trigger(settings, clock.monotonic_ms(), self._tasks.sources)
         self._budget_ms = _BUDGET * settings.target_duration
         self._heartbeat_s = min(configuration.get(options.HEARTBEAT_TIMEOUT).to_millis() / 4000, 10.0)
         self._changed = Condition(concurrency)
         self._deployed: set[int] = set()
         self._ended: str | None = None
         self._asked_at: float | None = None
+        self._next_timer: int | None = None
+        """When the first processing-time timer of a task is due, by the wall clock."""
         self._ready_at: float | None = None
         """When a source expects more, by the monotonic clock."""
         self._completed: set[int] = set()
         self._aborted: set[int] = set()
         self._timeout_s = configuration.get(options.CHECKPOINTING_TIMEOUT).to_millis() / 1000
-        self._running_since: int | None = None
-        """When the checkpoint of the epoch that runs was triggered, by the clock of the JobMaster."""
+        self._running: int | None = None
+        """The epoch that runs."""
         self._overdue = False
         """Whether its checkpoint was given up because it took too long."""
         self._failed_slots: set[int] = set()
@@ -282,14 +284,12 @@ class _EpochAttempt:
                 self._completed.add(message.checkpoint_id)
             elif isinstance(message, NotifyCheckpointAborted):
                 self._aborted.add(message.checkpoint_id)
-                if self._running_since is not None:
-                    # a stop gives up a checkpoint, too, but at any time
-                    self._overdue |= self._concurrency.wall_ms() - self._running_since >= self._timeout_s * 1000
+                self._overdue |= message.is_expired and message.checkpoint_id == self._running
                 self._tasks.drop(message.checkpoint_id)
                 self._asked_at = None
             task = self._tasks.tell(self._messages.tasks_in(slot), message)
             if task is not None:
-                self._trigger.task_has_work(task, self._clock.now_ms())
+                self._trigger.task_has_work(task, self._clock.monotonic_ms())
 
     # -- the attempt's life -------------------------------------------------------------------------
 
@@ -346,7 +346,11 @@ class _EpochAttempt:
         """Steps 1 and 2."""
         with self._changed:
             while not self._tasks.planned:
-                now, moment = self._clock.now_ms(), self._concurrency.monotonic()
+                now, moment = self._clock.monotonic_ms(), self._concurrency.monotonic()
+                due_in = None if self._next_timer is None else self._next_timer - self._clock.now_ms()
+                if due_in is not None and due_in <= 0:
+                    self._next_timer = None
+                    self._trigger.timer_is_due(now)
                 if self._ready_at is not None and self._ready_at <= moment:
                     self._ready_at = None
                     self._trigger.source_is_ready(now)
@@ -358,7 +362,8 @@ class _EpochAttempt:
                         self._asked_at = moment
                         self._post(CheckpointWanted(self.number))
                     else:
-                        self._rest((self._trigger.due - now) / 1000)
+                        wait = self._trigger.due - now
+                        self._rest((wait if due_in is None else min(wait, due_in)) / 1000)
                         continue
                 self._wait(_MAX_WAIT_S)
             return self._tasks.planned.pop(0)
@@ -388,9 +393,9 @@ class _EpochAttempt:
             is_last = self._trigger.is_over and not checkpoint.kind.is_savepoint
             # for a savepoint somebody waits: it takes no more than what is there already
             credits = 0 if is_last or checkpoint.kind.is_savepoint else self._admission.credits
-            self._trigger.epoch_began(self._clock.now_ms())
+            self._trigger.epoch_began(self._clock.monotonic_ms())
             orders = self._tasks.orders(epoch, credits, self._budget_ms, is_last=is_last)
-        result = self._run_tasks(EpochRun(epoch.number, orders), epoch.trigger.timestamp)
+        result = self._run_tasks(EpochRun(epoch.number, orders))
         with self._changed:
             self._tasks.ran(epoch)
         took_ms = round((self._concurrency.monotonic() - began) * 1000)
@@ -401,12 +406,12 @@ class _EpochAttempt:
             self._complete(epoch, result, round((self._concurrency.monotonic() - began) * 1000), is_last=is_last)
         else:
             with self._changed:
-                self._trigger.epoch_failed(self._clock.now_ms())
+                self._trigger.epoch_failed(self._clock.monotonic_ms())
 
-    def _run_tasks(self, run: EpochRun, triggered_at: int) -> EpochResult:
+    def _run_tasks(self, run: EpochRun) -> EpochResult:
         """Step 3."""
         with self._changed:
-            self._running_since = triggered_at
+            self._running = run.epoch
         try:
             messages = self._runner.run_epoch(self._visible_graph, run)
         except StageError as error:
@@ -424,7 +429,7 @@ class _EpochAttempt:
             self._fail_slot(describe_failure(error))
         finally:
             with self._changed:
-                self._running_since, self._overdue = None, False
+                self._running, self._overdue = None, False
         self._check_ended()
         result = EpochResult.of(run.epoch, messages, self._tasks.sources)
         problem = mixed_runs(result.reports.values())
@@ -486,10 +491,12 @@ class _EpochAttempt:
             stopped = is_last or epoch.trigger.options.stop is not None
             self._finish(set(self._tasks.descriptors) if stopped else result.ended)
             if not stopped:
-                self._trigger.epoch_ended(result.outcome(), self._clock.now_ms())
+                outcome = result.outcome()
+                self._trigger.epoch_ended(outcome, self._clock.monotonic_ms())
+                self._next_timer = outcome.next_timer
                 # splits that came meanwhile are there to be read, whatever the epoch found
                 for task in self._tasks.with_work():
-                    self._trigger.task_has_work(task, self._clock.now_ms())
+                    self._trigger.task_has_work(task, self._clock.monotonic_ms())
                 ready = result.ready_in_ms
                 self._ready_at = None if ready is None else self._concurrency.monotonic() + ready / 1000
 
@@ -541,7 +548,7 @@ class _EpochAttempt:
                 self._say(slot, Heartbeat(self.number, slot, self._concurrency.wall_ms()))
             with self._changed:
                 reason = self._ended or (_OVERDUE if self._overdue else None)
-                cancels = reason if self._running_since is not None else None
+                cancels = reason if self._running is not None else None
             if cancels is not None:
                 self._runner.cancel(cancels)  # it may have been about to begin when it was told so first
 

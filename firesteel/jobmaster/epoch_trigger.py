@@ -1,4 +1,7 @@
-"""When the next epoch of a job begins: what happens goes in with the time, when comes out. Times are milliseconds."""
+"""When the next epoch of a job begins: what happens goes in with the time, when comes out.
+
+Times are milliseconds of a clock that is never set.
+"""
 
 from __future__ import annotations
 
@@ -32,6 +35,7 @@ class EpochOutcome:
     has_backlog: bool = False
     """Whether a source's credits ended its reading."""
     next_timer: int | None = None
+    """When the first processing-time timer is due, by the wall clock: see `EpochTrigger.timer_is_due`."""
 
 
 class EpochTrigger:
@@ -63,6 +67,10 @@ class EpochTrigger:
     def source_is_ready(self, now: int) -> None:
         """The time has come at which a source expects more."""
 
+    def timer_is_due(self, now: int) -> None:
+        """A processing-time timer of a task is due."""
+        self.due = min(self.due, now)
+
 
 class ContinuousTrigger(EpochTrigger):
     """One epoch after the other while there is something to read.
@@ -83,8 +91,6 @@ class ContinuousTrigger(EpochTrigger):
             self.due = now
             return
         self._wait(now)
-        if outcome.next_timer is not None:
-            self.due = min(self.due, max(outcome.next_timer, now))
 
     def epoch_failed(self, now: int) -> None:
         """Not at once: what is wrong may need time to pass."""
@@ -120,11 +126,9 @@ class IntervalTrigger(EpochTrigger):
             self._tick += (1 + (now - self._tick) // self._interval) * self._interval
 
     def epoch_ended(self, outcome: EpochOutcome, now: int) -> None:
-        """At the next multiple, or when a timer is due."""
+        """At the next multiple."""
         self._read_nothing = not outcome.records
         self.due = self._tick
-        if outcome.next_timer is not None:
-            self.due = min(self.due, max(outcome.next_timer, now))
 
     def epoch_failed(self, now: int) -> None:
         """At the next multiple."""

@@ -81,7 +81,7 @@ class RemoveLeftovers:
 
 @dataclass(frozen=True, slots=True)
 class SetTimer:
-    """Report TimerFired(name) at that time; replaces a timer of the same name."""
+    """Report TimerFired(name) at that time of the monotonic clock; replaces a timer of the same name."""
 
     name: str
     at: int

@@ -304,7 +304,7 @@ class JobCheckpoints:
                 self._job.send_to_all(NotifyCheckpointComplete(decision.checkpoint_id))
             elif isinstance(decision, NotifyAborted):
                 self._job.checkpoint_aborted(decision.checkpoint_id)
-                self._job.send_to_all(NotifyCheckpointAborted(decision.checkpoint_id))
+                self._job.send_to_all(NotifyCheckpointAborted(decision.checkpoint_id, decision.is_expired))
                 self._ending.pop(decision.checkpoint_id, None)
             elif isinstance(decision, FailJob):
                 self._job.fail_job(TaskFailure(decision.reason, error_type="CheckpointError"))

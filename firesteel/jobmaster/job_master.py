@@ -78,11 +78,11 @@ class JobMaster(WindingDown):
         coordinator: CheckpointCoordinator | None = None,
         restored: RestoredJob | None = None,
     ):
-        super().__init__()
-        self.execution_graph = execution_graph
-        self.settings = settings or JobMasterSettings()
         if coordinator is None:
             coordinator = without_checkpoints(execution_graph.job_graph)
+        super().__init__(coordinator.wall_clock)
+        self.execution_graph = execution_graph
+        self.settings = settings or JobMasterSettings()
         self.checkpoints = JobCheckpoints(
             self, coordinator, restored, allow_non_restored=self.settings.allow_non_restored_state
         )
@@ -98,14 +98,19 @@ class JobMaster(WindingDown):
         self._shutting_down = self._restarts_by_plan = False
         self._rescale_reason: str | None = None
 
-    def handle(self, event: events.Event, now: int) -> list[Instruction]:
-        """Takes an event at a time (epoch milliseconds) and tells what to do about it, in order."""
+    def handle(self, event: events.Event, now: int, wall: int | None = None) -> list[Instruction]:
+        """Takes an event and tells what to do about it, in order.
+
+        ``now`` are milliseconds of a clock that is never set, ``wall`` is the time that people read (epoch
+        milliseconds), if that is another one.
+        """
         self._now = now
+        self._wall_clock.set(now, now if wall is None else wall)
         if not isinstance(event, events.ClientConsumed) and not (
             isinstance(event, events.MessageReceived) and isinstance(event.message, _FREQUENT)
         ):
             said = event.message if isinstance(event, events.MessageReceived) else event
-            self.story.add(now, f"[{self.status.name}] {said!r}")
+            self.story.add(self._wall, f"[{self.status.name}] {said!r}")
         if isinstance(event, events.MessageReceived):
             self._on_message(event.slot_index, event.message)
         elif isinstance(event, (events.MetadataStored, events.MetadataFailed)):
@@ -190,7 +195,7 @@ class JobMaster(WindingDown):
         if slot_index not in pool or pool[slot_index].state is not SlotState.REGISTERED:
             return
         slot = pool[slot_index]
-        slot.heard(message, self._now)
+        slot.heard(message, self._now, self._wall)
         if isinstance(message, messages.ClientPayload):
             self._on_client_payload(slot, message)
         elif isinstance(message, messages.MetricReport):
@@ -226,9 +231,9 @@ class JobMaster(WindingDown):
         """Starts the attempt, at the parallelism for which there are slots."""
         job_graph = limit_parallelism(self._job_graph, slots)
         if not has_same_parallelism(job_graph, self.execution_graph.job_graph):
-            self.execution_graph = rescale_execution_graph(self.execution_graph, job_graph, self._now)
+            self.execution_graph = rescale_execution_graph(self.execution_graph, job_graph, self._wall)
         elif self.attempt > 0:
-            self.execution_graph.reset(self._now)
+            self.execution_graph.reset(self._wall)
         # Before slots are asked for: a source that cannot be read fails at once and costs nothing.
         try:
             restored = self.checkpoints.begin_attempt(self._now)
@@ -237,7 +242,7 @@ class JobMaster(WindingDown):
             self._fail(FailureKind.CAUSE, error.failure)
             return
         self._pool = SlotPool(self.attempt, self.execution_graph.slots.total)
-        executions.transition_all(self.execution_graph, ExecutionState.SCHEDULED, self._now)
+        executions.transition_all(self.execution_graph, ExecutionState.SCHEDULED, self._wall)
         self._out.append(StartAttempt(self.attempt, self._pool.needed))
         self._set_timer(Timer.SLOT_REQUEST, self.settings.slot_request_timeout)
 
@@ -268,7 +273,7 @@ class JobMaster(WindingDown):
         if slot.state is SlotState.REGISTERED:
             self._fail(FailureKind.CAUSE, slot_failures.registered_twice(slot, message))
             return
-        pool.register(message, self._now)
+        pool.register(message, self._now, self._wall)
         if self.status in _WINDING_DOWN:
             self._send(slot.index, self._cancellation())
         elif pool.all_registered and not self._root_cause.is_pending:
@@ -317,7 +322,7 @@ class JobMaster(WindingDown):
 
     def restart(self, reason: str) -> None:
         """Ends the attempt and begins the next one, although nothing has failed."""
-        self.story.add(self._now, reason)
+        self.story.add(self._wall, reason)
         self._restarts_by_plan = True
         self._transition(JobStatus.RESTARTING)
         self._wind_down(reason)
@@ -327,7 +332,7 @@ class JobMaster(WindingDown):
     def _deploy(self, pool: SlotPool) -> None:
         self._cancel_timers(Timer.SLOT_REQUEST)
         self._transition(JobStatus.RUNNING)
-        executions.transition_all(self.execution_graph, ExecutionState.DEPLOYING, self._now)
+        executions.transition_all(self.execution_graph, ExecutionState.DEPLOYING, self._wall)
         peers = pool.peers()
         for slot in pool:
             restore = self.checkpoints.restore_of(slot.index)
@@ -341,7 +346,7 @@ class JobMaster(WindingDown):
         try:
             if self.status is JobStatus.CREATED and message.state != ExecutionState.FAILED.name:
                 raise FiresteelError(f"A slot reported {message!r} before it was told to run anything.")
-            executions.report(self.execution_graph, message, self._now)
+            executions.report(self.execution_graph, message, self._wall)
         except FiresteelError as error:
             failure = TaskFailure(error.message, type(error).__name__, traceback=str(self.story))
             self._fail(FailureKind.CAUSE, failure)
@@ -428,7 +433,7 @@ class JobMaster(WindingDown):
 
     def _on_slot_stopped(self, slot: Slot, message: messages.SlotStopped) -> None:
         slot.state = SlotState.STOPPED
-        executions.end_slot(self.execution_graph, slot.index, self._now, None)
+        executions.end_slot(self.execution_graph, slot.index, self._wall, None)
         self.metrics.ended(message)
         if self.status in _WINDING_DOWN:
             self._wind_down_further()
@@ -444,7 +449,7 @@ class JobMaster(WindingDown):
 
     def _on_slot_failed(self, slot: Slot, failure: TaskFailure) -> None:
         slot.state = SlotState.FAILED
-        executions.end_slot(self.execution_graph, slot.index, self._now, failure)
+        executions.end_slot(self.execution_graph, slot.index, self._wall, failure)
         self._fail(kind_of_task_failure(failure), failure)
         if self.status in _WINDING_DOWN:
             self._wind_down_further()
@@ -458,7 +463,7 @@ class JobMaster(WindingDown):
             return
         slot.state = SlotState.LOST
         failure = slot_failures.was_lost(slot, event.reason)
-        executions.end_slot(self.execution_graph, slot.index, self._now, failure)
+        executions.end_slot(self.execution_graph, slot.index, self._wall, failure)
         if self.status in _WINDING_DOWN:
             self._wind_down_further()
         else:
@@ -488,7 +493,7 @@ class JobMaster(WindingDown):
             if not self._restarts_by_plan:
                 self._root_cause.add(kind, failure)
             return
-        self._root_cause.hold(kind, failure, self._now)
+        self._root_cause.hold(kind, failure, self._wall)
         if kind is FailureKind.CAUSE:
             self._decide()
         elif not self._decide_if_all_is_told() and not self._timers.is_set(Timer.FAILURE_GRACE):

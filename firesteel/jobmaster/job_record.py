@@ -13,6 +13,7 @@ from firesteel.jobmaster.life_cycle import may_follow
 from firesteel.jobmaster.slot_pool import Slot, SlotPool, SlotState
 from firesteel.jobmaster.story import InvalidStatusTransitionError, Story
 from firesteel.jobmaster.timers import Timer, Timers
+from firesteel.jobmaster.wall_clock import WallClock
 from firesteel.runtime.messages import JobMasterMessage, RegisterSlot
 
 __all__ = ["JobRecord"]
@@ -27,7 +28,8 @@ class JobRecord:
     _job_graph: JobGraph
     sources: JobSources
 
-    def __init__(self) -> None:
+    def __init__(self, wall_clock: WallClock) -> None:
+        self._wall_clock = wall_clock
         self.status = JobStatus.INITIALIZING
         self.status_timestamps: dict[JobStatus, int] = {}
         self.attempt = -1
@@ -38,8 +40,13 @@ class JobRecord:
         self._out: list[Instruction] = []
         self._now = 0
 
+    @property
+    def _wall(self) -> int:
+        """The time of the event that is being handled, as people read it."""
+        return self._wall_clock.at(self._now)
+
     def timers(self) -> dict[str, int]:
-        """The timers that are set, by name, and when they are due."""
+        """The timers that are set, by name, and when they are due by the monotonic clock."""
         return self._timers.due()
 
     @property
@@ -51,7 +58,7 @@ class JobRecord:
     def _pool(self, pool: SlotPool | None) -> None:
         self._slot_pool = pool
         if pool is not None:
-            self._pools.append((self._now, pool))
+            self._pools.append((self._wall, pool))
 
     @property
     def wanted_job_graph(self) -> JobGraph:
@@ -112,9 +119,9 @@ class JobRecord:
         if not may_follow(old, new):
             raise InvalidStatusTransitionError(f"job from {old.name} to {new.name}", self.story)
         self.status = new
-        self.status_timestamps[new] = self._now
-        self.story.add(self._now, f"{old.name} -> {new.name}")
-        self._out.append(NotifyStatus(old, new, self._now))
+        self.status_timestamps[new] = self._wall
+        self.story.add(self._wall, f"{old.name} -> {new.name}")
+        self._out.append(NotifyStatus(old, new, self._wall))
 
     def _send(self, slot_index: int, message: JobMasterMessage) -> None:
         pool = self._expect_pool()
@@ -123,7 +130,7 @@ class JobRecord:
 
     def _close_sources(self) -> None:
         for failure in self.sources.close():
-            self.story.add(self._now, f"closing {failure.operator} failed: {failure.message}")
+            self.story.add(self._wall, f"closing {failure.operator} failed: {failure.message}")
 
     def _set_timer(self, timer: Timer, delay: int) -> None:
         self._out.append(self._timers.set(timer, self._now + delay))

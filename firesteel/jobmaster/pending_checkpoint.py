@@ -52,9 +52,14 @@ class PendingCheckpoint:
         request: CheckpointRequest,
         plan: CheckpointPlan,
         finished: Collection[TaskKey],
+        *,
+        triggered_at: int = 0,
     ):
         self.checkpoint_id = checkpoint_id
         self.timestamp = timestamp
+        """When it was triggered, by the wall clock."""
+        self.triggered_at = triggered_at
+        """The same by the monotonic clock."""
         self.kind = kind
         self.location = location
         self.request = request

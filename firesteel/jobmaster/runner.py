@@ -300,7 +300,7 @@ class JobMasterRunner:
         try:
             while not self._done:
                 for event in self._next_events():
-                    decided = self._master.handle(event, self._concurrency.wall_ms())
+                    decided = self._master.handle(event, self._now_ms(), self._concurrency.wall_ms())
                     for done in decided:
                         if isinstance(done, instructions.JobDone):
                             # before the checkpoints go from which somebody else would start the job again
@@ -318,8 +318,12 @@ class JobMasterRunner:
                 self._close_storage()
                 self._publish()
 
+    def _now_ms(self) -> int:
+        """The monotonic clock, which timers go by."""
+        return int(self._concurrency.monotonic() * 1000)
+
     def _next_events(self) -> list[events.Event]:
-        now = self._concurrency.wall_ms()
+        now = self._now_ms()
         while self._calls and self._calls[0][0] <= now:
             self._call(heapq.heappop(self._calls)[2])
         due = [name for name, at in self._timers.items() if at <= now]
@@ -349,7 +353,7 @@ class JobMasterRunner:
         elif isinstance(instruction, instructions.CancelTimer):
             self._timers.pop(instruction.name, None)
         elif isinstance(instruction, instructions.CallAsync):
-            due = self._concurrency.wall_ms() + instruction.call.delay_ms
+            due = self._now_ms() + instruction.call.delay_ms
             heapq.heappush(self._calls, (due, next(self._call_numbers), instruction))
         elif isinstance(instruction, instructions.StartAttempt):
             if instruction.attempt > 0:

@@ -30,14 +30,17 @@ class Slot:
     state: SlotState = SlotState.REQUESTED
     registration: RegisterSlot | None = None
     last_seen: int = 0
+    """When it was heard from last, by the monotonic clock."""
+    heard_at: int = 0
+    """The same by the wall clock, to be shown."""
     rss_bytes: int = 0
     """The memory its process had when it said so last."""
     cpu_ms: int = 0
     """How long its process had computed then."""
 
-    def heard(self, message: SlotMessage, now: int) -> None:
-        """The slot has said something."""
-        self.last_seen = now
+    def heard(self, message: SlotMessage, now: int, wall: int) -> None:
+        """A message of the slot has come."""
+        self.last_seen, self.heard_at = now, wall
         if isinstance(message, Heartbeat) and message.rss_bytes:
             self.rss_bytes, self.cpu_ms = message.rss_bytes, message.cpu_ms
 
@@ -75,12 +78,12 @@ class SlotPool:
     def __iter__(self) -> Iterator[Slot]:
         return iter(self._slots)
 
-    def register(self, registration: RegisterSlot, now: int) -> None:
+    def register(self, registration: RegisterSlot, now: int, wall: int) -> None:
         """A slot's process has started."""
         slot = self._slots[registration.slot_index]
         slot.state = SlotState.REGISTERED
         slot.registration = registration
-        slot.last_seen = now
+        slot.last_seen, slot.heard_at = now, wall
 
     def queued(self, place: SlotsQueued) -> None:
         """The attempt waits until others give slots back."""

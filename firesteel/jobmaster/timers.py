@@ -44,7 +44,7 @@ class Timers:
         return timer in self._due
 
     def fired(self, name: str, now: int) -> Timer | SetTimer | None:
-        """The timer, taken off; if it came early (a clock was set back), the instruction to set it again."""
+        """The timer, taken off; if it came early, the instruction to set it again."""
         timer = Timer(name)
         due = self._due.get(timer)
         if due is None:

@@ -11,6 +11,7 @@ from firesteel.jobmaster.job_record import JobRecord
 from firesteel.jobmaster.job_slots import JobSlots
 from firesteel.jobmaster.settings import JobMasterSettings
 from firesteel.jobmaster.timers import Timer
+from firesteel.jobmaster.wall_clock import WallClock
 from firesteel.runtime import messages
 
 __all__ = ["WindingDown"]
@@ -24,8 +25,8 @@ class WindingDown(JobRecord):
     checkpoints: JobCheckpoints
     slots: JobSlots
 
-    def __init__(self) -> None:
-        super().__init__()
+    def __init__(self, wall_clock: WallClock) -> None:
+        super().__init__(wall_clock)
         self._killed = self._suspends = False
         self._wind_down_reason = ""
         self._cleaned: int | None = None
@@ -43,7 +44,7 @@ class WindingDown(JobRecord):
         self.checkpoints.end_attempt(reason, self._now)
         self._cancel_timers(Timer.SLOT_REQUEST, Timer.HEARTBEAT, Timer.FAILURE_GRACE, Timer.SHUTDOWN)
         self._close_sources()
-        executions.cancel_all(self.execution_graph, self._now)
+        executions.cancel_all(self.execution_graph, self._wall)
         if self._pool is not None:
             for slot in self._pool.live():
                 self._send(slot.index, self._cancellation())
@@ -60,7 +61,7 @@ class WindingDown(JobRecord):
             if not pool.live():
                 self._kill("slots that are left cannot be told to stop")
             return
-        executions.end_all(self.execution_graph, self._now)
+        executions.end_all(self.execution_graph, self._wall)
         if self.status is JobStatus.FAILING:
             self._finish(JobStatus.FAILED)
         elif self.status is JobStatus.CANCELLING:

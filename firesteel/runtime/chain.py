@@ -47,6 +47,14 @@ class ChainServices(Protocol):
         """Calls back in the mailbox once the wall clock reaches the timestamp."""
         ...
 
+    def monotonic_ms(self) -> int:
+        """Milliseconds of a clock that is never set."""
+        ...
+
+    def schedule_after(self, delay: int, callback: Callable[[], None]) -> None:
+        """Calls back in the mailbox after a delay in milliseconds."""
+        ...
+
     def make_room(self) -> None:
         """Lets consumers catch up where an output is full."""
         ...
@@ -301,6 +309,14 @@ class ChainedOperator:
     def schedule(self, timestamp: int, callback: Callable[[int], None]) -> None:
         """Calls back in the mailbox once the wall clock reaches the timestamp."""
         self._services.schedule(timestamp, callback)
+
+    def monotonic_ms(self) -> int:
+        """Milliseconds of a clock that is never set."""
+        return self._services.monotonic_ms()
+
+    def schedule_after(self, delay: int, callback: Callable[[], None]) -> None:
+        """Calls back in the mailbox after a delay in milliseconds."""
+        self._services.schedule_after(delay, callback)
 
     def counter(self, name: str) -> Counter:
         """The operator's counter of that name."""

@@ -317,6 +317,8 @@ class NotifyCheckpointAborted:
     """The checkpoint will never exist."""
 
     checkpoint_id: int
+    is_expired: bool = False
+    """Whether it took longer than ``execution.checkpointing.timeout``."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -63,6 +63,14 @@ class TaskServices(Protocol):
         """Calls back while the task is not running, once the wall clock reaches the timestamp."""
         ...
 
+    def monotonic_ms(self) -> int:
+        """Milliseconds of a clock that is never set."""
+        ...
+
+    def schedule_after(self, task: Task, delay: int, callback: Callable[[], None]) -> None:
+        """Calls back while the task is not running, after a delay in milliseconds."""
+        ...
+
     def wait_for_room(self, task: Task) -> None:
         """Runs the network and other tasks until the task's outputs have room."""
         ...
@@ -454,9 +462,9 @@ class Task:
             chained.notify_checkpoint_aborted(checkpoint_id)
         self.at_work = None
 
-    def call_at(self, timestamp: int, callback: Callable[[int], None]) -> None:
-        """Calls back between batches, once the wall clock reaches the timestamp, until the task is finished."""
-        self._services.schedule(self, timestamp, callback)
+    def call_after(self, delay: int, callback: Callable[[], None]) -> None:
+        """Calls back between batches, after a delay in milliseconds, until the task is finished."""
+        self._services.schedule_after(self, delay, callback)
 
     def run_async(self, work: Callable[[], None]) -> None:
         """Runs work in a thread beside the mailbox."""
@@ -487,6 +495,14 @@ class Task:
     def schedule(self, timestamp: int, callback: Callable[[int], None]) -> None:
         """Calls back in the mailbox once the wall clock reaches the timestamp, unless the operators have finished."""
         self._services.schedule(self, timestamp, lambda now: None if self.ended else callback(now))
+
+    def monotonic_ms(self) -> int:
+        """Milliseconds of a clock that is never set."""
+        return self._services.monotonic_ms()
+
+    def schedule_after(self, delay: int, callback: Callable[[], None]) -> None:
+        """Calls back in the mailbox after a delay in milliseconds, unless the operators have finished."""
+        self._services.schedule_after(self, delay, lambda: None if self.ended else callback())
 
     def make_room(self) -> None:
         """Closes full buffers; waits where that leaves an output far too full."""

@@ -94,7 +94,7 @@ class TaskExecutor:
         self._job_is_over = False
         self._shutdown = False
         self._deployed = False
-        self._timers = ProcessingTimers()
+        self._timers = ProcessingTimers(clock)
         self._tasks: list[Task] = []
         self._ranks = rank_vertices(slots.values())
         self._waiting_rank = -1
@@ -223,7 +223,7 @@ class TaskExecutor:
                     )
                 )
         if self._metrics_interval:
-            self._next_report = self._clock.now_ms() + self._metrics_interval
+            self._next_report = self._clock.monotonic_ms() + self._metrics_interval
         return True
 
     def _close_tasks(self, state: str | None) -> None:
@@ -291,14 +291,14 @@ class TaskExecutor:
         return bool(idle)
 
     def _run_timers(self) -> bool:
-        now = self._clock.now_ms()
+        now = self._clock.monotonic_ms()
         ran = False
-        while (due := self._timers.pop_due(now)) is not None:
-            task, callback = due
+        while now >= self._timers.due_at and (due := self._timers.pop_due(now)) is not None:
+            task, callback, time = due
             task.running = True
             before = BUSY if task.times is None else task.times.interrupt()
             try:
-                self._guarded(task, partial(callback, now))
+                self._guarded(task, partial(callback, time))
             finally:
                 task.running = False
             if task.times is not None and before != BUSY:
@@ -360,10 +360,12 @@ class TaskExecutor:
                 return
             else:
                 timeout = IDLE_FLUSH_S - (now - self._last_flush)
-        clock_now = self._clock.now_ms()
-        for due in (self._timers.next_at(), self._next_report or None):
-            if due is not None:
-                timeout = min(timeout, (due - clock_now) / 1000)
+        clock_now = self._clock.monotonic_ms()
+        due_in = self._timers.due_in(clock_now)
+        if due_in is not None:
+            timeout = min(timeout, due_in / 1000)
+        if self._next_report:
+            timeout = min(timeout, (self._next_report - clock_now) / 1000)
         for task in self._tasks:
             if task.finished:
                 continue
@@ -519,6 +521,14 @@ class TaskExecutor:
     def schedule(self, task: Task, timestamp: int, callback: Callable[[int], None]) -> None:
         """Calls back while the task is not running, once the wall clock reaches the timestamp."""
         self._timers.schedule(task, timestamp, callback)
+
+    def monotonic_ms(self) -> int:
+        """Milliseconds of a clock that is never set."""
+        return self._clock.monotonic_ms()
+
+    def schedule_after(self, task: Task, delay: int, callback: Callable[[], None]) -> None:
+        """Calls back while the task is not running, after a delay in milliseconds."""
+        self._timers.schedule_after(task, delay, callback)
 
     def request_split(self, task: Task, operator_id: str) -> None:
         """Asks a source's enumerator for a split."""

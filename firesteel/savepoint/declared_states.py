@@ -149,6 +149,13 @@ class _OpeningContext:
     def schedule(self, timestamp: int, callback: Callable[[int], None]) -> None:
         """Nothing is ever due."""
 
+    def monotonic_ms(self) -> int:
+        """Time stands still."""
+        return 0
+
+    def schedule_after(self, delay: int, callback: Callable[[], None]) -> None:
+        """Nothing is ever due."""
+
     def counter(self, name: str) -> Counter:
         """A counter nobody reads."""
         return self._metrics.counter(name)

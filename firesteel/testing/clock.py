@@ -5,9 +5,13 @@ from __future__ import annotations
 import heapq
 import threading
 from collections.abc import Callable
-from typing import NoReturn, Protocol
+from typing import NoReturn, Protocol, TypeAlias
 
 __all__ = ["ClockFollower", "FakeClock"]
+
+
+_Callback: TypeAlias = tuple[int, int, Callable[[int], None]]
+"""When it is due, its number, and what to call with the time."""
 
 
 class ClockFollower(Protocol):
@@ -39,7 +43,8 @@ class FakeClock:
         self._now = now
         self._stepped = 0
         self._sequence = 0
-        self._callbacks: list[tuple[int, int, Callable[[int], None]]] = []
+        self._callbacks: list[_Callback] = []
+        self._delays: list[_Callback] = []
         self._followers: list[ClockFollower] = []
         self._lock = threading.Lock()
 
@@ -74,9 +79,8 @@ class FakeClock:
         stops at each time it waits for on the way.
         """
         followers = self._settled_followers()
-        callbacks = self._callbacks
-        while callbacks and callbacks[0][0] <= timestamp:
-            due, _, callback = heapq.heappop(callbacks)
+        while (following := self._next_callback(timestamp)) is not None:
+            due, callback = following
             self._now = max(self._now, due)
             callback(self._now)
         self._now = max(self._now, timestamp)
@@ -103,6 +107,25 @@ class FakeClock:
         """Calls back when the clock is moved to or past the timestamp."""
         self._sequence += 1
         heapq.heappush(self._callbacks, (timestamp, self._sequence, callback))
+
+    def schedule_after(self, milliseconds: int, callback: Callable[[], None]) -> None:
+        """Calls back when the clock has been advanced so far, whatever :meth:`step` does in between."""
+        self._sequence += 1
+        due = self.monotonic_ms() + milliseconds
+        heapq.heappush(self._delays, (due, self._sequence, lambda _now: callback()))
+
+    def _next_callback(self, timestamp: int) -> tuple[int, Callable[[int], None]] | None:
+        """Takes the callback that comes next on the way to a time, with its own."""
+        first = min(
+            ((heap[0][0] + offset, heap[0][1], heap) for heap, offset in self._heaps() if heap),
+            default=None,
+        )
+        if first is None or first[0] > timestamp:
+            return None
+        return first[0], heapq.heappop(first[2])[2]
+
+    def _heaps(self) -> tuple[tuple[list[_Callback], int], ...]:
+        return (self._callbacks, 0), (self._delays, self._stepped)
 
     def follow(self, follower: ClockFollower) -> None:
         """Lets a job know from now on when the clock moves."""

@@ -369,6 +369,12 @@ class _HarnessServices:
     def schedule(self, timestamp: int, callback: Callable[[int], None]) -> None:
         self._clock.schedule(timestamp, callback)
 
+    def monotonic_ms(self) -> int:
+        return self._clock.monotonic_ms()
+
+    def schedule_after(self, delay: int, callback: Callable[[], None]) -> None:
+        self._clock.schedule_after(delay, callback)
+
     def make_room(self) -> None:
         """There is always room."""
 

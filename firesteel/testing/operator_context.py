@@ -116,6 +116,14 @@ class FakeOperatorContext:
         """Calls back when a test moves the clock there."""
         self.clock.schedule(timestamp, callback)
 
+    def monotonic_ms(self) -> int:
+        """The fake clock's time, without steps."""
+        return self.clock.monotonic_ms()
+
+    def schedule_after(self, delay: int, callback: Callable[[], None]) -> None:
+        """Calls back when a test has moved the clock so far."""
+        self.clock.schedule_after(delay, callback)
+
     def counter(self, name: str) -> Counter:
         """The counter of that name."""
         return self.metrics.counter(name)

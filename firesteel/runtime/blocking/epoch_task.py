@@ -143,7 +143,7 @@ class EpochTask(StageTask):
         self._read_runs: dict[tuple[int, int], str] = {}
         self._next_sequence: dict[tuple[int, int], int] = {}
         self._ran_dry = True
-        self._next_periodic = self.clock.now_ms() + self._interval
+        self._next_periodic = self.clock.monotonic_ms() + self._interval
         self.restart_rows(_ANNOUNCEMENT + 1)
 
     def close(self) -> list[BaseException]:
@@ -374,7 +374,7 @@ class EpochTask(StageTask):
         """Periodic watermarks, while records come."""
         if not self._event_time or self._interval <= 0 or self.task.ended:
             return
-        now = self.clock.now_ms()
+        now = self.clock.monotonic_ms()
         if now >= self._next_periodic:
             self._next_periodic = now + self._interval
             for operator in self._event_time:
@@ -466,7 +466,10 @@ class EpochTask(StageTask):
         return told
 
     def _next_timer(self) -> int | None:
-        times = [self.timers.next_at(), *(operator.idle_at for operator in self._event_time)]
+        """When a timer is due, or a source is idle if nothing comes; by the wall clock as it is now."""
+        idle = [operator.idle_at for operator in self._event_time]
+        ahead = self.clock.now_ms() - self.clock.monotonic_ms()
+        times = [self.timers.next_at(), *(at + ahead for at in idle if at is not None)]
         return min((at for at in times if at is not None), default=None)
 
 

@@ -101,7 +101,7 @@ class StageTask:
         self.messages: list[messages.SlotMessage] = []
         self.clock: Clock = SystemClock() if clock is None else clock
         self.snapshots = InlineSnapshots(task.configuration, task.job_id) if snapshots is None else snapshots
-        self.timers = ProcessingTimers()
+        self.timers = ProcessingTimers(self.clock)
         self._sequences: dict[tuple[str, int], int] = {}
         self._aside: RowFile | None = None
         inputs = [
@@ -215,12 +215,13 @@ class StageTask:
 
     def run_timers(self) -> None:
         """Runs processing-time timers that are due."""
-        now, task = self.clock.now_ms(), self.task
-        while (due := self.timers.pop_due(now)) is not None:
-            callback = due[1]
+        task = self.task
+        self.timers.look_again()
+        while (due := self.timers.pop_due(self.clock.monotonic_ms())) is not None:
+            _, callback, now = due
             task.running = True
             try:
-                self.act(lambda callback=callback: callback(now))  # type: ignore[misc]
+                self.act(lambda callback=callback, now=now: callback(now))  # type: ignore[misc]
             finally:
                 task.running = False
 
@@ -315,6 +316,14 @@ class StageTask:
     def schedule(self, task: Task, timestamp: int, callback: Callable[[int], None]) -> None:
         """Calls back once the wall clock reaches the timestamp, in ``run_timers``."""
         self.timers.schedule(task, timestamp, callback)
+
+    def monotonic_ms(self) -> int:
+        """Milliseconds of a clock that is never set."""
+        return self.clock.monotonic_ms()
+
+    def schedule_after(self, task: Task, delay: int, callback: Callable[[], None]) -> None:
+        """Calls back after a delay in milliseconds, in ``run_timers``."""
+        self.timers.schedule_after(task, delay, callback)
 
     def wait_for_room(self, task: Task) -> None:
         """Puts what the outputs hold aside on disk: a task in the middle of a batch cannot hand it out."""

@@ -20,7 +20,18 @@ from typing import Protocol
 from firesteel.runtime.elements import CheckpointBarrier, ControlEvent, EndOfPartition
 from firesteel.runtime.network.gate import InFlightItem, InputGate
 
-__all__ = ["BarrierHandler", "BarrierListener", "InFlightInput"]
+__all__ = ["BarrierHandler", "BarrierListener", "InFlightInput", "alignment_delay"]
+
+
+def alignment_delay(barrier: CheckpointBarrier, now: int) -> int:
+    """After which time an aligned checkpoint becomes an unaligned one; ``now`` is what the wall clock shows.
+
+    The timeout counts from when the checkpoint was triggered, perhaps on another machine. Where the clocks differ, or
+    one was set in between, the delay is never longer than the timeout.
+    """
+    timeout = barrier.options.alignment_timeout
+    assert timeout is not None
+    return min(max(barrier.timestamp + timeout - now, 0), timeout)
 
 
 class InFlightInput:
@@ -56,8 +67,12 @@ class BarrierListener(Protocol):
         """``process_urgent`` is to be called, as soon as no batch is under way."""
         ...
 
-    def call_at(self, timestamp: int, callback: Callable[[int], None]) -> None:
-        """Calls back between batches, once the wall clock reaches the timestamp, until the task is finished."""
+    def monotonic_ms(self) -> int:
+        """Milliseconds of a clock that is never set."""
+        ...
+
+    def call_after(self, delay: int, callback: Callable[[], None]) -> None:
+        """Calls back between batches, after a delay in milliseconds, until the task is finished."""
         ...
 
 
@@ -113,8 +128,8 @@ class BarrierHandler:
                 if self._urgent is None or self._urgent.checkpoint_id < event.checkpoint_id:
                     self._urgent = event
             elif event.options.alignment_timeout is not None:
-                due = event.timestamp + event.options.alignment_timeout
-                self._listener.call_at(due, lambda _now: self._on_timeout(event))
+                delay = alignment_delay(event, self._listener.processing_time())
+                self._listener.call_after(delay, lambda: self._on_timeout(event))
         elif isinstance(event, EndOfPartition) and alignment is not None and alignment.missing:
             self._no_longer_missing(alignment, channel)
 
@@ -161,8 +176,8 @@ class BarrierHandler:
             self._go_unaligned(barrier)
             return
         if barrier.options.alignment_timeout is not None:
-            due = barrier.timestamp + barrier.options.alignment_timeout
-            self._listener.call_at(due, lambda _now: self._on_timeout(barrier))
+            delay = alignment_delay(barrier, self._listener.processing_time())
+            self._listener.call_after(delay, lambda: self._on_timeout(barrier))
         self._track(barrier)
         self._check_tracked()
 
@@ -192,13 +207,13 @@ class BarrierHandler:
 
     def _track(self, barrier: CheckpointBarrier) -> _Alignment:
         """The progress of a checkpoint for which no channel is blocked."""
-        return self._tracked.setdefault(barrier.checkpoint_id, _Alignment(barrier, self._listener.processing_time()))
+        return self._tracked.setdefault(barrier.checkpoint_id, _Alignment(barrier, self._listener.monotonic_ms()))
 
     def _check_tracked(self) -> None:
         for checkpoint_id, alignment in sorted(self._tracked.items()):
             if self._open <= alignment.read:
                 self._over(checkpoint_id)
-                waited = self._listener.processing_time() - alignment.started
+                waited = self._listener.monotonic_ms() - alignment.started
                 self._listener.take_snapshot(alignment.barrier, None, waited)
 
     def _begin(self, barrier: CheckpointBarrier) -> _Alignment | None:
@@ -219,7 +234,7 @@ class BarrierHandler:
             self._listener.decline(
                 alignment.barrier.checkpoint_id, f"the barrier of checkpoint {barrier.checkpoint_id} came first"
             )
-        self._alignment = _Alignment(barrier, self._listener.processing_time())
+        self._alignment = _Alignment(barrier, self._listener.monotonic_ms())
         return self._alignment
 
     def _check_aligned(self, alignment: _Alignment) -> None:
@@ -232,7 +247,7 @@ class BarrierHandler:
         self._alignment = None
         self._over(barrier.checkpoint_id)
         # the snapshot first: a channel that is read again must not change the state
-        self._listener.take_snapshot(barrier, None, self._listener.processing_time() - alignment.started)
+        self._listener.take_snapshot(barrier, None, self._listener.monotonic_ms() - alignment.started)
         self._release(alignment)
 
     def _on_timeout(self, barrier: CheckpointBarrier) -> None:
@@ -261,7 +276,7 @@ class BarrierHandler:
             in_flight.is_complete = True
         for index in alignment.read:
             self._gate.unblock(index)
-        self._listener.take_snapshot(barrier, in_flight, self._listener.processing_time() - alignment.started)
+        self._listener.take_snapshot(barrier, in_flight, self._listener.monotonic_ms() - alignment.started)
 
     def _no_longer_missing(self, alignment: _Alignment, channel: int) -> None:
         if channel not in alignment.missing:

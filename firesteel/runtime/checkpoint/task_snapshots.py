@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Protocol
 
 from firesteel.common import fault_points
-from firesteel.runtime.checkpoint.barriers import InFlightInput
+from firesteel.runtime.checkpoint.barriers import InFlightInput, alignment_delay
 from firesteel.runtime.checkpoint.files import SnapshotFiles
 from firesteel.runtime.checkpoint.handles import ChannelStateHandle, OperatorSubtaskState, TaskStateSnapshot
 from firesteel.runtime.checkpoint.metrics import CheckpointMetrics
@@ -32,8 +32,8 @@ class SnapshotServices(Protocol):
         """The wall clock in milliseconds."""
         ...
 
-    def call_at(self, timestamp: int, callback: Callable[[int], None]) -> None:
-        """Calls back between batches, once the wall clock reaches the timestamp, until the task is finished."""
+    def call_after(self, delay: int, callback: Callable[[], None]) -> None:
+        """Calls back between batches, after a delay in milliseconds, until the task is finished."""
         ...
 
     def run_async(self, work: Callable[[], None]) -> None:
@@ -173,9 +173,9 @@ class TaskSnapshots:
             output.broadcast_event(barrier)
         timeout = barrier.options.alignment_timeout
         if timeout is not None:
-            self._watch_outputs(snapshot, barrier.timestamp + timeout)
+            self._watch_outputs(snapshot, alignment_delay(barrier, self._services.processing_time()))
 
-    def _watch_outputs(self, snapshot: _Snapshot, due: int) -> None:
+    def _watch_outputs(self, snapshot: _Snapshot, delay: int) -> None:
         """An aligned barrier behind records that nobody takes becomes an unaligned one when its time is over."""
         checkpoint_id = snapshot.barrier.checkpoint_id
 
@@ -190,7 +190,7 @@ class TaskSnapshots:
                     subpartition.on_barrier_sent = sent
                     snapshot.unsent += 1
         if snapshot.unsent:
-            self._services.call_at(due, lambda _now: self._overtake(snapshot))
+            self._services.call_after(delay, lambda: self._overtake(snapshot))
 
     def _overtake(self, snapshot: _Snapshot) -> None:
         if snapshot.aborted or not snapshot.unsent:

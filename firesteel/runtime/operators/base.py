@@ -73,6 +73,14 @@ class OperatorContext(Protocol):
         """Calls back in the mailbox once the wall clock (ms) reaches the timestamp."""
         ...
 
+    def monotonic_ms(self) -> int:
+        """Milliseconds of a clock that is never set, for delays (a fake one in tests)."""
+        ...
+
+    def schedule_after(self, delay: int, callback: Callable[[], None]) -> None:
+        """Calls back in the mailbox after a delay in milliseconds, however the wall clock is set meanwhile."""
+        ...
+
     def counter(self, name: str) -> Counter:
         """The operator's counter of that name."""
         ...

@@ -79,7 +79,7 @@ class SourceOperator(StreamOperator):
         """Creates and starts the reader."""
         super().open(context)
         emit_watermark = _stands_still if context.mode is TaskMode.BATCH else context.emit_watermark
-        self._assigner = WatermarkAssigner(self._strategy, context.processing_time, self._emit, emit_watermark)
+        self._assigner = WatermarkAssigner(self._strategy, context.monotonic_ms, self._emit, emit_watermark)
         self._reader = self._source.create_reader(self)
         if self._restored_splits:
             # before start(), so that a reader that asks for splits when it has none does not ask
@@ -89,10 +89,10 @@ class SourceOperator(StreamOperator):
         if context.mode is not TaskMode.PIPELINED:
             return
         if self._interval > 0:
-            context.schedule(context.processing_time() + self._interval, self._on_interval)
+            context.schedule_after(self._interval, self._on_interval)
         if self._strategy.alignment is not None:
             context.gauge("pausedSplits", lambda: self._assigner.paused_splits)
-            self._align(context.processing_time())
+            self._align()
 
     # -- what the task calls ------------------------------------------------------------------------
 
@@ -139,7 +139,7 @@ class SourceOperator(StreamOperator):
 
     @property
     def idle_at(self) -> int | None:
-        """When the next split is idle if nothing comes, on the wall clock."""
+        """When the next split is idle if nothing comes, by the monotonic clock."""
         return None if self.ended or self._interval <= 0 else self._assigner.idle_at
 
     def report_alignment(self) -> None:
@@ -263,7 +263,15 @@ class SourceOperator(StreamOperator):
 
     def poll_at(self, timestamp: int) -> None:
         """Polls again once the wall clock reaches the timestamp."""
-        self.context.schedule(timestamp, self._on_poll_time)
+        self.context.schedule(timestamp, lambda _now: self._poll_again())
+
+    def monotonic_ms(self) -> int:
+        """Milliseconds of a clock that is never set."""
+        return self.context.monotonic_ms()
+
+    def poll_after(self, delay: int) -> None:
+        """Polls again after a delay in milliseconds."""
+        self.context.schedule_after(delay, self._poll_again)
 
     def collect(self, split_id: str, values: Sequence[Any], timestamps: Sequence[int] | None = None) -> None:
         """Takes records of a split."""
@@ -285,7 +293,7 @@ class SourceOperator(StreamOperator):
     def _emit(self, values: Sequence[Any], timestamps: Sequence[int] | None) -> None:
         self.context.emit(values, timestamps)  # type: ignore[arg-type]
 
-    def _on_poll_time(self, _now: int) -> None:
+    def _poll_again(self) -> None:
         self._ready_at = 0.0
 
     def _align_splits(self) -> None:
@@ -297,16 +305,16 @@ class SourceOperator(StreamOperator):
             self._reader.pause_or_resume_splits(to_pause, to_resume)
             self._ready_at = 0.0
 
-    def _align(self, now: int) -> None:
+    def _align(self) -> None:
         """Reports the watermark to the alignment group, and again after its interval."""
         if not self.ended:
             self.report_alignment()
-            self.context.schedule(now + self._strategy.alignment.update_interval, self._align)
+            self.context.schedule_after(self._strategy.alignment.update_interval, self._align)
 
-    def _on_interval(self, now: int) -> None:
+    def _on_interval(self) -> None:
         if not self.ended:
             self.emit_periodic()
-            self.context.schedule(now + self._interval, self._on_interval)
+            self.context.schedule_after(self._interval, self._on_interval)
 
 
 def _stands_still(_watermark: int) -> None:

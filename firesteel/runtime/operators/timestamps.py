@@ -39,12 +39,12 @@ class TimestampsAndWatermarksOperator(StreamOperator):
         """Starts the periodic emission."""
         super().open(context)
         emit_watermark = _stands_still if context.mode is TaskMode.BATCH else context.emit_watermark
-        self._assigner = WatermarkAssigner(self._strategy, context.processing_time, self._emit, emit_watermark)
+        self._assigner = WatermarkAssigner(self._strategy, context.monotonic_ms, self._emit, emit_watermark)
         self._assigner.add_split("")
         self._subtask = context.runtime_context.get_index_of_this_subtask()
         self._parallelism = context.runtime_context.get_number_of_parallel_subtasks()
         if self._interval > 0 and context.mode is TaskMode.PIPELINED:
-            context.schedule(context.processing_time() + self._interval, self._on_interval)
+            context.schedule_after(self._interval, self._on_interval)
 
     def _emit(self, values: Sequence[Any], timestamps: Sequence[int] | None) -> None:
         self.context.emit(values, timestamps)  # type: ignore[arg-type]
@@ -81,12 +81,12 @@ class TimestampsAndWatermarksOperator(StreamOperator):
 
     @property
     def idle_at(self) -> int | None:
-        """When the stream is idle if nothing comes, on the wall clock."""
+        """When the stream is idle if nothing comes, by the monotonic clock."""
         return None if self._interval <= 0 else self._assigner.idle_at
 
-    def _on_interval(self, now: int) -> None:
+    def _on_interval(self) -> None:
         self.emit_periodic()
-        self.context.schedule(now + self._interval, self._on_interval)
+        self.context.schedule_after(self._interval, self._on_interval)
 
     def process_watermark(self, timestamp: int) -> None:
         """Only the end of event time comes through."""

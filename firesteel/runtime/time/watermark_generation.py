@@ -212,7 +212,7 @@ class WatermarkAssigner:
 
     @property
     def idle_at(self) -> int | None:
-        """When the next split is idle if nothing comes, on the wall clock."""
+        """When the next split is idle if nothing comes, by the assigner's clock."""
         return min((split.idle_at for split in self._splits.values() if split.idle_at is not None), default=None)
 
     def _send_if_advanced(self) -> None:

@@ -343,6 +343,12 @@ class _ReaderContext:
     def poll_at(self, timestamp: int) -> None:
         """It is polled all the time."""
 
+    def monotonic_ms(self) -> int:
+        return time.monotonic_ns() // 1_000_000
+
+    def poll_after(self, delay: int) -> None:
+        """It is polled all the time."""
+
 
 class _Output:
     """Keeps what one reader emits."""

@@ -127,6 +127,12 @@ class _ReaderContext:
     def poll_at(self, timestamp):
         pass
 
+    def monotonic_ms(self):
+        return int(time.monotonic() * 1000)
+
+    def poll_after(self, delay):
+        pass
+
     def send_split_request(self):
         self._harness.to_enumerator.append(("request", self.subtask_index, None))
 

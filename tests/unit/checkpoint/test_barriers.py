@@ -33,7 +33,7 @@ class FakeTask:
         self.story: list[Any] = []
         self.in_flight: InFlightInput | None = None
         self.now = 1000
-        self.calls: list[tuple[int, Callable[[int], None]]] = []
+        self.calls: list[tuple[int, Callable[[], None]]] = []
         self.urgent = False
 
     def take_snapshot(self, barrier: CheckpointBarrier, in_flight: InFlightInput | None, alignment_ms: int) -> None:
@@ -49,15 +49,18 @@ class FakeTask:
     def is_urgent(self) -> None:
         self.urgent = True
 
-    def call_at(self, timestamp: int, callback: Callable[[int], None]) -> None:
-        self.calls.append((timestamp, callback))
+    def monotonic_ms(self) -> int:
+        return self.now
+
+    def call_after(self, delay: int, callback: Callable[[], None]) -> None:
+        self.calls.append((self.now + delay, callback))
 
     def advance(self, now: int) -> None:
         self.now = now
         due = [callback for at, callback in self.calls if at <= now]
         self.calls = [(at, callback) for at, callback in self.calls if at > now]
         for callback in due:
-            callback(now)
+            callback()
 
     def send(self, channel: int, *items: Any) -> None:
         for item in items:

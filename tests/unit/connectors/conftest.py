@@ -46,6 +46,12 @@ class FakeReaderContext:
     def poll_at(self, timestamp):
         self.alarms.append(timestamp)
 
+    def monotonic_ms(self):
+        return self.now
+
+    def poll_after(self, delay):
+        self.alarms.append(self.now + delay)
+
     def send_split_request(self):
         self.requests += 1
         self._request(self.subtask_index)

@@ -161,6 +161,12 @@ class Services:
     def schedule(self, timestamp: int, callback: Any) -> None:
         self.clock.schedule(timestamp, callback)
 
+    def monotonic_ms(self) -> int:
+        return self.clock.monotonic_ms()
+
+    def schedule_after(self, delay: int, callback: Any) -> None:
+        self.clock.schedule_after(delay, callback)
+
     def make_room(self) -> None:
         self.room_checks += 1
 
