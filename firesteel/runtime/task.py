@@ -176,7 +176,7 @@ class Task:
         self._sinks = [c.operator for c in self.chain if isinstance(c.operator, SinkOperator)]
         # one entry per channel of the gate: which input of the head it belongs to
         self._input_of = [entry.input_index for entry in descriptor.inputs for _ in entry.channels]
-        self._valve = WatermarkValve(len(self._input_of))
+        self._valve = WatermarkValve(len(self._input_of), self.head.process_watermark, self.head.process_idle)
         self._open_channels = len(self._input_of)
         self._loops: dict[tuple[int, bool], Loop] = {}
         self.snapshots = TaskSnapshots(self.chain, self.outputs, descriptor.inputs, self)
@@ -355,12 +355,9 @@ class Task:
 
     def _process_event(self, channel: int, event: ControlEvent) -> None:
         if isinstance(event, Watermark):
-            self._advance(self._valve.advance(channel, event.timestamp))
+            self._valve.advance(channel, event.timestamp)
         elif isinstance(event, WatermarkStatus):
-            idle_changed, watermark = self._valve.set_idle(channel, event.idle)
-            self._advance(watermark)
-            if idle_changed:
-                self.head.process_idle(self._valve.idle)
+            self._valve.set_idle(channel, event.idle)
         elif isinstance(event, CheckpointBarrier):
             assert self._barriers is not None
             self._barriers.received(channel, event)
@@ -370,13 +367,10 @@ class Task:
             if self._barriers.all_ended and self.ended and not self._awaits_checkpoint:
                 self._finish()
         elif isinstance(event, EndOfData):
+            self._valve.finish(channel)
             self._open_channels -= 1
             if self._open_channels == 0:
                 self._end_of_data()
-
-    def _advance(self, watermark: int | None) -> None:
-        if watermark is not None:
-            self.head.process_watermark(watermark)
 
     def _end_of_data(self, *, stopping: bool = False) -> None:
         """All input has been processed: operators emit what is left, in order."""

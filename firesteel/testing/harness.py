@@ -110,7 +110,7 @@ class OperatorHarness:
         self._chained = _HarnessOperator(operator, created, task, services)
         self._consumer = ChainedOperator(capture, self._captured, task, services)
         self._chained.add_consumer(None, self._consumer)
-        self._valve = WatermarkValve(self._inputs)
+        self._valve = WatermarkValve(self._inputs, self._chained.process_watermark, self._chained.process_idle)
         self._loops: dict[tuple[int, bool], Loop] = {}
         self._is_initialized = False
         self._is_open = False
@@ -317,9 +317,7 @@ class OperatorHarness:
 
     def _process_watermark(self, index: int, timestamp: int) -> None:
         self.open()
-        combined = self._valve.advance(index, timestamp)
-        if combined is not None:
-            self._chained.process_watermark(combined)
+        self._valve.advance(index, timestamp)
 
 
 class OneInputHarness(OperatorHarness):

@@ -58,7 +58,8 @@ class FakeRuntimeContext:
 class FakeOperatorContext:
     """An OperatorContext whose outputs are lists.
 
-    ``output`` holds (value, timestamp) pairs, ``side_output`` the same per tag, ``watermarks`` those sent on.
+    ``output`` holds (value, timestamp) pairs, ``side_output`` the same per tag, ``watermarks`` those sent on, and
+    ``events`` these with "idle" and "active" between them.
     """
 
     def __init__(
@@ -81,7 +82,7 @@ class FakeOperatorContext:
         self.output: list[tuple[Any, int]] = []
         self.side_output: dict[OutputTag, list[tuple[Any, int]]] = {}
         self.watermarks: list[int] = []
-        self.idle: list[bool] = []
+        self.events: list[int | str] = []
         self.timer_services: dict[str, InternalTimerService] = {}
 
     def emit(self, values: list[Any], timestamps: list[int] | None) -> None:
@@ -95,10 +96,11 @@ class FakeOperatorContext:
     def emit_watermark(self, timestamp: int) -> None:
         """Keeps a watermark."""
         self.watermarks.append(timestamp)
+        self.events.append(timestamp)
 
     def emit_idle(self, idle: bool) -> None:
         """Keeps a status."""
-        self.idle.append(idle)
+        self.events.append("idle" if idle else "active")
 
     def timer_service(self, name: str, triggerable: Triggerable) -> InternalTimerService:
         """The named timer service, driven by the fake clock."""

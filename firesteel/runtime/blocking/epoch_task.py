@@ -188,10 +188,14 @@ class EpochTask(StageTask):
         """Tells every consumer what this task has said before: a consumer may have been loaded anew."""
         for index in range(len(self.task.outputs)):
             events: list[ControlEvent] = [EpochBegan(epoch, self.run_id)]
-            if self._watermarks[index] > MIN_TIMESTAMP:
-                events.append(Watermark(self._watermarks[index]))
             # also that it is not idle: before it was loaded anew it may have been
-            events.append(WatermarkStatus(self._idle[index]))
+            status = WatermarkStatus(self._idle[index])
+            if self._watermarks[index] > MIN_TIMESTAMP:
+                # the watermark of an idle input is ignored
+                watermark = Watermark(self._watermarks[index])
+                events += [watermark, status] if status.idle else [status, watermark]
+            else:
+                events.append(status)
             if self._said_end[index]:
                 events.append(EndOfData())
             edge, subtask = self.descriptor.output_edges[index], self.descriptor.task.subtask

@@ -9,7 +9,7 @@ from typing import Any
 from firesteel.runtime.checkpoint.files import StateFileReader
 from firesteel.runtime.checkpoint.handles import ChannelStateHandle
 from firesteel.runtime.deployment import InputDescriptor, TaskDeploymentDescriptor
-from firesteel.runtime.elements import Batch, ControlEvent, EndOfData
+from firesteel.runtime.elements import Batch, ControlEvent, EndOfData, WatermarkStatus
 from firesteel.runtime.key_groups import KeyGroupRange, key_group_of
 from firesteel.runtime.network.gate import InFlightItem, InputGate
 from firesteel.runtime.network.serialization import deserialize_batch, serialize_records
@@ -47,8 +47,9 @@ def restore_channels(
             gate.restore_first(own[handle.producer % len(own)].index, records)
         else:
             index = next(i for i, channel in enumerate(entry.channels) if channel.producer == handle.producer)
-            # a producer that has finished says so again
-            own[index].restore(item for item in items if not isinstance(item, EndOfData))
+            # a producer that has finished sends its end again, and all inputs begin as active: an idle status in
+            # flight would stay, as the producer that sent it begins as active too and has no change to announce
+            own[index].restore(item for item in items if not isinstance(item, (EndOfData, WatermarkStatus)))
 
 
 def _choice(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from firesteel.common.connector import ConnectorMetrics, InputStatus, Source, SourceReader
+from firesteel.common.connector import Boundedness, ConnectorMetrics, InputStatus, Source, SourceReader
 from firesteel.common.output_tag import OutputTag
 from firesteel.runtime.checkpoint.handles import SPLIT, UNION
 from firesteel.runtime.deployment import TaskMode
@@ -13,7 +13,7 @@ from firesteel.runtime.elements import MAX_WATERMARK
 from firesteel.runtime.operators.base import OperatorContext, StateInitializationContext, StreamOperator
 from firesteel.runtime.state.operator_state import OperatorStateBackend
 from firesteel.runtime.time.watermark_generation import WatermarkAssigner
-from firesteel.runtime.time.watermark_state import WATERMARKS, WatermarkState
+from firesteel.runtime.time.watermark_state import WATERMARKS, SubtaskWatermarks, WatermarkState
 
 __all__ = ["SPLITS", "SourceOperator"]
 
@@ -79,12 +79,20 @@ class SourceOperator(StreamOperator):
         """Creates and starts the reader."""
         super().open(context)
         emit_watermark = _stands_still if context.mode is TaskMode.BATCH else context.emit_watermark
-        self._assigner = WatermarkAssigner(self._strategy, context.monotonic_ms, self._emit, emit_watermark)
+        self._assigner = WatermarkAssigner(
+            self._strategy, context.monotonic_ms, self._emit, emit_watermark, context.emit_idle
+        )
         self._reader = self._source.create_reader(self)
         if self._restored_splits:
             # before start(), so that a reader that asks for splits when it has none does not ask
             self.add_splits(self._restored_splits)
             self._restored_splits = []
+        if self._restored_watermarks is not None:
+            watermarks, self._restored_watermarks = self._restored_watermarks, None
+            self._assigner.restore(
+                watermarks.sent_by(self.subtask_index, self.parallelism),
+                watermarks.splits_of(self.subtask_index, self.parallelism),
+            )
         self._reader.start()
         if context.mode is not TaskMode.PIPELINED:
             return
@@ -117,9 +125,7 @@ class SourceOperator(StreamOperator):
 
     def resume_event_time(self) -> None:
         """Sends the restored watermark: ahead of all records, but not before all tasks and their channels are there."""
-        if self._restored_watermarks is not None:
-            watermarks, self._restored_watermarks = self._restored_watermarks, None
-            watermarks.apply(self._assigner, self.subtask_index, self.parallelism)
+        self._assigner.resume()
 
     def emit_periodic(self, *, judge_idleness: bool = True) -> None:
         """Sends the watermark if it has advanced; which splits are idle shows only when all there was has been read."""
@@ -129,8 +135,10 @@ class SourceOperator(StreamOperator):
         if self.is_ahead:
             # it is not for want of records that none come
             self._assigner.restart_idle_timeouts()
-        if self._assigner.periodic() if judge_idleness else self._assigner.advance():
-            self.context.emit_idle(self._assigner.idle)
+        if judge_idleness:
+            self._assigner.periodic()
+        else:
+            self._assigner.advance()
         self._align_splits()
 
     def restart_idle_timeouts(self) -> None:
@@ -199,6 +207,13 @@ class SourceOperator(StreamOperator):
         if self._reader is not None:
             self._reader.notify_checkpoint_complete(checkpoint_id)
 
+    def prepare_snapshot_pre_barrier(self, checkpoint_id: int) -> None:
+        """Sends what a checkpoint does not keep: how far event time came with a split that has ended."""
+        super().prepare_snapshot_pre_barrier(checkpoint_id)
+        if not self.ended and self._interval > 0:
+            self.resume_event_time()
+            self._assigner.send_end_of_splits()
+
     def snapshot_state(
         self, checkpoint_id: int, operator_state: OperatorStateBackend, timestamp: int | None = None
     ) -> None:
@@ -210,12 +225,9 @@ class SourceOperator(StreamOperator):
         if self.ended:
             return
         operator_state.put(SPLITS, SPLIT, splits)
-        if self._restored_watermarks is None:
-            items = WatermarkState.items(self._assigner, self.subtask_index, self.parallelism)
-        else:
-            # not polled yet: what was restored is still what counts
-            items = self._restored_watermarks.items_for(self.subtask_index, self.parallelism)
-        operator_state.put(WATERMARKS, UNION, items)
+        assigner = self._assigner
+        watermarks = (assigner.watermark, assigner.split_watermarks())
+        operator_state.put(WATERMARKS, UNION, [SubtaskWatermarks(self.subtask_index, self.parallelism, *watermarks)])
 
     def process_batch(self, values: Sequence[Any], timestamps: Sequence[int] | None) -> None:
         """A source has no input."""
@@ -225,6 +237,7 @@ class SourceOperator(StreamOperator):
         """Event time ends with the source."""
         if self._strategy.alignment is not None:
             self._report_watermark(MAX_WATERMARK)
+        self._assigner.activate()
         self.context.emit_watermark(MAX_WATERMARK)
 
     def close(self) -> None:
@@ -288,7 +301,10 @@ class SourceOperator(StreamOperator):
 
     def release_split(self, split_id: str) -> None:
         """A split has ended."""
-        self._assigner.release_split(split_id)
+        # a split may be read from beginning to end within an interval: if another one may be long in coming, its
+        # watermark must not be lost. A bounded source ends, and with it event time.
+        is_endless = self._source.get_boundedness() is Boundedness.CONTINUOUS_UNBOUNDED
+        self._assigner.release_split(split_id, keeps_watermark=is_endless)
 
     def _emit(self, values: Sequence[Any], timestamps: Sequence[int] | None) -> None:
         self.context.emit(values, timestamps)  # type: ignore[arg-type]

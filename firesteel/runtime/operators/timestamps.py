@@ -11,7 +11,7 @@ from firesteel.runtime.elements import MAX_WATERMARK
 from firesteel.runtime.operators.base import OperatorContext, StateInitializationContext, StreamOperator
 from firesteel.runtime.state.operator_state import OperatorStateBackend
 from firesteel.runtime.time.watermark_generation import WatermarkAssigner
-from firesteel.runtime.time.watermark_state import WATERMARKS, WatermarkState
+from firesteel.runtime.time.watermark_state import WATERMARKS, SubtaskWatermarks, WatermarkState
 
 __all__ = ["TimestampsAndWatermarksOperator"]
 
@@ -19,8 +19,9 @@ __all__ = ["TimestampsAndWatermarksOperator"]
 class TimestampsAndWatermarksOperator(StreamOperator):
     """Replaces the timestamps and watermarks that come from upstream, except the end of event time.
 
-    A checkpoint keeps how far event time had come, as that of a source does. Who calls ``emit_periodic`` is as with a
-    source too.
+    A checkpoint keeps the last watermark of each subtask. A subtask goes on from its own: the input of one may be far
+    ahead of another's. With another parallelism all go on from the lowest, at or before which every record was late
+    already. Who calls ``emit_periodic`` is as with a source.
     """
 
     def __init__(self, watermark_strategy: Any, interval_ms: int):
@@ -39,10 +40,15 @@ class TimestampsAndWatermarksOperator(StreamOperator):
         """Starts the periodic emission."""
         super().open(context)
         emit_watermark = _stands_still if context.mode is TaskMode.BATCH else context.emit_watermark
-        self._assigner = WatermarkAssigner(self._strategy, context.monotonic_ms, self._emit, emit_watermark)
+        self._assigner = WatermarkAssigner(
+            self._strategy, context.monotonic_ms, self._emit, emit_watermark, context.emit_idle
+        )
         self._assigner.add_split("")
         self._subtask = context.runtime_context.get_index_of_this_subtask()
         self._parallelism = context.runtime_context.get_number_of_parallel_subtasks()
+        if self._restored is not None:
+            restored, self._restored = self._restored, None
+            self._assigner.restore(restored.sent_by(self._subtask, self._parallelism), {})
         if self._interval > 0 and context.mode is TaskMode.PIPELINED:
             context.schedule_after(self._interval, self._on_interval)
 
@@ -59,25 +65,22 @@ class TimestampsAndWatermarksOperator(StreamOperator):
     ) -> None:
         """Keeps the event time."""
         super().snapshot_state(checkpoint_id, operator_state, timestamp)
-        if self._restored is None:
-            items = WatermarkState.items(self._assigner, self._subtask, self._parallelism)
-        else:
-            items = self._restored.items_for(self._subtask, self._parallelism)
-        operator_state.put(WATERMARKS, UNION, items)
+        item = SubtaskWatermarks(self._subtask, self._parallelism, self._assigner.watermark, {})
+        operator_state.put(WATERMARKS, UNION, [item])
 
     def resume_event_time(self) -> None:
         """Sends the restored watermark: with the first record or the first interval, once all outputs are there."""
-        if self._restored is not None:
-            restored, self._restored = self._restored, None
-            restored.apply(self._assigner, self._subtask, self._parallelism)
+        self._assigner.resume()
 
     def emit_periodic(self, *, judge_idleness: bool = True) -> None:
         """Sends the watermark if it has advanced; idleness shows only when all records of an epoch have come."""
         if self._interval <= 0:
             return
         self.resume_event_time()
-        if self._assigner.periodic() if judge_idleness else self._assigner.advance():
-            self.context.emit_idle(self._assigner.idle)
+        if judge_idleness:
+            self._assigner.periodic()
+        else:
+            self._assigner.advance()
 
     @property
     def idle_at(self) -> int | None:
@@ -91,6 +94,7 @@ class TimestampsAndWatermarksOperator(StreamOperator):
     def process_watermark(self, timestamp: int) -> None:
         """Only the end of event time comes through."""
         if timestamp == MAX_WATERMARK:
+            self._assigner.activate()
             self.context.emit_watermark(timestamp)
 
     def process_idle(self, idle: bool) -> None:

@@ -21,6 +21,8 @@ class SplitWatermarks:
         self.generator = generator
         self.watermark = MIN_TIMESTAMP
         self.idle = False
+        self._is_marked = False
+        """Idle because the generator says so: only the generator ends it."""
         self.is_paused = False
         """Watermark alignment holds the split back: that there are no records does not make it idle."""
         self.on_batch = getattr(generator, "on_batch", None)
@@ -31,22 +33,22 @@ class SplitWatermarks:
     def emit_watermark(self, watermark: Any) -> None:
         """Called by the generator; a watermark never goes back."""
         timestamp = watermark if isinstance(watermark, int) else _timestamp_of(watermark)
-        self.idle = False
+        self.mark_active()
         if timestamp > self.watermark:
             self.watermark = timestamp
 
     def mark_idle(self) -> None:
         """Called by the generator: this split no longer holds back the others."""
-        self.idle = True
+        self.idle = self._is_marked = True
 
     def mark_active(self) -> None:
         """Called by the generator: this split counts again."""
-        self.idle = False
+        self.idle = self._is_marked = False
 
     def touch(self) -> None:
         """Records have come."""
         self._saw_event = True
-        self.idle = False
+        self.idle = self._is_marked
 
     def periodic(self, now: int) -> None:
         """Asks the generator for its watermark, and notices idleness."""
@@ -77,26 +79,44 @@ class SplitWatermarks:
 class WatermarkAssigner:
     """Assigns timestamps to batches and keeps the combined watermark of all splits.
 
-    ``advanced()`` gives the watermark to send, if there is one. Records go out through ``emit`` in as few batches as
-    possible: only a generator that emits from ``on_event`` (a punctuated one) cuts a batch, right behind the record
-    that carried the watermark.
+    Records go out through ``emit`` in as few batches as possible: only a generator that emits from ``on_event`` (a
+    punctuated one) cuts a batch, right behind the record that carried the watermark. Consumers ignore the watermarks of
+    an idle input: the assigner sends that it is active before each of them.
+
+    The assigner is idle when all its splits are. Without splits it becomes idle when it has had none for the idle
+    timeout.
     """
 
-    def __init__(self, strategy: Any, clock: Callable[[], int], emit: Emit, emit_watermark: Callable[[int], None]):
+    def __init__(
+        self,
+        strategy: Any,
+        clock: Callable[[], int],
+        emit: Emit,
+        emit_watermark: Callable[[int], None],
+        emit_idle: Callable[[bool], None],
+    ):
         self._strategy = strategy
         self._clock = clock
         self._emit = emit
         self._emit_watermark = emit_watermark
+        self._emit_idle = emit_idle
+        self._without_splits_since = clock()
+        self._ended_at = MIN_TIMESTAMP
+        """Without splits: the watermark of the one that ended last, if it is to count."""
         self._splits: dict[str, SplitWatermarks] = {}
         assigner = strategy.timestamp_assigner
         self._extract = None if assigner is None else getattr(assigner, "extract_timestamp", assigner)
         self._checked = False
+        self._is_to_resume = False
         self.watermark = MIN_TIMESTAMP
+        """The last one sent."""
         self.idle = False
+        """The last status sent."""
 
     def add_split(self, split_id: str) -> None:
         """A split whose watermark counts from now on."""
         if split_id not in self._splits:
+            self._ended_at = MIN_TIMESTAMP
             generator = self._strategy.create_watermark_generator()
             self._splits[split_id] = SplitWatermarks(generator, self._strategy.idle_timeout_ms, self._clock())
 
@@ -121,12 +141,17 @@ class WatermarkAssigner:
         return sum(split.is_paused for split in self._splits.values())
 
     def restore(self, watermark: int, splits: Mapping[str, int]) -> None:
-        """Goes on where event time had come to; sends the watermark that was sent last."""
+        """Goes on where event time had come to; the splits have been added. ``resume`` sends the watermark."""
         for split_id, split in self._splits.items():
-            split.watermark = max(split.watermark, splits.get(split_id, MIN_TIMESTAMP))
-        if watermark > self.watermark:
-            self.watermark = watermark
-            self._emit_watermark(watermark)
+            split.watermark = splits.get(split_id, MIN_TIMESTAMP)
+        self.watermark = watermark
+        self._is_to_resume = watermark > MIN_TIMESTAMP
+
+    def resume(self) -> None:
+        """Sends the restored watermark, once."""
+        if self._is_to_resume:
+            self._is_to_resume = False
+            self._emit_watermark(self.watermark)
 
     def emit_watermark(self, split_id: str, timestamp: int) -> None:
         """A watermark that came with a split's own records."""
@@ -134,9 +159,18 @@ class WatermarkAssigner:
         self._splits[split_id].emit_watermark(timestamp)
         self._send_if_advanced()
 
-    def release_split(self, split_id: str) -> None:
-        """A split that has ended."""
-        self._splits.pop(split_id, None)
+    def activate(self) -> None:
+        """Sends that the watermark counts, which must come before the end of event time."""
+        self._set_idle(False)
+
+    def release_split(self, split_id: str, *, keeps_watermark: bool = False) -> None:
+        """A split that has ended; ``keeps_watermark`` if its watermark counts while there is no other split."""
+        split = self._splits.pop(split_id, None)
+        if split is not None and not self._splits:
+            self._without_splits_since = self._clock()
+            if keeps_watermark:
+                split.advance()
+                self._ended_at = split.watermark
 
     def process(self, split_id: str, values: Sequence[Any], timestamps: Sequence[int] | None) -> None:
         """Assigns timestamps, lets the split's generator see them and emits the records."""
@@ -168,52 +202,73 @@ class WatermarkAssigner:
         self, split: SplitWatermarks, values: Sequence[Any], timestamps: Sequence[int] | None
     ) -> None:
         on_event = split.generator.on_event
-        start, before = 0, split.watermark
+        start, before, was_idle = 0, split.watermark, split.idle
         for index, value in enumerate(values):
             on_event(value, MIN_TIMESTAMP if timestamps is None else timestamps[index], split)
-            if split.watermark != before:
-                before = split.watermark
+            if split.watermark != before or split.idle is not was_idle:
+                before, was_idle = split.watermark, split.idle
                 end = index + 1
                 self._emit(values[start:end], None if timestamps is None else timestamps[start:end])
                 start = end
-                self._send_if_advanced()
+                if was_idle and self._all_idle:
+                    # it was active when it emitted its watermark
+                    self._send(before)
+                self._combine()
         if start < len(values):
             self._emit(values[start:], None if timestamps is None else timestamps[start:])
 
-    def periodic(self) -> bool:
-        """Asks every generator; sends the combined watermark if it advanced. Returns whether idleness changed."""
+    def periodic(self) -> None:
+        """Asks every generator; sends the combined watermark if it advanced, and idleness if it changed."""
         now = self._clock()
         active = [split for split in self._splits.values() if not split.idle]
         for split in self._splits.values():
             split.periodic(now)
-        if active and all(split.idle for split in self._splits.values()):
+        if active and self._all_idle:
             # fell silent one after the other, noticed together: the last ones were alone for a while
             silent_since = max(split.last_event for split in active)
             self._send(min(split.watermark for split in active if split.last_event == silent_since))
-        return self._combine()
+        self._combine()
+        idle_at = self._idle_without_splits_at
+        if idle_at is not None and now >= idle_at:
+            self._set_idle(True)
 
-    def _combine(self) -> bool:
-        was_idle = self.idle
-        self.idle = bool(self._splits) and all(split.idle for split in self._splits.values())
-        self._send_if_advanced()
-        return was_idle != self.idle
-
-    def advance(self) -> bool:
+    def advance(self) -> None:
         """As ``periodic``, but in the middle of reading: which splits become idle is to be seen."""
         for split in self._splits.values():
             split.advance()
-        return self._combine()
+        self._combine()
+
+    def send_end_of_splits(self) -> None:
+        """Sends the watermark of the split that ended last, if there is none any more: no checkpoint keeps it."""
+        self._send(self._ended_at)
+
+    def _combine(self) -> None:
+        if self._splits:
+            self._send_if_advanced()
+            self._set_idle(self._all_idle)
+        else:
+            self.send_end_of_splits()
+
+    @property
+    def _all_idle(self) -> bool:
+        return all(split.idle for split in self._splits.values())
+
+    @property
+    def _idle_without_splits_at(self) -> int | None:
+        timeout = self._strategy.idle_timeout_ms
+        return None if self._splits or self.idle or timeout is None else self._without_splits_since + timeout
 
     def restart_idle_timeouts(self) -> None:
         """Reading stopped while there were records: nobody can say which splits have none."""
-        now = self._clock()
+        now = self._without_splits_since = self._clock()
         for split in self._splits.values():
             split.restart_idle_timeout(now)
 
     @property
     def idle_at(self) -> int | None:
-        """When the next split is idle if nothing comes, by the assigner's clock."""
-        return min((split.idle_at for split in self._splits.values() if split.idle_at is not None), default=None)
+        """When idleness is next to be judged if nothing comes, by the assigner's clock."""
+        times = [self._idle_without_splits_at, *(split.idle_at for split in self._splits.values())]
+        return min((at for at in times if at is not None), default=None)
 
     def _send_if_advanced(self) -> None:
         lowest: int | None = None
@@ -225,8 +280,14 @@ class WatermarkAssigner:
 
     def _send(self, lowest: int) -> None:
         if lowest > self.watermark:
+            self._set_idle(False)
             self.watermark = lowest
             self._emit_watermark(lowest)
+
+    def _set_idle(self, idle: bool) -> None:
+        if idle != self.idle:
+            self.idle = idle
+            self._emit_idle(idle)
 
 
 def _timestamp_of(watermark: Any) -> int:

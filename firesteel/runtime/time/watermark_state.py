@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from firesteel.runtime.time.watermark_generation import WatermarkAssigner
-
 __all__ = ["WATERMARKS", "SubtaskWatermarks", "WatermarkState"]
 
 WATERMARKS = "_watermarks"
@@ -14,7 +12,10 @@ WATERMARKS = "_watermarks"
 
 @dataclass(frozen=True)
 class SubtaskWatermarks:
-    """What one subtask had sent, and the watermark of each of its splits."""
+    """The last watermark one subtask sent, and that of each of its splits.
+
+    Every subtask puts one, even if event time has not begun there: the lowest of all must include it.
+    """
 
     subtask: int
     parallelism: int
@@ -24,29 +25,29 @@ class SubtaskWatermarks:
 
 @dataclass(frozen=True)
 class WatermarkState:
-    """The watermarks of all subtasks: a split keeps its own wherever it is read on."""
+    """The watermarks of all subtasks of an operator, as each of them is restored with.
+
+    A restored watermark must not make a record late that was not: a subtask goes on from its own, and where it has none
+    from the lowest.
+    """
 
     subtasks: tuple[SubtaskWatermarks, ...]
 
-    @staticmethod
-    def items(assigner: WatermarkAssigner, subtask: int, parallelism: int) -> list[SubtaskWatermarks]:
-        """What a subtask puts. It does even if event time has not begun: the others must know that it has not."""
-        return [SubtaskWatermarks(subtask, parallelism, assigner.watermark, assigner.split_watermarks())]
-
-    def items_for(self, subtask: int, parallelism: int) -> list[SubtaskWatermarks]:
-        """What a subtask puts that has not applied what it was restored with."""
-        return [SubtaskWatermarks(subtask, parallelism, self._sent_by(subtask, parallelism), self._splits())]
-
-    def apply(self, assigner: WatermarkAssigner, subtask: int, parallelism: int) -> None:
-        """Lets a subtask go on from here; its splits have been added already."""
-        assigner.restore(self._sent_by(subtask, parallelism), self._splits())
-
-    def _splits(self) -> dict[str, int]:
-        return {split: watermark for item in self.subtasks for split, watermark in item.splits.items()}
-
-    def _sent_by(self, subtask: int, parallelism: int) -> int:
+    def sent_by(self, subtask: int, parallelism: int) -> int:
         """The subtask's own last watermark; with another parallelism the lowest, which is true of all records."""
+        own = self._own(subtask, parallelism)
+        return min(item.sent for item in self.subtasks) if own is None else own.sent
+
+    def splits_of(self, subtask: int, parallelism: int) -> dict[str, int]:
+        """Watermarks by split: those the subtask had itself, and those it may have taken over from others."""
+        splits: dict[str, int] = {}
         for item in self.subtasks:
-            if (item.subtask, item.parallelism) == (subtask, parallelism):
-                return item.sent
-        return min(item.sent for item in self.subtasks)
+            for split_id, watermark in item.splits.items():
+                splits[split_id] = min(watermark, splits.get(split_id, watermark))
+        own = self._own(subtask, parallelism)
+        return splits if own is None else splits | own.splits
+
+    def _own(self, subtask: int, parallelism: int) -> SubtaskWatermarks | None:
+        return next(
+            (each for each in self.subtasks if (each.subtask, each.parallelism) == (subtask, parallelism)), None
+        )

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from firesteel.runtime.elements import MIN_TIMESTAMP
+from collections.abc import Callable
+
+from firesteel.runtime.elements import MAX_WATERMARK, MIN_TIMESTAMP
 
 __all__ = ["WatermarkValve"]
 
@@ -11,55 +13,86 @@ class WatermarkValve:
     """The minimum watermark over the active inputs, never going back.
 
     An input that was idle rejoins only once its watermark has caught up with the output, as in Flink: until then
-    it would hold back the others for nothing.
+    it would hold back the others for nothing. An input that has finished is left out. When all that have not finished
+    are idle, the output moves to the furthest of them and becomes idle. It reaches MAX_WATERMARK, the end of event
+    time, when all inputs have finished.
     """
 
-    __slots__ = ("_active", "_aligned", "_watermarks", "idle", "watermark")
+    __slots__ = (
+        "_active",
+        "_aligned",
+        "_emit_idle",
+        "_emit_watermark",
+        "_finished",
+        "_watermarks",
+        "idle",
+        "watermark",
+    )
 
-    def __init__(self, inputs: int):
+    def __init__(self, inputs: int, emit_watermark: Callable[[int], None], emit_idle: Callable[[bool], None]):
+        self._emit_watermark = emit_watermark
+        self._emit_idle = emit_idle
         self._watermarks = [MIN_TIMESTAMP] * inputs
         self._active = [True] * inputs
         self._aligned = [True] * inputs
+        self._finished = [False] * inputs
         self.watermark = MIN_TIMESTAMP
         self.idle = False
 
-    def advance(self, index: int, timestamp: int) -> int | None:
-        """An input's watermark; returns the new combined watermark if it advanced."""
-        if not self._active[index] or timestamp <= self._watermarks[index]:
-            return None
-        self._watermarks[index] = timestamp
-        if not self._aligned[index] and timestamp >= self.watermark:
-            self._aligned[index] = True
-        return self._combine()
+    def advance(self, index: int, timestamp: int) -> None:
+        """Takes an input's watermark, which counts only while the input is active."""
+        if timestamp == MAX_WATERMARK:
+            self.finish(index)
+        elif self._active[index] and timestamp > self._watermarks[index]:
+            self._watermarks[index] = timestamp
+            if timestamp >= self.watermark:
+                self._aligned[index] = True
+            self._combine()
 
-    def set_idle(self, index: int, idle: bool) -> tuple[bool, int | None]:
-        """An input went idle or active; returns whether the combined idleness changed, and the new watermark."""
-        if self._active[index] != idle:
-            return False, None
-        self._active[index] = not idle
-        if not idle:
-            self._aligned[index] = self._watermarks[index] >= self.watermark
-            changed = self.idle
-            self.idle = False
-            return changed, None
-        self._aligned[index] = False
-        if not any(self._active):
-            # the last active input had held the others back: event time moves to the furthest of them first
-            self.idle = True
-            furthest = max(self._watermarks)
-            if self._watermarks[index] == self.watermark and furthest > self.watermark:
-                self.watermark = furthest
-                return True, furthest
-            return True, None
-        # an input that was ahead had not held anybody back
-        return False, self._combine() if self._watermarks[index] == self.watermark else None
+    def set_idle(self, index: int, idle: bool) -> None:
+        """Takes an input's status."""
+        if self._finished[index] or self._active[index] != idle:
+            return
+        if idle:
+            self._leave(index)
+            return
+        self._active[index] = True
+        self._aligned[index] = self._watermarks[index] >= self.watermark
+        self._set_idle(False)
+        self._combine()
 
-    def _combine(self) -> int | None:
-        lowest: int | None = None
-        for watermark, aligned in zip(self._watermarks, self._aligned, strict=True):
-            if aligned and (lowest is None or watermark < lowest):
-                lowest = watermark
-        if lowest is None or lowest <= self.watermark:
-            return None
-        self.watermark = lowest
-        return lowest
+    def finish(self, index: int) -> None:
+        """Takes the end of an input; also of one that is idle."""
+        if self._finished[index]:
+            return
+        self._finished[index] = True
+        if all(self._finished):
+            self._active[index] = False
+            self._set_idle(False)
+            self._send(MAX_WATERMARK)
+        elif self._active[index]:
+            self._leave(index)
+
+    def _leave(self, index: int) -> None:
+        """An active input no longer counts."""
+        self._active[index] = self._aligned[index] = False
+        if any(self._active):
+            self._combine()
+        else:
+            self._send(max(w for w, finished in zip(self._watermarks, self._finished, strict=True) if not finished))
+            self._set_idle(True)
+
+    def _combine(self) -> None:
+        aligned = [w for w, counts in zip(self._watermarks, self._aligned, strict=True) if counts]
+        if aligned:
+            self._send(min(aligned))
+
+    def _send(self, watermark: int) -> None:
+        if watermark > self.watermark:
+            self.watermark = watermark
+            self._emit_watermark(watermark)
+
+    def _set_idle(self, idle: bool) -> None:
+        if idle != self.idle:
+            self.idle = idle
+            self._emit_idle(idle)

@@ -291,7 +291,7 @@ class TestEventTime:
         assert not second.report("0").reloaded
         began, *announced = second.events("0", 0)
         assert isinstance(began, EpochBegan)
-        assert announced == [Watermark(14), WatermarkStatus(False)]
+        assert announced == [WatermarkStatus(False), Watermark(14)], "active first, or the watermark would not count"
         (report,) = second.of(messages.MetricReport, "1", 0)
         assert report.metrics[epochs.stages[1].id, "", 0]["currentInputWatermark"] == 14
 
@@ -341,7 +341,7 @@ class TestEventTime:
         assert collected(idle) == [("a", 10, [1, 2])]
         epochs.complete()
         epochs.lose(1)
-        assert epochs.run().events("0", 1)[1:3] == [Watermark(1), WatermarkStatus(False)]
+        assert epochs.run().events("0", 1)[1:3] == [WatermarkStatus(False), Watermark(1)]
         epochs.clock.advance(1000)
         (report,) = epochs.run().of(messages.MetricReport, "1", 0)
         assert report.metrics[epochs.stages[1].id, "", 0]["currentInputWatermark"] == 44

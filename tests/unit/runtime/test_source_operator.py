@@ -9,12 +9,13 @@ import pytest
 from firesteel.common.time import Duration
 from firesteel.common.watermark_strategy import WatermarkStrategy
 from firesteel.runtime.checkpoint.handles import SPLIT, UNION
+from firesteel.runtime.elements import MAX_WATERMARK
 from firesteel.runtime.operators.base import StateInitializationContext
 from firesteel.runtime.operators.source import SourceOperator
 from firesteel.runtime.operators.timestamps import TimestampsAndWatermarksOperator
 from firesteel.runtime.state.operator_state import OperatorStateBackend
-from firesteel.runtime.time.watermark_state import WATERMARKS
-from firesteel.testing import ABORT, PAUSE, WATERMARK, At, FakeClock, TestingSource
+from firesteel.runtime.time.watermark_state import WATERMARKS, SubtaskWatermarks, WatermarkState
+from firesteel.testing import ABORT, EOF, PAUSE, WATERMARK, At, FakeClock, TestingSource
 from firesteel.testing.operator_context import FakeOperatorContext
 from firesteel.testing.source import TestingSplit
 
@@ -151,30 +152,132 @@ def test_an_abort_fails_its_own_attempt_wherever_that_went_on(attempt):
             assert subtask.poll(9).values[-1:] == [3]
 
 
-def test_watermarks_in_the_middle_of_a_stream_go_on_too():
+def test_a_split_keeps_the_watermark_it_had_in_its_own_subtask():
+    """Also if a source gives splits of several subtasks the same name."""
+    source = TestingSource.with_splits([WATERMARK(10), PAUSE(1)], [WATERMARK(900), PAUSE(1)])
+    one, two = Subtask(source, [0], 0, 2).poll(2), Subtask(source, [1], 1, 2).poll(2)
+    for subtask in (one, two):
+        assigner = subtask.operator._assigner
+        assigner._splits = {"same": split for split in assigner._splits.values()}
+    state = WatermarkState(tuple(item for each in (one, two) for item in each.lists()[WATERMARKS][1]))
+    assert [state.splits_of(index, 2) for index in range(2)] == [{"same": 10}, {"same": 900}]
+    assert state.splits_of(0, 3) == {"same": 10}, "never ahead of what it was in any of them"
+
+
+def test_the_end_of_a_split_within_an_interval_moves_event_time():
+    """A file may be read from beginning to end between two periodic watermarks."""
+    strategy = WatermarkStrategy.for_monotonous_timestamps()
+    subtask = Subtask(TestingSource([At("a", 100), EOF()], bounded=False), [0], strategy=strategy).poll(2)
+    subtask.context.clock.advance(INTERVAL)
+    assert subtask.context.watermarks == [99]
+
+
+def test_the_end_of_a_split_of_a_bounded_source_does_not():
+    """It need not be the one with the latest records: event time ends with the source."""
+    strategy = WatermarkStrategy.for_monotonous_timestamps()
+    subtask = Subtask(TestingSource([At("a", 100), EOF()]), [0], strategy=strategy).poll(2)
+    subtask.context.clock.advance(INTERVAL)
+    assert subtask.context.watermarks == []
+
+
+def test_a_checkpoint_comes_behind_the_watermark_of_a_split_that_has_ended():
+    strategy = WatermarkStrategy.for_monotonous_timestamps()
+    subtask = Subtask(TestingSource([At("a", 100), EOF()], bounded=False), [0], strategy=strategy).poll(2)
+    subtask.operator.prepare_snapshot_pre_barrier(1)
+    assert subtask.context.watermarks == [99]
+    (item,) = subtask.lists()[WATERMARKS][1]
+    assert item.sent == 99
+
+
+@pytest.mark.parametrize("ends", ["at its end", "with a drain"])
+def test_a_source_that_is_idle_is_active_before_event_time_ends(ends):
+    strategy = WatermarkStrategy.for_monotonous_timestamps().with_idleness(Duration.of_millis(1000))
+    subtask = Subtask(
+        TestingSource([At("a", 100), PAUSE(10_000)], bounded=ends == "at its end"), [0], strategy=strategy
+    )
+    subtask.poll(2)
+    for _ in range(8):
+        subtask.context.clock.advance(INTERVAL)
+    assert subtask.context.events == [99, "idle"]
+    subtask.operator.finish()
+    assert subtask.context.events == [99, "idle", "active", MAX_WATERMARK]
+
+
+class Middle:
+    """One subtask of assign_timestamps_and_watermarks."""
+
     strategy = WatermarkStrategy.for_bounded_out_of_orderness(Duration.of_millis(10))
 
-    def operator(restored=None):
-        context = FakeOperatorContext(None, FakeClock())
-        context.operator_state = restored or OperatorStateBackend()
-        created = TimestampsAndWatermarksOperator(strategy, INTERVAL)
-        created.initialize_state(StateInitializationContext(context, None if restored is None else 1))
-        created.open(context)
-        return created, context
+    def __init__(self, subtask=0, parallelism=1, restored=(), strategy=strategy):
+        self.context = FakeOperatorContext(None, FakeClock())
+        self.context.runtime_context.get_index_of_this_subtask = lambda: subtask
+        self.context.runtime_context.get_number_of_parallel_subtasks = lambda: parallelism
+        self.context.operator_state = OperatorStateBackend()
+        if restored:
+            self.context.operator_state._restored[WATERMARKS] = (UNION, list(restored))
+        self.operator = TimestampsAndWatermarksOperator(strategy, INTERVAL)
+        self.operator.initialize_state(StateInitializationContext(self.context, 1 if restored else None))
+        self.operator.open(self.context)
 
-    first, context = operator()
-    first.process_batch(["a"], [1000])
-    context.clock.advance(INTERVAL)
-    assert context.watermarks == [989]
-    state = OperatorStateBackend()
-    first.snapshot_state(1, state)
-    [(_, mode, items)] = state.snapshot().lists
-    restored = OperatorStateBackend()
-    restored._restored[WATERMARKS] = (mode, list(map(pickle.loads, items)))
-    second, context = operator(restored)
-    second.process_batch(["late"], [500])
-    context.clock.advance(INTERVAL)
-    assert context.watermarks == [989]
-    second.process_batch(["b"], [2000])
-    context.clock.advance(INTERVAL)
-    assert context.watermarks == [989, 1989]
+    def process(self, *times):
+        self.operator.process_batch([str(time) for time in times], list(times))
+        self.context.clock.advance(INTERVAL)
+        return self
+
+    def snapshot(self):
+        state = OperatorStateBackend()
+        self.operator.snapshot_state(1, state)
+        ((_, mode, items),) = state.snapshot().lists
+        assert mode == UNION
+        return list(map(pickle.loads, items))
+
+
+def test_watermarks_in_the_middle_of_a_stream_go_on_too():
+    first = Middle().process(1000)
+    assert first.context.watermarks == [989]
+    second = Middle(restored=first.snapshot()).process(500)
+    assert second.context.watermarks == [989]
+    assert second.process(2000).context.watermarks == [989, 1989]
+
+
+def test_in_the_middle_of_a_stream_each_subtask_goes_on_from_its_own_watermark():
+    before = [Middle(index, 3).process(time) for index, time in enumerate((100, 20_000, 500))]
+    state = [item for each in before for item in each.snapshot()]
+    after = [Middle(index, 3, restored=state).process(0) for index in range(3)]
+    assert [each.context.watermarks for each in after] == [[89], [19_989], [489]]
+    assert after[0].process(101).context.watermarks == [89, 90]
+    again = [Middle(index, 3, restored=[item for each in after for item in each.snapshot()]) for index in range(3)]
+    assert [each.process(0).context.watermarks for each in again] == [[90], [19_989], [489]]
+
+
+def test_what_was_stored_with_a_split_of_the_same_name_in_each_subtask():
+    """Earlier versions did."""
+    state = [SubtaskWatermarks(0, 2, 89, {"": 89}), SubtaskWatermarks(1, 2, 19_989, {"": 19_989})]
+    after = [Middle(index, 2, restored=state) for index in range(2)]
+    assert [each.process(101).context.watermarks for each in after] == [[89, 90], [19_989]]
+
+
+@pytest.mark.parametrize("parallelism", [1, 3])
+def test_in_the_middle_of_a_stream_another_parallelism_goes_on_from_the_lowest_watermark(parallelism):
+    before = [Middle(index, 2).process(time) for index, time in enumerate((100, 20_000))]
+    state = [item for each in before for item in each.snapshot()]
+    after = [Middle(index, parallelism, restored=state).process(0) for index in range(parallelism)]
+    assert [each.context.watermarks for each in after] == [[89]] * parallelism
+    not_begun = [Middle(0, 2).process(100), Middle(1, 2)]
+    state = [item for each in not_begun for item in each.snapshot()]
+    assert Middle(0, parallelism, restored=state).process(0).context.watermarks == [-11], "its own record's"
+
+
+def test_a_checkpoint_before_the_first_record_keeps_what_was_restored():
+    before = [Middle(index, 2).process(time) for index, time in enumerate((100, 20_000))]
+    state = [item for each in before for item in each.snapshot()]
+    again = [item for index in range(2) for item in Middle(index, 2, restored=state).snapshot()]
+    assert again == state
+
+
+def test_in_the_middle_of_a_stream_active_comes_before_the_end_of_event_time():
+    middle = Middle(strategy=Middle.strategy.with_idleness(Duration.of_millis(1000))).process(1000)
+    for _ in range(5):
+        middle.context.clock.advance(INTERVAL)
+    middle.operator.process_watermark(MAX_WATERMARK)
+    assert middle.context.events == [989, "idle", "active", MAX_WATERMARK]

@@ -16,8 +16,11 @@ from firesteel.testing import FakeClock
 BOUNDED = WatermarkStrategy.for_bounded_out_of_orderness(Duration.of_millis(5))
 
 
+IDLE, ACTIVE = "idle", "active"
+
+
 class Bench:
-    """An assigner whose output is one list of batches and watermarks in order."""
+    """An assigner whose output is one list of batches, watermarks and statuses in order."""
 
     def __init__(self, strategy: WatermarkStrategy):
         self.clock = FakeClock()
@@ -26,14 +29,21 @@ class Bench:
             strategy,
             self.clock,
             lambda values, timestamps: self.out.append((list(values), timestamps and list(timestamps))),
-            lambda timestamp: self.out.append(timestamp),
+            self.out.append,
+            lambda idle: self.out.append(IDLE if idle else ACTIVE),
         )
 
-    def tick(self, milliseconds: int = 200) -> list[int]:
-        """Lets an interval pass; returns the watermarks sent."""
+    def tick(self, milliseconds: int = 200) -> list[Any]:
+        """Lets an interval pass; returns the watermarks and statuses sent."""
         before = len(self.out)
         self.clock.advance(milliseconds)
-        self.changed = self.assigner.periodic()
+        self.assigner.periodic()
+        return self.out[before:]
+
+    def process(self, *values: Any, split: str = "s", timestamps: Any = None) -> list[Any]:
+        """Processes a batch; returns what was sent."""
+        before = len(self.out)
+        self.assigner.process(split, list(values), timestamps)
         return self.out[before:]
 
 
@@ -97,7 +107,6 @@ def test_an_idle_split_does_not_hold_back_the_others() -> None:
     for step in range(1, 6):
         bench.assigner.process("1", ["a"], [step * 100])
         sent += bench.tick()
-        assert not bench.changed
     assert sent == [494], "a second without records makes split 2 idle"
     bench.assigner.process("2", ["b"], [200])
     bench.assigner.process("1", ["a"], [600])
@@ -112,8 +121,7 @@ def test_the_last_split_to_fall_silent_counts_alone_before_all_are_idle() -> Non
     bench.assigner.add_split("never had any")
     bench.assigner.process("had some at the start", ["a"], [500])
     sent = [watermark for _ in range(6) for watermark in bench.tick()]
-    assert sent == [494], "as in Flink, where the second one falls idle an interval later"
-    assert bench.assigner.idle
+    assert sent == [494, IDLE], "as in Flink, where the second one falls idle an interval later"
 
 
 def test_splits_that_fall_silent_together_leave_the_watermark_where_it_is() -> None:
@@ -121,31 +129,114 @@ def test_splits_that_fall_silent_together_leave_the_watermark_where_it_is() -> N
     bench.assigner.process("1", ["a"], [500])
     bench.assigner.process("2", ["b"], [100])
     sent = [watermark for _ in range(6) for watermark in bench.tick()]
-    assert sent == [94]
-    assert bench.assigner.idle
+    assert sent == [94, IDLE]
 
 
-def test_all_splits_idle_is_told_once_each_way() -> None:
+def test_all_splits_idle_is_sent_once_each_way_and_active_before_the_watermark() -> None:
     bench = Bench(BOUNDED.with_idleness(Duration.of_seconds(1)))
-    bench.assigner.process("1", ["a"], [100])
+    bench.process("a", timestamps=[100])
     assert bench.tick(200) == [94]
-    bench.tick(999)
-    assert not bench.changed
-    bench.tick(1)
-    assert bench.changed
-    assert bench.assigner.idle
-    bench.tick(5000)
-    assert not bench.changed
-    bench.assigner.process("1", ["b"], [200])
-    assert bench.tick() == [194]
-    assert bench.changed
-    assert not bench.assigner.idle
+    assert bench.tick(999) == []
+    assert bench.tick(1) == [IDLE]
+    assert bench.tick(5000) == []
+    bench.process("b", timestamps=[200])
+    assert bench.tick() == [ACTIVE, 194]
+    assert bench.tick() == []
 
 
-def test_no_splits_are_not_idle() -> None:
+def test_records_without_progress_end_idleness() -> None:
     bench = Bench(BOUNDED.with_idleness(Duration.of_seconds(1)))
-    bench.tick(10_000)
-    assert not bench.assigner.idle
+    bench.process("a", timestamps=[100])
+    assert bench.tick() + bench.tick(1000) == [94, IDLE]
+    bench.process("b", timestamps=[50])
+    assert bench.tick() == [ACTIVE]
+
+
+def test_active_comes_before_the_end_of_event_time() -> None:
+    bench = Bench(BOUNDED.with_idleness(Duration.of_seconds(1)))
+    bench.assigner.add_split("s")
+    bench.tick(1000)
+    bench.assigner.activate()
+    bench.assigner.activate()
+    assert bench.out == [IDLE, ACTIVE]
+
+
+def test_a_watermark_of_the_reader_ends_idleness() -> None:
+    bench = Bench(WatermarkStrategy.no_watermarks().with_idleness(Duration.of_seconds(1)))
+    bench.assigner.emit_watermark("s", 10)
+    bench.tick(1000)
+    bench.assigner.emit_watermark("s", 20)
+    assert bench.out == [10, IDLE, ACTIVE, 20]
+
+
+class TestWithoutSplits:
+    strategy = BOUNDED.with_idleness(Duration.of_seconds(1))
+
+    def test_idle_after_the_timeout(self) -> None:
+        bench = Bench(self.strategy)
+        assert bench.assigner.idle_at == 1000
+        assert bench.tick(999) == []
+        assert bench.tick(1) == [IDLE]
+        assert bench.tick(5000) == []
+        assert bench.assigner.idle_at is None
+
+    def test_active_with_the_next_split(self) -> None:
+        bench = Bench(self.strategy)
+        bench.tick(1000)
+        bench.assigner.add_split("s")
+        assert bench.tick() == [ACTIVE]
+        bench.process("a", timestamps=[100])
+        assert bench.tick() == [94]
+
+    def test_the_timeout_begins_when_the_last_split_ends(self) -> None:
+        bench = Bench(self.strategy)
+        bench.assigner.add_split("1")
+        bench.assigner.add_split("2")
+        for _ in range(10):
+            bench.process("a", split="1")
+            bench.process("a", split="2")
+            bench.tick(500)
+        bench.assigner.release_split("1")
+        bench.process("a", split="2")
+        bench.tick(500)
+        bench.assigner.release_split("2")
+        assert bench.tick(999) == []
+        assert bench.tick(1) == [IDLE]
+
+    def test_an_idle_split_that_ends_leaves_the_rest_idle(self) -> None:
+        bench = Bench(self.strategy)
+        bench.assigner.add_split("s")
+        assert bench.tick(1000) == [IDLE]
+        bench.assigner.release_split("s")
+        assert bench.tick() == []
+
+    def test_reading_that_stopped_restarts_the_timeout(self) -> None:
+        bench = Bench(self.strategy)
+        bench.clock.advance(900)
+        bench.assigner.restart_idle_timeouts()
+        assert bench.tick(999) == []
+        assert bench.tick(1) == [IDLE]
+
+    def test_never_idle_without_a_timeout(self) -> None:
+        bench = Bench(BOUNDED)
+        assert bench.tick(1_000_000) == []
+        assert bench.assigner.idle_at is None
+
+    def test_the_watermark_of_a_split_that_ended_within_an_interval(self) -> None:
+        bench = Bench(self.strategy)
+        bench.process("a", timestamps=[100])
+        bench.assigner.release_split("s", keeps_watermark=True)
+        assert bench.tick() == [94]
+        assert bench.tick(800) == [IDLE]
+
+    def test_the_next_split_counts_instead_of_the_one_that_ended(self) -> None:
+        bench = Bench(self.strategy)
+        bench.process("a", timestamps=[100])
+        bench.assigner.release_split("s", keeps_watermark=True)
+        bench.assigner.add_split("next")
+        assert bench.tick() == []
+        bench.process("b", split="next", timestamps=[50])
+        assert bench.tick() == [44]
 
 
 class Punctuated(WatermarkGenerator):
@@ -190,8 +281,38 @@ def test_punctuated_watermarks_of_several_splits() -> None:
     bench.assigner.process("1", ["W10"], None)
     bench.assigner.process("2", ["a", "W7"], None)
     assert bench.out == [(["W10"], None), (["a", "W7"], None), 7]
-    bench.assigner.process("2", ["idle"], None)
-    assert bench.tick() == [10]
+    assert bench.process("idle", split="2") == [(["idle"], None), 10]
+
+
+def test_a_punctuated_watermark_ends_idleness_and_is_not_lost() -> None:
+    bench = Bench(PUNCTUATED.with_idleness(Duration.of_seconds(1)))
+    assert bench.process("W5") == [(["W5"], None), 5]
+    assert bench.tick(1000) + bench.tick(1000) == [IDLE]
+    assert bench.process("a", "W10", "b") == [(["a", "W10"], None), ACTIVE, 10, (["b"], None)]
+    assert bench.tick() == []
+
+
+def test_a_generator_marks_its_split_idle_at_once_until_it_says_otherwise() -> None:
+    bench = Bench(PUNCTUATED)
+    assert bench.process("W5", "idle", "a") == [(["W5"], None), 5, (["idle"], None), IDLE, (["a"], None)]
+    assert bench.process("b") + bench.tick() == [(["b"], None)], "wherever a batch begins"
+    assert bench.process("active", "c") == [(["active"], None), ACTIVE, (["c"], None)]
+    bench.process("idle")
+    assert bench.process("W7") == [(["W7"], None), ACTIVE, 7]
+
+
+def test_a_watermark_that_comes_with_idleness_counts() -> None:
+    class Last(WatermarkGenerator):
+        def on_event(self, event: str, event_timestamp: int, output: Any) -> None:
+            output.emit_watermark(event_timestamp)
+            output.mark_idle()
+
+        def on_periodic_emit(self, output: Any) -> None:
+            pass
+
+    bench = Bench(WatermarkStrategy.for_generator(Last))
+    assert bench.process("a", timestamps=[3]) == [(["a"], [3]), 3, IDLE]
+    assert bench.process("b", timestamps=[4]) == [(["b"], [4]), ACTIVE, 4, IDLE]
 
 
 def test_a_generator_sees_the_timestamps_that_the_assigner_gave() -> None:

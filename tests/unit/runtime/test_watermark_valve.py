@@ -8,60 +8,84 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from firesteel.runtime.elements import MIN_TIMESTAMP
+from firesteel.runtime.elements import MAX_WATERMARK, MIN_TIMESTAMP
 from firesteel.runtime.time.watermarks import WatermarkValve
+
+Script = tuple[int, list[tuple[str, int, int]]]
+
+
+class Recorded:
+    """A valve, and what came out of it since it was last asked: watermarks, "idle" and "active"."""
+
+    def __init__(self, inputs: int):
+        self.out: list[Any] = []
+        self.valve = WatermarkValve(inputs, self.out.append, lambda idle: self.out.append("idle" if idle else "active"))
+
+    def watermark(self, index: int, timestamp: int) -> list[Any]:
+        self.valve.advance(index, timestamp)
+        return self.take()
+
+    def idle(self, index: int) -> list[Any]:
+        self.valve.set_idle(index, True)
+        return self.take()
+
+    def active(self, index: int) -> list[Any]:
+        self.valve.set_idle(index, False)
+        return self.take()
+
+    def finish(self, index: int) -> list[Any]:
+        self.valve.finish(index)
+        return self.take()
+
+    def take(self) -> list[Any]:
+        out = list(self.out)
+        self.out.clear()
+        return out
+
+    def do(self, what: str, index: int, timestamp: int) -> list[Any]:
+        return self.watermark(index, timestamp) if what == "watermark" else getattr(self, what)(index)
 
 
 class Model:
-    """Flink 2.3's StatusWatermarkValve, written down rule by rule with no regard to speed."""
+    """Flink's StatusWatermarkValve, and finished inputs, written down rule by rule with no regard to speed."""
 
     def __init__(self, inputs: int):
-        self.inputs = [{"watermark": MIN_TIMESTAMP, "active": True, "aligned": True} for _ in range(inputs)]
+        self.inputs = [{"watermark": MIN_TIMESTAMP, "status": "active", "aligned": True} for _ in range(inputs)]
         self.last = MIN_TIMESTAMP
-        self.idle = False
+        self.status = "active"
 
-    def advance(self, index: int, timestamp: int) -> int | None:
+    def do(self, what: str, index: int, timestamp: int) -> list[Any]:
+        before, last = self.status, self.last
         channel = self.inputs[index]
-        if self.idle or not channel["active"] or timestamp <= channel["watermark"]:
-            return None
-        channel["watermark"] = timestamp
-        channel["aligned"] = channel["aligned"] or timestamp >= self.last
-        return self._output(min, [c for c in self.inputs if c["aligned"]])
-
-    def set_idle(self, index: int, idle: bool) -> tuple[bool, int | None]:
-        channel = self.inputs[index]
-        if idle and channel["active"]:
-            channel["active"] = channel["aligned"] = False
-            watermark = None
-            all_idle = not any(c["active"] for c in self.inputs)
-            if channel["watermark"] == self.last:
-                if all_idle:
-                    watermark = self._output(max, self.inputs)
-                else:
-                    watermark = self._output(min, [c for c in self.inputs if c["aligned"]])
-            self.idle = all_idle
-            return all_idle, watermark
-        if not idle and not channel["active"]:
-            channel["active"] = True
-            if channel["watermark"] >= self.last:
-                channel["aligned"] = True
-            was_idle, self.idle = self.idle, False
-            return was_idle, None
-        return False, None
-
-    def _output(self, choose: Any, channels: list[Any]) -> int | None:
-        if not channels or choose(c["watermark"] for c in channels) <= self.last:
-            return None
-        self.last = choose(c["watermark"] for c in channels)
-        return self.last
+        if what == "watermark":
+            if channel["status"] == "active" and timestamp > channel["watermark"]:
+                channel["watermark"] = timestamp
+        elif channel["status"] != "finished":
+            channel["status"] = what if what != "finish" else "finished"
+            if what != "active":
+                channel["aligned"] = False
+        if channel["status"] == "active" and channel["watermark"] >= last:
+            channel["aligned"] = True
+        statuses = {c["status"] for c in self.inputs}
+        aligned = [c["watermark"] for c in self.inputs if c["aligned"]]
+        if "active" in statuses:
+            self.status, self.last = "active", max(last, min(aligned, default=last))
+        elif "idle" in statuses:
+            if before == "active":
+                self.last = max([last, *(c["watermark"] for c in self.inputs if c["status"] == "idle")])
+            self.status = "idle"
+        else:
+            self.status, self.last = "active", MAX_WATERMARK
+        changed = [self.status] if self.status != before else []
+        advanced = [self.last] if self.last != last else []
+        return advanced + changed if self.status == "idle" else changed + advanced
 
 
 @st.composite
-def scripts(draw: st.DrawFn) -> tuple[int, list[tuple[str, int, int]]]:
+def scripts(draw: st.DrawFn) -> Script:
     inputs = draw(st.integers(1, 4))
-    step = st.tuples(
-        st.sampled_from(["watermark", "watermark", "idle", "active"]), st.integers(0, inputs - 1), st.integers(0, 12)
-    )
+    what = st.sampled_from(["watermark", "watermark", "watermark", "idle", "active", "finish"])
+    step = st.tuples(what, st.integers(0, inputs - 1), st.integers(0, 12))
     return inputs, draw(st.lists(step, max_size=40))
 
 
@@ -75,81 +99,133 @@ BACK_AHEAD_OF_THE_OUTPUT = [
     ("active", 0, 0),
     ("idle", 1, 0),
 ]
-"""Input 0 comes back ahead of the output; input 1, which was behind, held nobody back when it goes."""
+"""Input 0 comes back ahead of the output, alone with input 1, which is behind."""
 
 
 @settings(max_examples=300)
 @given(scripts())
 @example((3, BACK_AHEAD_OF_THE_OUTPUT))
-def test_the_valve_does_what_flinks_does(script: tuple[int, list[tuple[str, int, int]]]) -> None:
+def test_the_valve_does_what_the_model_does(script: Script) -> None:
     inputs, steps = script
-    valve, model = WatermarkValve(inputs), Model(inputs)
+    valve, model = Recorded(inputs), Model(inputs)
     for what, index, timestamp in steps:
-        if what == "watermark":
-            assert valve.advance(index, timestamp) == model.advance(index, timestamp)
-        else:
-            assert valve.set_idle(index, what == "idle") == model.set_idle(index, what == "idle")
-        assert (valve.watermark, valve.idle) == (model.last, model.idle)
+        assert valve.do(what, index, timestamp) == model.do(what, index, timestamp)
+        assert (valve.valve.watermark, valve.valve.idle) == (model.last, model.status == "idle")
 
 
 @given(scripts())
-def test_the_output_never_goes_back_and_is_the_minimum_while_all_are_active(
-    script: tuple[int, list[tuple[str, int, int]]],
-) -> None:
+def test_downstream_never_gets_a_watermark_while_idle_and_never_one_that_goes_back(script: Script) -> None:
     inputs, steps = script
-    valve = WatermarkValve(inputs)
+    valve, is_idle, last = Recorded(inputs), False, MIN_TIMESTAMP
+    for step in steps:
+        for out in valve.do(*step):
+            if isinstance(out, str):
+                assert is_idle == (out == "active")
+                is_idle = out == "idle"
+            else:
+                assert not is_idle
+                assert out > last
+                last = out
+
+
+@given(scripts())
+def test_the_end_of_event_time_comes_when_all_have_finished(script: Script) -> None:
+    inputs, steps = script
+    valve, finished = Recorded(inputs), set()
+    for step in steps:
+        valve.do(*step)
+        finished |= {step[1]} if step[0] == "finish" else set()
+        assert (valve.valve.watermark == MAX_WATERMARK) == (len(finished) == inputs)
+
+
+@given(scripts())
+def test_the_output_is_the_minimum_while_all_are_active(script: Script) -> None:
+    inputs, steps = script
+    valve = Recorded(inputs)
     highest = [MIN_TIMESTAMP] * inputs
-    last = MIN_TIMESTAMP
     for what, index, timestamp in steps:
-        if what != "watermark":
-            continue
-        out = valve.advance(index, timestamp)
-        highest[index] = max(highest[index], timestamp)
-        assert valve.watermark == min(highest)
-        if out is not None:
-            assert out > last
-            last = out
-    assert valve.watermark == last
+        if what == "watermark":
+            valve.watermark(index, timestamp)
+            highest[index] = max(highest[index], timestamp)
+            assert valve.valve.watermark == min(highest)
 
 
 @pytest.fixture
-def valve() -> WatermarkValve:
-    return WatermarkValve(2)
+def valve() -> Recorded:
+    return Recorded(2)
 
 
-def test_the_slowest_input_decides(valve: WatermarkValve) -> None:
-    assert valve.advance(0, 10) is None
-    assert valve.advance(1, 5) == 5
-    assert valve.advance(1, 20) == 10
-    assert valve.advance(0, 8) is None, "a watermark that goes back is ignored"
+def test_the_slowest_input_decides(valve: Recorded) -> None:
+    assert valve.watermark(0, 10) == []
+    assert valve.watermark(1, 5) == [5]
+    assert valve.watermark(1, 20) == [10]
+    assert valve.watermark(0, 8) == [], "a watermark that goes back is ignored"
 
 
-def test_an_idle_input_does_not_hold_back(valve: WatermarkValve) -> None:
-    valve.advance(0, 10)
-    assert valve.set_idle(1, True) == (False, 10)
-    assert valve.advance(1, 3) is None, "an idle input has no say"
-    assert valve.advance(0, 12) == 12
+def test_an_idle_input_does_not_hold_back(valve: Recorded) -> None:
+    valve.watermark(0, 10)
+    assert valve.idle(1) == [10]
+    assert valve.watermark(1, 3) == [], "an idle input has no say"
+    assert valve.watermark(0, 12) == [12]
 
 
-def test_an_input_that_comes_back_behind_waits_until_it_has_caught_up(valve: WatermarkValve) -> None:
-    valve.advance(0, 10)
-    valve.set_idle(1, True)
-    assert valve.set_idle(1, False) == (False, None)
-    assert valve.advance(1, 5) is None
-    assert valve.advance(0, 20) == 20, "it does not hold back the other meanwhile"
-    assert valve.advance(1, 20) is None
-    assert valve.advance(0, 30) is None, "it counts again"
-    assert valve.advance(1, 25) == 25
+def test_an_input_that_comes_back_behind_waits_until_it_has_caught_up(valve: Recorded) -> None:
+    valve.watermark(0, 10)
+    valve.idle(1)
+    assert valve.active(1) == []
+    assert valve.watermark(1, 5) == []
+    assert valve.watermark(0, 20) == [20], "it does not hold back the other meanwhile"
+    assert valve.watermark(1, 20) == []
+    assert valve.watermark(0, 30) == [], "it counts again"
+    assert valve.watermark(1, 25) == [25]
 
 
-def test_all_idle_is_told_once_with_the_furthest_watermark_first(valve: WatermarkValve) -> None:
-    valve.advance(0, 5)
-    valve.advance(1, 7)
-    assert valve.set_idle(1, True) == (False, None)
-    assert valve.set_idle(0, True) == (True, 7)
-    assert valve.idle
-    assert valve.set_idle(0, True) == (False, None)
-    assert valve.advance(0, 100) is None
-    assert valve.set_idle(0, False) == (True, None)
-    assert not valve.idle
-    assert valve.advance(0, 100) == 100
+def test_an_input_that_comes_back_ahead_while_the_other_is_idle_moves_event_time(valve: Recorded) -> None:
+    valve.watermark(0, 10)
+    valve.watermark(1, 5)
+    valve.idle(0)
+    assert valve.idle(1) == [10, "idle"]
+    assert valve.active(1) == ["active"]
+    assert valve.watermark(1, 7) == []
+    assert valve.active(0) == []
+    assert valve.watermark(0, 11) == [11], "the other one is behind and does not count"
+
+
+def test_all_idle_is_sent_once_with_the_furthest_watermark_first(valve: Recorded) -> None:
+    valve.watermark(0, 5)
+    valve.watermark(1, 7)
+    assert valve.idle(1) == []
+    assert valve.idle(0) == [7, "idle"]
+    assert valve.idle(0) == []
+    assert valve.watermark(0, 100) == []
+    assert valve.active(0) == ["active"]
+    assert valve.watermark(0, 100) == [100]
+
+
+@pytest.mark.parametrize("ends", ["with its end", "with the end of event time"])
+def test_event_time_does_not_end_while_an_input_that_has_not_finished_is_idle(valve: Recorded, ends: str) -> None:
+    valve.watermark(1, 500)
+    assert (valve.finish(0) if ends == "with its end" else valve.watermark(0, MAX_WATERMARK)) == [500]
+    assert valve.idle(1) == ["idle"]
+    assert valve.active(1) == ["active"]
+    assert valve.watermark(1, 600) == [600]
+    assert valve.finish(1) == [MAX_WATERMARK]
+
+
+def test_the_end_of_an_idle_input_ends_event_time(valve: Recorded) -> None:
+    valve.finish(0)
+    valve.idle(1)
+    assert valve.finish(1) == ["active", MAX_WATERMARK], "what is read from an idle input downstream is ignored"
+
+
+def test_the_last_active_input_ends_while_the_other_is_idle(valve: Recorded) -> None:
+    valve.watermark(1, 500)
+    valve.idle(1)
+    assert valve.watermark(0, 300) == [300]
+    assert valve.finish(0) == [500, "idle"]
+
+
+def test_nothing_of_a_finished_input_counts(valve: Recorded) -> None:
+    valve.finish(0)
+    assert valve.watermark(0, 900) == valve.idle(0) == valve.active(0) == valve.finish(0) == []
+    assert valve.watermark(1, 5) == [5]
