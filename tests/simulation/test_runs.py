@@ -16,7 +16,7 @@ SEEDS = (3, 5, 7, 11, 19, 23)
 @pytest.mark.parametrize("seed", SEEDS)
 def test_a_run_is_right(seed: int) -> None:
     result = simulate(draw_plan(seed))
-    assert result.problems == [], "\n".join([result.plan.describe(), *result.story])
+    assert result.problems == [], "\n".join([result.description, *result.story])
     assert result.virtual_s > 60
 
 

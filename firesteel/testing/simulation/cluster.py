@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from firesteel.cluster.dispatcher import Dispatcher
+from firesteel.common import fault_points
 from firesteel.common.configuration import Configuration
 from firesteel.common.errors import FiresteelWarning
 from firesteel.spark import slot_watch
@@ -95,6 +96,7 @@ class Cluster:
             stack.enter_context(simulated_spark())
             stack.enter_context(simulated_zookeeper(self.ensemble))
             stack.enter_context(simulated_jobmanagers(simulation))
+            stack.enter_context(replaced(fault_points, reach=simulation.reach))
             stack.enter_context(replaced(slot_watch, resident_bytes=lambda: 50 << 20))
             stack.enter_context(warnings.catch_warnings())
             warnings.simplefilter("error", FiresteelWarning)  # which then is logged

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 __all__ = ["KINDS", "Fault", "Faults", "draw_faults"]
 
-_STEPS_S = (-7200, -3600, -600, -90, -5, 5, 90, 600, 3600, 7200)
+_STEPS_S = (-7200, -3600, -3600, -90, -5, 5, 90, 3600, 3600, 7200)
 
 
 @dataclass(frozen=True)
@@ -229,12 +229,68 @@ class Faults:
         self.clock_was_set = True
         return f"of {machine} by {step} s"
 
+    def _kill_at_point(self, fault: Fault) -> str:
+        """A process dies the nth time that any reaches a place in the product."""
+        point = _POINTS[int(fault.draw * len(_POINTS))]
+        times = 1 + int(fault.draw * 1000) % 4
+        self._simulation.at_points[point] = times
+        return f"whoever reaches {point}, time {times}"
 
+    def _lose_machine(self, fault: Fault) -> str:
+        """A machine goes down without a word, and comes back."""
+        machines = [*self._cluster.workers, *(each.machine for each in self._cluster.jobmanagers)]
+        machine = machines[int(fault.draw * len(machines))]
+        if machine.down:
+            return ""
+        machine.down = True
+        network = self._cluster.network
+        pairs = [pair for other in network.machines.values() for pair in ((machine, other), (other, machine))]
+        pairs = [pair for pair in pairs if not network.is_cut(*pair)]
+        for source, target in pairs:
+            network.cut(source, target)
+        for process in list(self._simulation.processes.values()):
+            if process.machine is machine and process.alive:
+                process.kill(fault.kind)
+
+        def recover() -> None:
+            machine.down = False
+            for source, target in pairs:
+                network.heal(source, target)
+
+        self._until(fault, recover, machine.name)
+        return f"{machine} for {fault.seconds:.1f} s"
+
+    def _stop_jobmanager(self, fault: Fault) -> str:
+        jobmanager = self._jobmanager(fault)
+        jobmanager.stop_gracefully()
+        return jobmanager.name
+
+
+_POINTS = (
+    "checkpoint.ack",
+    "checkpoint.delete",
+    "checkpoint.metadata",
+    "checkpoint.stored",
+    "checkpoint.sync",
+    "checkpoint.trigger",
+    "checkpoint.write",
+    "ha.blobs.written",
+    "ha.record.stored",
+    "ha.record.written",
+    "sink.commit",
+    "sink.committed",
+    "storage.delete",
+    "storage.read",
+    "storage.write",
+)
 _KINDS: dict[str, Callable[[Faults, Fault], str]] = {
     "kill slot": Faults._kill_slot,
     "kill executor": Faults._kill_executor,
     "kill JVM": Faults._kill_jvm,
     "kill JobManager": Faults._kill_jobmanager,
+    "kill at a fault point": Faults._kill_at_point,
+    "lose machine": Faults._lose_machine,
+    "stop JobManager": Faults._stop_jobmanager,
     "freeze JobManager": Faults._freeze_jobmanager,
     "freeze slot": Faults._freeze_slot,
     "hang Spark": Faults._hang_spark,

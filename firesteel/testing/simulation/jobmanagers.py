@@ -48,12 +48,17 @@ class JobManagerProcess:
         self._configuration = configuration
         self._start_spark = start_spark
         self._incarnation = 0
+        self._living: _JobManager | None = None
         self._start()
 
     def _start(self) -> None:
         if self.stopped:
             return
+        if self.machine.down:
+            self._simulation.after(1_000_000, self._start)
+            return
         self._incarnation += 1
+        self._living = None
         self.dispatcher = self.application = None
         name = f"{self.name}.{self._incarnation}"
         self.process = self._simulation.start_process(name, self.machine, self._main)
@@ -66,7 +71,14 @@ class JobManagerProcess:
 
     def _main(self) -> None:
         assert self.process is not None
-        _JobManager(self, self.process, self._configuration).live()
+        self._living = _JobManager(self, self.process, self._configuration)
+        self._living.live()
+
+    def stop_gracefully(self) -> None:
+        """Asks it to end, as SIGTERM does."""
+        process, living = self.process, self._living
+        if process is not None and process.alive and living is not None:
+            process.start(lambda: living.stop("SIGTERM"), "signal")
 
     def start_spark(self, process: Process) -> SparkApplication:
         """Starts the Spark of one incarnation."""

@@ -41,9 +41,11 @@ class LogSource(Source[_Split]):
 
     name: ClassVar[str] = "Log Source"
 
-    def __init__(self, splits: Sequence[Sequence[LogRecord]], *, ends_at_s: float | None):
+    def __init__(self, splits: Sequence[Sequence[LogRecord]], *, ends_at_s: float | None, linger_s: float = 0.0):
         self.splits = splits
         self.ends_at_s = ends_at_s
+        self.linger_s = linger_s
+        """A reader ends so long after it has read all at the earliest."""
 
     def get_boundedness(self) -> Boundedness:
         """Streaming, even if it ends."""
@@ -68,6 +70,8 @@ class _Reader(SourceReader[_Split]):
         self._source = source
         self._positions: dict[str, int] = {}
         self._complete = False
+        self._read_at = 0.0
+        """When a record was last read."""
 
     def start(self) -> None:
         self._context.send_split_request()
@@ -94,10 +98,11 @@ class _Reader(SourceReader[_Split]):
             if end > start:
                 run = log[start:end]
                 self._positions[split_id] = end
+                self._read_at = now
                 timestamps = None if run[0].timestamp is None else [record.timestamp for record in run]
                 output.collect(split_id, [record.value for record in run], timestamps)  # type: ignore[arg-type]
                 progressed = True
-            elif end == len(log) and self._source.ends_at_s is not None and now >= self._source.ends_at_s:
+            elif end == len(log) and (ends_at := self._ends_at()) is not None and now >= ends_at:
                 del self._positions[split_id]
                 output.release_split(split_id)
                 progressed = True
@@ -105,9 +110,13 @@ class _Reader(SourceReader[_Split]):
             return InputStatus.END_OF_INPUT
         return InputStatus.MORE_AVAILABLE if progressed else InputStatus.NOTHING_AVAILABLE
 
+    def _ends_at(self) -> float | None:
+        ends_at = self._source.ends_at_s
+        return None if ends_at is None else max(ends_at, self._read_at + self._source.linger_s)
+
     def available_at(self) -> float | None:
         times = [
-            log[position].at_s if position < len(log) else self._source.ends_at_s
+            log[position].at_s if position < len(log) else self._ends_at()
             for log, position in ((self._source.splits[int(key)], at) for key, at in self._positions.items())
         ]
         return min((at for at in times if at is not None), default=None)

@@ -46,7 +46,8 @@ class RunPlan:
 class RunResult:
     """What came of a run."""
 
-    plan: RunPlan
+    seed: int
+    description: str
     problems: list[str]
     story: list[str]
     digest: str
@@ -95,6 +96,11 @@ def _job_settings(draw: random.Random, heartbeat_s: int) -> dict[str, str]:
         "metrics.fetcher.update-interval": "0 s",
         "state.backend.type": "hashmap",
     }
+    if draw.random() < 0.25:
+        settings |= {
+            "jobmanager.scheduler": "adaptive",
+            "jobmanager.adaptive-scheduler.executing.cooldown-after-rescaling": "5 s",
+        }
     if draw.random() < 0.5:
         settings |= {
             "restart-strategy.type": "fixed-delay",
@@ -122,7 +128,8 @@ def simulate(plan: RunPlan) -> RunResult:
         problems = run.problems()
     simulation = cluster.simulation
     return RunResult(
-        plan,
+        plan.seed,
+        plan.describe(),
         problems,
         cluster.story.lines(),
         cluster.story.digest(),

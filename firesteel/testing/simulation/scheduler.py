@@ -67,6 +67,8 @@ class Machine:
         self.name = name
         self.clock_offset_us = 0
         """How far its wall clock is off."""
+        self.down = False
+        """Whether nothing can be started on it."""
 
     def __repr__(self) -> str:
         return self.name
@@ -182,6 +184,8 @@ class Scheduler:
         self.uncaught: list[str] = []
         """Exceptions that ended threads."""
         self.switches = 0
+        self.at_points: dict[str, int] = {}
+        """The fault points at which a process dies, each with how often it has to be reached for that."""
         self.outside: Any = None
         """The systems that jobs write to; see `outside`."""
         self._heap: list[_Entry] = []
@@ -303,6 +307,21 @@ class Scheduler:
                 raise ProcessKilled
             if self.random.random() < _PAUSE_SHARE:
                 self.wait(self.jitter())
+
+    def reach(self, point: str) -> None:
+        """A place in the product at which a process may be killed: see `fault_points`."""
+        if self.running is not None:
+            if self.at_points:
+                self._kill_at(point, self.running.process)
+            self.step()
+
+    def _kill_at(self, point: str, process: Process) -> None:
+        left = self.at_points.get(point)
+        if left is not None:
+            self.at_points[point] = left - 1
+            if left <= 1:
+                del self.at_points[point]
+                process.kill(f"killed at {point}")
 
     def check_alive(self) -> None:
         """Raises ProcessKilled in a thread of a process that was killed: it has no effect on anything any more."""

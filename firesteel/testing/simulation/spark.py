@@ -84,6 +84,9 @@ class SparkApplication:
     def _start_executor(self, machine: Machine) -> None:
         if not self.jvm.alive or machine.name in self.executors:
             return
+        if machine.down:
+            self._simulation.after(1_000_000, partial(self._start_executor, machine))
+            return
         name = f"executor-{self.number}.{next(self._names)}"
         executor = self._simulation.start_process(name, machine, self._rest)
         self.executors[machine.name] = executor

@@ -16,9 +16,13 @@ class Story:
     def __init__(self, limit: int = 100_000):
         self._lines: list[str] = []
         self._limit = limit
+        self._last: dict[str, str] = {}
 
     def add(self, now_us: int, who: str, what: str) -> None:
         """Adds an event. Addresses of objects are left out: they differ from run to run."""
+        if self._last.get(who) == what:
+            return  # the same again, as of whoever tries and tries
+        self._last[who] = what
         if len(self._lines) < self._limit:
             text = _ADDRESS.sub("0x", what) if "0x" in what else what
             self._lines.append(f"{now_us / 1_000_000:12.6f}  {who:<14} {text}")

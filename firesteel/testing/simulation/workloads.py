@@ -206,7 +206,7 @@ def timers(draw: random.Random, settings: dict[str, str], parallelism: int) -> W
     def define(environment: StreamExecutionEnvironment) -> None:
         source = _log(draw, records, parallelism, _length(draw))
         # longer than the timers take: what has not fired by the end of the input never does
-        source.ends_at_s = (source.ends_at_s or 0) + 10
+        source.linger_s = 10.0
         stream = environment.from_source(source, WatermarkStrategy.no_watermarks(), "records")
         stream.key_by(lambda record: record[0]).process(_Timers()).sink_to(LedgerSink("timers"))
 
