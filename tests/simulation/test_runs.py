@@ -10,7 +10,7 @@ import pytest
 
 from firesteel.testing.simulation.run import draw_plan, simulate
 
-SEEDS = (3, 5, 7, 11, 19, 23)
+SEEDS = (3, 5, 7, 13, 19, 23)
 
 
 @pytest.mark.parametrize("seed", SEEDS)
