@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import datetime as dt
+import math
 from collections.abc import Callable, Mapping, Sequence
 from operator import attrgetter
 from typing import Any
@@ -11,6 +12,7 @@ from typing import Any
 from firesteel.common.arrow_types import require_pyarrow
 from firesteel.common.errors import FiresteelError, RecordSerializationError
 from firesteel.common.number_records import NumberRecords
+from firesteel.common.single_precision import to_single
 from firesteel.common.time import Instant
 from firesteel.common.types import Row
 
@@ -64,11 +66,17 @@ class ArrowBatchEncoder:
             return None
         try:
             return [
-                self._pa.array(column).cast(field.type)
+                self._cast(self._pa.array(column), field.type)
                 for column, field in zip(records.columns, self._schema, strict=True)
             ]
-        except (ValueError, NotImplementedError):
+        except (ValueError, OverflowError, NotImplementedError):
             return None  # record by record, to find the one at fault
+
+    def _cast(self, numbers: Any, type_: Any) -> Any:
+        array = numbers.cast(type_)
+        if self._pa.types.is_float32(type_):
+            _check_singles(array, numbers)
+        return array
 
     def _columns(self, records: Sequence[Any]) -> list[Sequence[Any]]:
         kinds = set(map(type, records))
@@ -110,7 +118,7 @@ class ArrowBatchEncoder:
     def _array(self, index: int, column: Sequence[Any], records: Sequence[Any]) -> Any:
         field = self._schema.field(index)
         try:
-            array = self._pa.array(self._encoders[index].values(column), type=field.type)
+            array = self._encode(index, column)
         except (ValueError, TypeError, OverflowError, ArithmeticError) as error:
             # Arrow's own errors are among these; which value it was they do not tell
             raise self._find(index, column, records, error) from error
@@ -119,11 +127,18 @@ class ArrowBatchEncoder:
             raise self.mismatch(record, field.name, "it is None, but the column is NOT NULL")
         return array
 
+    def _encode(self, index: int, column: Sequence[Any]) -> Any:
+        encoder = self._encoders[index]
+        array = self._pa.array(encoder.values(column), type=self._schema.field(index).type)
+        if encoder.check is not None:
+            encoder.check(array, column)
+        return array
+
     def _find(self, index: int, column: Sequence[Any], records: Sequence[Any], error: Exception) -> FiresteelError:
-        field, encoder = self._schema.field(index), self._encoders[index]
+        field = self._schema.field(index)
         for record, value in zip(records, column, strict=True):
             try:
-                self._pa.array(encoder.values([value]), type=field.type)
+                self._encode(index, [value])
             except (ValueError, TypeError, OverflowError, ArithmeticError) as problem:
                 return self.mismatch(record, field.name, f"{preview(value)}: {problem}")
         return self.mismatch(records[0], field.name, str(error))
@@ -158,6 +173,8 @@ class _Column:
     plain: frozenset[type]
     """The classes that Arrow takes as they are, if there is no other among a column's values."""
     encode: Encode
+    check: Callable[[Any, Sequence[Any]], None] | None = None
+    """Looks at what Arrow has made of the values; raises ValueError."""
 
     def values(self, column: Sequence[Any]) -> Sequence[Any]:
         """What Arrow takes."""
@@ -180,6 +197,8 @@ def _column(type_: Any) -> _Column:
         return _Column(
             _NONE, _struct([field.name for field in fields], [_column(field.type).encode for field in fields])
         )
+    if types.is_float32(type_):
+        return _Column(_NONE.union((float,)), _single, _check_singles)
     # of the rest Arrow would take some that are not what the column says, and change them: 1.5 to 1, 5 to a date
     for matches, kinds, expected in (
         (types.is_integer, (int,), "an int"),
@@ -190,6 +209,20 @@ def _column(type_: Any) -> _Column:
         if matches(type_):
             return _Column(_NONE.union(kinds), _checked(kinds, expected))
     return _Column(_NONE, lambda value: value)
+
+
+def _single(value: Any) -> Any:
+    if isinstance(value, (int, float)):
+        to_single(value)
+    return value
+
+
+def _check_singles(array: Any, column: Any) -> None:
+    """OverflowError if a number has become infinite or 0 in 32 bits."""
+    numbers = array.to_numpy(zero_copy_only=False)
+    for index in ((numbers == 0) | (abs(numbers) == math.inf)).nonzero()[0].tolist():
+        value = column[index]
+        to_single(value.as_py() if hasattr(value, "as_py") else value)
 
 
 def _checked(kinds: tuple[type, ...], expected: str) -> Encode:
@@ -210,7 +243,10 @@ def _instant(per_second: int) -> Encode:
 
     def encode(value: Any) -> int:
         if isinstance(value, Instant):
-            return value.seconds * per_second + value.nanos // nanos
+            number, rest = divmod(value.nanos, nanos)
+            if rest:
+                raise ValueError(f"it is more exact than the column, which keeps {per_second:,} parts of a second")
+            return value.seconds * per_second + number
         if isinstance(value, dt.datetime):
             if value.tzinfo is None:
                 raise ValueError("a datetime without a zone is no point in time; use an Instant or give it a zone")

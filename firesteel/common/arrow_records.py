@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from itertools import islice
 from typing import Any
 
-from firesteel.common.arrow_types import check_names, require_pyarrow
+from firesteel.common.arrow_types import check_names, is_big_int, require_pyarrow
 from firesteel.common.number_records import NumberRecords
 from firesteel.common.time import Instant
 from firesteel.common.types import Row, named_rows
@@ -31,7 +31,7 @@ class ArrowRecords:
             check_names(schema.names)
         self._names = tuple(schema.names)
         self._as_tuples = as_tuples
-        self._columns = [_decoder(field.type) for field in schema]
+        self._columns = [_field_decoder(field) for field in schema]
         self._are_numbers = bool(self._columns) and all(_is_number(field.type) for field in schema)
 
     def decode(self, batch: Any) -> Sequence[Any]:
@@ -51,6 +51,10 @@ def _is_number(type_: Any) -> bool:
     return types.is_floating(type_) or (types.is_integer(type_) and not types.is_uint64(type_))
 
 
+def _field_decoder(field: Any) -> Decode:
+    return _whole_numbers if is_big_int(field) else _decoder(field.type)
+
+
 def _decoder(type_: Any) -> Decode:
     types = require_pyarrow("Arrow data").types
     if types.is_dictionary(type_):
@@ -65,18 +69,23 @@ def _decoder(type_: Any) -> Decode:
     if types.is_duration(type_):
         return lambda array: _plain(array.cast("duration[us]", safe=False))
     if types.is_map(type_):
-        return _maps(_decoder(type_.key_type), _decoder(type_.item_type))
+        return _maps(_field_decoder(type_.key_field), _field_decoder(type_.item_field))
     if types.is_list(type_) or types.is_large_list(type_) or types.is_fixed_size_list(type_):
-        return _lists(_decoder(type_.value_type))
+        return _lists(_field_decoder(type_.value_field))
     if types.is_struct(type_):
         fields = [type_.field(index) for index in range(type_.num_fields)]
-        return _structs(tuple(field.name for field in fields), [_decoder(field.type) for field in fields])
+        return _structs(tuple(field.name for field in fields), [_field_decoder(field) for field in fields])
     return _plain
 
 
 def _plain(array: Any) -> list[Any]:
     values: list[Any] = array.to_pylist()
     return values
+
+
+def _whole_numbers(array: Any) -> list[Any]:
+    """Decimals that stand for ints."""
+    return [None if value is None else int(value) for value in array.to_pylist()]
 
 
 def _numbers(array: Any) -> list[Any]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from firesteel.common.arrow_types import DecimalTypeInfo, require_pyarrow
+from firesteel.common.arrow_types import BIG_INT_MARK, DecimalTypeInfo, require_pyarrow
 from firesteel.common.errors import InvalidProgramError
 from firesteel.common.typeinfo import (
     BasicArrayTypeInfo,
@@ -15,6 +15,7 @@ from firesteel.common.typeinfo import (
     RowTypeInfo,
     TupleTypeInfo,
     TypeInformation,
+    Types,
 )
 
 __all__ = ["to_arrow_schema"]
@@ -33,15 +34,18 @@ def to_arrow_schema(type_info: TypeInformation) -> Any:
     pa = require_pyarrow("Parquet")
     if isinstance(type_info, (RowTypeInfo, TupleTypeInfo)):
         return pa.schema(_fields(pa, type_info, ""))
-    return pa.schema([pa.field("f0", _type(pa, type_info, "f0"))])
+    return pa.schema([_field(pa, "f0", type_info, "f0")])
 
 
 def _fields(pa: Any, type_info: RowTypeInfo | TupleTypeInfo, within: str) -> list[Any]:
     types = type_info.get_field_types()
     names = type_info.get_field_names() if isinstance(type_info, RowTypeInfo) else [f"f{i}" for i in range(len(types))]
-    return [
-        pa.field(name, _type(pa, field_type, f"{within}{name}")) for name, field_type in zip(names, types, strict=True)
-    ]
+    return [_field(pa, name, field_type, f"{within}{name}") for name, field_type in zip(names, types, strict=True)]
+
+
+def _field(pa: Any, name: str, type_info: TypeInformation, place: str, *, nullable: bool = True) -> Any:
+    mark = BIG_INT_MARK if type_info == Types.BIG_INT() else None
+    return pa.field(name, _type(pa, type_info, place), nullable, metadata=mark)
 
 
 def _type(pa: Any, type_info: TypeInformation, place: str) -> Any:
@@ -53,10 +57,10 @@ def _type(pa: Any, type_info: TypeInformation, place: str) -> Any:
     if isinstance(type_info, (RowTypeInfo, TupleTypeInfo)):
         return pa.struct(_fields(pa, type_info, f"{place}."))
     if isinstance(type_info, _ARRAYS):
-        return pa.list_(_type(pa, type_info.get_element_type(), f"{place}[]"))
+        return pa.list_(_field(pa, "item", type_info.get_element_type(), f"{place}[]"))
     if isinstance(type_info, MapTypeInfo):
-        key = _type(pa, type_info.get_key_type(), f"{place}.key")
-        return pa.map_(key, _type(pa, type_info.get_value_type(), f"{place}.value"))
+        key = _field(pa, "key", type_info.get_key_type(), f"{place}.key", nullable=False)
+        return pa.map_(key, _field(pa, "value", type_info.get_value_type(), f"{place}.value"))
     raise InvalidProgramError(
         f"{type_info}, the type of '{place}', cannot be a column.",
         hint="Name the types of all fields, as in Types.ROW_NAMED(['a'], [Types.STRING()]), or give a pyarrow schema.",

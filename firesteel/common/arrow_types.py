@@ -8,7 +8,18 @@ from firesteel.common.errors import FiresteelError, InvalidProgramError
 from firesteel.common.type_information import BasicType, BasicTypeInfo
 from firesteel.common.typeinfo import RowTypeInfo, TupleTypeInfo, TypeInformation, Types
 
-__all__ = ["DecimalTypeInfo", "MissingPyArrowError", "record_type", "require_pyarrow", "type_of_column"]
+__all__ = [
+    "BIG_INT_MARK",
+    "DecimalTypeInfo",
+    "MissingPyArrowError",
+    "is_big_int",
+    "record_type",
+    "require_pyarrow",
+    "type_of_column",
+]
+
+BIG_INT_MARK = {b"firesteel.type": b"BIG_INT"}
+"""The metadata of a column of decimals whose values are ints in a program: Arrow has no ints of any size."""
 
 
 class MissingPyArrowError(FiresteelError):
@@ -38,7 +49,7 @@ class DecimalTypeInfo(BasicTypeInfo):
 
 def record_type(schema: Any, as_tuples: bool = False) -> RowTypeInfo | TupleTypeInfo:
     """The type of the records that the rows of an Arrow schema become."""
-    types = [type_of_column(field.type) for field in schema]
+    types = [_type_of_field(field) for field in schema]
     if as_tuples:
         return Types.TUPLE(types)
     return Types.ROW_NAMED(check_names(schema.names), types)
@@ -57,6 +68,15 @@ def check_names(names: list[str]) -> list[str]:
     return names
 
 
+def is_big_int(field: Any) -> bool:
+    """Whether a column is marked as one of ints."""
+    return bool(field.metadata) and all(field.metadata.get(key) == value for key, value in BIG_INT_MARK.items())
+
+
+def _type_of_field(field: Any) -> TypeInformation:
+    return Types.BIG_INT() if is_big_int(field) else type_of_column(field.type)
+
+
 def type_of_column(type_: Any) -> TypeInformation:
     """The type of a column's values; pickled bytes for those that Flink has no like of."""
     pa = require_pyarrow("Arrow data")
@@ -72,13 +92,13 @@ def type_of_column(type_: Any) -> TypeInformation:
         # with a zone it is a point in time, which Flink calls TIMESTAMP_LTZ; without one a clock's reading
         return Types.SQL_TIMESTAMP() if type_.tz is None else Types.INSTANT()
     if types.is_map(type_):
-        return Types.MAP(type_of_column(type_.key_type), type_of_column(type_.item_type))
+        return Types.MAP(_type_of_field(type_.key_field), _type_of_field(type_.item_field))
     if types.is_list(type_) or types.is_large_list(type_) or types.is_fixed_size_list(type_):
-        return Types.LIST(type_of_column(type_.value_type))
+        return Types.LIST(_type_of_field(type_.value_field))
     if types.is_struct(type_) and type_.num_fields:
         fields = [type_.field(index) for index in range(type_.num_fields)]
         names = check_names([field.name for field in fields])
-        return Types.ROW_NAMED(names, [type_of_column(field.type) for field in fields])
+        return Types.ROW_NAMED(names, [_type_of_field(field) for field in fields])
     return Types.PICKLED_BYTE_ARRAY()
 
 

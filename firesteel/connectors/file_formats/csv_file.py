@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import csv
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any, BinaryIO, NamedTuple
 
 from firesteel.common.connector import ReaderOutput
 from firesteel.common.errors import FiresteelError, InvalidProgramError
 from firesteel.common.typeinfo import TypeInformation
+from firesteel.connectors.file_formats.csv_row_ends import RowEnds
 from firesteel.connectors.file_formats.file_split import CheckpointedPosition
 from firesteel.connectors.file_formats.format_reader import Batch, FormatReader, SplitInput
 from firesteel.connectors.file_formats.line_blocks import LineBlock, LineBlocks, LineOffsets
@@ -31,7 +31,8 @@ _CHARSET_HINT = (
 class CsvReaderFormat(StreamFormat):
     r"""Each line of a CSV file is a Row of the schema; made with ``for_schema``.
 
-    A line ends with ``\n`` or ``\r\n``; a column in quotes may have line ends in it. Then nobody can tell from the
+    A line ends with ``\n`` or ``\r\n``; a column in quotes may have line ends in it, and so may any column if they are
+    escaped. Then nobody can tell from the
     middle of a file where a row begins, so a file is read by one reader, as in Flink. If a schema has no quotes, or it
     is said that none of them has a line end in it (``multiline=False``), several readers share a large file. Empty
     lines are passed over, and a byte order mark.
@@ -90,6 +91,8 @@ class _CsvReader(FormatReader):
         self._schema = csv_format.csv_schema
         self._multiline = csv_format.multiline
         self._parser = CsvParser(self._schema)
+        if self._multiline:
+            self._row_ends = RowEnds(self._schema)
         self._blocks = LineBlocks(
             source.open_stream(), split, csv_format.charset_name, source.fetch_bytes, passes_mark=True
         )
@@ -194,21 +197,20 @@ class _CsvReader(FormatReader):
     # -- rows of several lines ----------------------------------------------------------------------
 
     def _has_quotes(self, data: bytes) -> bool:
-        quote = self._schema.quote_char
-        assert quote is not None
-        return quote.encode(self._blocks.codec.charset) in data
+        """Whether there are quotes, or escapes, by which a line may go on."""
+        signs = (self._schema.quote_char, self._schema.escape_char)
+        return any(sign.encode(self._blocks.codec.charset) in data for sign in signs if sign is not None)
 
     def _joined(self, lines: list[str], offsets: LineOffsets) -> tuple[list[str], Sequence[int], int | None]:
         """The rows, the number of each one's first line, and the line from which on a row is not complete."""
-        quote, block = self._schema.quote_char, offsets.block
-        assert quote is not None
-        if not any(line.count(quote) & 1 for line in lines):
+        block = offsets.block
+        if not self._row_ends.may_span_lines(lines):
             return lines, range(len(lines)), None
         rows: list[str] = []
         first_lines: list[int] = []
         begin = 0
         while begin < len(lines):
-            for end in self._row_ends(lines, begin):
+            for end in self._row_ends.find(lines, begin):
                 rows.append(lines[begin] if end == begin + 1 else "\n".join(lines[begin:end]))
                 first_lines.append(begin)
                 begin = end
@@ -220,36 +222,3 @@ class _CsvReader(FormatReader):
                 first_lines.append(begin)
                 begin += 1
         return rows, first_lines, None
-
-    def _row_ends(self, lines: list[str], begin: int) -> Iterator[int]:
-        """The number of the line behind each complete row, from a line on."""
-        if self._schema.escape_char is None:
-            yield from self._row_ends_by_csv(lines, begin)
-            return
-        open_text: str | None = None
-        for number, line in enumerate(lines[begin:], begin + 1):
-            open_text = line if open_text is None else f"{open_text}\n{line}"
-            if not self._parser.continues(open_text):
-                open_text = None
-                yield number
-
-    def _row_ends_by_csv(self, lines: list[str], begin: int) -> Iterator[int]:
-        while begin < len(lines):
-            reader = csv.reader(
-                (line + "\n" for line in lines[begin:]),
-                delimiter=self._schema.column_separator,
-                quotechar=self._schema.quote_char,
-                strict=True,
-            )
-            end = begin
-            try:
-                for _ in reader:
-                    end = begin + reader.line_num
-                    yield end
-                begin = len(lines)
-            except csv.Error as error:
-                if "unexpected end of data" in str(error):
-                    return
-                # a line that is no CSV, which ends where it ends
-                begin = max(begin + reader.line_num, end + 1)
-                yield begin

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import datetime as dt
+import math
 from collections.abc import Callable, Mapping
 from decimal import Decimal
 from typing import Any
 from uuid import UUID
 
+from firesteel.common.single_precision import MAX_SINGLE, MIN_SINGLE, to_single
 from firesteel.common.typeinfo import Types
 from firesteel.connectors.formats.avro_schema import AvroSchema, actual_type, row_type_of
 from firesteel.connectors.formats.field_types import RANGES, Kind, SchemaMismatchError, describe, to_value
@@ -120,8 +122,10 @@ def _value(schema: AvroSchema, v: str, i: int, node: Any) -> str:
     if kind in ("int", "long"):
         low, high = RANGES[Kind.INT if kind == "int" else Kind.LONG]
         return f"{v} if {v}.__class__ is int and {low} <= {v} <= {high} else {otherwise}"
-    if kind in ("float", "double"):
+    if kind == "double":
         return f"{v} if {v}.__class__ is float else {otherwise}"
+    if kind == "float":
+        return f"{v} if {v}.__class__ is float and {MIN_SINGLE!r} < {v} < {MAX_SINGLE!r} else {otherwise}"
     return otherwise
 
 
@@ -209,12 +213,25 @@ def _float(value: Any) -> float:
     return float(value)
 
 
+def _single(value: Any) -> float:
+    number = _float(value)
+    if not math.isnan(number):
+        to_single(number)
+    return number
+
+
 def _decimal(value: Any, precision: int, scale: int) -> Decimal:
-    number = to_value(Kind.BIG_DEC)(value)
-    if number * 10**scale % 1 or abs(number) * 10**scale >= 10**precision:
+    """The decimal with so many digits behind the point. Its own arithmetic would round to 28 digits."""
+    number: Decimal = to_value(Kind.BIG_DEC)(value)
+    sign, digits, exponent = number.as_tuple()
+    assert isinstance(exponent, int)
+    if not number:
+        return Decimal((sign, (0,), -scale))
+    shift = exponent + scale
+    kept = digits if shift >= 0 else digits[:shift]
+    if any(digits[len(kept) :]) or len(kept) + max(shift, 0) > precision:
         raise ValueError("does not fit")
-    found: Decimal = number
-    return found
+    return Decimal((sign, (*kept, *[0] * max(shift, 0)), -scale))
 
 
 def _date(value: Any) -> dt.date:
@@ -245,7 +262,7 @@ _PRIMITIVE: dict[str, tuple[str, Converter]] = {
     "boolean": ("a bool", to_value(Kind.BOOLEAN)),
     "int": ("an integer of 32 bits", to_value(Kind.INT)),
     "long": ("an integer of 64 bits", to_value(Kind.LONG)),
-    "float": ("a number", _float),
+    "float": ("a number of 32 bits", _single),
     "double": ("a number", _float),
     "bytes": ("bytes", _bytes),
     "string": ("a str", _text),

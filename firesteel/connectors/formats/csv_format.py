@@ -10,7 +10,7 @@ from firesteel.common.errors import RecordSerializationError
 from firesteel.common.serialization import DeserializationSchema, SerializationSchema
 from firesteel.common.typeinfo import TypeInformation
 from firesteel.connectors.formats.compiled_schema import CompiledSchema
-from firesteel.connectors.formats.csv_reading import CsvParser
+from firesteel.connectors.formats.csv_reading import BYTE_ORDER_MARK, CsvParser
 from firesteel.connectors.formats.csv_schema import CsvSchema, CsvSchemaBuilder
 from firesteel.connectors.formats.csv_writing import CsvWriter
 from firesteel.connectors.formats.field_types import describe
@@ -86,7 +86,7 @@ class CsvRowDeserializationSchema(CompiledSchema[CsvParser], DeserializationSche
         if message is None:
             return None
         try:
-            return self._compiled.parse_line(str(message, "utf-8"))
+            return self._compiled.parse_line(str(message, "utf-8").removeprefix(BYTE_ORDER_MARK))
         except RecordSerializationError:
             if self._ignore_parse_errors:
                 return None
@@ -100,7 +100,7 @@ class CsvRowDeserializationSchema(CompiledSchema[CsvParser], DeserializationSche
         """The row of each message."""
         parser = self._compiled
         try:
-            return parser.parse([str(message, "utf-8") for message in messages])
+            return parser.parse([str(message, "utf-8").removeprefix(BYTE_ORDER_MARK) for message in messages])
         except (RecordSerializationError, UnicodeDecodeError, TypeError):
             return [self.deserialize(message) for message in messages]
 

@@ -20,20 +20,26 @@ from firesteel.connectors.formats.field_types import (
 )
 from firesteel.connectors.formats.row_conversion import ROW_SCOPE, compile_function, new_row, shared_names
 
-__all__ = ["CsvParser"]
+__all__ = ["BYTE_ORDER_MARK", "CsvParser", "is_comment"]
 
 _ESCAPES = {"n": "\n", "r": "\r", "t": "\t", "0": "\0"}
-_BOM = "\ufeff"
+BYTE_ORDER_MARK = "\ufeff"
+
+
+def is_comment(line: str) -> bool:
+    """Whether a line is a comment, where these are allowed: blanks may come before the sign, as in Flink."""
+    return line.lstrip(" ")[:1] == "#"
 
 
 class CsvParser:
     """Turns lines of CSV into rows.
 
-    A line that begins with # is passed over where comments are allowed. With ``ignore_parse_errors`` a value that does
+    A comment is passed over where comments are allowed. With ``ignore_parse_errors`` a value that does
     not fit its column becomes None, as do columns that are missing; a line that is not CSV is an error all the same.
     """
 
     def __init__(self, schema: CsvSchema, *, ignore_parse_errors: bool = False) -> None:
+        csv.field_size_limit(sys.maxsize)  # 128 KiB otherwise; it is one limit for the whole process
         self._schema = schema
         self._ignore_parse_errors = ignore_parse_errors
         self._names = schema.column_names
@@ -52,10 +58,8 @@ class CsvParser:
     def parse(self, lines: Sequence[str]) -> list[Row | None]:
         """The row of each line, None for a comment. Raises for all if one of them is bad: find it by ``parse_line``."""
         escape = self._schema.escape_char
-        if (
-            (self._schema.allow_comments and any("#" in line for line in lines))
-            or (escape is not None and any(escape in line for line in lines))
-            or any(line[:1] == _BOM for line in lines)
+        if (self._schema.allow_comments and any("#" in line for line in lines)) or (
+            escape is not None and any(escape in line for line in lines)
         ):
             return [self.parse_line(line) for line in lines]
         try:
@@ -69,18 +73,16 @@ class CsvParser:
 
     def parse_line(self, line: str) -> Row | None:
         """The row of one line, None for a comment; raises SchemaMismatchError."""
-        if self._schema.allow_comments and line.lstrip()[:1] == "#":
+        if self._schema.allow_comments and is_comment(line):
             return None
         return self._convert([self.split(line)])[0]
 
     def split(self, line: str) -> list[str]:
         """The columns of one line as text."""
-        if line[:1] == _BOM:
-            line = line[1:]
         try:
             if self._schema.escape_char is not None and self._schema.escape_char in line:
                 return _split_escaped(line, self._schema)
-            rows = _read_rows(line, self._settings)
+            rows = list(csv.reader([line], **self._settings))
         except csv.Error as error:
             raise SchemaMismatchError("", "a line of CSV", f"one that is not, {error}: {describe(line)}") from error
         if len(rows) > 1:
@@ -88,20 +90,11 @@ class CsvParser:
             raise SchemaMismatchError("", wanted, f"{len(rows)}: {describe(line)}")
         return rows[0] if rows else []
 
-    def continues(self, text: str) -> bool:
-        """Whether a quoted column is still open at the end: then the next line belongs to the same row."""
-        quote, escape = self._schema.quote_char, self._schema.escape_char
-        if quote is None or quote not in text:
-            return False
-        if escape is not None and escape in text:
-            text = text.replace(escape + escape, "").replace(escape + quote, "")
-        return text.count(quote) % 2 == 1
-
     def check_header(self, line: str) -> None:
         """Raises SchemaMismatchError if a file's header does not name the schema's columns, where it must."""
         if not self._schema.strict_headers:
             return
-        found = [name.strip() for name in self.split(line)]
+        found = [name.strip() for name in self.split(line.removeprefix(BYTE_ORDER_MARK))]
         for i, (wanted, name) in enumerate(zip(self._names, found, strict=False)):
             if wanted != name:
                 raise SchemaMismatchError(wanted, f"this name as header of column {i + 1}", f"'{name}'")
@@ -234,16 +227,6 @@ def _scalar_parser(kind: Kind, path: str) -> Callable[[str], Any]:
             raise mismatch(path, kind, text) from None
 
     return parse_text
-
-
-def _read_rows(line: str, settings: dict[str, Any]) -> list[list[str]]:
-    try:
-        return list(csv.reader([line], **settings))
-    except csv.Error as error:
-        if "field limit" not in str(error):
-            raise
-        csv.field_size_limit(sys.maxsize)  # 128 KiB by default, for the whole process
-        return list(csv.reader([line], **settings))
 
 
 def _split_escaped(line: str, schema: CsvSchema) -> list[str]:

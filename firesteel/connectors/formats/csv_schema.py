@@ -56,6 +56,9 @@ class CsvSchema:
             value = getattr(self, setting)
             if value is not None and (not isinstance(value, str) or len(value) != 1):
                 raise InvalidProgramError(f"The {setting.replace('_', ' ')} of CSV is one character, got {value!r}.")
+        if self.escape_char is not None and self.escape_char == self.quote_char:
+            # a quote is written twice within quotes in any case
+            object.__setattr__(self, "escape_char", None)
         if self.column_separator in (self.quote_char, self.escape_char):
             raise InvalidProgramError(f"{self.column_separator!r} separates columns of CSV; it cannot quote or escape.")
         if self.line_separator not in ("\n", "\r", "\r\n", ""):

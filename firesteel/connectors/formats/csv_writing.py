@@ -9,6 +9,7 @@ from typing import Any
 
 from firesteel.common.typeinfo import RowTypeInfo, TypeInformation
 from firesteel.connectors.formats import temporal_text as temporal
+from firesteel.connectors.formats.csv_reading import BYTE_ORDER_MARK, is_comment
 from firesteel.connectors.formats.csv_schema import CsvSchema
 from firesteel.connectors.formats.field_types import (
     RANGES,
@@ -31,6 +32,13 @@ __all__ = ["CsvWriter"]
 
 ColumnWriter = Callable[[Any], Any]
 
+_MISTAKEN = ("#", " ", BYTE_ORDER_MARK)
+"""How a line may begin that is not read as it was written."""
+
+
+def _is_mistaken(line: str) -> bool:
+    return line[:1] == BYTE_ORDER_MARK or is_comment(line)
+
 
 class _Lines(list[str]):
     """What csv.writer writes to: it hands over one line at a time."""
@@ -41,8 +49,9 @@ class _Lines(list[str]):
 class CsvWriter:
     """Turns rows into lines of CSV, each with its line end.
 
-    A column is quoted if it holds a separator, a quote or a line end, or would be read as a comment. What cannot be
-    written so that it is read again is an error: a separator without quotes, or one within an element of an array.
+    A column is quoted if it holds a separator, a quote or a line end, or would be read as a comment or as a byte order
+    mark at the beginning of a line. What cannot be written so that it is read again is an error: a separator without
+    quotes, or one within an element of an array; an array or a row of which the column would be empty.
     """
 
     def __init__(self, schema: CsvSchema) -> None:
@@ -77,7 +86,7 @@ class CsvWriter:
         finally:
             self._lines.clear()
         for i, line in enumerate(lines):
-            if line[:1] == "#":
+            if line[:1] in _MISTAKEN and _is_mistaken(line):
                 lines[i] = self._write_slowly(rows[i]) + end
         return lines
 
@@ -86,7 +95,12 @@ class CsvWriter:
         schema = self._schema
         texts = [value if isinstance(value, str) else str(value) for value in row]
         if schema.quote_char is None and schema.escape_char is None:
-            return schema.column_separator.join(map(self._unquoted, schema.column_names, texts))
+            written = schema.column_separator.join(map(self._unquoted, schema.column_names, texts))
+            if written[:1] == BYTE_ORDER_MARK or (schema.allow_comments and is_comment(written)):
+                raise SchemaMismatchError(
+                    schema.column_names[0], "text that needs no quotes, for there are none", describe(texts[0])
+                )
+            return written
         written = schema.column_separator.join(self._quoted(text, i == 0) for i, text in enumerate(texts))
         return written or f"{schema.quote_char or ''}" * 2
 
@@ -99,7 +113,8 @@ class CsvWriter:
         schema = self._schema
         quote, escape = schema.quote_char, schema.escape_char
         special = {schema.column_separator, quote, escape, "\n", "\r"} - {None}
-        if not any(char in text for char in special if char) and not (first and text[:1] == "#"):
+        mistaken = first and _is_mistaken(text)
+        if not mistaken and not any(char in text for char in special if char):
             return text
         if escape is not None:
             text = text.replace(escape, escape + escape)
@@ -108,7 +123,7 @@ class CsvWriter:
         assert escape is not None
         for char, letter in (("\n", "n"), ("\r", "r"), (schema.column_separator, schema.column_separator)):
             text = text.replace(char, escape + letter)
-        return text
+        return escape + text if mistaken else text
 
     def _compile(self) -> Callable[[Iterable[Any]], list[tuple[Any, ...]]]:
         schema = self._schema
@@ -178,6 +193,8 @@ def _join(parts: list[Any], separator: str, name: str) -> str:
     for text in texts:
         if (separator and separator in text) or (not separator and len(texts) > 1):
             raise SchemaMismatchError(name, f"parts without their separator {separator!r}", describe(parts))
+    if texts == [""]:
+        raise SchemaMismatchError(name, "no single part that is empty, which is read as none", describe(parts))
     return separator.join(texts)
 
 

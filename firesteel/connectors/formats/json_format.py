@@ -11,7 +11,7 @@ from firesteel.common.typeinfo import RowTypeInfo, TypeInformation, Types
 from firesteel.connectors.formats.compiled_schema import CompiledSchema
 from firesteel.connectors.formats.field_types import SchemaMismatchError, describe
 from firesteel.connectors.formats.json_library import JsonCodec
-from firesteel.connectors.formats.json_reading import RowReader, needs_exact_numbers
+from firesteel.connectors.formats.json_reading import NumberIsTextError, RowReader, needs_exact_numbers
 from firesteel.connectors.formats.json_schema import row_type_of_json_schema
 from firesteel.connectors.formats.json_writing import row_writer
 from firesteel.connectors.formats.row_conversion import require_row_type
@@ -106,8 +106,11 @@ class JsonRowDeserializationSchema(CompiledSchema[_CodecAndReader], Deserializat
 
     Differs from Flink where Flink loses data in silence: a value that is not of its field's type is an error, where
     Flink reads any text as the boolean False, cuts 1.5 down to 1, takes 5 for an empty map and passes over what
-    follows an object. Timestamps and times may lack their ``Z``.
+    follows an object. Timestamps and times may lack their ``Z``. A number in a field of type STRING is read as the text
+    it has in the message.
     """
+
+    _built_verbatim: _CodecAndReader | None = None
 
     def __init__(self, row_type: RowTypeInfo, *, fail_on_missing_field: bool, ignore_parse_errors: bool):
         self._row_type = row_type
@@ -171,7 +174,11 @@ class JsonRowDeserializationSchema(CompiledSchema[_CodecAndReader], Deserializat
             return None
         codec, read = self._compiled
         try:
-            return read([codec.load(message)])[0]
+            try:
+                return read([codec.load(message)])[0]
+            except NumberIsTextError:
+                codec, read = self._verbatim
+                return read([codec.load(message)])[0]
         except SchemaMismatchError:
             if self._ignore_parse_errors:
                 return None
@@ -186,7 +193,11 @@ class JsonRowDeserializationSchema(CompiledSchema[_CodecAndReader], Deserializat
         codec, read = self._compiled
         loads = codec.loads
         try:
-            return read([loads(message) for message in messages])
+            try:
+                return read([loads(message) for message in messages])
+            except NumberIsTextError:
+                codec, read = self._verbatim
+                return read([codec.loads(message) for message in messages])
         except (ValueError, TypeError, RecursionError, RecordSerializationError):
             return [self.deserialize(message) for message in messages]
 
@@ -194,13 +205,27 @@ class JsonRowDeserializationSchema(CompiledSchema[_CodecAndReader], Deserializat
         """The type of the rows."""
         return self._row_type
 
+    @property
+    def _verbatim(self) -> _CodecAndReader:
+        """For messages with numbers that are text."""
+        if self._built_verbatim is None:
+            self._built_verbatim = JsonCodec(verbatim=True), self._reader(verbatim=True)
+        return self._built_verbatim
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**super().__getstate__(), "_built_verbatim": None}
+
     def _build(self) -> _CodecAndReader:
-        reader = RowReader(
+        read = self._reader(verbatim=False)  # first: it names the field whose type JSON cannot hold
+        return JsonCodec(exact=needs_exact_numbers(self._row_type)), read
+
+    def _reader(self, *, verbatim: bool) -> Callable[[list[Any]], list[Any]]:
+        return RowReader(
             self._row_type,
             fail_on_missing_field=self._fail_on_missing_field,
             ignore_parse_errors=self._ignore_parse_errors,
-        )
-        return JsonCodec(exact=needs_exact_numbers(self._row_type)), reader.read
+            verbatim=verbatim,
+        ).read
 
 
 class JsonRowSerializationSchema(CompiledSchema[Callable[[Any], list[str]]], SerializationSchema):

@@ -25,7 +25,7 @@ from firesteel.common.time import Instant
 from firesteel.common.types import Row
 from firesteel.connectors.formats.temporal_text import format_instant
 
-__all__ = ["JsonCodec"]
+__all__ = ["JsonCodec", "JsonNumber", "verbatim_text"]
 
 _BOM = b"\xef\xbb\xbf"
 _BLANKS = " \t\n\r"
@@ -33,16 +33,29 @@ _SIGNED_64 = 1 << 63
 _UNSIGNED_64 = 1 << 64
 
 
+class JsonNumber(Decimal):
+    """A number with a fraction or an exponent, and the ``text`` it had in JSON."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+
+
 class JsonCodec:
     """Reads and writes JSON with the library that is there.
 
-    ``exact`` gives integers of any size and ``Decimal`` for numbers with fractions; the standard library does that.
+    ``exact`` gives integers of any size and ``Decimal`` for numbers with fractions, ``verbatim`` a :class:`JsonNumber`
+    for these; the standard library does that.
     """
 
-    def __init__(self, *, exact: bool = False, library: str | None = None) -> None:
-        orjson = None if exact or library == "json" else _orjson()
+    def __init__(self, *, exact: bool = False, verbatim: bool = False, library: str | None = None) -> None:
+        orjson = None if exact or verbatim or library == "json" else _orjson()
         self.library = "json" if orjson is None else "orjson"
-        self.loads: Callable[[bytes], Any] = _standard_loads(exact) if orjson is None else orjson.loads
+        parse_float = JsonNumber if verbatim else Decimal if exact else _finite_float
+        self.loads: Callable[[bytes], Any] = (
+            _standard_loads(parse_float, int if exact or verbatim else _integer_of_64_bits)
+            if orjson is None
+            else orjson.loads
+        )
         """The value of a message; raises ValueError."""
         self.dumps: Callable[[Any], bytes] = _standard_dumps if orjson is None else _orjson_dumps(orjson)
         """The bytes of a value; raises TypeError or ValueError."""
@@ -67,12 +80,8 @@ def _orjson() -> Any:
     return orjson
 
 
-def _standard_loads(exact: bool) -> Callable[[bytes], Any]:
-    decoder = json.JSONDecoder(
-        parse_constant=_no_constant,
-        parse_float=Decimal if exact else _finite_float,
-        parse_int=int if exact else _integer_of_64_bits,
-    )
+def _standard_loads(parse_float: Callable[[str], Any], parse_int: Callable[[str], Any]) -> Callable[[bytes], Any]:
+    decoder = json.JSONDecoder(parse_constant=_no_constant, parse_float=parse_float, parse_int=parse_int)
     scan = decoder.scan_once  # type: ignore[attr-defined]
 
     def loads(message: bytes) -> Any:
@@ -109,6 +118,17 @@ def _integer_of_64_bits(text: str) -> int | float:
         return _finite_float(text)
     value = int(text)
     return value if -_SIGNED_64 <= value < _UNSIGNED_64 else float(value)
+
+
+def verbatim_text(value: Any) -> str:
+    """The text of a value that was read with ``verbatim``: without blanks, its numbers as they were."""
+    if isinstance(value, JsonNumber):
+        return value.text
+    if isinstance(value, list):
+        return f"[{','.join(map(verbatim_text, value))}]"
+    if isinstance(value, dict):
+        return f"{{{','.join(f'{verbatim_text(key)}:{verbatim_text(item)}' for key, item in value.items())}}}"
+    return _ENCODER.encode(value)
 
 
 def _encode(value: Any, allow_nan: bool = True) -> bytes:

@@ -17,6 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from decimal import Decimal
+from functools import partial
 from typing import Any
 
 from firesteel.common.typeinfo import MapTypeInfo, PrimitiveArrayTypeInfo, RowTypeInfo, TypeInformation
@@ -29,10 +30,10 @@ from firesteel.connectors.formats.field_types import (
     mismatch,
     parser_of,
 )
-from firesteel.connectors.formats.json_library import JsonCodec
+from firesteel.connectors.formats.json_library import JsonCodec, JsonNumber, verbatim_text
 from firesteel.connectors.formats.row_conversion import ROW_SCOPE, compile_function, new_row, shared_names
 
-__all__ = ["RowReader", "needs_exact_numbers"]
+__all__ = ["NumberIsTextError", "RowReader", "needs_exact_numbers"]
 
 Converter = Callable[[Any], Any]
 
@@ -44,6 +45,10 @@ _CLASSES = {
     Kind.BIG_INT: "int",
     Kind.BIG_DEC: "Decimal",
 }
+
+
+class NumberIsTextError(Exception):
+    """A number that may have lost digits is to be read as text: the message has to be parsed again, verbatim."""
 
 
 def needs_exact_numbers(type_info: TypeInformation) -> bool:
@@ -70,13 +75,23 @@ class RowReader:
     """Makes the function that turns parsed JSON values into rows of a type.
 
     ``fail_on_missing_field``: an object without a field is an error; else the field is None. ``ignore_parse_errors``:
-    a value that does not fit its field becomes None.
+    a value that does not fit its field becomes None. ``read`` raises a NumberIsTextError where a number with a fraction
+    or one beyond 64 bits stands in a field of type STRING, unless the values were parsed ``verbatim``.
     """
 
-    def __init__(self, row_type: RowTypeInfo, *, fail_on_missing_field: bool, ignore_parse_errors: bool) -> None:
+    def __init__(
+        self,
+        row_type: RowTypeInfo,
+        *,
+        fail_on_missing_field: bool,
+        ignore_parse_errors: bool,
+        verbatim: bool = False,
+    ) -> None:
         self._fail_on_missing_field = fail_on_missing_field
         self._ignore_parse_errors = ignore_parse_errors
-        self._text = JsonCodec(library="json").dumps
+        self._to_string = verbatim_text if verbatim else _text_without_fractions
+        # what a field without type gets must not depend on the other fields of its message
+        self._plain = partial(_plain, exact=needs_exact_numbers(row_type)) if verbatim else None
         self.read: Callable[[list[Any]], list[Any]] = self._row_function(row_type, "")
         """Rows of the values; None for null."""
 
@@ -96,7 +111,7 @@ class RowReader:
 
     def _field(self, i: int, kind: Kind) -> list[str]:
         v = f"v{i}"
-        if kind is Kind.ANY:
+        if kind is Kind.ANY and self._plain is None:
             return []
         if kind in RANGES:
             low, high = RANGES[kind]
@@ -154,7 +169,9 @@ class RowReader:
             assert isinstance(type_info, MapTypeInfo)
             return self._map_converter(type_info, path)
         if kind is Kind.STRING:
-            return self._to_string
+            return self._string_converter()
+        if kind is Kind.ANY and self._plain is not None:
+            return self._plain
         return _scalar_converter(kind, path)
 
     def _array_converter(self, type_info: TypeInformation, path: str) -> Converter:
@@ -182,11 +199,39 @@ class RowReader:
 
         return convert
 
-    def _to_string(self, value: Any) -> str:
+    def _string_converter(self) -> Converter:
         """Strings take all of JSON, as in Flink: what is no string is its text."""
-        if isinstance(value, str):
-            return value
-        return self._text(float(value) if isinstance(value, Decimal) else value).decode("utf-8")
+        text_of = self._to_string
+        return lambda value: value if isinstance(value, str) else text_of(value)
+
+
+def _text_without_fractions(value: Any) -> str:
+    if value.__class__ is int:
+        return str(value)
+    if _has_fractions(value):
+        raise NumberIsTextError
+    return JsonCodec(library="json").dumps(value).decode("utf-8")
+
+
+def _has_fractions(value: Any) -> bool:
+    if isinstance(value, dict):
+        return any(map(_has_fractions, value.values()))
+    if isinstance(value, list):
+        return any(map(_has_fractions, value))
+    return isinstance(value, (float, Decimal))
+
+
+def _plain(value: Any, exact: bool) -> Any:
+    """A value that was parsed verbatim as it is when it is not."""
+    if isinstance(value, JsonNumber):
+        return Decimal(value) if exact else float(value)
+    if isinstance(value, dict):
+        return {key: _plain(item, exact) for key, item in value.items()}
+    if isinstance(value, list):
+        return [_plain(item, exact) for item in value]
+    if not exact and value.__class__ is int and not -(1 << 63) <= value < 1 << 64:
+        return float(value)
+    return value
 
 
 def _fetch(names: list[str]) -> list[str]:
@@ -234,7 +279,7 @@ def _integral(value: Any) -> int:
 
 
 def _decimal(value: Any) -> Decimal:
-    return value if isinstance(value, Decimal) else Decimal(value if isinstance(value, int) else repr(value))
+    return Decimal(value if isinstance(value, (Decimal, int)) else repr(value))
 
 
 _FROM_INTEGRAL: Converter = _integral

@@ -6,12 +6,18 @@ import logging
 import struct
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import nullcontext
-from datetime import datetime, timezone
 from typing import TYPE_CHECKING, Any
 
 from firesteel.common.errors import RecordSerializationError
 from firesteel.common.types import Row, RowKind
 from firesteel.connectors.postgres.connection import import_psycopg
+from firesteel.connectors.postgres.copy_values import (
+    BINARY_TYPES,
+    Converter,
+    binary_converter,
+    checked_dumpers,
+    text_converter,
+)
 from firesteel.connectors.postgres.tables import Column
 
 if TYPE_CHECKING:
@@ -24,16 +30,6 @@ RecordMapper = Callable[[Any], Sequence[Any]]
 _log = logging.getLogger(__name__)
 
 _INSERT = RowKind.INSERT
-
-# types, and arrays of them, that are sent in binary form: a tenth of the time of text
-_BINARY = frozenset(
-    {
-        *("smallint", "integer", "bigint", "real", "double precision", "numeric", "text", "character varying"),
-        *("bytea", "boolean", "date", "timestamp without time zone", "timestamp with time zone"),
-        *("time without time zone", "uuid", "json", "jsonb"),
-    }
-)
-_JSON = frozenset({"json", "jsonb"})
 
 
 def values_of(record: Any, columns: tuple[str, ...]) -> Sequence[Any]:
@@ -90,11 +86,12 @@ class CopyFormat:
     def __init__(self, columns: Sequence[Column], extra: Sequence[str] = ()) -> None:
         """``extra`` are the types of columns that come before those of the records."""
         self._names = [column.name for column in columns]
-        self._types = [*extra, *(_base_name(column.type_name) for column in columns)]
         self._oids = [column.oid for column in columns]
         self._extra = list(extra)
-        self._converters = [(i, _TEXT[t]) for i, t in enumerate(self._types) if t in _TEXT]
-        self._is_binary = all(name.removesuffix("[]") in _BINARY for name in self._types)
+        types = [*extra, *(column.base_type for column in columns)]
+        self._for_text = _converters(types, text_converter)
+        self._for_binary = _converters(types, binary_converter)
+        self._is_binary = all(name.removesuffix("[]") in BINARY_TYPES for name in types) and all(self._oids)
 
     def write(self, connection: psycopg.Connection[Any], target: Any, rows: Sequence[Sequence[Any]]) -> None:
         """Copies rows into a table; ``target`` is its name and columns, as SQL."""
@@ -102,8 +99,8 @@ class CopyFormat:
             try:
                 # within a transaction a COPY that is given up must not take the rest with it
                 with connection.transaction() if _in_transaction(connection) else nullcontext():
-                    self._copy(connection, target, rows, binary=True)
-            except (TypeError, AttributeError, KeyError, ValueError, OverflowError, struct.error) as error:
+                    self._copy(connection, target, _converted(rows, self._for_binary), binary=True)
+            except (TypeError, AttributeError, LookupError, ValueError, OverflowError, struct.error) as error:
                 # a value that is not of its column's type, found before it was sent
                 _log.info("Rows are sent as text from now on: %s", error)
                 self._is_binary = False
@@ -114,7 +111,7 @@ class CopyFormat:
             else:
                 return
         try:
-            self._copy(connection, target, [self._to_text(row) for row in rows], binary=False)
+            self._copy(connection, target, _converted(rows, self._for_text), binary=False)
         except (TypeError, ValueError, AttributeError, import_psycopg().ProgrammingError) as error:
             if getattr(error, "sqlstate", None) is None:
                 # not the server's: of a value that has no form as text
@@ -129,7 +126,7 @@ class CopyFormat:
         ending = sql.SQL(" (FORMAT binary)") if binary else sql.SQL("")
         with connection.cursor() as cursor:
             if binary:
-                for dumper in _checked_dumpers():
+                for dumper in checked_dumpers():
                     cursor.adapters.register_dumper(*dumper)
             with cursor.copy(sql.SQL("COPY {} FROM STDIN{}").format(target, ending)) as copy:
                 if binary:
@@ -147,7 +144,7 @@ class CopyFormat:
             for index, (name, value) in enumerate(zip(self._names, record, strict=True), len(self._extra)):
                 only = [value if i == index else None for i in range(len(row))]
                 try:
-                    text = self._to_text(only)[index]
+                    text = _converted([only], self._for_text)[0][index]
                     if text is not None:
                         transformer.get_dumper(text, PyFormat.TEXT).dump(text)
                 except Exception as error:
@@ -158,74 +155,26 @@ class CopyFormat:
                         hint="Map it to a value of the column's type, for instance with set_record_mapper().",
                     ) from error
 
-    def _to_text(self, row: Sequence[Any]) -> Sequence[Any]:
-        if not self._converters:
-            return row
+
+def _converters(types: Sequence[str], find: Callable[[str], Converter | None]) -> list[tuple[int, Converter]]:
+    """The columns that are converted, and how."""
+    return [(index, convert) for index, name in enumerate(types) if (convert := find(name)) is not None]
+
+
+def _converted(rows: Sequence[Sequence[Any]], converters: list[tuple[int, Converter]]) -> Sequence[Sequence[Any]]:
+    if not converters:
+        return rows
+    converted = []
+    for row in rows:
         values = list(row)
-        for index, convert in self._converters:
+        for index, convert in converters:
             if values[index] is not None:
                 values[index] = convert(values[index])
-        return values
+        converted.append(values)
+    return converted
 
 
 def _in_transaction(connection: psycopg.Connection[Any]) -> bool:
     from psycopg.pq import TransactionStatus
 
     return connection.info.transaction_status is not TransactionStatus.IDLE
-
-
-def _base_name(type_name: str) -> str:
-    """Without length or precision: ``numeric(10,2)[]`` is ``numeric[]``, ``timestamp(3) with time zone`` the latter."""
-    start, opened, rest = type_name.partition("(")
-    return start + rest.partition(")")[2] if opened else type_name
-
-
-def _to_json(value: Any) -> Any:
-    from psycopg.types.json import Jsonb
-
-    return value if isinstance(value, Jsonb) else Jsonb(value)
-
-
-def _to_json_array(value: Any) -> Any:
-    return [_to_json(item) for item in value]
-
-
-def _without_zone(value: Any) -> Any:
-    # the server would just drop the zone
-    if isinstance(value, datetime) and value.tzinfo is not None:
-        return value.astimezone(timezone.utc).replace(tzinfo=None)
-    return value
-
-
-_TEXT: dict[str, Callable[[Any], Any]] = {
-    "json": _to_json,
-    "jsonb": _to_json,
-    "json[]": _to_json_array,
-    "jsonb[]": _to_json_array,
-    "timestamp without time zone": _without_zone,
-}
-
-_dumpers: list[tuple[type, Any]] = []
-
-
-def _checked_dumpers() -> list[tuple[type, Any]]:
-    """Dumpers for types of which psycopg's own would send something else without a word if a value does not fit."""
-    if _dumpers:
-        return _dumpers
-    from psycopg.adapt import Dumper
-    from psycopg.pq import Format
-
-    def make(python_type: type, oid: int, dump: Callable[[Any], bytes]) -> tuple[type, Any]:
-        members = {"format": Format.BINARY, "oid": oid, "dump": staticmethod(dump)}
-        return python_type, type(f"Checked{oid}Dumper", (Dumper,), members)
-
-    booleans = {True: b"\x01", False: b"\x00"}
-    _dumpers.extend(
-        [
-            make(int, 21, struct.Struct("!h").pack),
-            make(int, 23, struct.Struct("!i").pack),
-            make(float, 700, struct.Struct("!f").pack),
-            make(bool, 16, booleans.__getitem__),
-        ]
-    )
-    return _dumpers

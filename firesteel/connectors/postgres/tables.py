@@ -19,6 +19,11 @@ _COLUMNS = """
     FROM pg_attribute a WHERE a.attrelid = %s AND a.attnum > 0 AND NOT a.attisdropped ORDER BY a.attnum
 """
 
+_TYPES = """
+    SELECT oid, typtype = 'd', typbasetype, CASE WHEN typcategory = 'A' THEN typelem ELSE 0 END, format_type(oid, NULL)
+    FROM pg_type WHERE oid = ANY(%s::oid[])
+"""
+
 # not those on expressions or on a part of the rows, and not those that are checked only at the end of a transaction
 _UNIQUE = """
     SELECT i.indisprimary, array_agg(a.attname ORDER BY k.n)
@@ -35,9 +40,12 @@ class Column:
 
     name: str
     oid: int
+    """The type that values are sent as: that below a domain; 0 for an array of a domain, which has none."""
     type_name: str
     not_null: bool
     is_insertable: bool
+    base_type: str
+    """The name of the type below domains, without length or precision."""
 
 
 @dataclass(frozen=True)
@@ -144,10 +152,35 @@ def find_table(connection: psycopg.Connection[Any], name: tuple[str, ...], serve
     if found is None:
         return None
     oid, schema, relation = found
-    columns = tuple(Column(*row) for row in connection.execute(_COLUMNS, (oid,)))
+    columns = _describe_columns(connection, oid)
     keys = [(primary, tuple(names)) for primary, names in connection.execute(_UNIQUE, (oid,))]
     primary_key = next((names for primary, names in keys if primary), None)
     return Table(server, schema, relation, oid, columns, tuple(names for _, names in keys), primary_key)
+
+
+def _describe_columns(connection: psycopg.Connection[Any], table: int) -> tuple[Column, ...]:
+    rows = connection.execute(_COLUMNS, (table,)).fetchall()
+    types: dict[int, Any] = {}
+    missing = {row[1] for row in rows}
+    while missing:
+        found = connection.execute(_TYPES, (list(missing),)).fetchall()
+        types.update((row[0], row[1:]) for row in found)
+        below = {oid for row in found for oid in ((row[2],) if row[1] else (row[3],)) if oid}
+        missing = below - types.keys()
+    columns = []
+    for name, oid, type_name, not_null, is_insertable in rows:
+        base = _below_domains(oid, types)
+        _, _, element, base_type = types[base]
+        if element and (below_element := _below_domains(element, types)) != element:
+            base, base_type = 0, f"{types[below_element][3]}[]"
+        columns.append(Column(name, base, type_name, not_null, is_insertable, base_type))
+    return tuple(columns)
+
+
+def _below_domains(oid: int, types: dict[int, Any]) -> int:
+    while types[oid][0]:
+        oid = types[oid][1]
+    return oid
 
 
 def need_table(connection: psycopg.Connection[Any], name: tuple[str, ...], server: str) -> Table:

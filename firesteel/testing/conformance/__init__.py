@@ -2,6 +2,7 @@
 
 - :class:`SourceConformance`: subclass it, say how to make a source with known records.
 - :class:`SinkConformance`: subclass it, say how to make a sink and how to look at what it has written.
+- :class:`RoundTripConformance`: subclass it, say how rows are written and read again.
 
 The ``test_`` methods are found by pytest; ``MySuite().run()`` runs them without. See
 ``docs/connectors/writing_a_connector.md``.
@@ -11,6 +12,7 @@ from __future__ import annotations
 
 from firesteel.testing.conformance.errors import CheckSkipped, ConformanceError
 from firesteel.testing.conformance.kill_points import KillPoint
+from firesteel.testing.conformance.round_trip_suite import RoundTripConformance
 from firesteel.testing.conformance.sink_suite import SinkConformance
 from firesteel.testing.conformance.source_harness import SourceHarness, SourceSnapshot
 from firesteel.testing.conformance.source_suite import SourceConformance
@@ -22,6 +24,7 @@ __all__ = [
     "ConformanceReport",
     "ConformanceSuite",
     "KillPoint",
+    "RoundTripConformance",
     "SinkConformance",
     "SourceConformance",
     "SourceHarness",

@@ -13,9 +13,11 @@ from typing import Any
 import cloudpickle
 
 from firesteel.common.connector import Boundedness, InputStatus, Source
+from firesteel.common.typeinfo import TypeInformation
 from firesteel.testing.conformance.differences import difference
 from firesteel.testing.conformance.errors import ConformanceError
 from firesteel.testing.conformance.holdings import nothing_left_behind
+from firesteel.testing.conformance.sample_values import draw_value, extremes
 from firesteel.testing.conformance.source_harness import SourceHarness, SourceSnapshot
 from firesteel.testing.conformance.source_jobs import run_source_job
 from firesteel.testing.conformance.suite import ConformanceSuite
@@ -23,6 +25,7 @@ from firesteel.testing.conformance.suite import ConformanceSuite
 __all__ = ["SourceConformance"]
 
 _IDLE_POLLS = 20
+_DRAWN = 10
 _SPINS = 200
 
 
@@ -47,6 +50,9 @@ class SourceConformance(ConformanceSuite):
     rewinds_to_older_checkpoints: bool = True
     """Whether the outside keeps what was read before the last complete checkpoint: not so for message queues."""
 
+    position_types: Sequence[TypeInformation] = ()
+    """Types whose values can be the bounds of splits, or positions in them; see :meth:`create_source_by`."""
+
     runs_jobs: bool = True
     """Whether whole jobs are run, in this process; a source made of what cannot be pickled by value cannot."""
 
@@ -69,6 +75,21 @@ class SourceConformance(ConformanceSuite):
     def add_records(self) -> Sequence[Any] | None:
         """Adds records outside while the source is read and returns them; None leaves out the check."""
         return None
+
+    def create_source_by(self, type_info: TypeInformation, values: Sequence[Any]) -> Source[Any]:
+        """A source of records that are numbered from 0 on, and have these values, all different.
+
+        It is to cut its splits by the values and to find its place again by them. Called for ``position_types``.
+        """
+        raise NotImplementedError
+
+    def number_of(self, record: Any) -> int:
+        """The number of a record of such a source."""
+        return int(record)
+
+    def can_hold(self, type_info: TypeInformation, value: Any) -> bool:
+        """Whether the outside has a place for a value of one of the ``position_types``."""
+        return True
 
     # -- checks ---------------------------------------------------------------------------------------
 
@@ -160,6 +181,30 @@ class SourceConformance(ConformanceSuite):
             with self._harness(source, chance.choice(self.parallelisms), checkpoint, self.kills) as harness:
                 self._read_all(harness, len(seen))
                 self._check([*seen, *harness.records], f"rescaled {self.kills} times (seed {seed})")
+
+    def test_any_value_bounds_splits_and_positions(self) -> None:
+        """Whatever the values are that rows are cut and found by: none is in no split, or in two."""
+        if not self.position_types:
+            self._skip("position_types is empty")
+        chance = random.Random(1)
+        for type_info in self.position_types:
+            values: list[Any] = []
+            for value in (*extremes(type_info), *(draw_value(type_info, chance) for _ in range(_DRAWN))):
+                if value not in values and self.can_hold(type_info, value):
+                    values.append(value)
+            source, numbers = self.create_source_by(type_info, values), range(len(values))
+            for parallelism in self.parallelisms[:2]:
+                with self._harness(source, parallelism) as harness:
+                    harness.run(timeout_s=self.timeout_s)
+                    self._check_numbers(harness.records, values, f"{type_info}, {parallelism} readers")
+            for kill in range(0, len(numbers), max(1, len(numbers) // (2 * self.kills))):
+                with self._harness(source) as harness:
+                    harness.run_to(kill, 1, self.timeout_s)
+                    checkpoint, before = harness.snapshot(), harness.records
+                with self._harness(source, restored=checkpoint) as restored:
+                    restored.run(timeout_s=self.timeout_s)
+                    where = f"{type_info}, killed after {len(before)} records"
+                    self._check_numbers([*before, *restored.records], values, where)
 
     def test_without_records(self) -> None:
         """A bounded source ends at once; an unbounded one waits, without being asked all the time."""
@@ -254,6 +299,15 @@ class SourceConformance(ConformanceSuite):
         wrong = difference([*self.expected_records(), *added], found)
         if wrong is not None:
             raise ConformanceError(f"Not every record was read exactly once ({where}): {wrong}.")
+
+    def _check_numbers(self, records: Sequence[Any], values: Sequence[Any], where: str) -> None:
+        found = list(map(self.number_of, records))
+        wrong = sorted(set(range(len(values))) ^ set(found)) or [n for n in set(found) if found.count(n) > 1]
+        if wrong:
+            raise ConformanceError(
+                f"Not every record was read exactly once ({where}): record {wrong[0]}, whose value is "
+                f"{values[wrong[0]]!r}, came {found.count(wrong[0])} times."
+            )
 
     def _check_idle(self, harness: SourceHarness) -> None:
         """Nothing to read: readers say so instead of ending, and when to ask again, if at all."""

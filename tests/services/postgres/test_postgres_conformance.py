@@ -8,12 +8,23 @@ from typing import Any
 import pytest
 from postgres_tables import EXACTLY_ONCE
 
-from firesteel.common import Row
+from firesteel.common import Row, Types
 from firesteel.common.connector import DeliveryGuarantee, Sink, Source
 from firesteel.connectors.postgres.source import PostgresSource
 from firesteel.testing.conformance import SinkConformance, SourceConformance
+from firesteel.testing.conformance.sample_values import BYTES
 
 ROWS = 60
+POSITIONS = {
+    Types.STRING(): "text",
+    Types.LONG(): "bigint",
+    Types.FLOAT(): "real",
+    Types.DOUBLE(): "double precision",
+    Types.BIG_DEC(): "numeric",
+    Types.SQL_DATE(): "date",
+    Types.SQL_TIMESTAMP(): "timestamp",
+    BYTES: "bytea",
+}
 PATIENCE_S = 120.0
 """What hangs is to end; how quick the machine is, is not of interest."""
 
@@ -30,6 +41,25 @@ class TestPostgresSource(SourceConformance):
         tables.run("CREATE TABLE t (id int PRIMARY KEY, name text)")
         tables.run(f"INSERT INTO t SELECT n, 'row ' || n FROM generate_series(1, {ROWS}) n")
         tables.run("CREATE TABLE empty (id int PRIMARY KEY, name text)")
+
+    position_types = tuple(POSITIONS)
+
+    def create_source_by(self, type_info: Any, values: Sequence[Any]) -> Source[Any]:
+        column = POSITIONS[type_info]
+        self.tables.run(f"DROP TABLE IF EXISTS v; CREATE TABLE v (nr int NOT NULL, x {column} PRIMARY KEY)")
+        for number, value in enumerate(values):
+            self.tables.run(f"INSERT INTO v VALUES (%s, %s::{column})", number, value)
+        builder = PostgresSource.builder().set_url(self.tables.url).set_table("v").set_fetch_size(5)
+        if column not in ("text", "bytea"):
+            builder.set_partition_column("x", partitions=3)
+        return builder.build()
+
+    def number_of(self, record: Any) -> int:
+        return int(record.nr)
+
+    def can_hold(self, type_info: Any, value: Any) -> bool:
+        # a key of the server's has no more than some 2700 bytes
+        return not isinstance(value, (str, bytes)) or ("\0" not in str(value) and len(value) < 1000)
 
     def create_source(self) -> Source[Any]:
         return self._source("t")

@@ -19,6 +19,7 @@ from firesteel.common.types import Row
 from firesteel.connectors.bad_records import BadRecordError, BadRecords
 from firesteel.connectors.file_formats import csv_file
 from firesteel.connectors.file_source import FileEnumeratorProvider, FileSource
+from firesteel.connectors.formats.csv_format import CsvWriter
 from firesteel.connectors.local_paths import FileReadError
 from firesteel.datastream.formats.csv import CsvReaderFormat, CsvSchema
 
@@ -144,7 +145,7 @@ class TestSplitting:
         assert sorted(names_of(harness)) == sorted(f"a, {i}" for i in range(60))
 
 
-cells = st.text(st.sampled_from('ab",;\n\r é\\'), max_size=8)
+cells = st.text(st.sampled_from("ab\",;\n\r é\\#'\ufeff"), max_size=8)
 
 
 @patient
@@ -172,6 +173,35 @@ def test_what_is_written_is_read_once_wherever_reading_stopped(
             if not first.ended[0]:
                 first.poll(max_records=2)
         first.source.fetch_bytes = new_fetch_bytes
+        second = first.restored().run(3)
+        first.close()
+    assert [(row.a, row.b) for row in first.records + second.records] == rows
+
+
+@patient
+@given(
+    rows=st.lists(st.tuples(cells, cells), max_size=12),
+    dialect=st.sampled_from(
+        [
+            {"escape_char": "\\"},
+            {"escape_char": "\\", "allow_comments": True},
+            {"allow_comments": True, "line_separator": "\r\n"},
+            {"quote_char": "'", "escape_char": "#"},
+        ]
+    ),
+    fetch_bytes=st.integers(1, 40),
+    polls=st.integers(0, 10),
+)
+@example(rows=[('He said "hello,\nworld"', "#"), ("#", " #")], dialect={"escape_char": "\\"}, fetch_bytes=3, polls=1)
+def test_what_the_sink_writes_is_read_once_in_any_dialect(fakes, rows, dialect, fetch_bytes, polls):
+    schema = CsvSchema.of(Types.ROW_NAMED(["a", "b"], [Types.STRING(), Types.STRING()]), **dialect)
+    with tempfile.TemporaryDirectory() as directory:
+        path = Path(directory, "input.csv")
+        path.write_bytes("".join(CsvWriter(schema).write(rows)).encode())
+        first = fakes.SourceHarness(source_of(path, schema, fetch_bytes=fetch_bytes))
+        for _ in range(polls):
+            if not first.ended[0]:
+                first.poll(max_records=2)
         second = first.restored().run(3)
         first.close()
     assert [(row.a, row.b) for row in first.records + second.records] == rows

@@ -7,6 +7,7 @@ import datetime as dt
 import math
 import pickle
 from decimal import Decimal
+from itertools import pairwise
 
 import pytest
 from hypothesis import given, settings
@@ -14,6 +15,7 @@ from hypothesis import strategies as st
 
 from firesteel.common import Row, Types
 from firesteel.common.errors import InvalidProgramError, RecordSerializationError
+from firesteel.connectors.file_formats.csv_row_ends import RowEnds
 from firesteel.connectors.formats.csv_format import CsvParser, CsvWriter
 from firesteel.connectors.formats.field_types import SchemaMismatchError
 from firesteel.datastream.formats.csv import CsvRowDeserializationSchema, CsvRowSerializationSchema, CsvSchema
@@ -331,18 +333,70 @@ def test_lines_of_files():
     assert writer_.header() == "id,name,tags,ok\n"
 
 
-def test_rows_that_go_on_in_the_next_line():
-    parser = CsvParser(schema_of_files(set_escape_char="\\"))
-    for text, continues in [
-        ("1,x,a,true", False),
-        ('1,"x', True),
-        ('1,"x""', True),
-        ('1,"x\ny",', False),
-        ('1,"x\\"', True),
-        ('1,"x\\\\"', False),
-    ]:
-        assert parser.continues(text) is continues, text
-    assert not CsvParser(CsvSchema.builder().add_string_column("a").disable_quote_char().build()).continues('"')
+ROWS_OF_LINES = [
+    # settings, text, and in how many rows its lines are; a row that is not complete does not count
+    ({}, "a,b\nc,d\n", [1, 1]),
+    ({}, 'a,"b\nc",d\ne,f\n', [2, 1]),
+    ({}, 'a,"b""\n""c",d\n"e"\n', [2, 1]),
+    ({}, 'a,5" disk\nb,c\n', [1, 1]),
+    ({}, 'a,"b\nc\n', []),
+    ({"escape_char": "\\"}, '1,"He said \\"hello,\nworld\\""\n2,plain\n', [2, 1]),
+    ({"escape_char": "\\"}, 'a,"x""\ny",b\nc\n', [2, 1]),
+    ({"escape_char": "\\"}, 'a,"x\\\\"\nb\n', [1, 1]),
+    ({"escape_char": "\\"}, 'a,"x\\"\nb"\nc\n', [2, 1]),
+    ({"escape_char": "\\"}, 'a,5" disk\nb,c\n', [1, 1]),
+    ({"escape_char": "\\"}, 'a,\\"b\nc,\\"d\n', [1, 1]),
+    ({"escape_char": "\\"}, "a,b\\\nc,d\ne\n", [2, 1]),  # as MySQL writes a line end
+    ({"escape_char": "\\"}, 'a\\,"b\n"c\nd",e\n', [1, 2]),
+    ({"allow_comments": True}, '# 5" disk\na\n', [1, 1]),
+    ({"allow_comments": True}, '#,"open\na,"b\n#c"\nd\n', [1, 2, 1]),
+    ({"allow_comments": True, "escape_char": "\\"}, '  #,"open\na,"b\n#c"\nd\n', [1, 2, 1]),
+    ({"escape_char": '"'}, 'a,"b""\nc",d\ne\n', [2, 1]),
+    ({}, 'a,"' + "x" * 100_000 + "\n" + "y" * 100_000 + '"\nb\n', [2, 1]),
+]
+
+
+@pytest.mark.parametrize(("settings", "text", "expected"), ROWS_OF_LINES)
+def test_which_lines_belong_to_one_row(settings, text, expected):
+    schema = CsvSchema.of(named(Types.STRING(), Types.STRING()), **settings)
+    CsvParser(schema)  # lifts the limit of the standard library
+    ends, lines = RowEnds(schema), text.splitlines()
+    found = list(ends.find(lines, 0))
+    assert [end - begin for begin, end in pairwise([0, *found])] == expected
+    if expected != [1] * len(lines):
+        assert ends.may_span_lines(lines)
+
+
+def test_an_escape_that_is_the_quote_says_nothing_new():
+    schema = CsvSchema.of(named(Types.STRING()), escape_char='"')
+    assert schema.escape_char is None
+    assert CsvParser(schema).parse(['"a""b"']) == [Row(a='a"b')]
+
+
+def test_what_a_line_must_not_begin_with():
+    settings = {"allow_comments": True}
+    texts = ["#", " #x", "\ufeffx", " x", "x#"]
+    for more in ({}, {"escape_char": "\\"}, {"escape_char": "\\", "quote_char": None}):
+        schema = CsvSchema.of(named(Types.STRING(), Types.STRING()), **settings, **more)
+        rows = [Row(a=text, b=text) for text in texts]
+        lines = CsvWriter(schema).write(rows)
+        assert CsvParser(schema).parse(lines) == rows
+        assert not any(line.lstrip(" ")[0] in "#\ufeff" for line in lines)
+    bare = CsvWriter(CsvSchema.of(named(Types.STRING()), quote_char=None, **settings))
+    for text in texts[:3]:
+        with pytest.raises(SchemaMismatchError, match="needs no quotes"):
+            bare.write([Row(a=text)])
+    # a byte order mark is one at the beginning of a message only
+    assert CsvParser(CsvSchema.of(named(Types.STRING()))).parse(["\ufeffx", "y"]) == [Row(a="\ufeffx"), Row(a="y")]
+    assert reader(Types.STRING()).deserialize_batch(["\ufeffx".encode(), b"y"]) == [row("x"), row("y")]
+
+
+@pytest.mark.parametrize("part", [[""], [None]])
+def test_an_array_whose_column_would_be_empty_is_refused(part):
+    sink = writer(Types.OBJECT_ARRAY(Types.STRING()))
+    assert sink.serialize(row([])) == b'""\n'
+    with pytest.raises(SchemaMismatchError, match="read as none"):
+        sink.serialize(row(part))
 
 
 def test_headers():

@@ -23,7 +23,7 @@ pytestmark = pytest.mark.usefixtures("library")
 
 
 def named(*types):
-    return Types.ROW_NAMED(["a", "b", "c"][: len(types)], list(types))
+    return Types.ROW_NAMED(list("abcde"[: len(types)]), list(types))
 
 
 def reader(*types, fail=False, ignore=False):
@@ -63,7 +63,9 @@ FLINK = {
     Types.BOOLEAN: {"true": True, "false": False, '"TRUE"': True, '" false "': False, "null": None},
     Types.STRING: {
         '"x"': "x", '""': "", "1": "1", "1.5": "1.5", "true": "true", "false": "false", "null": None, "[1]": "[1]",
-        '{"x": [1, 2.50, null]}': '{"x":[1,2.5,null]}', '"\\u00e9\\n"': "é\n",
+        '{"x": [1, 2.5, null]}': '{"x":[1,2.5,null]}', '"\\u00e9\\n"': "é\n",
+        "18446744073709551617": "18446744073709551617",
+        "-12345678901234567890123": "-12345678901234567890123", "0": "0", "9007199254740993": "9007199254740993",
     },
     Types.BIG_INT: {"99999999999999999999": 99999999999999999999, '"7"': 7, "1.5": ERROR, '""': ERROR, "true": ERROR},
     Types.BIG_DEC: {
@@ -103,6 +105,13 @@ OURS = {
     lambda: Types.MAP(Types.STRING(), Types.INT()): {"5": ERROR, "[1]": ERROR},
     lambda: Types.PRIMITIVE_ARRAY(Types.BYTE()): {"5": ERROR},
     lambda: Types.PRIMITIVE_ARRAY(Types.INT()): {"[1,null]": ERROR},
+    # Flink reads a double and writes it: 2.5, 100.0, 1.0E-7, 1.2345678901234568E16
+    Types.STRING: {
+        "2.50": "2.50", "1e2": "1e2", "0.0000001": "0.0000001", "-0.0": "-0.0", "1E+05": "1E+05",
+        "12345678901234567.25": "12345678901234567.25", "100000000000000000000.5": "100000000000000000000.5",
+        '{"x": [1, 2.50, "2.50", true], "é": {}}': '{"x":[1,2.50,"2.50",true],"é":{}}',
+        "[12345678901234567890123]": "[12345678901234567890123]",
+    },
     # Flink refuses these
     Types.SHORT: {"1e3": 1000},
     Types.SQL_TIME: {'"12:00:01"': dt.time(12, 0, 1), '"12:00:01.5Z"': dt.time(12, 0, 1, 500000)},
@@ -388,6 +397,30 @@ def test_what_is_written_can_be_read_again(data):
     assert source.deserialize_batch(messages) == rows == [source.deserialize(message) for message in messages]
     for message in messages:
         json.loads(message)
+
+
+@pytest.mark.parametrize("other", [Types.INT(), Types.BIG_DEC(), Types.PICKLED_BYTE_ARRAY()], ids=str)
+def test_numbers_in_strings_keep_their_digits_whatever_the_other_fields_are(other):
+    source = reader(Types.STRING(), other, Types.MAP(Types.STRING(), Types.STRING()), Types.LIST(Types.STRING()))
+    assert pickle.loads(pickle.dumps(source)) is not None
+    texts = ["1", "12345678901234567890123", "12345678901234567890124", "1.10", "1e2", "12345678901234567.25"]
+    messages = [f'{{"a":{n},"b":7,"c":{{"x":{n}}},"d":["y",{n}]}}'.encode() for n in texts]
+    rows = source.deserialize_batch(messages)
+    assert [row.a for row in rows] == [row.c["x"] for row in rows] == [row.d[1] for row in rows] == texts
+    assert rows == [source.deserialize(message) for message in messages]
+    assert pickle.loads(pickle.dumps(source)).deserialize(messages[1]) == rows[1]
+
+
+@pytest.mark.parametrize("others", [(), (Types.BIG_DEC(),)], ids=["floats", "exact"])
+def test_a_field_without_type_does_not_depend_on_a_number_in_a_string(others):
+    source = reader(Types.PICKLED_BYTE_ARRAY(), Types.STRING(), Types.DOUBLE(), Types.LONG(), *others)
+    rest = '"b":{},"c":1.5,"d":1e3,"e":2.50}'
+    values = ["1.25", '[1.5, {"x": 2.5}]', "12345678901234567890123", "18446744073709551615", "-0.0"]
+    for value in values:
+        plain, odd = [source.deserialize((f'{{"a":{value},' + rest).replace("{}", b).encode()) for b in ('"x"', "1.10")]
+        assert repr(plain.a) == repr(odd.a)
+        assert [type(field) for field in plain] == [type(field) for field in odd]
+        assert (odd.b, odd.c, odd.d) == ("1.10", 1.5, 1000)
 
 
 @settings(max_examples=60, deadline=None)
