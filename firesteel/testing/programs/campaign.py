@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import logging
+import re
 import shutil
 import sys
 import tempfile
@@ -24,7 +25,7 @@ def main() -> int:
     parser.add_argument("--programs", type=int, default=100)
     parser.add_argument("--seed", default="7")
     parser.add_argument("--first", type=int, default=0)
-    parser.add_argument("--without-mutation", action="store_true")
+    parser.add_argument("--without", metavar="REGEX", help="skip programs whose text matches")
     arguments = parser.parse_args()
     warnings.simplefilter("ignore")
     logging.disable(logging.CRITICAL)
@@ -34,9 +35,9 @@ def main() -> int:
     for number in range(arguments.first, arguments.first + arguments.programs):
         seed = f"{arguments.seed}-{number}"
         program = draw_program(seed)
-        if arguments.without_mutation and program.mutates:
-            continue
         way = draw_way(program, seed)
+        if arguments.without and re.search(arguments.without, f"{program} {way}"):
+            continue
         directory = Path(tempfile.mkdtemp(prefix="programs-"))
         began = time.monotonic()
         outcome = runner.run(program, way, directory)

@@ -31,12 +31,12 @@ class Add(ReduceFunction):
         """Returns the sum of two records."""
         step(self.trip)
         k, v, t, trail = fields(value1)
-        _, v2, t2, trail2 = fields(value2)
+        k2, v2, t2, trail2 = fields(value2)
         joined = merge_trails(trail, trail2, ordered=self.ordered)
         if self.in_place and self.shape == "list":
-            value1[1:] = [v + v2, max(t, t2), joined]
+            value1[:] = [max(k, k2), v + v2, max(t, t2), joined]
             return value1
-        return make(self.shape, k, v + v2, max(t, t2), joined)
+        return make(self.shape, max(k, k2), v + v2, max(t, t2), joined)
 
 
 _FIELDS: dict[str, int | str] = {"numbers": 1, "tuple": 1, "row": "v", "list": 1}

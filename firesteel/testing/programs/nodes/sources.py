@@ -255,7 +255,7 @@ def draw_source(sketch: Sketch) -> Source:
         style = "idle"
     shape = rng.choice(SHAPES)
     number = 1 if style == "exact" else rng.choices((1, 2, 3, 5), (3, 4, 3, 1))[0]
-    disorder = rng.choice((0, 0, 5, 40))
+    disorder = rng.choice((0, 0, 8, 40))
     base = sketch.next_id * 100_000
     owned = rng.random() < 0.7
     full = number if style != "idle" else 1
@@ -295,7 +295,7 @@ def _draw_watermarks(rng: random.Random, style: str, disorder: int, splits: int)
     if style == "plain":
         kinds += ["none", "inline"]
     kind = rng.choice(kinds)
-    bound = 0 if kind == "monotonous" else disorder + rng.choice((0, 0, 15))
+    bound = 0 if kind == "monotonous" else disorder + rng.choice((4, 4, 16))
     idle = rng.choice((4, 10)) if style == "idle" else None
     drift = rng.choice((20, 200)) if splits > 1 and kind in ("bounded", "monotonous") and rng.random() < 0.2 else None
     return Watermarks(kind, bound, idle, assigner, drift), timestamps
@@ -312,12 +312,13 @@ def _draw_split(
     late = disorder if style != "exact" else rng.choice((0, 30, 120))
     for i in range(count):
         clock += rng.randint(0, 2 * stride)
-        items.append((rng.choice(keys), base + i, clock - (rng.randint(0, late) if rng.random() < 0.5 else 0)))
+        t = clock - (rng.randint(0, late) if rng.random() < 0.5 else 0)
+        items.append((rng.choice(keys), base + i, max(t - t % 4, 0)))
         if rng.random() < 0.02:
             items.append(Pause(rng.choice((2, 5, 15))))
     many = rng.random() < 0.04
     if many:
-        items.append(Many(rng.choice((300, 3000)), tuple(keys[:3]), base + 5_000, clock, 0))
+        items.append(Many(rng.choice((300, 3000)), tuple(keys[:3]), base + 5_000, clock - clock % 4, 0))
     if style == "idle":
         _add_silences(rng, items)
     burst, gap = (500, 0) if many else (rng.choice((1, 1, 2, 5, 50)), rng.choice((0, 0, 0, 1, 2)))
