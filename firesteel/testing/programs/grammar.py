@@ -4,16 +4,37 @@ from __future__ import annotations
 
 import random
 
+from firesteel.testing.programs.nodes.broadcasts import Broadcast
+from firesteel.testing.programs.nodes.connects import CoMap, CoProcess
+from firesteel.testing.programs.nodes.operator_state import HoldBack
+from firesteel.testing.programs.nodes.processes import KeyedProcess, Process
 from firesteel.testing.programs.nodes.reductions import Reduce
 from firesteel.testing.programs.nodes.sinks import Sink
 from firesteel.testing.programs.nodes.sources import Source
 from firesteel.testing.programs.nodes.stateless import Filter, FlatMap, Map, Repartition, Union
+from firesteel.testing.programs.nodes.timestamps import AssignTimestamps
 from firesteel.testing.programs.nodes.windows import Window
 from firesteel.testing.programs.program import Node, Program, Sketch
 
 __all__ = ["GRAMMAR", "draw_program"]
 
-GRAMMAR: tuple[type[Node], ...] = (Map, Filter, FlatMap, Union, Repartition, Reduce, Window, Sink)
+GRAMMAR: tuple[type[Node], ...] = (
+    Map,
+    Filter,
+    FlatMap,
+    Union,
+    Repartition,
+    AssignTimestamps,
+    Reduce,
+    Window,
+    KeyedProcess,
+    Process,
+    HoldBack,
+    CoMap,
+    CoProcess,
+    Broadcast,
+    Sink,
+)
 """The nodes that are drawn behind the sources."""
 
 
@@ -27,22 +48,21 @@ def draw_program(seed: int | str, grammar: tuple[type[Node], ...] = GRAMMAR) -> 
     for _ in range(rng.choices((1, 2, 3, 4), (8, 5, 2, 1))[0]):
         while not sketch.add(Source.draw(sketch)):
             pass
-    sketch.ends = all(_ends(node) for node in sketch.nodes)
-    wanted = len(sketch.nodes) + rng.choices((1, 2, 4, 7), (2, 4, 5, 2))[0]
-    for _ in range(40):
+    sketch.ends = all(getattr(node, "bounded", True) for node in sketch.nodes)
+    _draw_operators(sketch, grammar, rng.choices((1, 2, 4, 7), (2, 4, 5, 2))[0])
+    for ref in list(sketch.types):
+        # a job that does not end is stopped when the sinks of its sources have all records
+        if not sketch.is_read(ref) or (sketch.nodes[ref.node].is_source and not sketch.ends):
+            sketch.add(Sink.of(sketch, ref))
+    return Program(tuple(sketch.nodes), str(seed), sketch.ends)
+
+
+def _draw_operators(sketch: Sketch, grammar: tuple[type[Node], ...], count: int) -> None:
+    wanted = len(sketch.nodes) + count
+    weights = [node.weight for node in grammar]
+    for _ in range(10 * count):
         if len(sketch.nodes) >= wanted:
             break
-        node_class = rng.choices(grammar, [node.weight for node in grammar])[0]
-        node = node_class.draw(sketch)
+        node = sketch.rng.choices(grammar, weights)[0].draw(sketch)
         if node is not None:
             sketch.add(node)
-    for ref in [ref for ref in sketch.types if not sketch.is_read(ref) or not _ends(sketch.nodes[ref.node])]:
-        # an endless source is stopped when a sink of its own has all its records
-        sketch.add(Sink.of(sketch, ref))
-    program = Program(tuple(sketch.nodes), str(seed), sketch.ends)
-    program.types()
-    return program
-
-
-def _ends(node: Node) -> bool:
-    return getattr(node, "bounded", True)

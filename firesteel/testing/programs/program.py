@@ -62,6 +62,8 @@ class StreamType:
     """Timestamps of records with the same k never go back. Only if ``ordered``."""
     batchable: bool = True
     """The oracle knows what comes out in a batch."""
+    batch_times: bool = True
+    """In a batch, records have the timestamps that they have in a stream."""
 
     def at(self, parallelism: int | None) -> StreamType:
         """Returns the type as an operator with that parallelism sees it behind a forward edge, or a rebalance."""
@@ -92,6 +94,10 @@ class StreamType:
             time=self.time if kept else EventTime.TAINTED,
             disorder=None,
         )
+
+    def in_event_time(self) -> StreamType:
+        """Returns the type as an operator sees it that goes by timestamps."""
+        return replace(self, batchable=self.batchable and self.batch_times)
 
     @property
     def has_event_time(self) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 from firesteel.datastream.functions import ReduceFunction
@@ -107,7 +107,8 @@ class Reduce(Node):
             raise Misfit("the expression is made for tuples of numbers")
         if isinstance(self.function, Add) and self.function.shape != kind.shape:
             raise Misfit("the function is made for another shape")
-        return {"": kind.shuffled(self.parallelism, ordered=True)}
+        # a batch gives the last result, at the end of time
+        return {"": replace(kind.shuffled(self.parallelism, ordered=True), batch_times=False)}
 
     def build(self, inputs: Sequence[Any], site: Site) -> Any:
         """Calls key_by and the reduction."""
@@ -120,7 +121,7 @@ class Reduce(Node):
     def interpret(self, inputs: Sequence[Flow], mode: Mode) -> Mapping[str, Flow]:
         """Reduces each key's records in their order."""
         flow = Flow()
-        reduced: dict[Any, tuple[Any, int | None]] = {}
+        reduced: dict[Any, Any] = {}
         items = inputs[0].items
         if mode is Mode.BATCH:
             items = list(by_time(inputs[0].records()))
@@ -131,13 +132,13 @@ class Reduce(Node):
             value = copied(item.value)
             key = self.key.get_key(value)
             if key in reduced:
-                value = self._combine(copied(reduced[key][0]), value)
-            reduced[key] = (copied(value), item.time)
+                value = self._combine(copied(reduced[key]), value)
+            reduced[key] = copied(value)
             if mode is not Mode.BATCH:
                 flow.emit(value, item.time)
         if mode is Mode.BATCH:
-            for value, time in reduced.values():
-                flow.emit(value, time)
+            for value in reduced.values():
+                flow.emit(value, MAX_TIME)
             flow.mark(MAX_TIME)
         return {"": flow}
 

@@ -194,8 +194,8 @@ class Source(Node):
             if marks.kind != "none":
                 raise Misfit("watermarks without timestamps")
             return EventTime.NONE
-        if self.shared and marks.kind != "none":
-            raise Misfit("a split that is found later may be behind the others")
+        if self.shared and (marks.kind != "none" or not self.bounded):
+            raise Misfit("a split that is found later may be behind the others, or never found")
         if marks.idle_ms is not None and len(full) > 1:
             raise Misfit("while one split is idle the others may go ahead of it")
         if marks.kind in ("bounded", "monotonous"):
@@ -269,6 +269,7 @@ def draw_source(sketch: Sketch) -> Source:
     rng.shuffle(splits)
     widths = (None, 1, len(splits), len(splits) + 1)
     parallelism = 1 if style == "exact" else rng.choices(widths, (6, 1, 3, 1))[0]
+    bounded = sketch.ends or rng.random() < 0.4
     return Source(
         id=sketch.next_id,
         parallelism=parallelism,
@@ -277,8 +278,8 @@ def draw_source(sketch: Sketch) -> Source:
         shape=shape,
         watermarks=watermarks,
         timestamps=timestamps,
-        shared=watermarks.kind == "none" and rng.random() < 0.3,
-        bounded=sketch.ends or rng.random() < 0.4,
+        shared=bounded and watermarks.kind == "none" and rng.random() < 0.3,
+        bounded=bounded,
     )
 
 

@@ -82,15 +82,11 @@ class Listing(ProcessWindowFunction[Any, Any, Any, Any]):
     changes: bool = False
     trip: Trip | None = None
 
-    def process(
-        self, key: Any, context: ProcessWindowFunction.Context[Any], elements: Iterable[Any]
-    ) -> Iterator[Any]:
+    def process(self, key: Any, context: ProcessWindowFunction.Context[Any], elements: Iterable[Any]) -> Iterator[Any]:
         """Yields one record."""
         step(self.trip)
         elements = list(elements)
-        k, v, t, trail = fields(
-            _summary(self.shape, elements, _end(context.window()), ordered=self.ordered)
-        )
+        k, v, t, trail = fields(_summary(self.shape, elements, _end(context.window()), ordered=self.ordered))
         trail = list(trail)
         if self.counts:
             store = context.window_state() if self.counts == "window" else context.global_state()

@@ -21,6 +21,8 @@ from firesteel.testing.programs.records import MUTABLE_SHAPES, SHAPES
 
 __all__ = ["Window"]
 
+_DEFAULT = Triggering()
+
 
 @dataclass(frozen=True, kw_only=True)
 class Window(Node):
@@ -31,7 +33,7 @@ class Window(Node):
     key: KeyOf | None
     """None for windows over all records."""
     windows: WindowKind
-    triggering: Triggering = Triggering()
+    triggering: Triggering = _DEFAULT
     lateness: int = 0
     late_output: bool = False
     incremental: Add | Gather | None = None
@@ -73,8 +75,10 @@ class Window(Node):
         """Results come in the order of time; late records have no event time that could be known."""
         kind = inputs[0]
         self._check(kind)
-        moved = kind.shuffled(self.parallelism, ordered=True)
         timed = self.windows.in_event_time
+        if timed:
+            kind = kind.in_event_time()
+        moved = kind.shuffled(self.parallelism, ordered=True)
         exact = kind.time is EventTime.EXACT
         early = self.triggering.name in ("count", "continuous")
         refires = exact and (self.lateness > 0 or early)
@@ -284,4 +288,3 @@ def _draw_functions(
     counts = rng.choice(("", "window", "global")) if windows.name == "tumbling" else ""
     changes = incremental is None and kind.shape in MUTABLE_SHAPES and rng.random() < 0.4
     return incremental, Listing(shape, ordered, counts, changes)
-

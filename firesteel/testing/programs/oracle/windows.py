@@ -250,10 +250,10 @@ class WindowOracle:
         if touched == [whole]:
             return whole
         parts = [windows.pop(other) for other in touched]
-        for other, part in zip(touched, parts, strict=True):
+        for other in touched:
             self.timers.delete(self._cleanup_time(other), other)
         merged = Contents([value for part in parts for value in part.values])
-        self.trigger.on_merge(whole, merged, [Contents(part.values, part.count, part.fire_time) for part in parts], self.timers)
+        self.trigger.on_merge(whole, merged, parts, self.timers)
         for other, part in zip(touched, parts, strict=True):
             self.trigger.clear(other, part, self.timers)
         windows[whole] = merged
