@@ -52,7 +52,7 @@ class Phase:
         if self.execution == "epochs":
             settings["execution.exchange"] = "spark"
             settings["execution.epoch.idle-interval"] = "2 ms"
-            settings["execution.epoch.max-records"] = "40"
+            settings["execution.epoch.max-records"] = "250"
         if self.checkpoint_ms is not None:
             settings["execution.checkpointing.interval"] = f"{self.checkpoint_ms} ms"
         if self.unaligned:

@@ -11,7 +11,7 @@ from firesteel.datastream.broadcast_functions import BroadcastProcessFunction, K
 from firesteel.testing.programs.building import Site
 from firesteel.testing.programs.faults import Trip, step
 from firesteel.testing.programs.keys import KEY_KINDS, KeyOf
-from firesteel.testing.programs.oracle.flow import Flow, Mode
+from firesteel.testing.programs.oracle.flow import Flow, Mode, by_time
 from firesteel.testing.programs.program import EventTime, Misfit, Node, Sketch, StreamType
 from firesteel.testing.programs.records import SHAPES, fields, make
 
@@ -158,7 +158,10 @@ class Broadcast(Node):
         modulus = self.function.modulus
         rules = {fields(record.value)[0] % modulus for record in inputs[1].records()}
         flow = Flow()
-        for record in inputs[0].records():
+        records = list(inputs[0].records())
+        if mode is Mode.BATCH and self.key is not None:
+            records = by_time(records)
+        for record in records:
             rule = fields(record.value)[0] % modulus
             if isinstance(self.function, Passing):
                 flow.emit(make(self.function.shape, *fields(record.value)), record.time)

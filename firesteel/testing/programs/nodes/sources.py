@@ -218,7 +218,7 @@ class Source(Node):
         """Gives the records of one split after the other."""
         flow = Flow()
         timed = self.timestamps or self.watermarks.assigner
-        exact = len(self.splits) == 1 and mode is not Mode.BATCH
+        exact = len(self.splits) == 1 and self.parallelism == 1 and mode is not Mode.BATCH
         for split in self.splits:
             for event in self.watermarks.events(split.items):
                 if isinstance(event, WatermarkAt):

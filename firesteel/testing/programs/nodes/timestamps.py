@@ -26,7 +26,11 @@ class AssignTimestamps(Node):
     @classmethod
     def draw(cls, sketch: Sketch) -> Node | None:
         """Draws a strategy that makes no record late, or one whose watermarks have a fixed place."""
-        ref = sketch.pick(lambda kind: kind.settled and (kind.disorder is not None or kind.time is not EventTime.SAFE))
+        ref = None
+        if sketch.chance(0.7):
+            ref = sketch.pick(lambda kind: kind.settled and kind.disorder is not None and kind.time is EventTime.NONE)
+        if ref is None:
+            ref = sketch.pick(lambda kind: kind.settled and (kind.disorder is not None or not kind.has_event_time))
         if ref is None:
             return None
         rng, kind = sketch.rng, sketch.types[ref]
