@@ -38,3 +38,10 @@ def test_a_run_replays_in_another_process_with_other_hashes() -> None:
     first = digests("1")
     assert first.count("'") == 6
     assert first == digests("2")
+
+
+def test_a_run_loads_no_modules() -> None:
+    simulate(draw_plan(3))  # what only a first run needs
+    before = set(sys.modules)
+    simulate(draw_plan(5))
+    assert {name for name in set(sys.modules) - before if name.startswith("firesteel.")} == set()

@@ -9,6 +9,7 @@ import socket
 from collections import deque
 from typing import Any
 
+from firesteel.testing.simulation import scheduler
 from firesteel.testing.simulation.scheduler import Machine, Process, Scheduler, Thread
 from firesteel.testing.simulation.sockets import Epoll, SimulatedSocket
 
@@ -272,19 +273,18 @@ class Network:
 
 
 class _SocketType(type):
-    real: type
-
     def __instancecheck__(cls, instance: object) -> bool:
         return isinstance(instance, cls.__mro__[1])
 
 
-def socket_class(network: Network, real: type[socket.socket]) -> type[socket.socket]:
+def socket_class(real: type[socket.socket]) -> type[socket.socket]:
     """A class to be put in the place of `socket.socket`: it makes simulated sockets in simulated threads."""
 
     class Socket(real, metaclass=_SocketType):  # type: ignore[valid-type, misc]
         def __new__(cls, *args: Any, **kwargs: Any) -> Any:
-            if network.simulation.this_thread() is not None:
-                return network.socket(*args, **kwargs)
+            simulation = scheduler.current
+            if simulation is not None and simulation.this_thread() is not None:
+                return simulation.network.socket(*args, **kwargs)
             return super().__new__(cls)
 
     return Socket

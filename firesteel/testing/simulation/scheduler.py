@@ -186,6 +186,8 @@ class Scheduler:
         self.switches = 0
         self.at_points: dict[str, int] = {}
         """The fault points at which a process dies, each with how often it has to be reached for that."""
+        self.network: Any = None
+        """Where sockets come from; see `network`."""
         self.outside: Any = None
         """The systems that jobs write to; see `outside`."""
         self._heap: list[_Entry] = []

@@ -14,7 +14,7 @@ from typing import Any
 
 from typing_extensions import Self
 
-from firesteel.spark import host, slot_main
+from firesteel.spark import host, host_creation, slot_main
 from firesteel.spark.slot_main import SlotMain
 from firesteel.testing.simulation.scheduler import Machine, Process, Scheduler, Thread
 from firesteel.testing.simulation.standard_library import replaced
@@ -303,6 +303,7 @@ class _UnredirectedOutput:
 @contextmanager
 def simulated_spark() -> Iterator[None]:
     """While it lasts, hosts start their stages in simulated threads, and slots know where they are."""
+    assert host_creation  # loaded by the product when it is needed: now is better than in a simulated thread
     with ExitStack() as stack:
         stack.enter_context(replaced(host, InheritableThread=SimulatedThread))
         stack.enter_context(replaced(slot_main, UserOutput=_UnredirectedOutput, executor_id_of_worker=lambda: "1"))

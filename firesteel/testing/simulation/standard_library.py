@@ -14,7 +14,6 @@ import random
 import select
 import signal
 import socket
-import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -22,13 +21,12 @@ from contextlib import ExitStack, contextmanager
 from typing import Any
 
 from firesteel.testing.simulation import scheduler
+from firesteel.testing.simulation.captured import LOCK_TYPES, find_captured
 from firesteel.testing.simulation.network import Network, socket_class
-from firesteel.testing.simulation.scheduler import ProcessKilled, Scheduler, microseconds
+from firesteel.testing.simulation.scheduler import ProcessKilled, Scheduler, Thread, microseconds
 from firesteel.testing.simulation.threads import Lock, RLock, SimulatedThread, thread_class
 
 __all__ = ["replaced", "simulated_standard_library"]
-
-_LOCK_TYPES = (type(threading.Lock()), type(threading.RLock()))
 
 
 @contextmanager
@@ -52,13 +50,15 @@ def simulated_standard_library(simulation: Scheduler, network: Network) -> Itera
     collects = gc.isenabled()
     gc.collect(0)
     gc.disable()  # when it runs is not drawn from the seed, and it may run finalizers
+    simulation.network = network
     scheduler.current = simulation
     try:
         with ExitStack() as stack:
-            for owner, attributes in _replacements(simulation, network):
+            real: dict[int, Any] = {}
+            for owner, attributes in _replacements():
+                real.update({id(getattr(owner, name)): new for name, new in attributes.items()})
                 stack.enter_context(replaced(owner, **attributes))
-            for module, name in _module_locks():
-                stack.enter_context(replaced(module, **{name: Lock(simulation)}))
+            _replace_captured(simulation, real, stack)
             yield
     finally:
         scheduler.current = None
@@ -67,141 +67,128 @@ def simulated_standard_library(simulation: Scheduler, network: Network) -> Itera
             gc.enable()
 
 
-def _replacements(simulation: Scheduler, network: Network) -> Iterator[tuple[Any, dict[str, Any]]]:
-    yield time, _clocks(simulation)
-    monotonic = time.monotonic
-    yield threading, _threading(simulation)
-    yield (
-        queue,
-        {
-            "SimpleQueue": _either(simulation, queue._PySimpleQueue, queue.SimpleQueue),  # type: ignore[attr-defined]
-            "time": _either(simulation, lambda: simulation.read_clock() / 1e6, monotonic),
-        },
-    )
-    yield os, _operating_system(simulation)
-    yield signal, _signals(simulation)
-    yield (
-        socket,
-        {
-            name: _either(simulation, getattr(network, name), getattr(socket, name))
-            for name in ("create_server", "create_connection", "getaddrinfo", "gethostname", "socketpair")
-        },
-    )
-    yield socket, {"socket": socket_class(network, socket.socket)}
-    yield select, {"epoll": _either(simulation, network.epoll, select.epoll)}
+def _replace_captured(simulation: Scheduler, real: dict[int, Any], stack: ExitStack) -> None:
+    """Replaces what modules have kept of the standard library, too."""
+
+    def simulated(value: Any) -> Any:
+        return Lock(simulation) if isinstance(value, LOCK_TYPES) else real.get(id(value), value)
+
+    for captured in find_captured(lambda value: id(value) in real):
+        stack.callback(captured.replace(simulated))
 
 
-def _either(simulation: Scheduler, simulated: Callable[..., Any], real: Callable[..., Any]) -> Callable[..., Any]:
-    """Calls the one or the other, depending on who calls."""
-    this_thread = simulation.this_thread
+def _replacements() -> list[tuple[Any, dict[str, Any]]]:
+    monotonic = _either(_seconds, time.monotonic)
+    lock = _either(lambda thread: Lock(thread.process.scheduler), threading.Lock)
+    sockets = ("create_server", "create_connection", "getaddrinfo", "gethostname", "socketpair")
+    return [
+        (time, _clocks()),
+        (
+            threading,
+            {
+                "Lock": lock,
+                "_allocate_lock": lock,
+                "RLock": _either(lambda thread: RLock(thread.process.scheduler), threading.RLock),
+                "Thread": thread_class(threading.Thread),
+                "current_thread": _either(SimulatedThread.of, threading.current_thread),
+                "main_thread": _either(_main_thread, threading.main_thread),
+                "get_ident": _either(lambda thread: thread.ident, threading.get_ident),
+                "_time": monotonic,
+            },
+        ),
+        (
+            queue,
+            {
+                "SimpleQueue": _either(lambda _thread: queue._PySimpleQueue(), queue.SimpleQueue),  # type: ignore[attr-defined]
+                "time": monotonic,
+            },
+        ),
+        (
+            os,
+            {
+                "urandom": _either(lambda thread, size: thread.process.scheduler.random.randbytes(size), os.urandom),
+                "getpid": _either(lambda thread: thread.process.pid, os.getpid),
+                "_exit": _either(_exit, os._exit),
+            },
+        ),
+        (
+            signal,
+            {
+                "signal": _either(_install, signal.signal),
+                "pthread_kill": _either(_send_signal, signal.pthread_kill),
+            },
+        ),
+        (socket, {name: _either(_of_network(name), getattr(socket, name)) for name in sockets}),
+        (socket, {"socket": socket_class(socket.socket)}),
+        (select, {"epoll": _either(_of_network("epoll"), select.epoll)}),
+    ]
+
+
+def _either(simulated: Callable[..., Any], real: Callable[..., Any]) -> Callable[..., Any]:
+    """Calls the one, with the simulated thread that calls, or the other if there is none.
+
+    Modules that are loaded while a simulation runs may keep it: it goes by whichever simulation there is.
+    """
 
     def call(*args: Any, **kwargs: Any) -> Any:
-        return (real if this_thread() is None else simulated)(*args, **kwargs)
+        simulation = scheduler.current
+        thread = None if simulation is None else simulation.this_thread()
+        return real(*args, **kwargs) if thread is None else simulated(thread, *args, **kwargs)
 
     return call
 
 
-def _clocks(simulation: Scheduler) -> dict[str, Any]:
-    def sleep(seconds: float) -> None:
-        simulation.sleep(microseconds(seconds) or simulation.jitter())
+def _of_network(name: str) -> Callable[..., Any]:
+    return lambda thread, *args, **kwargs: getattr(thread.process.scheduler.network, name)(*args, **kwargs)
 
-    seconds = lambda: simulation.read_clock() / 1e6
-    nanoseconds = lambda: simulation.read_clock() * 1000
+
+def _seconds(thread: Thread, _clock: object = None) -> float:
+    return thread.process.scheduler.read_clock() / 1e6
+
+
+def _nanoseconds(thread: Thread) -> int:
+    return thread.process.scheduler.read_clock() * 1000
+
+
+def _sleep(thread: Thread, seconds: float) -> None:
+    simulation = thread.process.scheduler
+    simulation.sleep(microseconds(seconds) or simulation.jitter())
+
+
+def _clocks() -> dict[str, Any]:
     simulated: dict[str, Callable[..., Any]] = {
-        "time": lambda: simulation.wall_us() / 1e6,
-        "time_ns": lambda: simulation.wall_us() * 1000,
-        "monotonic": seconds,
-        "monotonic_ns": nanoseconds,
-        "perf_counter": seconds,
-        "perf_counter_ns": nanoseconds,
-        "process_time": seconds,
-        "process_time_ns": nanoseconds,
-        "sleep": sleep,
+        "time": lambda thread: thread.process.scheduler.wall_us() / 1e6,
+        "time_ns": lambda thread: thread.process.scheduler.wall_us() * 1000,
+        "monotonic": _seconds,
+        "monotonic_ns": _nanoseconds,
+        "perf_counter": _seconds,
+        "perf_counter_ns": _nanoseconds,
+        "process_time": _seconds,
+        "process_time_ns": _nanoseconds,
+        "clock_gettime": _seconds,
+        "sleep": _sleep,
     }
-    found = {name: _either(simulation, function, getattr(time, name)) for name, function in simulated.items()}
-    if hasattr(time, "clock_gettime"):
-        found["clock_gettime"] = _either(simulation, lambda _clock: simulation.read_clock() / 1e6, time.clock_gettime)
-    return found
+    return {name: _either(function, getattr(time, name)) for name, function in simulated.items() if hasattr(time, name)}
 
 
-def _threading(simulation: Scheduler) -> dict[str, Any]:
-    def current_thread() -> Any:
-        thread = simulation.this_thread()
-        assert thread is not None
-        return thread.public or SimulatedThread.of(thread)
-
-    def main_thread() -> Any:
-        thread = simulation.this_thread()
-        assert thread is not None
-        main = thread.process.main
-        assert main is not None
-        return main.public or SimulatedThread.of(main)
-
-    def get_ident() -> int:
-        thread = simulation.this_thread()
-        assert thread is not None
-        return thread.ident
-
-    lock = _either(simulation, lambda: Lock(simulation), threading.Lock)
-    seconds = _either(simulation, lambda: simulation.read_clock() / 1e6, threading._time)  # type: ignore[attr-defined]
-    return {
-        "Lock": lock,
-        "_allocate_lock": lock,
-        "RLock": _either(simulation, lambda: RLock(simulation), threading.RLock),
-        "Thread": thread_class(threading.Thread),
-        "current_thread": _either(simulation, current_thread, threading.current_thread),
-        "main_thread": _either(simulation, main_thread, threading.main_thread),
-        "get_ident": _either(simulation, get_ident, threading.get_ident),
-        "_time": seconds,
-    }
+def _main_thread(thread: Thread) -> Any:
+    main = thread.process.main
+    assert main is not None
+    return SimulatedThread.of(main)
 
 
-def _operating_system(simulation: Scheduler) -> dict[str, Any]:
-    def exit_process(code: int) -> None:
-        thread = simulation.this_thread()
-        assert thread is not None
-        thread.process.kill(f"exit code {code}", code)
-        raise ProcessKilled
-
-    def pid() -> int:
-        thread = simulation.this_thread()
-        assert thread is not None
-        return thread.process.pid
-
-    return {
-        "urandom": _either(simulation, simulation.random.randbytes, os.urandom),
-        "getpid": _either(simulation, pid, os.getpid),
-        "_exit": _either(simulation, exit_process, os._exit),
-    }
+def _exit(thread: Thread, code: int) -> None:
+    thread.process.kill(f"exit code {code}", code)
+    raise ProcessKilled
 
 
-def _signals(simulation: Scheduler) -> dict[str, Any]:
-    def install(number: int, handler: Any) -> Any:
-        thread = simulation.this_thread()
-        assert thread is not None
-        before = thread.process.handlers.get(number, signal.SIG_DFL)
-        thread.process.handlers[number] = handler
-        return before
-
-    def send(ident: int, number: int) -> None:
-        thread = simulation.this_thread()
-        assert thread is not None
-        target = thread.process.threads.get(ident)
-        if target is not None:
-            simulation.signal(target, number)
-
-    return {
-        "signal": _either(simulation, install, signal.signal),
-        "pthread_kill": _either(simulation, send, signal.pthread_kill),
-    }
+def _install(thread: Thread, number: int, handler: Any) -> Any:
+    before = thread.process.handlers.get(number, signal.SIG_DFL)
+    thread.process.handlers[number] = handler
+    return before
 
 
-def _module_locks() -> list[tuple[Any, str]]:
-    """Locks that modules made when they were loaded: a simulated thread that waited for one would wait for ever."""
-    return [
-        (module, name)
-        for module_name, module in sorted(sys.modules.items())
-        if module_name.startswith(("firesteel.", "concurrent.futures.")) and module is not None
-        for name, value in sorted(vars(module).items())
-        if isinstance(value, _LOCK_TYPES)
-    ]
+def _send_signal(thread: Thread, ident: int, number: int) -> None:
+    target = thread.process.threads.get(ident)
+    if target is not None:
+        thread.process.scheduler.signal(target, number)

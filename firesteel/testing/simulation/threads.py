@@ -160,7 +160,9 @@ class SimulatedThread:
 
     @classmethod
     def of(cls, thread: Thread) -> Self:
-        """The one for a thread that was not started through this class."""
+        """What `threading.current_thread()` is in a thread."""
+        if thread.public is not None:
+            return thread.public  # type: ignore[no-any-return]
         made = cls.__new__(cls)
         made._scheduler, made._process, made._thread = thread.process.scheduler, thread.process, thread
         made._target, made._args, made._kwargs, made.name, made.daemon = None, (), {}, thread.name, True
