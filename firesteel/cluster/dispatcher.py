@@ -347,7 +347,7 @@ class Dispatcher:
                 _log.exception("Looking after the jobs failed")
 
     def _forget_expired(self) -> None:
-        for job_id in self._archive.expired(self.jobs(), self._concurrency.wall_ms()):
+        for job_id in self._archive.expired(self.jobs()):
             self._jobs.pop(job_id, None)
 
     def _cancel_abandoned(self) -> None:

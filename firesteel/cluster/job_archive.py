@@ -16,11 +16,12 @@ class JobArchive:
 
     def __init__(self, configuration: Configuration):
         self._capacity = configuration.get(cluster_options.JOB_STORE_CAPACITY)
-        self._expiration_ms = configuration.get(cluster_options.JOB_STORE_EXPIRATION) * 1000
+        self._expiration_s = configuration.get(cluster_options.JOB_STORE_EXPIRATION)
 
-    def expired(self, jobs: Iterable[ManagedJob], now: int) -> list[str]:
+    def expired(self, jobs: Iterable[ManagedJob]) -> list[str]:
         """The ids of the jobs that are not shown any more."""
-        ended = sorted((at, job.job_id) for job in jobs if (at := job.ended_at) is not None and job.is_over)
-        too_old = [job_id for at, job_id in ended if now - at >= self._expiration_ms]
+        over = [(job.over_for_s, job.job_id) for job in jobs]
+        ended = sorted(((age, job_id) for age, job_id in over if age is not None), reverse=True)
+        too_old = [job_id for age, job_id in ended if age >= self._expiration_s]
         left = [job_id for _, job_id in ended[len(too_old) :]]
         return too_old + left[: max(0, len(left) - self._capacity)]

@@ -58,6 +58,8 @@ class ManagedJob:
         self._cancel_wanted = self._suspend_wanted = False
         self._prepared = concurrency.event()
         self._over: Future[JobExecutionResult] = Future()
+        self._over_at: float | None = None
+        """When it was over, by the monotonic clock."""
 
     @classmethod
     def of_result(cls, result: JobResult, concurrency: Concurrency = SYSTEM) -> ManagedJob:
@@ -66,6 +68,7 @@ class ManagedJob:
         if result.status is JobStatus.FAILED:
             job.failure = TaskFailure(result.failure or "The job failed under an earlier JobManager.")
         job.end(result.status, result.ended_at, job.failure)
+        job._over_at = concurrency.monotonic() - max(0, concurrency.wall_ms() - result.ended_at) / 1000
         return job
 
     # -- looking ------------------------------------------------------------------------------------
@@ -85,10 +88,11 @@ class ManagedJob:
         return self._over.done()
 
     @property
-    def ended_at(self) -> int | None:
-        """When it ended for good; None while it has not."""
-        status = self.status
-        return self.view().timestamp(status) if status.is_globally_terminal_state() else None
+    def over_for_s(self) -> float | None:
+        """How long it has been over, for good; None while it is not."""
+        if self._over_at is None or not self.status.is_globally_terminal_state():
+            return None
+        return self._concurrency.monotonic() - self._over_at
 
     def view(self) -> JobView:
         """What is to be shown of it."""
@@ -191,6 +195,8 @@ class ManagedJob:
         self._complete(error, result)
 
     def _complete(self, error: BaseException | None, result: JobExecutionResult | None = None) -> None:
+        if self._over_at is None:
+            self._over_at = self._concurrency.monotonic()
         if error is not None:
             fail(self._over, error)
         else:

@@ -189,10 +189,12 @@ class FileWriter(SinkWriter[Any]):
         self._pending.append(part)
 
     def _roll_old_parts(self, now_ms: int) -> None:
-        if now_ms - self._checked_ms < self._check_interval_ms:
+        if 0 <= now_ms - self._checked_ms < self._check_interval_ms:
             return
         self._checked_ms = now_ms
         for bucket_id, part in list(self._parts.items()):
+            # a clock that was set back must not keep a file open for as long again
+            part.created_ms, part.written_ms = min(part.created_ms, now_ms), min(part.written_ms, now_ms)
             if self._policy.should_roll_on_processing_time(now_ms - part.created_ms, now_ms - part.written_ms):
                 self._roll(bucket_id)
 

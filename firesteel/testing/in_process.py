@@ -16,6 +16,7 @@ from weakref import WeakSet
 
 import cloudpickle
 
+from firesteel.common.concurrency import SYSTEM, Concurrency
 from firesteel.common.configuration import Configuration
 from firesteel.common.errors import TaskFailure
 from firesteel.common.job_client import JobClient
@@ -34,7 +35,7 @@ from firesteel.runtime.artifacts import importable
 from firesteel.runtime.checkpoint.assignment import TaskRestore
 from firesteel.runtime.deployment import TaskDeploymentDescriptor
 from firesteel.runtime.failure import describe_failure
-from firesteel.runtime.mailbox import Clock, IdlePoller, SystemClock
+from firesteel.runtime.mailbox import Clock, IdlePoller, ProcessClock
 from firesteel.runtime.task_executor import TaskExecutor
 from firesteel.runtime.wiring import Wiring
 from firesteel.testing.clock import FakeClock
@@ -57,8 +58,9 @@ _SETTLE_INTERVAL_S = 0.0005
 class InProcessHost:
     """Hosts all slots of an attempt in one thread. ``slots`` is how many an adaptive job finds there."""
 
-    def __init__(self, clock: Clock | None = None, slots: int = UNLIMITED_SLOTS):
-        self._clock = clock or SystemClock()
+    def __init__(self, clock: Clock | None = None, slots: int = UNLIMITED_SLOTS, concurrency: Concurrency = SYSTEM):
+        self._clock = clock or ProcessClock(concurrency)
+        self._concurrency = concurrency
         self._slots = slots
         self._post: Post | None = None
         self._attempt: Attempt | None = None
@@ -81,6 +83,7 @@ class InProcessHost:
             Wiring(slots, attempt.job_graph.configuration),
             attempt=attempt.number,
             host=_HOST,
+            concurrency=self._concurrency,
         )
         poller.executor = executor
         self._executor, self._poller = executor, poller
@@ -250,8 +253,10 @@ class InProcessExecutor:
         clock: Clock | None = None,
         slots: int = UNLIMITED_SLOTS,
         create_stages: Callable[[], InProcessStages] = InProcessStages,
+        concurrency: Concurrency = SYSTEM,
     ):
         self._clock = clock
+        self._concurrency = concurrency
         self._slots = slots
         self._create_stages = create_stages
         # a host lives as long as its job: nothing of it is to be kept here
@@ -266,7 +271,7 @@ class InProcessExecutor:
     def execute(self, job_graph: JobGraph, configuration: Configuration) -> JobClient:
         """Starts the job."""
         host, clocked = self._create_host(job_graph)
-        runner = JobMasterRunner(prepare_job(job_graph, single_host=True), host)
+        runner = JobMasterRunner(prepare_job(job_graph, single_host=True), host, concurrency=self._concurrency)
         runner.start()
         clock = self._clock
         if clocked is not None and isinstance(clock, FakeClock):
@@ -279,12 +284,12 @@ class InProcessExecutor:
         """The host, and again as one that waits for a clock, if it does."""
         kind = execution_of(job_graph).kind
         if kind is JobExecution.PIPELINED:
-            host = InProcessHost(self._clock, self._slots)
+            host = InProcessHost(self._clock, self._slots, self._concurrency)
             self._hosts.add(host)
             return host, host
         stages = self._create_stages()
-        stages.clock = self._clock
+        stages.clock = self._clock or ProcessClock(self._concurrency)
         if kind is JobExecution.BATCH:
-            return BatchHost(stages), None
-        epochs = EpochHost(stages, self._clock)
+            return BatchHost(stages, concurrency=self._concurrency), None
+        epochs = EpochHost(stages, self._clock, self._concurrency)
         return epochs, epochs

@@ -48,7 +48,10 @@ class WATERMARK:
 
 @dataclass(frozen=True)
 class PAUSE:
-    """The split waits for some time, or until a time, both in milliseconds on the job's clock."""
+    """The split waits for some time, or until a time, both in milliseconds on the job's clock.
+
+    A duration is the same however the wall clock is set meanwhile.
+    """
 
     milliseconds: int | None = None
     until: int | None = None
@@ -56,10 +59,6 @@ class PAUSE:
     def __post_init__(self) -> None:
         if (self.milliseconds is None) == (self.until is None):
             raise ValueError("PAUSE needs a duration or a time: PAUSE(500) or PAUSE(until=60_000).")
-
-    def end(self, now: int) -> int:
-        """When the pause that begins now is over."""
-        return self.until if self.milliseconds is None else now + self.milliseconds  # type: ignore[return-value]
 
 
 @dataclass(frozen=True)
@@ -162,6 +161,8 @@ class _Cursor:
         self.items = items
         self.position = split.position
         self.paused_until: int | None = None
+        self.resumes_at: int | None = None
+        """The end of a pause by the monotonic clock."""
 
     def take_run(self, limit: int) -> tuple[list[Any], list[int] | None]:
         """The records from here on, up to the next special item or a change between with and without timestamp."""
@@ -226,7 +227,9 @@ class TestingSourceReader(SourceReader[TestingSplit]):
     def _is_paused(self, cursor: _Cursor) -> bool:
         if cursor.paused_until is not None and cursor.paused_until <= self._context.processing_time():
             cursor.paused_until = None
-        return cursor.paused_until is not None
+        if cursor.resumes_at is not None and cursor.resumes_at <= self._context.monotonic_ms():
+            cursor.resumes_at = None
+        return cursor.paused_until is not None or cursor.resumes_at is not None
 
     def _read(self, cursor: _Cursor, output: ReaderOutput, max_records: int) -> bool:
         """Deals with the next item of a split, or several records at once if there is only this split."""
@@ -248,11 +251,18 @@ class TestingSourceReader(SourceReader[TestingSplit]):
         if isinstance(item, WATERMARK):
             output.emit_watermark(cursor.split_id, item.timestamp)
         elif isinstance(item, PAUSE):
-            cursor.paused_until = item.end(self._context.processing_time())
-            self._context.poll_at(cursor.paused_until)
+            self._pause(cursor, item)
         elif isinstance(item, EOF):
             self._end(cursor, output)
         return True
+
+    def _pause(self, cursor: _Cursor, pause: PAUSE) -> None:
+        if pause.until is not None:
+            cursor.paused_until = pause.until
+            self._context.poll_at(pause.until)
+        elif pause.milliseconds is not None:
+            cursor.resumes_at = self._context.monotonic_ms() + pause.milliseconds
+            self._context.poll_after(pause.milliseconds)
 
     def _end(self, cursor: _Cursor, output: ReaderOutput) -> None:
         self._cursors.remove(cursor)

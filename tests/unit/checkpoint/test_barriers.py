@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from firesteel.runtime.checkpoint.barriers import BarrierHandler, InFlightInput
+from firesteel.runtime.checkpoint.barriers import BarrierHandler, InFlightInput, alignment_delay
 from firesteel.runtime.checkpoint.options import CheckpointLocation, CheckpointOptions, SnapshotKind
 from firesteel.runtime.elements import Batch, CheckpointBarrier, ControlEvent, EndOfPartition, Watermark
 from firesteel.runtime.network.config import NetworkConfig
@@ -22,6 +22,14 @@ OPTIONS = CheckpointOptions(SnapshotKind.CHECKPOINT, CheckpointLocation("/chk", 
 
 def barrier(checkpoint_id: int, **options: Any) -> CheckpointBarrier:
     return CheckpointBarrier(checkpoint_id, 1000, replace(OPTIONS, **options))
+
+
+def test_the_alignment_timeout_is_never_exceeded_where_clocks_differ() -> None:
+    aligned = barrier(1, alignment_timeout=500)
+    assert alignment_delay(aligned, 1000) == 500
+    assert alignment_delay(aligned, 1200) == 300
+    assert alignment_delay(aligned, 1000 + 3_600_000) == 0
+    assert alignment_delay(aligned, 1000 - 3_600_000) == 500
 
 
 class FakeTask:

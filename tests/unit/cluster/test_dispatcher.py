@@ -11,13 +11,17 @@ from typing import Any
 import cloudpickle
 import pytest
 from dispatched_jobs import Cluster, MemoryStore, bounded, endless, is_running, numbers, submission_of
+from support.clocks import SettableClock
 
 from firesteel.cluster.dispatcher import (
     DispatcherClosedError,
     DuplicateJobSubmissionError,
     JobNotFoundError,
 )
-from firesteel.cluster.ha.services import JobSubmission
+from firesteel.cluster.ha.services import JobResult, JobSubmission
+from firesteel.cluster.job_archive import JobArchive
+from firesteel.cluster.managed_job import ManagedJob
+from firesteel.common.configuration import Configuration
 from firesteel.common.errors import InvalidProgramError, JobCancelledError, JobExecutionError
 from firesteel.common.job_status import JobStatus
 from firesteel.jobmaster.job_preparation import PreparedJob
@@ -251,7 +255,7 @@ def test_ended_jobs_are_shown_until_they_are_too_many_or_too_old(tmp_path: Path)
     shown = cluster.dispatcher.jobs()
     assert running in shown
     assert len(shown) == 3
-    cluster.dispatcher._archive._expiration_ms = 0
+    cluster.dispatcher._archive._expiration_s = 0
     cluster.dispatcher._forget_expired()
     assert cluster.dispatcher.jobs() == [running]
     cluster.dispatcher.close(60.0)
@@ -263,6 +267,24 @@ def test_a_job_whose_client_is_not_heard_of_any_more_is_cancelled(cluster: Clust
     job.client_lives_for(0)
     with pytest.raises(JobCancelledError):
         job.result_future().result(60)
+
+
+@pytest.mark.parametrize("step", [-3_600_000, 3_600_000], ids=["back", "forward"])
+def test_a_clock_that_is_set_changes_nothing_for_clients_and_ended_jobs(step: int) -> None:
+    clock = SettableClock()
+    attached, ended = (ManagedJob(digit * 32, "a job", clock.wall_ms(), clock) for digit in "12")
+    attached.client_lives_for(600)
+    ended.end(JobStatus.FINISHED)
+    old = ManagedJob.of_result(
+        JobResult("3" * 32, "an old job", JobStatus.FINISHED, 0, clock.wall_ms() - 7_200_000), clock
+    )
+    clock.offset_ms = step
+    assert not attached.take_client_loss()
+    archive = JobArchive(Configuration.from_dict({"jobstore.expiration-time": "3600"}))
+    assert archive.expired([attached, ended, old]) == [old.job_id]
+    attached.client_lives_for(-1)
+    assert attached.take_client_loss()
+    assert not attached.take_client_loss()
 
 
 def test_a_closed_dispatcher_takes_no_jobs(cluster: Cluster) -> None:

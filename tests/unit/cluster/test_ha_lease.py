@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
+from support.clocks import NoWallClock
 
 from firesteel.cluster.ha.filesystem_election import LeaseObserver
 from firesteel.cluster.ha.filesystem_store import Leader, Observation
@@ -23,7 +24,7 @@ class Claim:
         self.now = 0.0
         self.error: Exception | None = None
         self.lost: list[str] = []
-        self.lease = Lease(10.0, self._renew, clock=lambda: self.now)
+        self.lease = Lease(10.0, self._renew, clock=lambda: self.now, concurrency=NoWallClock())
         self.lease.announce_to(self.lost.append)
 
     def _renew(self) -> None:

@@ -185,6 +185,18 @@ def test_rolls_by_age_and_inactivity(kit):
     assert list(kit.finished().values()) == ["0\n1\n2\n3\n4\n", "5\n", "late\n"]
 
 
+def test_a_clock_that_is_set_back_does_not_keep_a_file_open(kit):
+    policy = RollingPolicy.default_rolling_policy(rollover_interval=10_000, inactivity_interval=3_600_000)
+    writer = kit.writer(rolling_policy=policy, bucket_check_interval=1_000)
+    writer.write_batch(["a"], None)
+    kit.clock.advance(-3600)
+    writer.write_batch(["b"], None)
+    kit.clock.advance(11)
+    writer.write_batch(["c"], None)
+    finish(writer)
+    assert sorted(kit.finished().values()) == ["a\nb\n", "c\n"]
+
+
 def test_age_is_checked_only_every_check_interval(kit):
     policy = RollingPolicy.default_rolling_policy(rollover_interval=1_000)
     writer = kit.writer(rolling_policy=policy, bucket_check_interval=60_000)

@@ -138,6 +138,8 @@ class JobMasterHarness:
         self.jm = JobMaster(self.graph, restart_strategy or NoRestartStrategy(), settings)
         self.slots = parallelism
         self.now = 1_000_000
+        self.wall_offset = 0
+        """What the wall clock shows more than the monotonic one."""
         self.instructions: list[Instruction] = []
         self.statuses = [JobStatus.INITIALIZING]
         self.done: JobDone | None = None
@@ -153,7 +155,7 @@ class JobMasterHarness:
         """Lets time pass, feeds the event, checks everything that must always hold."""
         self.now += after
         self._observe(event)
-        instructions = self.jm.handle(event, self.now)
+        instructions = self.jm.handle(event, self.now, self.now + self.wall_offset)
         for instruction in instructions:
             self._carry_out(instruction)
         self.instructions += instructions
@@ -252,7 +254,7 @@ class JobMasterHarness:
         if isinstance(instruction, NotifyStatus):
             assert instruction.old is self.statuses[-1]
             assert may_follow(instruction.old, instruction.new)
-            assert instruction.at == self.now
+            assert instruction.at == self.now + self.wall_offset
             self.statuses.append(instruction.new)
         elif isinstance(instruction, SetTimer):
             assert instruction.at >= self.now

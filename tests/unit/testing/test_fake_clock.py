@@ -13,6 +13,7 @@ from firesteel.datastream import KeyedProcessFunction
 from firesteel.datastream.window import TumblingProcessingTimeWindows
 from firesteel.testing import At, FakeClock, TestingSource, test_environment
 
+HOUR = 3_600_000
 NO_WATERMARKS = WatermarkStrategy.no_watermarks()
 
 
@@ -37,6 +38,48 @@ def test_callbacks_come_in_order_at_their_own_times() -> None:
     clock.advance(30)
     assert called == [("a", 10), 15, ("b", 20), ("c", 20)]
     assert clock.now == 30
+
+
+def test_the_wall_clock_is_set() -> None:
+    clock = FakeClock(1000)
+    called: list[Any] = []
+    clock.schedule_after(100, lambda: called.append(("delay", clock.now)))
+    clock.schedule(5000, lambda now: called.append(("timer", now)))
+    clock.step(-900)
+    assert (clock.now, clock.monotonic_ms()) == (100, 1000)
+    clock.advance(100)
+    assert called == [("delay", 200)]
+    clock.step(4800)
+    assert called == [("delay", 200)], "no time has passed"
+    clock.advance(1)
+    assert called == [("delay", 200), ("timer", 5000)]
+    assert (clock.now, clock.monotonic_ms()) == (5001, 1101)
+
+
+class CountsSeconds(KeyedProcessFunction):
+    """A processing-time timer every second."""
+
+    def process_element(self, value: Any, ctx: Any) -> Any:
+        ctx.timer_service().register_processing_time_timer(ctx.timer_service().current_processing_time() + 1000)
+
+    def on_timer(self, timestamp: int, ctx: Any) -> Any:
+        yield timestamp
+        ctx.timer_service().register_processing_time_timer(timestamp + 1000)
+
+
+def test_timers_of_a_job_follow_the_wall_clock_within_a_second() -> None:
+    clock = FakeClock()
+    env = test_environment(clock=clock)
+    numbers = env.from_source(TestingSource([1], bounded=False), NO_WATERMARKS, "numbers")
+    with numbers.key_by(lambda value: value).process(CountsSeconds()).execute_and_collect() as results:
+        clock.advance(2000)
+        assert [next(results)] == [1000]
+        clock.step(10_000)
+        clock.advance(1000)
+        assert [next(results) for _ in range(3)] == [2000, 3000, 4000]
+        clock.step(-HOUR)
+        clock.advance(HOUR)
+        assert [next(results) for _ in range(5)][-1] == 9000
 
 
 def test_a_clock_does_not_travel() -> None:
