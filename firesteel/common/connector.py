@@ -356,6 +356,9 @@ class SinkWriter(ABC, Generic[CommittableT]):
     A checkpoint calls ``flush``, ``prepare_commit`` and ``snapshot_state``, in this order and with no record between.
     """
 
+    write_record: Callable[[Any], None] | None = None
+    """Writes one record. A writer that may take long for each sets it: checkpoints then need not wait for a batch."""
+
     @abstractmethod
     def write_batch(self, values: Sequence[Any], timestamps: Sequence[int] | None) -> None:
         """Writes records in order."""

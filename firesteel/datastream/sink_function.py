@@ -31,6 +31,7 @@ class SinkFunctionSink(Sink):
 class _SinkFunctionWriter(SinkWriter[Any]):
     def __init__(self, function: SinkFunction, context: WriterContext):
         self._function = function
+        self.write_record = function.invoke
         function.open(_SinkRuntimeContext(type(function).__name__, context))
 
     def write_batch(self, values: Sequence[Any], timestamps: Sequence[int] | None) -> None:

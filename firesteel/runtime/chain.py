@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING, Any, Protocol
 from firesteel.common import options
 from firesteel.common.errors import InvalidProgramError
 from firesteel.common.output_tag import OutputTag
-from firesteel.runtime.codegen import Loop, compile_loop
+from firesteel.runtime.codegen import Loop
 from firesteel.runtime.context import StreamingRuntimeContext
 from firesteel.runtime.deployment import OperatorDescriptor, TaskDeploymentDescriptor, TaskMode
 from firesteel.runtime.elements import MIN_TIMESTAMP, CheckpointBarrier, Watermark, WatermarkStatus
+from firesteel.runtime.first_loops import FirstLoops
 from firesteel.runtime.key_groups import KeyGroupRange
 from firesteel.runtime.metrics import Counter, Gauge, MetricRegistry
 from firesteel.runtime.operators.base import StateInitializationContext, StreamOperator
@@ -115,6 +116,7 @@ class ChainedOperator:
         self.input_watermark = self.output_watermark = MIN_TIMESTAMP
         self._tags: dict[str, OutputTag] = {}
         self._loops: dict[tuple[str | None, bool], Loop] = {}
+        self._first_loops = FirstLoops(self._loops)
         self._timers: list[InternalTimerService] = []
         self._open_choosers: list[Any] = []
 
@@ -214,6 +216,8 @@ class ChainedOperator:
         with writer.operator(self):
             if isinstance(self.operator, InlineOperator):
                 self.operator.write(writer, value)
+            elif self.operator.record_function is not None:
+                writer.line(f"{writer.bind('take', self.operator.record_function)}({value})", element=value)
             elif not self.discards:
                 writer.collect(value, self.operator.process_batch, "")
 
@@ -224,9 +228,14 @@ class ChainedOperator:
 
     def batch_function(self) -> Loop | None:
         """What to call with a whole batch, for operators that work on batches."""
-        if isinstance(self.operator, StreamOperator):
+        if isinstance(self.operator, StreamOperator) and self.operator.record_function is None:
             return self.operator.process_batch
         return None
+
+    @property
+    def reads_iterators(self) -> bool:
+        """Whether a batch for this operator, which is open, may be an iterator that another thread can cut short."""
+        return self.batch_function() is None or getattr(self.operator, "reads_iterators", False)
 
     # -- OperatorContext ----------------------------------------------------------------------------
 
@@ -246,18 +255,15 @@ class ChainedOperator:
                 self._emit(tag_id, values[start:end], None if timestamps is None else timestamps[start:end])
             return
         self.emitted[tag_id] = self.emitted.get(tag_id, 0) + len(values)
-        loop = self._loops.get((tag_id, timestamps is not None))
+        with_timestamps = timestamps is not None
+        loop = self._loops.get((tag_id, with_timestamps))
         if loop is None:
-            consumers = self.downstream[tag_id]
-            name = self.descriptor.name
             if tag_id is None and self.type_check is not None:
                 for value in values:
                     self.type_check(value)
-            # the first batch also checks declared types; the loop kept for later does not
-            compile_loop(name, consumers, timestamps is not None, checked=True)(values, timestamps)
-            self._loops[tag_id, timestamps is not None] = compile_loop(name, consumers, timestamps is not None)
-        else:
-            loop(values, timestamps)
+            consumers, name = self.downstream[tag_id], self.descriptor.name
+            loop = self._first_loops.get((tag_id, with_timestamps), name, consumers, with_timestamps, len(values))
+        loop(values, timestamps)
         self._services.make_room()
 
     def emit_watermark(self, timestamp: int) -> None:

@@ -15,7 +15,7 @@ from firesteel.runtime.checkpoint.handles import TaskStateSnapshot
 from firesteel.runtime.checkpoint.metrics import CheckpointMetrics
 from firesteel.runtime.checkpoint.options import StopMode
 from firesteel.runtime.checkpoint.task_snapshots import TaskSnapshots
-from firesteel.runtime.codegen import Loop, compile_loop
+from firesteel.runtime.codegen import Loop
 from firesteel.runtime.deployment import OutputDescriptor, TaskDeploymentDescriptor, TaskMode
 from firesteel.runtime.elements import (
     Batch,
@@ -26,6 +26,7 @@ from firesteel.runtime.elements import (
     Watermark,
     WatermarkStatus,
 )
+from firesteel.runtime.first_loops import FirstLoops
 from firesteel.runtime.network.gate import InputGate
 from firesteel.runtime.network.partition import ResultPartition
 from firesteel.runtime.operators.base import StreamOperator
@@ -38,14 +39,14 @@ from firesteel.runtime.output import TaskOutput
 from firesteel.runtime.state.factory import keeps_objects
 from firesteel.runtime.task_metrics import TaskMetrics, TaskTimes
 from firesteel.runtime.time.watermarks import WatermarkValve
+from firesteel.runtime.turns import TURN_S, Turn
 
 __all__ = ["Task", "TaskServices"]
 
-_SLOW_S = 0.1
-"""A batch that takes longer is processed in parts from then on, so that barriers, timers and mails need not wait."""
-_PART_S = 0.05
-_FIRST_RECORDS = 64
-"""Of the first batch, when nobody knows yet how long a record takes; many more soon where it takes no time."""
+_SOURCE_TURN_S = TURN_S / 5
+"""How long a source should take for what it reads at a time: all of that is processed, however long it takes."""
+_GROWTH = 8
+"""How many times as many records the next batch may have, at most."""
 
 
 class TaskServices(Protocol):
@@ -179,6 +180,8 @@ class Task:
         self._valve = WatermarkValve(len(self._input_of), self.head.process_watermark, self.head.process_idle)
         self._open_channels = len(self._input_of)
         self._loops: dict[tuple[int, bool], Loop] = {}
+        self._first_loops = FirstLoops(self._loops)
+        self.turn = Turn()
         self.snapshots = TaskSnapshots(self.chain, self.outputs, descriptor.inputs, self)
         self._barriers = None if gate is None else BarrierHandler(gate, self)
         self._awaits_checkpoint = self.head.checkpointing
@@ -186,9 +189,16 @@ class Task:
         """The first checkpoint after the end, or the savepoint to stop with: the task ends when it is complete."""
         self._most = SourceOperator.MAX_RECORDS if self.source is not None else 1 << 62
         """How many records to process at a time: fewer where they take long."""
-        if descriptor.mode is TaskMode.PIPELINED:
-            # elsewhere nobody waits for the end of a batch, and a task that runs again cuts its input as before
-            self._most = _FIRST_RECORDS
+        # in a stage all input is processed before anybody looks, and a task that runs again cuts its input as before
+        self._adapts = descriptor.mode is TaskMode.PIPELINED or (
+            descriptor.mode is TaskMode.EPOCHS and self.source is not None
+        )
+        if self._adapts:
+            # nobody knows yet how long a record takes
+            self._most = 1
+        self._turn_s = TURN_S if self.source is None else _SOURCE_TURN_S
+        self._can_cut = False
+        """Whether a batch that takes too long can be ended in the middle."""
         self.reports = TaskMetrics(self)
 
     def create_output(self, descriptor: OutputDescriptor, partition: ResultPartition) -> TaskOutput:
@@ -240,6 +250,7 @@ class Task:
             chained.initialize(restore, files)
             chained.open()
         self.at_work = None
+        self._can_cut = self.descriptor.mode is TaskMode.PIPELINED and self.head.reads_iterators
         if restore is None:
             return
         if restore.channels and self.gate is not None:
@@ -306,6 +317,7 @@ class Task:
         self.running = True
         before = self.records_in
         started = self._monotonic()
+        self.turn.begin(started)
         try:
             if self.source is not None:
                 if self.source.ended:
@@ -316,14 +328,21 @@ class Task:
             else:
                 self._process_input()
         finally:
+            self.turn.finish()
             self.running = False
             took = self._monotonic() - started
             self.busy_s += took
-        if took > _SLOW_S:
-            self._most = max(1, min(int((self.records_in - before) * _PART_S / took), self._most))
-        elif took < _PART_S / 4 and self.records_in - before >= self._most:
-            # doubles until it is no longer what limits a batch
-            self._most *= 2
+        if self._adapts:
+            self._adapt(self.records_in - before, took)
+
+    def _adapt(self, records: int, took: float) -> None:
+        """Sets the size of the next batch after one of so many records that took so long."""
+        if took > self._turn_s:
+            if records:
+                self._most = max(1, min(int(records * self._turn_s / took), self._most))
+        elif records >= self._most and took < self._turn_s / 4:
+            # until it is no longer what limits a batch
+            self._most = int(self._most * min(self._turn_s / 2 / max(took, 1e-9), _GROWTH))
             if self.source is not None:
                 self._most = min(self._most, SourceOperator.MAX_RECORDS)
 
@@ -333,25 +352,32 @@ class Task:
         if polled is None:
             return
         channel, element = polled
-        if isinstance(element, Batch):
-            values, timestamps = element.values, element.timestamps
-            self.records_in += len(values)
-            loop = self._loops.get((self._input_of[channel], timestamps is not None))
-            if loop is None:
-                self._first_batch(self._input_of[channel], values, timestamps)
-            else:
-                loop(values, timestamps)
-            for output in self.outputs:
-                output.partition.after_batch()
-        else:
+        if not isinstance(element, Batch):
             self._process_event(channel, element)
+            return
+        values, timestamps = element.values, element.timestamps
+        count = len(values)
+        self.records_in += count
+        at = self._input_of[channel], timestamps is not None
+        loop = self._loops.get(at)
+        if loop is None:
+            loop = self._first_loops.get(at, self.descriptor.name, [self._target(at[0])], at[1], count)
+        if self._can_cut and type(values) is list:
+            turn = self.turn
+            turn.cursor = iter(values)
+            loop(turn.cursor, timestamps)  # type: ignore[arg-type]
+            rest = turn.take_rest()
+            if rest:
+                self.records_in -= len(rest)
+                times = None if timestamps is None else timestamps[-len(rest) :]
+                self.gate.push_back(channel, Batch(rest, times))
+        else:
+            loop(values, timestamps)
+        for output in self.outputs:
+            output.partition.after_batch()
 
-    def _first_batch(self, index: int, values: Sequence[Any], timestamps: Sequence[int] | None) -> None:
-        """Compiles the loop; the first batch goes through one that also checks declared types."""
-        target: Any = self.head if index == 0 else SecondInput(self.head)
-        name, with_timestamps = self.descriptor.name, timestamps is not None
-        compile_loop(name, [target], with_timestamps, checked=True)(values, timestamps)
-        self._loops[index, with_timestamps] = compile_loop(name, [target], with_timestamps)
+    def _target(self, index: int) -> Any:
+        return self.head if index == 0 else SecondInput(self.head)
 
     def _process_event(self, channel: int, event: ControlEvent) -> None:
         if isinstance(event, Watermark):

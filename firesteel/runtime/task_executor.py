@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import Any, NoReturn, Protocol
+from typing import Any, NoReturn
 
 from firesteel.common.cluster_options import METRICS_INTERVAL
 from firesteel.common.concurrency import SYSTEM, Concurrency
@@ -18,28 +18,25 @@ from firesteel.common.errors import RecordSerializationError, UserCodeError
 from firesteel.runtime import messages
 from firesteel.runtime.checkpoint.assignment import TaskRestore
 from firesteel.runtime.checkpoint.files import SnapshotFiles, StateFileReader
-from firesteel.runtime.checkpoint.handles import TaskStateSnapshot
-from firesteel.runtime.checkpoint.metrics import CheckpointMetrics
 from firesteel.runtime.checkpoint.slot_snapshots import SlotSnapshots
 from firesteel.runtime.deployment import TaskDeploymentDescriptor
 from firesteel.runtime.elements import CheckpointBarrier
 from firesteel.runtime.failure import describe_failure
 from firesteel.runtime.mailbox import Clock, Poller, ProcessingTimers
 from firesteel.runtime.operators.source import SourceOperator
-from firesteel.runtime.operators.specs import SourceSpec
 from firesteel.runtime.output import TaskOutput
 from firesteel.runtime.scheduling import TaskScheduler, rank_vertices
 from firesteel.runtime.slot_answers import SlotAnswers
+from firesteel.runtime.slot_messages import JobMasterGateway, SlotMessages
 from firesteel.runtime.task import Task
 from firesteel.runtime.task_metrics import BACKPRESSURED, BUSY, measure_times
+from firesteel.runtime.turns import TurnWatch
 from firesteel.runtime.wiring import Wiring
 
 __all__ = ["JobMasterGateway", "TaskCancelled", "TaskExecutor"]
 
 IDLE_FLUSH_S = 0.001
 """With nothing else to do, buffers leave after a millisecond instead of at the buffer timeout."""
-MAX_UNACKED = 16
-"""Payloads a sink may have on their way to the client."""
 MAX_WAIT_S = 1.0
 _CHECKPOINT_MESSAGES = (
     messages.TriggerCheckpoint,
@@ -56,15 +53,7 @@ class TaskCancelled(BaseException):
     """Unwinds the mailbox when the JobMaster wants the slot to stop. Not an Exception: user code must not catch it."""
 
 
-class JobMasterGateway(Protocol):
-    """The slot's way to its JobMaster."""
-
-    def send(self, message: messages.SlotMessage) -> None:
-        """Sends a message; raises ConnectionError if the JobMaster is gone."""
-        ...
-
-
-class TaskExecutor:
+class TaskExecutor(SlotMessages):
     """Runs the tasks of one slot, or in the in-process runner those of all slots. Is its tasks' TaskServices."""
 
     def __init__(
@@ -78,17 +67,20 @@ class TaskExecutor:
         attempt: int,
         host: str,
         concurrency: Concurrency = SYSTEM,
+        watch_turns: bool = True,
     ):
+        """Without ``watch_turns`` whoever has made time stand still must end turns that take too long."""
+        super().__init__(gateway, poller.wakeup, attempt=attempt, host=host)
         self._descriptors = [descriptor for slot in slots.values() for descriptor in slot]
         self._slots = list(slots)
-        self._gateway = gateway
         self._poller = poller
+        self._concurrency = concurrency
+        self._watch_turns = watch_turns
+        self._watch: TurnWatch | None = None
         self._clock = clock
         self.monotonic = concurrency.monotonic
         """The clock of deadlines and delays, in seconds."""
         self._wiring = wiring
-        self._attempt = attempt
-        self._host = host
         self._mails: deque[messages.JobMasterMessage] = deque()
         self._cancel_reason: str | None = None
         self._job_is_over = False
@@ -108,10 +100,8 @@ class TaskExecutor:
         """0 for neither measurements nor reports."""
         self._snapshots = SlotSnapshots(first.configuration, first.job_id, concurrency)
         self._answers = SlotAnswers(
-            attempt, self._slots[0], self._send_from_any_thread, self._between_batches, concurrency
+            attempt, self._slots[0], self.send_from_any_thread, self._between_batches, concurrency
         )
-        self._sequences: dict[tuple[str, int], int] = {}
-        self._unacked: dict[tuple[str, int], int] = {}
         self._unflushed = False
         self._last_flush = 0.0
         self._next_report = 0
@@ -150,6 +140,8 @@ class TaskExecutor:
             self._close_tasks(None)
             raise
         finally:
+            if self._watch is not None:
+                self._watch.close()
             self._answers.close()
             self._snapshots.close(job_is_over=self._shutdown or self._job_is_over)
         accumulators = self.accumulators()
@@ -195,6 +187,8 @@ class TaskExecutor:
             task.rank = self._ranks[descriptor.vertex_id]
             self._tasks.append(task)
         self._scheduler = TaskScheduler(self._tasks)
+        if self._watch_turns:
+            self._watch = TurnWatch([task.turn for task in self._tasks], self._concurrency)
         if self._metrics_interval:
             measure_times(self._tasks)
         self._answers.open(self._tasks)
@@ -297,9 +291,11 @@ class TaskExecutor:
             task, callback, time = due
             task.running = True
             before = BUSY if task.times is None else task.times.interrupt()
+            task.turn.begin(self.monotonic())
             try:
                 self._guarded(task, partial(callback, time))
             finally:
+                task.turn.finish()
                 task.running = False
             if task.times is not None and before != BUSY:
                 task.times.enter(before)
@@ -438,9 +434,7 @@ class TaskExecutor:
             elif isinstance(message, messages.Ask):
                 self._answers.ask(message)
             elif isinstance(message, messages.ClientAck):
-                self._unacked[message.channel, message.subtask] = (
-                    self._sequences[message.channel, message.subtask] - message.sequence - 1
-                )
+                self.client_acknowledged(message)
             elif isinstance(message, messages.Shutdown):
                 self._shutdown = True
 
@@ -530,51 +524,6 @@ class TaskExecutor:
         """Calls back while the task is not running, after a delay in milliseconds."""
         self._timers.schedule_after(task, delay, callback)
 
-    def request_split(self, task: Task, operator_id: str) -> None:
-        """Asks a source's enumerator for a split."""
-        descriptor = task.descriptor
-        self._gateway.send(
-            messages.RequestSplit(self._attempt, descriptor.vertex_id, operator_id, descriptor.subtask, self._host)
-        )
-
-    def send_source_event(self, task: Task, operator_id: str, event: Any) -> None:
-        """Tells a source's enumerator something."""
-        descriptor = task.descriptor
-        self._gateway.send(
-            messages.SourceEvent(self._attempt, descriptor.vertex_id, operator_id, descriptor.subtask, event)
-        )
-
-    def report_watermark(self, task: Task, watermark: int) -> None:
-        """Tells a source's alignment group how far it has come."""
-        descriptor, head = task.descriptor, task.head.descriptor
-        assert isinstance(head.spec, SourceSpec)
-        alignment = head.spec.watermark_strategy.alignment
-        self._gateway.send(
-            messages.ReportWatermark(
-                self._attempt,
-                descriptor.vertex_id,
-                head.operator_id,
-                descriptor.subtask,
-                alignment.watermark_group,
-                watermark,
-                alignment.max_allowed_watermark_drift,
-            )
-        )
-
-    def send_to_client(self, task: Task, channel: str, payload: Any) -> None:
-        """Numbers a payload and sends it to the client."""
-        stream = (channel, task.descriptor.subtask)
-        sequence = self._sequences.get(stream, 0)
-        self._sequences[stream] = sequence + 1
-        self._unacked[stream] = self._unacked.get(stream, 0) + 1
-        self._gateway.send(
-            messages.ClientPayload(self._attempt, *stream, sequence, payload, epoch=task.snapshots.last_id)
-        )
-
-    def client_has_room(self, task: Task, channel: str) -> bool:
-        """Whether the client has taken most of what the sink sent."""
-        return self._unacked.get((channel, task.descriptor.subtask), 0) < MAX_UNACKED
-
     def run_async(self, work: Callable[[], None]) -> None:
         """Runs work in a thread beside the mailbox."""
         self._snapshots.run_async(work)
@@ -586,33 +535,3 @@ class TaskExecutor:
     def open_state_files(self) -> StateFileReader:
         """Reads state files of earlier checkpoints; to be closed."""
         return self._snapshots.create_reader()
-
-    def acknowledge(self, task: Task, checkpoint_id: int, state: TaskStateSnapshot, metrics: CheckpointMetrics) -> None:
-        """Tells the coordinator that a task's part of a checkpoint is stored."""
-        self._send_from_any_thread(
-            messages.AcknowledgeCheckpoint(
-                self._attempt, checkpoint_id, task.descriptor.vertex_id, task.descriptor.subtask, state, metrics
-            )
-        )
-
-    def decline(self, task: Task, checkpoint_id: int, reason: str) -> None:
-        """Tells the coordinator that a task cannot take part in a checkpoint."""
-        self._send_from_any_thread(
-            messages.DeclineCheckpoint(
-                self._attempt, checkpoint_id, task.descriptor.vertex_id, task.descriptor.subtask, reason
-            )
-        )
-
-    def await_checkpoint(self, task: Task) -> None:
-        """Tells the coordinator that a task has nothing left to do but to take part in a last checkpoint."""
-        self._gateway.send(
-            messages.TaskAwaitsCheckpoint(self._attempt, task.descriptor.vertex_id, task.descriptor.subtask)
-        )
-
-    def _send_from_any_thread(self, message: messages.SlotMessage) -> None:
-        try:
-            self._gateway.send(message)
-        except ConnectionError:
-            pass  # the mailbox notices by itself that the JobMaster is gone
-        # a task that has finished may have waited for this
-        self._poller.wakeup()

@@ -26,10 +26,12 @@ from firesteel.runtime.task import Task
 from firesteel.runtime.task_executor import TaskExecutor
 from firesteel.runtime.wiring import Wiring
 
-__all__ = ["EndlessNumbers", "VirtualSlots", "endless_numbers", "now_ms", "spend"]
+__all__ = ["LOOK_S", "STEP_S", "EndlessNumbers", "VirtualSlots", "Waits", "endless_numbers", "now_ms", "spend"]
 
 STEP_S = 20e-6
 """What a turn of a mailbox costs besides the work in it."""
+LOOK_S = 0.001
+"""How often turns are looked at that take long."""
 _JOIN_S = 60.0
 
 _running: _Slot | None = None
@@ -38,8 +40,15 @@ _running: _Slot | None = None
 
 def spend(seconds: float) -> None:
     """What a function of the job calls that takes time."""
-    assert _running is not None
-    _running.now += seconds
+    slot = _running
+    assert slot is not None
+    assert slot.executor is not None
+    slot.now += seconds
+    if slot.now >= slot.looks_at:
+        # what the watch does that a slot in real time has
+        slot.looks_at = slot.now + LOOK_S
+        for task in slot.executor._tasks:
+            task.turn.end_if_long(slot.now)
 
 
 def now_ms() -> int:
@@ -58,9 +67,10 @@ class _Slot(SystemConcurrency):
     def __init__(self, slots: VirtualSlots, index: int):
         self.now = 0.0
         self.wake_at = 0.0
+        self.looks_at = 0.0
         self.is_over = False
         self.baton = threading.Semaphore(0)
-        self.executor: TaskExecutor | None = None
+        self.executor: _Executor | None = None
         self.failure: BaseException | None = None
         self._slots = slots
         self.index = index
@@ -71,6 +81,9 @@ class _Slot(SystemConcurrency):
         return self.now
 
     def now_ms(self) -> int:
+        return int(self.now * 1000)
+
+    def monotonic_ms(self) -> int:
         return int(self.now * 1000)
 
     # -- poller -------------------------------------------------------------------------------------
@@ -113,6 +126,42 @@ class _Slot(SystemConcurrency):
         self._slots.switch(self)
 
 
+class Waits:
+    """Looks at the scheduler of a slot: how long tasks that can run wait, and how long turns take."""
+
+    def __init__(self, executor: TaskExecutor):
+        self.longest = self.longest_turn = 0.0
+        self._executor = executor
+        self._since: dict[Task, float] = {}
+        self._next = executor._scheduler.next_task
+        self._turn_began: float | None = None
+        executor._scheduler.next_task = self.next_task  # type: ignore[method-assign]
+
+    def next_task(self, now: float, above: int = -1) -> Task | None:
+        """Asks the scheduler itself."""
+        if self._turn_began is not None:
+            self.longest_turn = max(self.longest_turn, now - self._turn_began)
+        for task in self._executor._tasks:
+            if not task.running and task.has_work(now) and task.has_room():
+                self._since.setdefault(task, now)
+            else:
+                self._since.pop(task, None)
+        chosen = self._next(now, above)
+        self._turn_began = None if chosen is None else now
+        if chosen is not None:
+            self.longest = max(self.longest, now - self._since.pop(chosen))
+        return chosen
+
+
+class _Executor(TaskExecutor):
+    waits: Waits
+
+    def _start_tasks(self) -> bool:
+        started = super()._start_tasks()
+        self.waits = Waits(self)
+        return started
+
+
 class VirtualSlots:
     """Runs the job of an environment without JobMaster: readers must not need splits."""
 
@@ -131,7 +180,7 @@ class VirtualSlots:
         for slot in self._slots:
             # a copy of every function for each slot
             tasks = create_deployment(cloudpickle.loads(serialized), 0)[slot.index]
-            slot.executor = TaskExecutor(
+            slot.executor = _Executor(
                 {slot.index: tasks},
                 _Gateway(self, slot),
                 slot,
@@ -140,13 +189,19 @@ class VirtualSlots:
                 attempt=0,
                 host="localhost",
                 concurrency=slot,
+                watch_turns=False,
             )
             slot.executor.deliver(messages.Deploy(0, {}, slots))
 
     @property
-    def executors(self) -> list[TaskExecutor]:
+    def executors(self) -> list[_Executor]:
         """That of each slot."""
         return [slot.executor for slot in self._slots if slot.executor is not None]
+
+    @property
+    def waits(self) -> list[Waits]:
+        """What was seen of the scheduler of each slot."""
+        return [executor.waits for executor in self.executors]
 
     def tasks(self, name: str) -> list[Task]:
         """The subtasks of the vertices whose names contain this."""

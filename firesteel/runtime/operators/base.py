@@ -130,6 +130,11 @@ class StreamOperator(CheckpointedOperator, ABC):
     initialize_state, open, then process_batch, process_watermark and those of checkpoints, then finish (only if the
     input ended; checkpoints may follow), then close."""
 
+    reads_iterators = False
+    """Whether ``process_batch`` takes any iterable of records, and reads one after the other."""
+    record_function: Callable[[Any], None] | None = None
+    """Once the operator is open: what to call with each record instead of ``process_batch``, if anything."""
+
     def open(self, context: OperatorContext) -> None:
         """Gets ready; the context stays valid until close."""
         self.context = context

@@ -108,6 +108,9 @@ class SinkOperator(StreamOperator):
                 fault_points.reach("sink.committed")
             self._writer = self._sink.restore_writer(self, writer_state)
         self._write = self._writer.write_batch
+        self._write_record = self._writer.write_record
+        if self._write_record is not None and context.mode is TaskMode.PIPELINED:
+            self.record_function = self._process_record
 
     @property
     def discards(self) -> bool:
@@ -124,6 +127,10 @@ class SinkOperator(StreamOperator):
         """Writes records in order."""
         self.records += len(values)
         self._write(values, timestamps)
+
+    def _process_record(self, value: Any) -> None:
+        self.records += 1
+        self._write_record(value)  # type: ignore[misc]
 
     def get_metrics_group(self) -> ConnectorMetrics:
         """The metrics of this operator."""

@@ -12,6 +12,7 @@ from firesteel.runtime.network.serialization import preview_record
 __all__ = ["SplitWatermarks", "WatermarkAssigner"]
 
 Emit = Callable[[Sequence[Any], Sequence[int] | None], None]
+_CHECKED_RECORDS = 64
 
 
 class SplitWatermarks:
@@ -106,7 +107,8 @@ class WatermarkAssigner:
         self._splits: dict[str, SplitWatermarks] = {}
         assigner = strategy.timestamp_assigner
         self._extract = None if assigner is None else getattr(assigner, "extract_timestamp", assigner)
-        self._checked = False
+        self._checked = 0
+        """Of how many records the timestamps have been checked."""
         self._is_to_resume = False
         self.watermark = MIN_TIMESTAMP
         """The last one sent."""
@@ -185,12 +187,14 @@ class WatermarkAssigner:
                 timestamps = [extract(value, MIN_TIMESTAMP) for value in values]
             else:
                 timestamps = [extract(value, time) for value, time in zip(values, timestamps, strict=True)]
-            # all of the first batch, then only the ends of each: this is no place for a check per record
+            # all of the first records, then only the ends of each batch: this is no place for a check per record
             if timestamps and not (
-                self._checked and timestamps[0].__class__ is int and timestamps[-1].__class__ is int
+                self._checked >= _CHECKED_RECORDS
+                and timestamps[0].__class__ is int
+                and timestamps[-1].__class__ is int
             ):
                 _check_timestamps(values, timestamps)
-                self._checked = True
+                self._checked += len(timestamps)
         if split.on_batch is not None:
             if timestamps:
                 split.on_batch(timestamps)

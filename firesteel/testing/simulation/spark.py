@@ -14,6 +14,7 @@ from typing import Any
 
 from typing_extensions import Self
 
+from firesteel.runtime.task_executor import TaskExecutor
 from firesteel.spark import host, host_creation, slot_main
 from firesteel.spark.slot_main import SlotMain
 from firesteel.testing.simulation.scheduler import Machine, Process, Scheduler, Thread
@@ -307,4 +308,6 @@ def simulated_spark() -> Iterator[None]:
     with ExitStack() as stack:
         stack.enter_context(replaced(host, InheritableThread=SimulatedThread))
         stack.enter_context(replaced(slot_main, UserOutput=_UnredirectedOutput, executor_id_of_worker=lambda: "1"))
+        # virtual time stands still while a task has its turn
+        stack.enter_context(replaced(slot_main, TaskExecutor=partial(TaskExecutor, watch_turns=False)))
         yield

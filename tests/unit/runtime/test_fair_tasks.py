@@ -10,8 +10,6 @@ import pytest
 
 from firesteel.common.connector import Sink, SinkWriter, WriterContext
 from firesteel.runtime.scheduling import MAX_WAIT_S
-from firesteel.runtime.task import Task
-from firesteel.runtime.task_executor import TaskExecutor
 from firesteel.testing import test_environment
 from tests.support.virtual_slots import VirtualSlots, endless_numbers, now_ms, spend
 
@@ -38,51 +36,18 @@ def three_exchanges(parallelism: int, slow: str) -> VirtualSlots:
     return VirtualSlots(env)
 
 
-class Waits:
-    """Watches the scheduler of a slot: how long tasks that can run wait, and how long turns take."""
-
-    def __init__(self, executor: TaskExecutor):
-        self.longest = self.longest_turn = 0.0
-        self._executor = executor
-        self._since: dict[Task, float] = {}
-        self._next = executor._scheduler.next_task
-        self._turn_began: float | None = None
-        executor._scheduler.next_task = self.next_task  # type: ignore[method-assign]
-
-    def next_task(self, now: float, above: int = -1) -> Task | None:
-        if self._turn_began is not None:
-            self.longest_turn = max(self.longest_turn, now - self._turn_began)
-        for task in self._executor._tasks:
-            if not task.running and task.has_work(now) and task.has_room():
-                self._since.setdefault(task, now)
-            else:
-                self._since.pop(task, None)
-        chosen = self._next(now, above)
-        self._turn_began = None if chosen is None else now
-        if chosen is not None:
-            self.longest = max(self.longest, now - self._since.pop(chosen))
-        return chosen
-
-
 @pytest.mark.parametrize("slots", [1, 2, 4])
 @pytest.mark.parametrize("slow", PLACES)
 def test_all_subtasks_get_on_under_backpressure(slots: int, slow: str) -> None:
     job = three_exchanges(slots, slow)
-    waits: list[Waits] = []
     read: list[list[int]] = []
-
-    def every_second() -> None:
-        if not waits:
-            waits.extend(map(Waits, job.executors))
-        read.append([task.records_in for task in job.tasks("at source")])
-
-    job.run(24.0, every_second)
+    job.run(24.0, lambda: read.append([task.records_in for task in job.tasks("at source")]))
     # in the first seconds sources run ahead, until the buffers on their way are full
     progress = [after - before for before, after in zip(read[7], read[-1], strict=True)]
     assert len(progress) == slots
     assert min(progress) >= 0.8 * max(progress)
-    for wait in waits:
-        assert 0 < wait.longest <= MAX_WAIT_S + 4 * wait.longest_turn
+    for waits in job.waits:
+        assert 0 < waits.longest <= MAX_WAIT_S + 4 * waits.longest_turn
 
 
 class _Gate(Sink):

@@ -40,6 +40,8 @@ class WindowOperator(StreamOperator):
     late.
     """
 
+    reads_iterators = True
+
     def __init__(self, spec: WindowSpec):
         check_spec(spec)
         self.spec = spec
@@ -74,7 +76,7 @@ class WindowOperator(StreamOperator):
         self._function = InternalWindowFunction(self.spec, ProcessWindowContext(self._timers, runtime_context, store))
         self._function.open(runtime_context)
 
-    def process_batch(self, values: Sequence[Any], timestamps: Sequence[int] | None) -> None:
+    def process_batch(self, values: Iterable[Any], timestamps: Sequence[int] | None) -> None:
         """Adds records to their windows."""
         backend, selector = self._backend, self._key_selector
         process = self._process_merging if self._merging else self._process

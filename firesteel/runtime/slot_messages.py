@@ -1,0 +1,120 @@
+"""What the tasks of a slot tell their JobMaster."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Protocol
+
+from firesteel.runtime import messages
+from firesteel.runtime.operators.specs import SourceSpec
+
+if TYPE_CHECKING:
+    from firesteel.runtime.checkpoint.handles import TaskStateSnapshot
+    from firesteel.runtime.checkpoint.metrics import CheckpointMetrics
+    from firesteel.runtime.task import Task
+
+__all__ = ["JobMasterGateway", "SlotMessages"]
+
+MAX_UNACKED = 16
+"""Payloads a sink may have on their way to the client."""
+
+
+class JobMasterGateway(Protocol):
+    """The slot's way to its JobMaster."""
+
+    def send(self, message: messages.SlotMessage) -> None:
+        """Sends a message; raises ConnectionError if the JobMaster is gone."""
+        ...
+
+
+class SlotMessages:
+    """The part of a slot's TaskServices that sends messages."""
+
+    def __init__(self, gateway: JobMasterGateway, wakeup: Callable[[], None], *, attempt: int, host: str):
+        self._gateway = gateway
+        self._wakeup = wakeup
+        self._attempt = attempt
+        self._host = host
+        self._sequences: dict[tuple[str, int], int] = {}
+        self._unacked: dict[tuple[str, int], int] = {}
+
+    def request_split(self, task: Task, operator_id: str) -> None:
+        """Asks a source's enumerator for a split."""
+        descriptor = task.descriptor
+        self._gateway.send(
+            messages.RequestSplit(self._attempt, descriptor.vertex_id, operator_id, descriptor.subtask, self._host)
+        )
+
+    def send_source_event(self, task: Task, operator_id: str, event: Any) -> None:
+        """Tells a source's enumerator something."""
+        descriptor = task.descriptor
+        self._gateway.send(
+            messages.SourceEvent(self._attempt, descriptor.vertex_id, operator_id, descriptor.subtask, event)
+        )
+
+    def report_watermark(self, task: Task, watermark: int) -> None:
+        """Tells a source's alignment group how far it has come."""
+        descriptor, head = task.descriptor, task.head.descriptor
+        assert isinstance(head.spec, SourceSpec)
+        alignment = head.spec.watermark_strategy.alignment
+        self._gateway.send(
+            messages.ReportWatermark(
+                self._attempt,
+                descriptor.vertex_id,
+                head.operator_id,
+                descriptor.subtask,
+                alignment.watermark_group,
+                watermark,
+                alignment.max_allowed_watermark_drift,
+            )
+        )
+
+    def send_to_client(self, task: Task, channel: str, payload: Any) -> None:
+        """Numbers a payload and sends it to the client."""
+        stream = (channel, task.descriptor.subtask)
+        sequence = self._sequences.get(stream, 0)
+        self._sequences[stream] = sequence + 1
+        self._unacked[stream] = self._unacked.get(stream, 0) + 1
+        self._gateway.send(
+            messages.ClientPayload(self._attempt, *stream, sequence, payload, epoch=task.snapshots.last_id)
+        )
+
+    def client_has_room(self, task: Task, channel: str) -> bool:
+        """Whether the client has taken most of what the sink sent."""
+        return self._unacked.get((channel, task.descriptor.subtask), 0) < MAX_UNACKED
+
+    def client_acknowledged(self, message: messages.ClientAck) -> None:
+        """The client has taken a payload and those before it."""
+        stream = (message.channel, message.subtask)
+        self._unacked[stream] = self._sequences[stream] - message.sequence - 1
+
+    def acknowledge(self, task: Task, checkpoint_id: int, state: TaskStateSnapshot, metrics: CheckpointMetrics) -> None:
+        """Tells the coordinator that a task's part of a checkpoint is stored."""
+        self.send_from_any_thread(
+            messages.AcknowledgeCheckpoint(
+                self._attempt, checkpoint_id, task.descriptor.vertex_id, task.descriptor.subtask, state, metrics
+            )
+        )
+
+    def decline(self, task: Task, checkpoint_id: int, reason: str) -> None:
+        """Tells the coordinator that a task cannot take part in a checkpoint."""
+        self.send_from_any_thread(
+            messages.DeclineCheckpoint(
+                self._attempt, checkpoint_id, task.descriptor.vertex_id, task.descriptor.subtask, reason
+            )
+        )
+
+    def await_checkpoint(self, task: Task) -> None:
+        """Tells the coordinator that a task has nothing left to do but to take part in a last checkpoint."""
+        self._gateway.send(
+            messages.TaskAwaitsCheckpoint(self._attempt, task.descriptor.vertex_id, task.descriptor.subtask)
+        )
+
+    def send_from_any_thread(self, message: messages.SlotMessage) -> None:
+        """Sends a message, unless the JobMaster is gone, which the mailbox notices by itself."""
+        try:
+            self._gateway.send(message)
+        except ConnectionError:
+            pass
+        # a task that has finished may have waited for this
+        self._wakeup()
