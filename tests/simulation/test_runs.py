@@ -10,7 +10,7 @@ import pytest
 
 from firesteel.testing.simulation.run import draw_plan, simulate
 
-SEEDS = (3, 5, 7, 13, 19, 23)
+SEEDS = (101, 102, 103, 107, 113, 131)
 
 
 @pytest.mark.parametrize("seed", SEEDS)
@@ -21,14 +21,14 @@ def test_a_run_is_right(seed: int) -> None:
 
 
 def test_a_run_replays_in_the_same_process() -> None:
-    first, second = simulate(draw_plan(3)), simulate(draw_plan(3))
+    first, second = simulate(draw_plan(101)), simulate(draw_plan(101))
     assert first.story == second.story
     assert len(first.story) > 20
-    assert simulate(draw_plan(4)).story != first.story
+    assert simulate(draw_plan(102)).story != first.story
 
 
 def test_a_run_replays_in_another_process_with_other_hashes() -> None:
-    code = "from firesteel.testing.simulation.run import *; print([simulate(draw_plan(s)).digest for s in (3, 5, 7)])"
+    code = "from firesteel.testing.simulation.run import *; print([simulate(draw_plan(s)).digest for s in (101, 102, 103)])"
 
     def digests(hash_seed: str) -> str:
         environment = {**os.environ, "PYTHONHASHSEED": hash_seed}
@@ -41,7 +41,7 @@ def test_a_run_replays_in_another_process_with_other_hashes() -> None:
 
 
 def test_a_run_loads_no_modules() -> None:
-    simulate(draw_plan(3))  # what only a first run needs
+    simulate(draw_plan(101))  # what only a first run needs
     before = set(sys.modules)
-    simulate(draw_plan(5))
+    simulate(draw_plan(103))
     assert {name for name in set(sys.modules) - before if name.startswith("firesteel.")} == set()

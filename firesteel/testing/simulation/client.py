@@ -24,7 +24,7 @@ from firesteel.jobmaster.job_serialization import serialize_job
 from firesteel.testing.simulation.cluster import Cluster, RequestFailedError
 from firesteel.testing.simulation.faults import Faults
 from firesteel.testing.simulation.scheduler import Process, Scheduler
-from firesteel.testing.simulation.workloads import Workload
+from firesteel.testing.simulation.workload import Workload
 
 __all__ = ["JobPlan", "JobWatch"]
 
@@ -33,6 +33,8 @@ _LOOK_US = 2_000_000
 _HEARD_US = 60_000_000
 """How soon a cancelled job must show that it was cancelled, as long as its leader runs."""
 _CANCELLED = ("CANCELLING", "CANCELED")
+_RESTARTED = ("goes on from it", "is rescaled")
+"""A stop fails with these if the job has restarted instead."""
 
 
 @dataclass(frozen=True)
@@ -199,7 +201,7 @@ class JobWatch:
             if outcome is None:
                 return
             self._simulation.tell("client", f"{self.name}: stop failed: {outcome}")
-            if self._faults.quiet_since(asked - 120_000_000) and self.status == "RUNNING":
+            if self._faults.quiet_since(asked - 120_000_000) and any(text in outcome for text in _RESTARTED):
                 self.problems.append(f"{self.name}: it could not be stopped although nothing was wrong: {outcome}")
                 return
             simulation.sleep(5_000_000)

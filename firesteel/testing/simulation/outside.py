@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -41,6 +42,13 @@ class Outside:
 
     def __init__(self) -> None:
         self.ledgers: dict[str, Ledger] = {}
+        self._happened: set[str] = set()
+
+    def happens_once(self, name: str) -> bool:
+        """True the first time that it is asked for a name, whichever process asks."""
+        is_first = name not in self._happened
+        self._happened.add(name)
+        return is_first
 
     def ledger(self, name: str) -> Ledger:
         """One of them."""
@@ -54,6 +62,12 @@ def _ledger(name: str) -> Ledger:
     simulation.sleep(simulation.random.randint(*_LATENCY_US))
     outside: Outside = simulation.outside
     return outside.ledger(name)
+
+
+def _copied(records: list[Any]) -> list[Any]:
+    """What arrives outside: nothing there shares memory with a process of the cluster."""
+    copies: list[Any] = pickle.loads(pickle.dumps(records))
+    return copies
 
 
 class LedgerSink(Sink):
@@ -90,8 +104,8 @@ class _LedgerWriter(SinkWriter[str]):
             return []
         self._number += 1
         transaction = f"{self._prefix}/{self._number}"
-        _ledger(self._name).prepared[transaction] = list(self._records)
-        self._records.clear()
+        _ledger(self._name).prepared[transaction] = _copied(self._records)
+        self._records = []
         return [transaction]
 
 
@@ -137,5 +151,6 @@ class _UpsertWriter(SinkWriter[Any]):
         assert thread is not None
         ledger = _ledger(self._name)
         ledger.writes += (
-            Write(simulation.now, thread.process.name, self._attempt, self._subtask, value) for value in values
+            Write(simulation.now, thread.process.name, self._attempt, self._subtask, value)
+            for value in _copied(list(values))
         )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 import time
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 
@@ -13,6 +13,8 @@ from firesteel.common.job_status import JobStatus
 from firesteel.testing.simulation.client import JobPlan, JobWatch
 from firesteel.testing.simulation.cluster import Cluster, ClusterSettings, RequestFailedError
 from firesteel.testing.simulation.faults import KINDS, Fault, Faults, draw_faults
+from firesteel.testing.simulation.generated import generated
+from firesteel.testing.simulation.workload import Workload
 from firesteel.testing.simulation.workloads import WORKLOADS
 
 __all__ = ["RunPlan", "RunResult", "draw_plan", "simulate"]
@@ -61,24 +63,27 @@ def draw_plan(seed: int, kinds: Sequence[str] = KINDS) -> RunPlan:
     """The run of a seed."""
     draw = random.Random(f"plan-{seed}")
     heartbeat_s = draw.choice((2, 5, 10))
-    cluster = ClusterSettings(
-        jobmanagers=draw.choice((1, 2, 2, 2, 3)), workers=draw.choice((1, 2, 2, 3)), cores=draw.choice((4, 6))
-    )
+    cluster = ClusterSettings(jobmanagers=draw.choice((1, 2, 2, 2, 3)), workers=draw.choice((1, 2, 2, 3)), cores=8)
     jobs = []
-    makers = draw.sample(WORKLOADS, draw.choice((1, 1, 1, 2)))
+    makers: list[Callable[[random.Random, dict[str, str], int], Workload]] = draw.sample(
+        WORKLOADS, draw.choice((0, 1, 1, 2))
+    )
+    makers += [generated] * (draw.choice((1, 1, 2)) if not makers else draw.choice((0, 1)))
     for number, make in enumerate(makers):
         settings = _job_settings(draw, heartbeat_s)
-        workload = make(draw, settings, draw.choice((1, 2, 2)))
+        workload: Workload = make(draw, settings, draw.choice((1, 2, 2, 3)))
         graph = replace(workload.job_graph, job_id=f"{seed % 16**8:08x}{number:024x}")
         requests = []
         for _ in range(draw.choice((0, 0, 0, 1, 1, 2))):
             request = draw.choice(("savepoint", "savepoint", "rescale", "rescale", "stop", "cancel"))
-            requests.append((draw.uniform(8, 120), request))
-        if draw.random() < 0.05:
+            requests.append((draw.uniform(8, 120), request if workload.can_rescale else "savepoint"))
+        if workload.can_rescale and draw.random() < 0.1:
             at = draw.uniform(8, 40)
             requests += [(at, "rescale"), (at + draw.uniform(-0.5, 0.5), "stop")]
         jobs.append(JobPlan(replace(workload, job_graph=graph), draw.uniform(0, 15), tuple(requests)))
     count = draw.choice((0, 1, 1, 2, 2, 3, 4, 6))
+    if any(make is generated for make in makers):
+        kinds = [kind for kind in kinds if kind != "set clock"]  # their sources pause by the wall clock
     faults = draw_faults(draw, count, draw.choice((60.0, 150.0)), tuple(kinds))
     return RunPlan(seed, cluster, tuple(jobs), tuple(faults), 5 * heartbeat_s)
 

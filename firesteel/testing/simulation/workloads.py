@@ -4,49 +4,37 @@ from __future__ import annotations
 
 import random
 from collections import Counter
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable
+from dataclasses import dataclass, field
 from typing import Any
 
 from firesteel.common import Types, WatermarkStrategy
-from firesteel.common.configuration import Configuration
-from firesteel.common.job_client import JobClient
 from firesteel.common.state import ValueStateDescriptor
 from firesteel.common.time import Duration, Time
 from firesteel.common.watermark_strategy import TimestampAssigner
 from firesteel.datastream import StreamExecutionEnvironment
 from firesteel.datastream.functions import KeyedCoProcessFunction, KeyedProcessFunction, RuntimeContext
 from firesteel.datastream.window import TumblingEventTimeWindows
-from firesteel.graph.job_graph import JobGraph
 from firesteel.testing.simulation.logs import LogRecord, LogSource
 from firesteel.testing.simulation.outside import LedgerSink, Outside, UpsertSink
+from firesteel.testing.simulation.workload import Workload, build_graph
 from firesteel.testing.source import At
 
-__all__ = ["WORKLOADS", "Workload"]
+__all__ = ["WORKLOADS", "LedgerWorkload"]
 
 _END = 10**12
 
 
 @dataclass(frozen=True)
-class Workload:
-    """A job, what it must write, and how."""
+class LedgerWorkload(Workload):
+    """A job that writes known records to one ledger of its name."""
 
-    name: str
-    job_graph: JobGraph
-    expected: Counter[Any]
+    expected: Counter[Any] = field(default_factory=Counter)
     exactly_once: bool = True
-    uses_wall_clock: bool = False
-    """Whether its results depend on a wall clock that is not set."""
 
-    @property
-    def job_id(self) -> str:
-        """The job's id."""
-        return self.job_graph.job_id
-
-    def problems(self, outside: Outside, *, ended: bool = True) -> list[str]:
+    def problems(self, outside: Outside, *, ended: bool) -> list[str]:
         """What is wrong with what was written by now."""
-        ledger = outside.ledger(self.name)
-        found = Counter(ledger.committed if self.exactly_once else (write.value for write in ledger.writes))
+        found = self._found(outside)
         problems = []
         surplus = found - self.expected
         if not self.exactly_once:
@@ -60,37 +48,16 @@ class Workload:
 
     def is_complete(self, outside: Outside) -> bool:
         """Whether all output is there."""
+        return not self.expected - self._found(outside)
+
+    def _found(self, outside: Outside) -> Counter[Any]:
         ledger = outside.ledger(self.name)
-        found = Counter(ledger.committed if self.exactly_once else (write.value for write in ledger.writes))
-        return not self.expected - found
+        return Counter(ledger.committed if self.exactly_once else (write.value for write in ledger.writes))
 
 
 def _shown(counts: Counter[Any]) -> str:
     items = sorted(counts.items(), key=repr)
     return ", ".join(f"{value!r} ×{count}" for value, count in items[:5]) + (" …" if len(items) > 5 else "")
-
-
-class _Captured:
-    """An executor that keeps the graph instead of running it."""
-
-    def __init__(self) -> None:
-        self.job_graph: JobGraph | None = None
-
-    def execute(self, job_graph: JobGraph, configuration: Configuration) -> JobClient:
-        self.job_graph = job_graph
-        return None  # type: ignore[return-value]
-
-
-def _build(
-    name: str, settings: dict[str, str], parallelism: int, define: Callable[[StreamExecutionEnvironment], Any]
-) -> JobGraph:
-    environment = StreamExecutionEnvironment.get_execution_environment(Configuration.from_dict(settings))
-    environment.set_parallelism(parallelism)
-    captured = environment._executor = _Captured()
-    define(environment)
-    environment.execute_async(name)
-    assert captured.job_graph is not None
-    return captured.job_graph
 
 
 def _log(draw: random.Random, values: Iterable[Any], splits: int, end_s: float) -> LogSource:
@@ -130,7 +97,9 @@ def _keyed(draw: random.Random, keys: int, most: int) -> list[tuple[str, int]]:
     return [(f"k{draw.randrange(keys)}", number) for number in range(draw.randint(most // 4, most))]
 
 
-def counts(draw: random.Random, settings: dict[str, str], parallelism: int, exactly_once: bool = True) -> Workload:
+def counts(
+    draw: random.Random, settings: dict[str, str], parallelism: int, exactly_once: bool = True
+) -> LedgerWorkload:
     """Counts per key, exactly once."""
     records = _keyed(draw, 5, 80)
     totals = Counter(key for key, _ in records)
@@ -142,17 +111,17 @@ def counts(draw: random.Random, settings: dict[str, str], parallelism: int, exac
         counted = stream.key_by(lambda record: record[0]).process(_Count())
         counted.sink_to(LedgerSink(name) if exactly_once else UpsertSink(name))
 
-    graph = _build(name, settings, parallelism, define)
+    graph = build_graph(name, settings, parallelism, define)
     expected = Counter((key, count + 1) for key, total in totals.items() for count in range(total))
-    return Workload(name, graph, expected, exactly_once)
+    return LedgerWorkload(name, graph, expected=expected, exactly_once=exactly_once)
 
 
-def upserts(draw: random.Random, settings: dict[str, str], parallelism: int) -> Workload:
+def upserts(draw: random.Random, settings: dict[str, str], parallelism: int) -> LedgerWorkload:
     """Counts per key, written at once."""
     return counts(draw, settings, parallelism, exactly_once=False)
 
 
-def windows(draw: random.Random, settings: dict[str, str], parallelism: int) -> Workload:
+def windows(draw: random.Random, settings: dict[str, str], parallelism: int) -> LedgerWorkload:
     """Records per key and window of ten seconds of event time, a little out of order."""
     size, disorder = 10_000, 2_000
     records = [
@@ -175,7 +144,7 @@ def windows(draw: random.Random, settings: dict[str, str], parallelism: int) -> 
         counted.sink_to(LedgerSink("windows"))
 
     results = Counter((key, start, count) for (key, start), count in expected.items())
-    return Workload("windows", _build("windows", settings, parallelism, define), results)
+    return LedgerWorkload("windows", build_graph("windows", settings, parallelism, define), expected=results)
 
 
 class _Timers(KeyedProcessFunction):
@@ -198,7 +167,7 @@ class _Timers(KeyedProcessFunction):
             yield "seen", ctx.get_current_key()
 
 
-def timers(draw: random.Random, settings: dict[str, str], parallelism: int) -> Workload:
+def timers(draw: random.Random, settings: dict[str, str], parallelism: int) -> LedgerWorkload:
     """Event-time and processing-time timers per key."""
     records = _keyed(draw, 6, 60)
     totals = Counter(key for key, _ in records)
@@ -212,7 +181,8 @@ def timers(draw: random.Random, settings: dict[str, str], parallelism: int) -> W
 
     expected: Counter[Any] = Counter(("total", key, total) for key, total in totals.items())
     expected.update(("seen", key) for key in totals)
-    return Workload("timers", _build("timers", settings, parallelism, define), expected, uses_wall_clock=True)
+    graph = build_graph("timers", settings, parallelism, define)
+    return LedgerWorkload("timers", graph, uses_wall_clock=True, expected=expected)
 
 
 class _Sides(KeyedCoProcessFunction):
@@ -234,7 +204,7 @@ class _Sides(KeyedCoProcessFunction):
         yield ctx.get_current_key(), self._left.value() or 0, self._right.value() or 0
 
 
-def sides(draw: random.Random, settings: dict[str, str], parallelism: int) -> Workload:
+def sides(draw: random.Random, settings: dict[str, str], parallelism: int) -> LedgerWorkload:
     """Two sources that meet in one function."""
     left, right = _keyed(draw, 4, 40), _keyed(draw, 4, 40)
     of_left, of_right = Counter(key for key, _ in left), Counter(key for key, _ in right)
@@ -250,7 +220,7 @@ def sides(draw: random.Random, settings: dict[str, str], parallelism: int) -> Wo
 
     keys = sorted({*of_left, *of_right})
     expected = Counter((key, of_left[key], of_right[key]) for key in keys)
-    return Workload("sides", _build("sides", settings, parallelism, define), expected)
+    return LedgerWorkload("sides", build_graph("sides", settings, parallelism, define), expected=expected)
 
 
 WORKLOADS = (counts, upserts, windows, timers, sides)
