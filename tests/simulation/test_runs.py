@@ -28,7 +28,8 @@ def test_a_run_replays_in_the_same_process() -> None:
 
 
 def test_a_run_replays_in_another_process_with_other_hashes() -> None:
-    code = "from firesteel.testing.simulation.run import *; print([simulate(draw_plan(s)).digest for s in (101, 102, 103)])"
+    runs = "[simulate(draw_plan(seed)).digest for seed in (101, 102, 103)]"
+    code = f"from firesteel.testing.simulation.run import *; print({runs})"
 
     def digests(hash_seed: str) -> str:
         environment = {**os.environ, "PYTHONHASHSEED": hash_seed}
