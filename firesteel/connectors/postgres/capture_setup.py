@@ -13,17 +13,20 @@ yet visible to others (it waits for a standby), or one that wrote to a table bef
 
 from __future__ import annotations
 
+import logging
 import time
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 from firesteel.common.errors import FiresteelError
+from firesteel.connectors.postgres.capture_check import ServerIds, check_tables, present_name, read_server_ids
+from firesteel.connectors.postgres.capture_session import connect_capture
 from firesteel.connectors.postgres.captured_table import CapturedTable, Key, KeyOrder, quote
 from firesteel.connectors.postgres.cdc_errors import CaptureSetupError, ReplicationSlotLostError
 from firesteel.connectors.postgres.cdc_options import CdcOptions, StartupMode
 from firesteel.connectors.postgres.connection import connect, import_psycopg, translating
-from firesteel.connectors.postgres.errors import PostgresError, translate
+from firesteel.connectors.postgres.errors import PostgresConnectionError, PostgresError, translate
 from firesteel.connectors.postgres.pgoutput import parse_lsn
 from firesteel.connectors.postgres.table_discovery import discover_tables
 
@@ -31,18 +34,15 @@ if TYPE_CHECKING:
     import psycopg
 
 __all__ = [
-    "SESSION_OPTIONS",
     "PreparedCapture",
-    "check_slot",
+    "check_capture",
     "cut_into_chunks",
     "drop_slot",
+    "look_at_capture",
     "prepare_capture",
 ]
 
-SESSION_OPTIONS = (
-    "-c timezone=UTC -c datestyle=ISO -c intervalstyle=postgres -c extra_float_digits=3 -c bytea_output=hex"
-)
-"""So that values are written the same way wherever they are read."""
+_log = logging.getLogger(__name__)
 
 MIN_VERSION = 130_000
 WAIT_S = 0.05
@@ -55,11 +55,13 @@ class PreparedCapture:
     tables: tuple[CapturedTable, ...]
     start_lsn: int
     timestamp_ms: int
+    ids: ServerIds | None = None
+    """None in checkpoints of earlier versions."""
 
 
 def prepare_capture(options: CdcOptions) -> PreparedCapture:
     """Checks and creates what the capture needs on the server."""
-    with connect(options.connection, name=f"firesteel cdc {options.slot_name}", options=SESSION_OPTIONS) as connection:
+    with connect_capture(options) as connection:
         _check_server(connection, options)
         tables = discover_tables(connection, options)
         (now_ms,) = _one(connection, "SELECT (extract(epoch FROM clock_timestamp()) * 1000)::bigint")
@@ -69,22 +71,43 @@ def prepare_capture(options: CdcOptions) -> PreparedCapture:
             start_lsn = _prepare_slot(connection, options)
         if options.startup.mode is StartupMode.INITIAL:
             _await_running_transactions(connection, options)
-        return PreparedCapture(tables, start_lsn, now_ms)
+        with translating("The tables cannot be looked up", options.connection.describe()):
+            ids = read_server_ids(connection, options, tables)
+            # since the tables were found, another one may have taken a name
+            check_tables(connection, options, tables, ids)
+        return PreparedCapture(tables, start_lsn, now_ms, ids)
 
 
-def check_slot(options: CdcOptions) -> None:
-    """Checks that a capture that goes on from a checkpoint still finds its slot."""
-    with connect(options.connection, name=f"firesteel cdc {options.slot_name}") as connection:
-        with translating("The replication slot cannot be looked up", options.connection.describe()):
-            found = _find_slot(connection, options)
-        if found is None:
-            raise ReplicationSlotLostError(
-                f"The replication slot '{options.slot_name}' at {options.connection.describe()} is gone, and with it "
-                "the changes since the checkpoint.",
-                server=options.connection.describe(),
-                hint="Start the job without the checkpoint: it reads the tables again.",
-            )
-        _check_not_lost(found, options)
+def check_capture(options: CdcOptions, prepared: PreparedCapture) -> None:
+    """Checks that a capture that goes on from a checkpoint still finds its slot, and the tables as they were."""
+    with connect_capture(options) as connection:
+        if options.reads_log:
+            with translating("The replication slot cannot be looked up", options.connection.describe()):
+                found = _find_slot(connection, options)
+            if found is None:
+                raise ReplicationSlotLostError(
+                    f"The replication slot '{options.slot_name}' at {options.connection.describe()} is gone, and with "
+                    "it the changes since the checkpoint.",
+                    server=options.connection.describe(),
+                    hint="Start the job without the checkpoint: it reads the tables again.",
+                )
+            _check_not_lost(found, options)
+        with translating("The tables cannot be looked up", options.connection.describe()):
+            check_tables(connection, options, prepared.tables, prepared.ids)
+
+
+def look_at_capture(options: CdcOptions, prepared: PreparedCapture) -> ServerIds | None:
+    """Checks the tables of a capture that is under way, and returns the ids as they are now.
+
+    That the server cannot be reached is for the readers to find: then there is None.
+    """
+    try:
+        with connect_capture(options, "check") as connection:
+            with translating("The tables cannot be looked up", options.connection.describe()):
+                return check_tables(connection, options, prepared.tables, prepared.ids)
+    except PostgresConnectionError as error:
+        _log.info("The captured tables could not be looked up: %s", error)
+        return None
 
 
 def drop_slot(options: CdcOptions, *, publication: bool) -> None:
@@ -112,11 +135,12 @@ def cut_into_chunks(options: CdcOptions, table: CapturedTable, parallelism: int)
     than readers.
     """
     server = options.connection.describe()
-    with connect(options.connection, name="firesteel cdc chunks", options=SESSION_OPTIONS) as connection:
+    with connect_capture(options, "chunks") as connection:
         with translating(f"Table {table.table_id} cannot be cut into chunks", server, table=table.table_id):
             size = options.split_size
+            source = table.sql_name(*present_name(connection, table))
             if not table.uses_index:
-                (rows,) = _one(connection, f"SELECT count(*) FROM {table.sql_name}")  # noqa: S608
+                (rows,) = _one(connection, f"SELECT count(*) FROM {source}")  # noqa: S608
                 size = max(size, -(-rows // parallelism))
             # one column of the key in the given order after the other; only those, so that the index alone will do
             keys = [
@@ -125,7 +149,7 @@ def cut_into_chunks(options: CdcOptions, table: CapturedTable, parallelism: int)
             ]
             found = connection.execute(
                 f"SELECT {', '.join(f'key_{index}' for index in range(len(keys)))} FROM (SELECT {', '.join(keys)}, "  # noqa: S608
-                f"row_number() OVER (ORDER BY {table.key_expressions}) AS chunk_row FROM {table.sql_name}) AS numbered "
+                f"row_number() OVER (ORDER BY {table.key_expressions}) AS chunk_row FROM {source}) AS numbered "
                 f"WHERE chunk_row %% %s = 0 ORDER BY chunk_row",
                 [size],
             ).fetchall()

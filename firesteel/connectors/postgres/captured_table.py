@@ -41,7 +41,7 @@ class KeyOrder:
     NUMERIC = "numeric"
     """The same, but NaN is the largest number."""
     TEXT = "text"
-    """By code points: the column's collation is another one, so its index is of no use."""
+    """By code points: the column's collation or encoding is another one, so its index is of no use."""
     PADDED = "padded"
     """As TEXT; blanks at the end do not count."""
     AS_TEXT = "as text"
@@ -57,17 +57,22 @@ class KeyColumn:
     """Its place in the table's columns."""
     type_name: str
     order: str
+    is_utf8: bool = True
+    """Whether the bytes of a text are in the order of its code points in this database."""
 
     @property
     def expression(self) -> str:
         """What the server compares."""
         name = quote(self.name)
-        return name if self.uses_index else f'({name}::text COLLATE "C")'
+        return name if self.uses_index else self._by_code_points(name)
 
     @property
     def parameter(self) -> str:
         """The place of a value in a statement."""
-        return f"%s::{self.type_name}" if self.uses_index else '(%s::text COLLATE "C")'
+        return f"%s::{self.type_name}" if self.uses_index else self._by_code_points("%s")
+
+    def _by_code_points(self, value: str) -> str:
+        return f'({value}::text COLLATE "C")' if self.is_utf8 else f"convert_to({value}::text, 'UTF8')"
 
     @property
     def uses_index(self) -> bool:
@@ -86,17 +91,21 @@ class CapturedTable:
     key: tuple[KeyColumn, ...]
     """Empty for a table without primary key."""
     is_partitioned: bool = False
+    oid: int = 0
+    """The table's id, which it keeps under another name; 0 in checkpoints of earlier versions."""
 
     @property
     def table_id(self) -> str:
         """``schema.table``."""
         return f"{self.schema}.{self.name}"
 
-    @property
-    def sql_name(self) -> str:
-        """The table in a FROM clause. Tables that inherit from it are tables of their own in the log."""
-        name = f"{quote(self.schema)}.{quote(self.name)}"
-        return name if self.is_partitioned else f"ONLY {name}"
+    def sql_name(self, schema: str, name: str) -> str:
+        """The table in a FROM clause, by the name it has now.
+
+        Tables that inherit from it are tables of their own in the log.
+        """
+        quoted = f"{quote(schema)}.{quote(name)}"
+        return quoted if self.is_partitioned else f"ONLY {quoted}"
 
     @property
     def column_names(self) -> tuple[str, ...]:

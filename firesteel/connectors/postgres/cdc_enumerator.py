@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections import deque
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from firesteel.common.connector import SplitEnumerator, SplitEnumeratorContext
+from firesteel.connectors.postgres.capture_check import ServerIds
 from firesteel.connectors.postgres.capture_setup import (
     PreparedCapture,
-    check_slot,
+    check_capture,
     cut_into_chunks,
+    look_at_capture,
     prepare_capture,
 )
 from firesteel.connectors.postgres.captured_table import CapturedTable, Key
@@ -64,6 +66,9 @@ class CdcEnumeratorState:
 class CdcEnumerator(SplitEnumerator[CdcSplit]):
     """Prepares the server, cuts one table after the other into chunks, and gives out the log when all are read.
 
+    As long as the log is read it compares the tables with what was captured, with every heartbeat: of a table that
+    takes another one's name nothing is in the log.
+
     A reader keeps a chunk it has finished in its own checkpoints until one of the enumerator's has it, so it does not
     matter on which side of a checkpoint the news was under way: what comes twice is known by the chunk's id.
 
@@ -93,11 +98,9 @@ class CdcEnumerator(SplitEnumerator[CdcSplit]):
         if self._state.prepared is None:
             options = self._options
             self._context.call_async(lambda: prepare_capture(options), self._on_prepared)
-        elif self._options.reads_log:
-            options = self._options
-            self._context.call_async(lambda: check_slot(options), self._on_checked)
         else:
-            self._on_checked(None, None)
+            options, prepared = self._options, self._state.prepared
+            self._context.call_async(lambda: check_capture(options, prepared), self._on_checked)
 
     def handle_split_request(self, subtask: int, host: str | None) -> None:
         """Answers as soon as there is an answer."""
@@ -153,8 +156,27 @@ class CdcEnumerator(SplitEnumerator[CdcSplit]):
         if error is not None:
             raise error
         self._is_checked = True
+        if self._options.reads_log:
+            self._look_again()
         self._cut_next()
         self._assign()
+
+    def _look_again(self) -> None:
+        """Compares the tables with what was captured, a heartbeat from now."""
+        options, prepared = self._options, self._state.prepared
+        assert prepared is not None
+        interval_ms = max(int(options.heartbeat_interval_s * 1000), 1)
+        self._context.call_async(
+            lambda: look_at_capture(options, prepared), self._on_looked, initial_delay_ms=interval_ms
+        )
+
+    def _on_looked(self, ids: ServerIds | None, error: Exception | None) -> None:
+        if error is not None:
+            raise error
+        assert self._state.prepared is not None
+        if ids is not None:
+            self._state.prepared = replace(self._state.prepared, ids=ids)
+        self._look_again()
 
     def _cut_next(self) -> None:
         if self._state.to_cut:

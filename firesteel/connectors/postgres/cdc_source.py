@@ -171,9 +171,9 @@ class PostgresCdcSourceBuilder:
         return self._set("fetch_size", rows)
 
     def heartbeat_interval(self, interval: Duration) -> PostgresCdcSourceBuilder:
-        """How often the server is told that the reader is there; 10 seconds unless given.
+        """How often the server is told that the reader is there, and the tables are compared with what was captured.
 
-        Must be less than the server's ``wal_sender_timeout``.
+        10 seconds unless given. Must be less than the server's ``wal_sender_timeout``.
         """
         return self._set("heartbeat_interval_s", interval.to_millis() / 1000)
 
@@ -195,7 +195,8 @@ class PostgresCdcSourceBuilder:
     def schema_change_behavior(self, behavior: str) -> PostgresCdcSourceBuilder:
         """What an altered table does: ``exception`` (default), ``evolve`` or ``ignore``.
 
-        With ``evolve`` rows have the columns the table has at that time, with ``ignore`` those it had at first.
+        With ``evolve`` rows have the columns the table has at that time, with ``ignore`` those it had at first; with
+        both, a renamed table is read on under the name it was captured with.
         """
         return self._set("schema_change_behavior", behavior)
 

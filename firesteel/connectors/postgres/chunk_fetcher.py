@@ -7,12 +7,13 @@ import threading
 import time
 from typing import Any
 
-from firesteel.connectors.postgres.capture_setup import SESSION_OPTIONS
+from firesteel.connectors.postgres.capture_check import present_name, table_renamed, table_replaced
+from firesteel.connectors.postgres.capture_session import connect_capture
 from firesteel.connectors.postgres.captured_table import quote
 from firesteel.connectors.postgres.cdc_errors import UnreadableValueError
 from firesteel.connectors.postgres.cdc_options import CdcOptions
 from firesteel.connectors.postgres.cdc_split import ChunkSplit
-from firesteel.connectors.postgres.connection import connect, import_psycopg, translating
+from firesteel.connectors.postgres.connection import import_psycopg, translating
 from firesteel.connectors.postgres.transaction_snapshot import TransactionSnapshot
 
 __all__ = ["ChunkFetcher", "FetchedRows"]
@@ -85,12 +86,7 @@ class ChunkFetcher:
     def _read(self) -> None:
         table, server = self._chunk.table, self._options.connection.describe()
         psycopg = import_psycopg()
-        connection = connect(
-            self._options.connection,
-            name=f"firesteel cdc {self._chunk.split_id}",
-            autocommit=False,
-            options=SESSION_OPTIONS,
-        )
+        connection = connect_capture(self._options, self._chunk.split_id, autocommit=False)
         try:
             connection.isolation_level = psycopg.IsolationLevel.REPEATABLE_READ
             connection.read_only = True
@@ -106,18 +102,30 @@ class ChunkFetcher:
             "SELECT pg_current_snapshot()::text, pg_current_wal_insert_lsn()::text"
         ).fetchone()
         self.snapshot = TransactionSnapshot.parse(*snapshot)
+        name = present_name(connection, table)
         condition, parameters = table.range_condition(chunk.low, chunk.high)
         selection = ", ".join([*(quote(column.name) for column in table.columns), *table.key_selection])
         connection.execute(
-            f"DECLARE chunk NO SCROLL CURSOR FOR SELECT {selection} FROM {table.sql_name} "  # noqa: S608
+            f"DECLARE chunk NO SCROLL CURSOR FOR SELECT {selection} FROM {table.sql_name(*name)} "  # noqa: S608
             f"WHERE {condition} ORDER BY {table.key_expressions}",
             parameters,
         )
+        self._check_name(connection, name)
         while not self._stopping.is_set():
             rows = self._fetch(connection)
             if not rows:
                 return
             self._put(rows)
+
+    def _check_name(self, connection: Any, name: tuple[str, str]) -> None:
+        """Raises if the cursor reads another table than the captured one. It holds a lock, so the name stays."""
+        table, options = self._chunk.table, self._options
+        quoted = ".".join(quote(part).replace("%%", "%") for part in name)
+        (oid,) = connection.execute("SELECT to_regclass(%s)::oid", [quoted]).fetchone()
+        if table.oid and oid != table.oid:
+            raise table_replaced(table, options.connection.describe())
+        if options.schema_change_behavior == "exception" and name != (table.schema, table.name):
+            raise table_renamed(table, ".".join(name), options.connection.describe())
 
     def _fetch(self, connection: Any) -> FetchedRows:
         table, server, psycopg = self._chunk.table, self._options.connection.describe(), import_psycopg()

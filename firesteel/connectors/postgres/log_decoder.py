@@ -6,6 +6,7 @@ from bisect import bisect_left
 from collections.abc import Sequence
 from typing import Any
 
+from firesteel.connectors.postgres.capture_check import table_renamed, table_replaced
 from firesteel.connectors.postgres.captured_table import CapturedTable, KeyOrder
 from firesteel.connectors.postgres.cdc_errors import (
     SchemaChangedError,
@@ -59,7 +60,11 @@ class ReadRows:
 
 
 class _Relation:
-    """How rows of a table are to be read at this place in the log."""
+    """How rows of a table are to be read at this place in the log.
+
+    ``error`` is raised with the first change that is emitted: a capture may begin with a slot that has changes from
+    before the table was altered, which are left out since the rows that were read show them.
+    """
 
     def __init__(self, relation: Relation, table: CapturedTable, options: CdcOptions) -> None:
         from psycopg import pq
@@ -73,27 +78,43 @@ class _Relation:
         known = {(column.name, column.declared_oid): column.type_oid for column in table.columns}
         types = [known.get((column.name, column.type_oid), column.type_oid) for column in relation.columns]
         altered = [c.name for c in relation.columns if c.name in self.columns and (c.name, c.type_oid) not in known]
-        if altered and options.schema_change_behavior == "exception":
-            raise _schema_changed(table, names, altered)
+        behavior = options.schema_change_behavior
+        self.error = self._find_error(relation, altered, behavior)
         self._transformer = Transformer(None)
         self._transformer.set_loader_types(types, pq.Format.TEXT)
         self._types = types
         self._projection: list[int | None] | None = None
         if names != self.columns:
-            if options.schema_change_behavior == "evolve":
+            if behavior == "evolve":
                 self.columns = names
-            elif options.schema_change_behavior == "ignore":
-                self._projection = [names.index(name) if name in names else None for name in self.columns]
             else:
-                raise _schema_changed(table, names)
-        missing = [column.name for column in table.key if column.name not in names]
-        if missing:
-            raise _schema_changed(table, names)
-        self._key = [(names.index(column.name), column.order == KeyOrder.AS_TEXT) for column in table.key]
+                self._projection = [names.index(name) if name in names else None for name in self.columns]
+        self._key = [
+            (names.index(column.name), column.order == KeyOrder.AS_TEXT) for column in table.key if column.name in names
+        ]
+        self._key_error: SchemaChangedError | None = None
+        """Why a key cannot be compared with the bounds of what was read."""
+        is_other = table.oid not in (0, relation.relation_id)
+        if is_other or len(self._key) < len(table.key) or any(column.name in altered for column in table.key):
+            self._key_error = self.error or _schema_changed(table, names, altered)
+        if len(self._key) < len(table.key):
+            self.error = self._key_error
         self._names = names
+
+    def _find_error(self, relation: Relation, altered: Sequence[str], behavior: str) -> SchemaChangedError | None:
+        table, names = self.table, tuple(column.name for column in relation.columns)
+        if table.oid and relation.relation_id != table.oid:
+            return table_replaced(table)
+        if behavior != "exception":
+            return None
+        if (relation.schema, relation.name) != (table.schema, table.name):
+            return table_renamed(table, f"{relation.schema}.{relation.name}")
+        return _schema_changed(table, names, altered) if altered or names != table.column_names else None
 
     def values(self, row: Tuple, options: CdcOptions) -> Sequence[Any]:
         """The values of the records' columns."""
+        if self.error is not None:
+            raise self.error
         unavailable = [index for index, value in enumerate(row) if value is UNCHANGED]
         if unavailable:
             if options.unavailable_value == NO_PLACEHOLDER:
@@ -110,6 +131,8 @@ class _Relation:
 
     def key(self, row: Tuple) -> tuple[Any, ...]:
         """The values of the primary key."""
+        if self._key_error is not None:
+            raise self._key_error
         load = self._transformer.get_loader
         from psycopg import pq
 
@@ -166,7 +189,8 @@ class LogDecoder:
         self._done = split.position.changes
         self._options = options
         self._needs_before = options.changelog_mode == ChangelogMode.ALL
-        self._tables = {(table.schema, table.name): table for table in split.tables}
+        self._by_name = {(table.schema, table.name): table for table in split.tables}
+        self._by_id = {table.oid: table for table in split.tables if table.oid}
         self._all_tables = split.tables
         self.set_parts(split.parts)
         self._relations: dict[int, _Relation | None] = {}
@@ -202,7 +226,8 @@ class LogDecoder:
             self._begin = None
             self._lsn, self._commit_lsn, self._done = message.end_lsn, 0, 0
         elif isinstance(message, Relation):
-            table = self._tables.get((message.schema, message.name))
+            # by its id it is the captured one under any name; one with its name and another id has replaced it
+            table = self._by_id.get(message.relation_id) or self._by_name.get((message.schema, message.name))
             self._relations[message.relation_id] = None if table is None else _Relation(message, table, self._options)
         else:
             self._on_change(message, out)
@@ -300,11 +325,12 @@ class LogDecoder:
 
 def _schema_changed(table: CapturedTable, names: tuple[str, ...], altered: Sequence[str] = ()) -> SchemaChangedError:
     added = [name for name in names if name not in table.column_names]
-    dropped = [name for name in table.column_names if name not in names]
-    changes = (("added", added), ("dropped", dropped), ("another type of", altered))
-    what = [f"{verb} {', '.join(columns)}" for verb, columns in changes if columns]
+    missing = [name for name in table.column_names if name not in names]
+    differences = (("also", added), ("not", missing), ("another type of", altered))
+    what = [f"{verb} {', '.join(columns)}" for verb, columns in differences if columns]
     return SchemaChangedError(
-        f"Table {table.table_id} has been altered: {'; '.join(what) or 'the order of its columns'}.",
+        f"A change of table {table.table_id} was made when it had other columns than when the capture began: "
+        f"{'; '.join(what) or 'in another order'}.",
         table=table.table_id,
         hint="Set schema_change_behavior('evolve') to have rows as they are in the table, or 'ignore' to keep the "
         "columns there were at first, and go on from the last checkpoint. A primary key must stay.",

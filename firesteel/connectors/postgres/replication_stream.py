@@ -10,10 +10,9 @@ from collections import deque
 from typing import Any
 
 from firesteel.common.errors import FiresteelError
-from firesteel.connectors.postgres.capture_setup import SESSION_OPTIONS
+from firesteel.connectors.postgres.capture_session import connect_capture
 from firesteel.connectors.postgres.cdc_errors import CaptureSetupError, ReplicationSlotLostError, SlotInUseError
 from firesteel.connectors.postgres.cdc_options import CdcOptions
-from firesteel.connectors.postgres.connection import connect
 from firesteel.connectors.postgres.errors import PostgresConnectionError, PostgresError
 from firesteel.connectors.postgres.pgoutput import Frame, Keepalive, decode_frame, format_lsn, parse_lsn, status_update
 
@@ -133,12 +132,7 @@ class ReplicationStream:
         """A connection that streams. That a slot is in use may be due to a reader that is about to go."""
         deadline = time.monotonic() + self._options.connection.connect_timeout_s
         while not self._stopping:
-            connection = connect(
-                self._options.connection,
-                name=f"firesteel cdc {self._options.slot_name}",
-                replication="database",
-                options=SESSION_OPTIONS,
-            )
+            connection = connect_capture(self._options, replication="database")
             try:
                 self._check_slot(connection.pgconn)
                 self._start(connection.pgconn)

@@ -60,10 +60,12 @@ def discover_tables(connection: psycopg.Connection[Any], options: CdcOptions) ->
     with translating("The catalog cannot be read", server):
         found = connection.execute(_TABLES, []).fetchall()
         chosen = _choose(found, options, server)
+        row = connection.execute("SELECT getdatabaseencoding()").fetchone()
+        is_utf8 = row is not None and row[0] == "UTF8"
         tables = []
         for row in chosen:
             _check(row, options, server)
-            tables.append(_describe(connection, row))
+            tables.append(_describe(connection, row, is_utf8))
     return tuple(tables)
 
 
@@ -119,7 +121,7 @@ def _check(row: Any, options: CdcOptions, server: str) -> None:
         )
 
 
-def _describe(connection: psycopg.Connection[Any], row: Any) -> CapturedTable:
+def _describe(connection: psycopg.Connection[Any], row: Any, is_utf8: bool) -> CapturedTable:
     oid, schema, name, kind, _identity, _persistence, key, _identity_is_key = row
     columns = connection.execute(_COLUMNS, [oid]).fetchall()
     numbers = [column[0] for column in columns]
@@ -133,7 +135,8 @@ def _describe(connection: psycopg.Connection[Any], row: Any) -> CapturedTable:
             )
         index = numbers.index(number)
         _number, column, _declared, type_oid, type_name, by_code_point = columns[index]
-        key_columns.append(KeyColumn(column, index, type_name, _order_of(type_oid, by_code_point)))
+        order = _order_of(type_oid, by_code_point and is_utf8)
+        key_columns.append(KeyColumn(column, index, type_name, order, is_utf8))
     return CapturedTable(
         connection.info.dbname,
         schema,
@@ -141,6 +144,7 @@ def _describe(connection: psycopg.Connection[Any], row: Any) -> CapturedTable:
         tuple(CapturedColumn(*column[1:5]) for column in columns),
         tuple(key_columns),
         is_partitioned=kind == "p",
+        oid=oid,
     )
 
 

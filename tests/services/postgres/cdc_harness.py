@@ -165,6 +165,7 @@ class CaptureHarness:
         self.to_enumerator = deque()
         self.to_readers = deque()
         self.calls = deque()
+        self.later = []
         self.emitted = []
         self.checkpoints = 0
         self.checkpoint = checkpoint
@@ -203,10 +204,16 @@ class CaptureHarness:
         self.to_readers.append(("event", subtask, pickle.dumps(event)))
 
     def call_async(self, call, handler, *, initial_delay_ms=0, period_ms=None):
-        if initial_delay_ms == 0:
-            self.calls.append((call, handler))
+        (self.later if initial_delay_ms else self.calls).append((call, handler))
 
     # what a test calls
+
+    def look(self):
+        """Makes the calls that the enumerator makes after some time."""
+        assert self.later
+        self.calls += self.later
+        self.later.clear()
+        self.deliver()
 
     def make_call(self):
         """Makes one call of the enumerator; what it raises, the handler gets."""
