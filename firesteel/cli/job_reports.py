@@ -9,6 +9,7 @@ import msgspec
 from firesteel.cli.connection import ClusterClient, on_cluster
 from firesteel.cli.jobs import duration_text, find_job, local_time, print_json
 from firesteel.cli.table import bytes_text, count, fitted_table, indented
+from firesteel.common.redaction import printable
 from firesteel.rest.checkpoints import CHECKPOINTS, CheckpointingStatistics
 from firesteel.rest.client import RestClientError
 from firesteel.rest.exceptions import JOB_EXCEPTIONS
@@ -66,7 +67,7 @@ def show_status(options: argparse.Namespace, client: ClusterClient) -> int:
     headers = ["vertex", "state", "tasks", "busy", "backp.", "in/s", "out/s", "read", "written"]
     # a job that could not be prepared has no vertices
     table = ["", *fitted_table(headers, rows, shrink="vertex", right=headers[2:])] if rows else []
-    print("\n".join([*lines, *table]))  # noqa: T201
+    print(printable("\n".join([*lines, *table])))  # noqa: T201
     if details.state == "FAILED":
         print(f"\nfiresteel exceptions {details.jid} says why.")  # noqa: T201
     return 0
@@ -82,12 +83,12 @@ def show_exceptions(options: argparse.Namespace, client: ClusterClient) -> int:
         return 0
     history = answer.exception_history
     if not history.entries:
-        print(f"Job '{job.name}' has had no failures.")  # noqa: T201
+        print(printable(f"Job '{job.name}' has had no failures."))  # noqa: T201
     for entry in history.entries:
         place = "" if entry.task_name is msgspec.UNSET else f", {entry.task_name}"
         where = "" if entry.endpoint is msgspec.UNSET else f" at {entry.endpoint}"
-        print(f"{local_time(entry.timestamp)}{place}{where}")  # noqa: T201
-        print("\n".join(indented(entry.stacktrace.rstrip().splitlines())))  # noqa: T201
+        print(printable(f"{local_time(entry.timestamp)}{place}{where}"))  # noqa: T201
+        print(printable("\n".join(indented(entry.stacktrace.rstrip().splitlines()))))  # noqa: T201
         if entry.concurrent_exceptions:
             print(f"  (and {count(len(entry.concurrent_exceptions), 'failure')} at the same time)")  # noqa: T201
         print()  # noqa: T201

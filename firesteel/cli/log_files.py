@@ -8,6 +8,7 @@ from firesteel.cli.connection import ClusterClient, on_cluster
 from firesteel.cli.jobs import local_time, print_json
 from firesteel.cli.table import bytes_text, table
 from firesteel.common.errors import FiresteelError
+from firesteel.common.redaction import printable
 from firesteel.rest import cluster as rest
 from firesteel.rest import task_managers as tm
 
@@ -35,7 +36,7 @@ def show_logs(options: argparse.Namespace, client: ClusterClient) -> int:
     if options.json:
         print_json({"process": options.process, "name": options.name, "text": text})
     else:
-        print(text.rstrip("\n"))  # noqa: T201
+        print(printable(text.rstrip("\n")))  # noqa: T201
     return 0
 
 

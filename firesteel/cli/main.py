@@ -27,6 +27,7 @@ from firesteel.cli import (
 from firesteel.cli.command_parser import CommandParser
 from firesteel.cli.errors import ClusterNotFoundError, CommandError
 from firesteel.common.errors import FiresteelError
+from firesteel.common.redaction import printable
 
 __all__ = ["main", "parser"]
 
@@ -90,7 +91,7 @@ def _is_unreachable(error: FiresteelError) -> bool:
 
 
 def _complain(error: FiresteelError) -> None:
-    print(f"firesteel: {error}", file=sys.stderr)  # noqa: T201 - the terminal is where a command speaks
+    print(printable(f"firesteel: {error}"), file=sys.stderr)  # noqa: T201 - the terminal is where a command speaks
 
 
 def parser() -> CommandParser:

@@ -7,6 +7,8 @@ import time
 from types import TracebackType
 from typing import TYPE_CHECKING
 
+from firesteel.common.redaction import printable
+
 if TYPE_CHECKING:
     from typing_extensions import Self
 
@@ -17,7 +19,7 @@ _WIDTH = 100
 
 def say(text: str) -> None:
     """Tells the user something that is not the result."""
-    print(f"firesteel: {text}", file=sys.stderr, flush=True)  # noqa: T201 - the terminal is where a command speaks
+    print(printable(f"firesteel: {text}"), file=sys.stderr, flush=True)  # noqa: T201 - the terminal is where a command speaks
 
 
 class Progress:
@@ -51,7 +53,7 @@ class Progress:
                 self._said = text
             return
         seconds = time.monotonic() - self._started
-        line = f"{text}{f'  {figures}' if figures else ''}  {seconds:.0f} s"[:_WIDTH]
+        line = f"{printable(text)}{f'  {figures}' if figures else ''}  {seconds:.0f} s"[:_WIDTH]
         if line != self._shown:
             sys.stderr.write(f"\r\x1b[2K{line}")
             sys.stderr.flush()

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import argparse
+import json
+import os
 import sys
 from collections.abc import Mapping
 
@@ -21,6 +23,7 @@ __all__ = [
     "settings_of",
 ]
 
+SETTINGS_VARIABLE = "FIRESTEEL_SETTINGS"
 _MODES = ("batch", "streaming", "automatic")
 
 
@@ -37,14 +40,31 @@ def add_settings_option(parser: argparse.ArgumentParser) -> None:
 
 
 def settings_of(options: argparse.Namespace) -> dict[str, str]:
-    """What was given with ``-D``."""
-    settings = {}
+    """What was given with ``-D``, and before it what the environment variable FIRESTEEL_SETTINGS has, as JSON."""
+    settings = _environment_settings()
     for text in options.settings:
         key, equals, value = text.partition("=")
         if not equals or not key:
             raise CommandError(f"-D needs KEY=VALUE, got {text!r}.")
         settings[key] = value
     return settings
+
+
+def _environment_settings() -> dict[str, str]:
+    """Settings that do not belong on a command line, which every user of the machine can read."""
+    text = os.environ.get(SETTINGS_VARIABLE)
+    if not text:
+        return {}
+    try:
+        found = json.loads(text)
+        if not isinstance(found, dict) or not all(isinstance(value, str) for value in found.values()):
+            raise ValueError("not an object of texts")
+    except ValueError as error:
+        # without its value: that is a secret
+        raise CommandError(
+            f"{SETTINGS_VARIABLE} is not a JSON object with texts as values: {type(error).__name__}."
+        ) from None
+    return dict(found)
 
 
 def configure_stores(options: argparse.Namespace) -> None:

@@ -15,6 +15,7 @@ from firesteel.cli.connection import ClusterAddress, ClusterClient, cluster_sett
 from firesteel.cli.errors import CommandError
 from firesteel.cli.jobs import print_json
 from firesteel.cli.local_clusters import JobManagerEntry, LocalCluster, local_cluster
+from firesteel.cli.login_link import login_link
 from firesteel.cli.program import find_program
 from firesteel.cli.program_files import program_files
 from firesteel.cli.progress import Progress, say
@@ -29,6 +30,7 @@ __all__ = ["start_application", "start_session"]
 _PORTS = re.compile(r"\d{1,5}(-\d{1,5})?")
 _LAST_PORT = 65535
 _WILDCARDS = ("0.0.0.0", "::", "[::]")  # noqa: S104 - not bound to, but recognised
+_LOOPBACK = ("localhost", "127.0.0.1", "::1", "[::1]")
 _GRACE_S = 60.0
 _PROBE_S = 10.0
 
@@ -189,9 +191,11 @@ def _report(
     already: bool,
 ) -> None:
     slots: int | None = None
+    link: str | None = None
     try:
         with _client(entry, settings) as client:
             slots = client.call(CLUSTER_OVERVIEW).slots_total
+            link = login_link(client)
     except (RestClientError, ConnectionFailedError):
         pass  # a standby, or one that is just being stopped
     said = {
@@ -202,6 +206,8 @@ def _report(
         "token-file": entry.token_file,
         "directory": str(cluster.directory),
         "already-running": already,
+        "web": link,
+        "warnings": _warnings(settings),
     }
     if options.json:
         print_json(said)
@@ -213,9 +219,32 @@ def _report(
         which = f" --directory {options.cluster_directory}"
     lines = [
         f"{what.capitalize()} '{cluster.cluster_id}' {verb}: {entry.url}",
+        *([] if link is None else [f"  web     {link}  (works once; then: firesteel cluster link{which})"]),
         f"  slots   {'-' if slots is None else slots}",
         f"  token   {entry.token_file}",
         f"  logs    {cluster.directory / 'log'}",
         f"  stop    firesteel cluster stop{which}",
     ]
     print("\n".join(lines))  # noqa: T201
+    for warning in _warnings(settings):
+        say(f"warning: {warning}")
+
+
+def _warnings(settings: Mapping[str, str]) -> list[str]:
+    """What a user should know of a port that others than this machine reach."""
+    configuration = Configuration.from_dict(settings)
+    address = configuration.get(cluster_options.REST_BIND_ADDRESS)
+    if address in _LOOPBACK:
+        return []
+    found = []
+    if not configuration.get(cluster_options.SSL_REST_ENABLED):
+        found.append(
+            f"the REST port listens on {address} without TLS: whoever sees the network traffic can read the token and "
+            "run code (security.ssl.rest.enabled)."
+        )
+    if configuration.get(cluster_options.REST_AUTHENTICATE_READS) is False:
+        found.append(
+            f"whoever reaches {address} can read jobs, logs, configuration and state without a token "
+            "(rest.authentication.reads is false)."
+        )
+    return found

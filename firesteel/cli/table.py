@@ -7,6 +7,8 @@ import sys
 from collections.abc import Iterable, Sequence
 from datetime import datetime, timezone
 
+from firesteel.common.redaction import printable
+
 __all__ = ["bytes_text", "count", "fitted_table", "indented", "table", "time_text"]
 
 
@@ -50,7 +52,7 @@ def fitted_table(
 
 
 def _cell(value: object) -> str:
-    return "-" if value is None else " ".join(str(value).splitlines())
+    return "-" if value is None else printable(" ".join(str(value).splitlines()))
 
 
 def indented(lines: Iterable[str], by: int = 2) -> list[str]:

@@ -13,6 +13,7 @@ from logging.handlers import RotatingFileHandler
 from pathlib import Path
 
 from firesteel.common.errors import FiresteelError
+from firesteel.common.redaction import hide_passwords, printable
 
 __all__ = ["LogFile", "LogFiles", "LogNotFoundError", "OutputFile", "setup_logging"]
 
@@ -164,13 +165,24 @@ class LogFiles:
         os.close(self._lock_descriptor)
 
 
+class LogFormatter(logging.Formatter):
+    """Formats a record so that nothing in it can look like another record.
+
+    Names of jobs and texts of exceptions are the users': control characters are escaped, further lines are indented.
+    """
+
+    def format(self, record: logging.LogRecord) -> str:
+        """The record as lines."""
+        return hide_passwords(printable(super().format(record))).replace("\n", "\n    ")
+
+
 def setup_logging(directory: Path) -> LogFiles:
     """Has this process log to the directory, from now on and to nowhere else."""
     files = LogFiles(directory)
     handler = RotatingFileHandler(
         files.jobmanager_log, maxBytes=MAX_FILE_BYTES, backupCount=KEPT_FILES - 1, encoding="utf-8", errors="replace"
     )
-    handler.setFormatter(logging.Formatter(_FORMAT))
+    handler.setFormatter(LogFormatter(_FORMAT))
     root = logging.getLogger()
     for other in list(root.handlers):
         root.removeHandler(other)

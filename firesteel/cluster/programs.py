@@ -25,9 +25,11 @@ from typing import IO, Any
 from firesteel.common import cluster_options
 from firesteel.common.configuration import Configuration
 from firesteel.common.errors import FiresteelError
+from firesteel.common.redaction import hide_passwords, is_sensitive
 
 __all__ = ["KeptProgram", "ProgramFailedError", "ProgramRunner", "ProgramStore", "UnknownProgramError"]
 
+SETTINGS_VARIABLE = "FIRESTEEL_SETTINGS"
 TOKEN_FILE_VARIABLE = "FIRESTEEL_REST_TOKEN_FILE"  # noqa: S105 - the name of a variable
 JOB_ID_KEY = "$internal.pipeline.job-id"
 """The setting with which Flink has a program's job get an id."""
@@ -231,8 +233,10 @@ class ProgramRunner:
         arguments = list(options)
         if given.parallelism is not None:
             arguments += ["-p", str(given.parallelism)]
+        secrets = {key: value for key, value in settings.items() if is_sensitive(key) or hide_passwords(value) != value}
         for key, value in settings.items():
-            arguments += ["-D", f"{key}={value}"]
+            if key not in secrets:
+                arguments += ["-D", f"{key}={value}"]
         command = [*self._command, *arguments, *_what_to_run(program, given.entry), *given.arguments]
         if any("\0" in part for part in command):
             raise ProgramFailedError("Arguments and settings cannot have a null character.")
@@ -241,6 +245,9 @@ class ProgramRunner:
         directory = tempfile.mkdtemp(prefix="firesteel-program-")
         try:
             environment = {**os.environ, "TMPDIR": directory}
+            if secrets:
+                # every user of the machine can read a command line
+                environment[SETTINGS_VARIABLE] = json.dumps(secrets)
             if self._token_file is not None:
                 environment[TOKEN_FILE_VARIABLE] = self._token_file
             return _run(command, directory, environment, self._timeout_s)

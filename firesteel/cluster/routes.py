@@ -16,6 +16,7 @@ from firesteel.cluster.rest.handlers import (
     exceptions,
     jobmanager,
     jobs,
+    login,
     metrics,
     programs,
     rescaling,
@@ -28,7 +29,7 @@ from firesteel.cluster.rest.request import Route
 from firesteel.cluster.spark_cluster import SparkCluster
 from firesteel.cluster.task_managers import TaskManagers
 from firesteel.common import cluster_options
-from firesteel.rest.token import TOKEN_FILE_NAME
+from firesteel.rest.token import TOKEN_FILE_NAME, read_token
 
 __all__ = ["all_routes"]
 
@@ -66,6 +67,7 @@ def all_routes(
         *diagnostics.routes(dispatcher, configuration),
         *rescaling.routes(dispatcher, resources),
         *cluster.routes(dispatcher, resources, managers, configuration, stop),
+        *login.routes(lambda: read_token(token_file)),
         *task_managers.routes(managers, logs),
         *jobmanager.routes(dispatcher, resources, managers, configuration, logs),
     ]

@@ -44,6 +44,7 @@ __all__ = [
     "SSL_REST_ENABLED",
     "SSL_REST_KEY",
     "TASK_SLOTS",
+    "WEB_ALLOW_ORIGIN",
     "WEB_CANCEL_ENABLED",
     "WEB_REFRESH_INTERVAL",
     "WEB_SUBMIT_ENABLED",
@@ -100,8 +101,11 @@ REST_TOKEN_FILE = (
 REST_AUTHENTICATE_READS = (
     _key("rest.authentication.reads")
     .boolean_type()
-    .default_value(False)
-    .with_description("Whether requests that only look need the token or a client certificate too.")
+    .no_default_value()
+    .with_description(
+        "Whether requests that only read need the token or a client certificate too. By default all need it but those "
+        "from this machine and from the user that the JobManager runs as."
+    )
 )
 SSL_REST_ENABLED = (
     _key("security.ssl.rest.enabled")
@@ -171,6 +175,12 @@ WEB_REFRESH_INTERVAL = (
     .duration_type()
     .default_value(Duration.of_millis(3000))
     .with_description("How often the web pages ask for news.")
+)
+WEB_ALLOW_ORIGIN = (
+    _key("web.access-control-allow-origin")
+    .string_type()
+    .no_default_value()
+    .with_description("The site whose pages may read answers, or * for all (Access-Control-Allow-Origin). In Flink: *.")
 )
 WEB_SUBMIT_ENABLED = (
     _key("web.submit.enable")

@@ -8,42 +8,16 @@ from typing import Any, TypeVar, overload
 
 from firesteel.common.config_options import ConfigOption, ConfigOptions, InvalidConfigurationError
 from firesteel.common.config_values import parse_list, parse_map, to_bytes, to_text
+from firesteel.common.redaction import HIDDEN, hide_passwords, is_sensitive
 
 __all__ = ["HIDDEN", "Configuration", "is_sensitive", "shown"]
 
 T = TypeVar("T")
 D = TypeVar("D")
 
-_SENSITIVE = (
-    "password",
-    "secret",
-    "apikey",
-    "api-key",
-    "auth-params",
-    "service-key",
-    "token",
-    "basic-auth",
-    "jaas.config",
-    "http-headers",
-    "account.key",
-)
-"""Parts of keys whose values are not shown."""
-
-HIDDEN = "******"
-"""What is shown instead."""
-
-
-def is_sensitive(key: str) -> bool:
-    """Whether the value of a key is not to be shown.
-
-    >>> is_sensitive("s3.secret-key"), is_sensitive("parallelism.default")
-    (True, False)
-    """
-    return any(part in key.lower() for part in _SENSITIVE)
-
 
 def shown(key: str, value: str) -> str:
-    """The text of a value as it may be shown, also that of one that has keys itself.
+    """The text of a value as it may be shown: without secrets, also those of values that have keys themselves.
 
     >>> shown("s3.secret-key", "x"), shown("pipeline.global-job-parameters", "api-key:x,topic:orders")
     ('******', '{api-key: ******, topic: orders}')
@@ -53,10 +27,10 @@ def shown(key: str, value: str) -> str:
     try:
         entries = parse_map(value)
     except ValueError:
-        return value
+        return hide_passwords(value)
     if not any(is_sensitive(inner) for inner in entries):
-        return value
-    return to_text({inner: HIDDEN if is_sensitive(inner) else text for inner, text in entries.items()})
+        return hide_passwords(value)
+    return to_text({inner: HIDDEN if is_sensitive(inner) else hide_passwords(text) for inner, text in entries.items()})
 
 
 class Configuration:

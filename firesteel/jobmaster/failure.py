@@ -11,6 +11,7 @@ from pathlib import Path
 
 import firesteel
 from firesteel.common.errors import TaskFailure, UserCodeError
+from firesteel.common.redaction import Redactor
 
 __all__ = [
     "ExceptionHistory",
@@ -137,10 +138,11 @@ class RootCause:
     Failures are held until somebody concludes; after that, one that says more still takes the cause's place.
     """
 
-    def __init__(self, history: ExceptionHistory):
+    def __init__(self, history: ExceptionHistory, redactor: Redactor | None = None):
         self.failure: TaskFailure | None = None
         """The cause of the attempt that failed last."""
         self._history = history
+        self._redactor = redactor or Redactor({})
         self._kind = FailureKind.CAUSE
         self._held: list[_Reported] = []
 
@@ -151,7 +153,7 @@ class RootCause:
 
     def hold(self, kind: FailureKind, failure: TaskFailure, now: int) -> None:
         """A failure of an attempt that was thought to run."""
-        self._held.append(_Reported(kind, failure, now))
+        self._held.append(_Reported(kind, self._redactor.clean_failure(failure), now))
 
     def conclude(self, attempt: int) -> TaskFailure:
         """Takes the first of the failures that say most for the cause.
@@ -174,6 +176,7 @@ class RootCause:
 
     def add(self, kind: FailureKind, failure: TaskFailure) -> None:
         """A failure of an attempt that is known to have failed."""
+        failure = self._redactor.clean_failure(failure)
         if failure == self.failure:
             return
         if kind > self._kind:

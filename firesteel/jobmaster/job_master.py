@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from firesteel.common.errors import FiresteelError, TaskFailure, UserCodeError
 from firesteel.common.job_status import JobStatus
+from firesteel.common.redaction import Redactor
 from firesteel.graph.execution_graph import ExecutionGraph, ExecutionState
 from firesteel.graph.rescaling import has_same_parallelism, limit_parallelism, rescale_execution_graph
 from firesteel.jobmaster import events, executions, slot_failures
@@ -94,7 +95,7 @@ class JobMaster(WindingDown):
         self._restart_strategy = restart_strategy
         self._client = ClientChannels()
         self._alignment = WatermarkAlignment()
-        self._root_cause = RootCause(self.exception_history)
+        self._root_cause = RootCause(self.exception_history, Redactor(self._job_graph.configuration.to_dict()))
         self._shutting_down = self._restarts_by_plan = False
         self._rescale_reason: str | None = None
 

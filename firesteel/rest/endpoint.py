@@ -27,11 +27,13 @@ class Access(Enum):
     """Who may call an endpoint."""
 
     READ = "read"
-    """Whoever reaches the port."""
+    """Reads: processes of the JobManager's own user on its machine, others with a token or a client certificate."""
     CHANGE = "change"
-    """Changes something: on a port that others than this machine reach, only with a token or a client certificate."""
+    """Changes something: the same, but never a page of another site."""
     CODE = "code"
-    """Carries pickled objects in either direction: only with a token or a client certificate, whatever the port."""
+    """Carries code, as programs and pickled objects are: only with a token or a client certificate, whoever it is."""
+    LOGIN = "login"
+    """Carries a secret that is exchanged for the token."""
 
 
 class Text(str):

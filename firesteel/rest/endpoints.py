@@ -10,6 +10,7 @@ from firesteel.rest import (
     diagnostics,
     exceptions,
     jobs,
+    login,
     metrics,
     openapi,
     programs,
@@ -25,6 +26,7 @@ __all__ = ["all_endpoints"]
 
 _TOPICS = (
     cluster,
+    login,
     jobs,
     submission,
     programs,

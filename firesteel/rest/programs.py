@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 
-from firesteel.rest.endpoint import Endpoint, Parameter
+from firesteel.rest.endpoint import Access, Endpoint, Parameter
 from firesteel.rest.submission import Empty
 
 __all__ = [
@@ -114,6 +114,7 @@ UPLOAD_PROGRAM: Endpoint[Any, ProgramUploaded] = Endpoint(
     "Keeps a program: a Python file, or a zip archive with several. The field of the form is jarfile.",
     ProgramUploaded,
     errors={400: "It is neither, or there is none.", 403: "web.submit.enable is off."},
+    access=Access.CODE,
     tag=_TAG,
     is_upload=True,
 )
@@ -134,6 +135,7 @@ RUN_PROGRAM: Endpoint[ProgramRequest, ProgramRun] = Endpoint(
     request=ProgramRequest,
     query=_RUN_PARAMETERS,
     errors=_BAD,
+    access=Access.CODE,
     tag=_TAG,
 )
 PLAN_PROGRAM: Endpoint[ProgramRequest, ProgramPlan] = Endpoint(
@@ -144,6 +146,7 @@ PLAN_PROGRAM: Endpoint[ProgramRequest, ProgramPlan] = Endpoint(
     request=ProgramRequest,
     query=_PARAMETERS,
     errors=_BAD,
+    access=Access.CODE,
     tag=_TAG,
 )
 PLAN_PROGRAM_GET: Endpoint[ProgramRequest, ProgramPlan] = Endpoint(

@@ -59,6 +59,11 @@ def read_token(path: str | Path) -> str:
             token = file.read(4096).strip()
     except (OSError, UnicodeDecodeError) as error:
         raise TokenFileError(f"The token file {path} cannot be read: {error}") from None
+    if status.st_uid not in (os.geteuid(), 0):
+        raise TokenFileError(
+            f"The token file {path} belongs to another user (uid {status.st_uid}).",
+            hint="That user knows the token, and could run code in the cluster: use a file of your own.",
+        )
     if status.st_mode & (stat.S_IRWXG | stat.S_IRWXO):
         raise TokenFileError(
             f"Others than its owner can use the token file {path} (mode {stat.S_IMODE(status.st_mode):04o}).",

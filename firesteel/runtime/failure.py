@@ -16,6 +16,7 @@ from firesteel.common.errors import (
     TaskFailure,
     UserCodeError,
 )
+from firesteel.common.redaction import Redactor
 from firesteel.runtime.failure_place import KEY_BY, Place, find_place
 from firesteel.runtime.network.serialization import preview_record as preview
 
@@ -43,9 +44,11 @@ def describe_failure(
     if isinstance(error, UserCodeError):
         return error.failure
     try:
-        return _describe(error, task, find_place(error, chain, operator))
+        failure = _describe(error, task, find_place(error, chain, operator))
     except Exception:  # noqa: BLE001 - user objects may raise anything when looked at; the failure itself must be told
-        return _describe(error, task, Place(chained=operator))
+        failure = _describe(error, task, Place(chained=operator))
+    # a store or a database may repeat in its error what it was given
+    return Redactor({} if task is None else task.configuration.to_dict()).clean_failure(failure)
 
 
 def _describe(error: BaseException, task: TaskDeploymentDescriptor | None, place: Place) -> TaskFailure:

@@ -22,6 +22,7 @@ from pyspark.java_gateway import launch_gateway
 from firesteel.common import cluster_options
 from firesteel.common.configuration import Configuration
 from firesteel.common.errors import FiresteelError
+from firesteel.common.redaction import is_sensitive
 from firesteel.spark.java import require_java
 
 __all__ = [
@@ -233,7 +234,7 @@ def _complaint(text: str) -> str | None:
 def _start(conf: SparkConf) -> SparkContext:
     if SparkContext._gateway is not None:
         return SparkContext(conf=conf)
-    gateway = _launch_gateway(conf)
+    gateway = _launch_gateway(_without_secrets(conf))
     try:
         return SparkContext(conf=conf, gateway=gateway)
     except BaseException as error:
@@ -243,6 +244,16 @@ def _start(conf: SparkConf) -> SparkContext:
         if not isinstance(error, Exception):
             raise
         raise RuntimeError(text) from None
+
+
+def _without_secrets(conf: SparkConf) -> SparkConf:
+    """What the JVM is started with, on a command line that every user of the machine can read.
+
+    The context gets the whole configuration, over the connection to the JVM.
+    """
+    public = SparkConf(loadDefaults=False)
+    public.setAll([(key, value) for key, value in conf.getAll() if not is_sensitive(key)])
+    return public
 
 
 def _launch_gateway(conf: SparkConf) -> Any:

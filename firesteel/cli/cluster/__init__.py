@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from firesteel.cli.cluster import start, status, stop
+from firesteel.cli.cluster import link, start, status, stop
 
 __all__ = ["register"]
 
-_VERBS = (start, stop, status)
+_VERBS = (start, stop, status, link)
 
 
 def register(commands: Any) -> None:

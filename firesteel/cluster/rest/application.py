@@ -23,7 +23,8 @@ from firesteel.cluster.rest.bodies import (
     read_body,
     read_form,
 )
-from firesteel.cluster.rest.replies import Reply, encode_success, error_reply, failure_reply
+from firesteel.cluster.rest.connection import SAME_USER
+from firesteel.cluster.rest.replies import Headers, Reply, encode_success, error_reply, failure_reply
 from firesteel.cluster.rest.request import RestError, RestRequest, Route
 from firesteel.cluster.rest.router import Router
 from firesteel.cluster.rest.standby import StandbyRoutes
@@ -57,7 +58,11 @@ class RestApplication:
         own_addresses: Sequence[str],
         prefix: str | None = None,
         static_files: StaticFiles | None = None,
+        allowed_origin: str | None = None,
     ):
+        self._reader_headers: Headers = []
+        if allowed_origin is not None:
+            self._reader_headers.append((b"access-control-allow-origin", allowed_origin.encode("latin-1")))
         self._access = access_control
         self._max_content_length = max_content_length
         self._own_addresses = own_addresses
@@ -85,10 +90,14 @@ class RestApplication:
         # a handler that hangs keeps its thread, not whoever closes
         self._executor.shutdown(wait=not self._in_flight, cancel_futures=True)
 
-    def ready_answer(self, target: bytes, headers: Sequence[tuple[bytes, bytes]]) -> bytes | None:
+    def ready_answer(
+        self, target: bytes, headers: Sequence[tuple[bytes, bytes]], *, is_same_user: bool
+    ) -> bytes | None:
         """The whole answer to a GET, head and all, if there is one that its sender may see with no further check."""
         wire = self._answers.wire(target)
-        return wire if wire is not None and self._access.is_plain_read(dict(headers)) else None
+        return (
+            wire if wire is not None and self._access.is_plain_read(dict(headers), is_same_user=is_same_user) else None
+        )
 
     # ---- one request ----------------------------------------------------------------------------------------------
 
@@ -134,7 +143,7 @@ class RestApplication:
             access = route.endpoint.required_access
             is_read = access is Access.READ
             try:
-                self._access.check(access, headers)
+                self._access.check(access, headers, is_same_user=scope.get(SAME_USER, False))
             except RestError as refused:
                 raise await _reason(route, body, refused) from None
             if not route.cache_ms or not is_read:
@@ -150,7 +159,7 @@ class RestApplication:
         except Exception as error:
             if not isinstance(error, FiresteelError):
                 logger.exception("The request %s %s failed", scope["method"], scope["path"])
-            return failure_reply(error, is_read=is_read)
+            return failure_reply(error, self._reader_headers if is_read else ())
         return reply
 
     async def _handle(
@@ -173,7 +182,7 @@ class RestApplication:
             result = await self._in_thread(route.handler, request)
         else:
             result = route.handler(request)
-        return encode_success(endpoint, result)
+        return encode_success(endpoint, result, self._reader_headers)
 
     async def _in_thread(self, function: Callable[[Any], Any], argument: Any) -> Any:
         if len(self._in_flight) >= MOST_WAITING:
@@ -208,7 +217,7 @@ class RestApplication:
     def _static(self, method: str, raw_path: str, headers: Mapping[bytes, bytes]) -> Reply | None:
         if self._static_files is None or method not in ("GET", "HEAD"):
             return None
-        self._access.check(Access.READ, headers)
+        # pages and scripts are the same everywhere, and have to be there before anybody can give a token
         if self._prefix and (raw_path == self._prefix or raw_path.startswith(f"{self._prefix}/")):
             raw_path = raw_path[len(self._prefix) :]
         return self._static_files.reply(raw_path, headers)

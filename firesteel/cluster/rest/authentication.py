@@ -1,8 +1,9 @@
 """Who may do what: tokens and client certificates, and requests that a browser was tricked into sending.
 
-A port that only this machine reaches is open to whoever is on the machine, but not to the pages its browsers show:
-such a page can neither reach the port under a name of its own (the Host check) nor change anything from its own site
-(the Origin check). What carries pickled objects is code, and needs the token or a client certificate on any port.
+Where a port is open to this machine only, processes of the JobManager's own user may read and change without a token,
+but not the pages that its browsers show: such a page can neither reach the port under a name of its own (the Host
+check) nor change anything from its own site (the Origin check). Everybody else needs the token or a client certificate.
+Code, which pickled objects and programs are, needs it always.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ class AccessControl:
         bound_host: str,
         public_host: str = "localhost",
         has_client_certificates: bool = False,
-        authenticates_reads: bool = False,
+        authenticates_reads: bool | None = None,
     ):
         self._token = token.encode()
         self._has_client_certificates = has_client_certificates
@@ -63,19 +64,28 @@ class AccessControl:
                 hint="If clients reach it by that name, set rest.address to it.",
             )
 
-    def is_plain_read(self, headers: Mapping[bytes, bytes]) -> bool:
+    def is_plain_read(self, headers: Mapping[bytes, bytes], *, is_same_user: bool) -> bool:
         """Whether a request to read has no body, and is known to be fine without a closer look."""
         return (
             headers.get(b"host") in self._known_hosts
-            and not self._authenticates_reads
+            and self._may_read(is_same_user=is_same_user)
             and b"content-length" not in headers
             and b"transfer-encoding" not in headers
         )
 
-    def check(self, access: Access, headers: Mapping[bytes, bytes]) -> None:
-        """Raises RestError if a request may not do what it asks for."""
+    def _may_read(self, *, is_same_user: bool) -> bool:
+        """Whether a request needs no token to read."""
+        if self._authenticates_reads is None:
+            return is_same_user and self._is_loopback
+        return not self._authenticates_reads
+
+    def check(self, access: Access, headers: Mapping[bytes, bytes], *, is_same_user: bool) -> None:
+        """Raises RestError if a request may not do what it asks for.
+
+        ``is_same_user`` tells that it comes from this machine, and from the user that this process runs as.
+        """
         if access is Access.READ:
-            if self._authenticates_reads:
+            if not self._may_read(is_same_user=is_same_user):
                 self._require_identity(headers)
             return
         if self._has_token(headers):
@@ -86,7 +96,9 @@ class AccessControl:
                 "A page of another site may not change anything here.",
                 hint="Behind a proxy, let it pass the Host header on unchanged.",
             )
-        if access is Access.CODE or not self._is_loopback:
+        if access is Access.LOGIN:
+            return  # what it carries is a secret itself
+        if access is Access.CODE or not (is_same_user and self._is_loopback):
             self._require_identity(headers)
 
     def _require_identity(self, headers: Mapping[bytes, bytes]) -> None:

@@ -8,13 +8,16 @@ from typing import Any
 import msgspec
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
-__all__ = ["Connection"]
+from firesteel.cluster.rest.peers import is_same_user
+
+__all__ = ["SAME_USER", "Connection"]
+
+SAME_USER = "firesteel.same_user"
+"""In the scope of a request: whether it comes from this machine, and from this process's own user."""
 
 HEADERS_TIMEOUT_S = 20.0
 CHECK_S = 5.0
 LARGEST_HEAD = 64 * 1024
-MOST_REFUSED = 50
-"""How many connections beyond the limit there may be, to be told so."""
 LARGEST_LEFTOVER = 1024 * 1024
 """How much of a body may still come once its request is answered."""
 
@@ -33,16 +36,27 @@ class Connection(HttpToolsProtocol):
         self._check: asyncio.TimerHandle | None = None
         self._ready_answer = getattr(self.app, "ready_answer", None)
         self._is_answered = False
+        self._is_same_user = False
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """A client has connected."""
         super().connection_made(transport)
-        if self.limit_concurrency is not None and len(self.connections) > self.limit_concurrency + MOST_REFUSED:
-            # uvicorn refuses requests only; connections that ask for nothing would take all files the process may open
-            transport.abort()
-            return
+        self._is_same_user = is_same_user(self.client, self.server)
+        if self.limit_concurrency is not None and len(self.connections) >= self.limit_concurrency:
+            # uvicorn refuses requests only; connections that ask for nothing would take all places, and all files
+            self._make_place()
         self._head_since = self.loop.time()
         self._check = self.loop.call_later(CHECK_S, self._check_head)
+
+    def _make_place(self) -> None:
+        """Closes the connection that has been silent for the longest time: slow clients keep nobody out."""
+        silent = [
+            (other._head_since, id(other), other)
+            for other in self.connections
+            if isinstance(other, Connection) and other is not self and other._head_since is not None
+        ]
+        # if all are busy, this one goes
+        (min(silent)[2] if silent else self).transport.abort()
 
     def connection_lost(self, exc: Exception | None) -> None:
         """The client is gone."""
@@ -69,6 +83,7 @@ class Connection(HttpToolsProtocol):
     def on_message_begin(self) -> None:
         """A request begins."""
         super().on_message_begin()
+        self.scope[SAME_USER] = self._is_same_user  # type: ignore[literal-required]
         self._leftover = 0
         self._head_since = self.loop.time()
 
@@ -101,7 +116,7 @@ class Connection(HttpToolsProtocol):
             or self.parser.should_upgrade()
         ):
             return False
-        answer = self._ready_answer(self.url, self.headers)
+        answer = self._ready_answer(self.url, self.headers, is_same_user=self._is_same_user)
         if answer is None:
             return False
         self.transport.write(answer)

@@ -23,7 +23,6 @@ TEXT = b"text/plain; charset=UTF-8"
 BINARY = b"application/octet-stream"
 
 _NO_SNIFF = (b"x-content-type-options", b"nosniff")
-_CORS = (b"access-control-allow-origin", b"*")
 _NO_CACHE = (b"cache-control", b"no-store")
 
 _encoder = msgspec.json.Encoder()
@@ -49,9 +48,9 @@ class Reply:
         return cls(status, headers, body)
 
 
-def encode_success(endpoint: Endpoint[Any, Any], result: Any) -> Reply:
-    """The answer to a request that succeeded."""
-    extra = (_CORS, _NO_CACHE) if endpoint.required_access is Access.READ else (_NO_CACHE,)
+def encode_success(endpoint: Endpoint[Any, Any], result: Any, reader_headers: Headers) -> Reply:
+    """The answer to a request that succeeded; ``reader_headers`` are those of answers to requests that only read."""
+    extra = (*reader_headers, _NO_CACHE) if endpoint.required_access is Access.READ else (_NO_CACHE,)
     if endpoint.response is Text:
         return Reply.of(endpoint.status, TEXT, str(result).encode("utf-8", "replace"), extra)
     if endpoint.response is bytes:
@@ -65,9 +64,9 @@ def error_reply(status: int, messages: Iterable[str], extra: Iterable[tuple[byte
     return Reply.of(status, JSON, _encoder.encode({"errors": errors}), extra)
 
 
-def failure_reply(error: BaseException, *, is_read: bool) -> Reply:
+def failure_reply(error: BaseException, headers: Iterable[tuple[bytes, bytes]]) -> Reply:
     """The answer to a request that raised: what the user did wrong, or that something is wrong with us."""
-    extra: Headers = [_CORS] if is_read else []
+    extra: Headers = list(headers)
     if isinstance(error, MethodNotAllowed):
         extra.append((b"allow", ", ".join(error.allowed).encode()))
     if isinstance(error, RestError) and error.status == 401:

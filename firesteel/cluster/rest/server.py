@@ -29,6 +29,7 @@ from firesteel.common.cluster_options import (
     REST_PATH,
     REST_PORT,
     SSL_REST_AUTHENTICATION,
+    WEB_ALLOW_ORIGIN,
 )
 from firesteel.common.config_options import InvalidConfigurationError
 from firesteel.common.configuration import Configuration
@@ -164,6 +165,7 @@ class RestServer:
             own_addresses=(self.public_address, f"{bound_host}:{self.address[1]}"),
             prefix=configuration.get(REST_PATH),
             static_files=self._static_files,
+            allowed_origin=configuration.get(WEB_ALLOW_ORIGIN),
         )
 
     def _run(self, server: uvicorn.Server, listening: socket.socket) -> None:

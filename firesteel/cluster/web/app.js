@@ -1,6 +1,6 @@
 // The frame around all pages: navigation, refreshing, the state of the connection.
 
-import { ApiError } from './api.js';
+import { ApiError, call, setToken } from './api.js';
 import { clock } from './format.js';
 import { icon } from './icons.js';
 import { jobPage } from './pages/job.js';
@@ -249,7 +249,21 @@ function drawPage() {
   );
 }
 
-window.addEventListener('hashchange', navigate);
+/** Exchanges the code of a link that `firesteel cluster start` has printed for the token. */
+async function login() {
+  const found = /^#\/login\/([\w-]+)$/.exec(window.location.hash);
+  if (!found) return;
+  // the code works once, and does not belong in the history
+  window.history.replaceState(null, '', '#/');
+  try {
+    const answer = await call('login', { method: 'POST', body: { code: found[1] } });
+    setToken(answer.token);
+  } catch (error) {
+    toast('bad', error instanceof Error ? error.message : String(error));
+  }
+}
+
+window.addEventListener('hashchange', () => login().then(navigate));
 window.addEventListener('keydown', (event) => {
   if (event.key !== 'Escape' || document.querySelector('dialog[open]')) return;
   const { target } = event;
@@ -258,4 +272,4 @@ window.addEventListener('keydown', (event) => {
   if (!(page && page.escape && page.escape())) dismissNewest();
 });
 drawWith(drawPage);
-navigate();
+login().then(navigate);

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import pickle
 import socket
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -12,7 +13,7 @@ from typing import Any
 import pytest
 from rest_samples import JOB, TOKEN, Handlers, ask, bearer, connect, form, serving
 
-from firesteel.cluster.rest import bodies, connection
+from firesteel.cluster.rest import bodies, connection, peers
 from firesteel.cluster.rest import server as rest_server
 from firesteel.cluster.rest.bodies import safe_filename
 from firesteel.cluster.rest.request import RestError
@@ -85,7 +86,36 @@ def test_a_stranger_is_refused_before_the_body_is_there(server: RestServer) -> N
 def test_on_a_public_address_changes_need_the_token(public_server: RestServer, path: str, method: str) -> None:
     assert ask(public_server, method, path, NOTE).status == 401
     assert ask(public_server, method, path, NOTE, bearer()).status == 202
-    assert ask(public_server, "GET", f"/jobs/{JOB}").status == 200
+    assert ask(public_server, "GET", f"/jobs/{JOB}").status == 401
+    assert ask(public_server, "GET", f"/jobs/{JOB}", headers=bearer()).status == 200
+
+
+def test_reads_can_be_opened_on_a_public_address() -> None:
+    with serving(Handlers().routes(), {"rest.bind-address": "0.0.0.0", "rest.authentication.reads": "false"}) as server:
+        assert ask(server, "GET", f"/jobs/{JOB}").status == 200
+        assert ask(server, "POST", NOTES, NOTE).status == 401
+
+
+def test_another_user_of_the_machine_needs_the_token(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(peers, "peer_uid", lambda _peer, _own: os.geteuid() + 1)
+    with serving(Handlers().routes(), {}) as server:
+        for method, path in (("GET", f"/jobs/{JOB}"), ("GET", "/jobs/overview"), ("POST", NOTES)):
+            assert ask(server, method, path, NOTE if method == "POST" else None).status == 401
+            assert ask(server, method, path, NOTE if method == "POST" else None, bearer()).status in (200, 202)
+        # what is kept for those who may is not for those who may not
+        assert ask(server, "GET", "/jobs/overview").status == 401
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="the system does not tell whose a connection is")
+@pytest.mark.parametrize(("family", "address"), [(socket.AF_INET, "127.0.0.1"), (socket.AF_INET6, "::1")])
+def test_whose_a_connection_is(family: int, address: str) -> None:
+    with socket.create_server((address, 0), family=family) as listening:
+        with socket.create_connection(listening.getsockname()[:2]) as client:
+            accepted, peer = listening.accept()
+            with accepted:
+                assert peers.peer_uid(peer, accepted.getsockname()) == os.geteuid()
+                assert peers.peer_uid(("192.0.2.9", 1), accepted.getsockname()) is None
+                assert peers.peer_uid((address, client.getsockname()[1]), (address, 1)) is None
 
 
 def test_on_loopback_changes_are_open_and_code_is_not(server: RestServer) -> None:
@@ -97,8 +127,8 @@ def test_on_loopback_changes_are_open_and_code_is_not(server: RestServer) -> Non
 
 def test_reads_can_be_closed_too() -> None:
     with serving(Handlers().routes(), {"rest.authentication.reads": "true"}) as server:
-        for path in ("/jobs/overview", "/openapi.json", "/"):
-            assert ask(server, "GET", path).status in (401, 404)
+        for path in ("/jobs/overview", "/openapi.json"):
+            assert ask(server, "GET", path).status == 401
         assert ask(server, "GET", "/jobs/overview", headers=bearer()).status == 200
         # what is kept for those who may is not for those who may not
         assert ask(server, "GET", "/jobs/overview").status == 401
@@ -128,7 +158,7 @@ def test_the_configured_name_is_fine() -> None:
 
 
 def test_on_all_addresses_any_address_is_fine_but_not_any_name(public_server: RestServer) -> None:
-    assert ask(public_server, "GET", "/log", headers={"Host": "192.0.2.9:8081"}).status == 200
+    assert ask(public_server, "GET", "/log", headers={"Host": "192.0.2.9:8081"}).status == 401
     assert ask(public_server, "GET", "/log", headers={"Host": "evil.example"}).status == 403
     assert ask(public_server, "GET", "/log", headers={"Host": "evil.example", **bearer()}).status == 200
 
@@ -241,14 +271,15 @@ def test_a_client_that_never_says_what_it_wants_is_dropped(handlers: Handlers, m
             assert _ends(client)
 
 
-def test_connections_that_ask_for_nothing_are_bounded_too(handlers: Handlers, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(rest_server, "MOST_CONNECTIONS", 2)
-    monkeypatch.setattr(connection, "MOST_REFUSED", 1)
-    with serving(handlers.routes()) as server, connect(server), connect(server) as refused, connect(server):
-        with connect(server) as one_too_many:
-            assert _ends(one_too_many)
-        refused.sendall(b"GET /log HTTP/1.1\r\nHost: localhost\r\n\r\n")
-        assert b" 503 " in refused.recv(1000)
+def test_connections_that_ask_for_nothing_make_place(handlers: Handlers, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(rest_server, "MOST_CONNECTIONS", 3)
+    with serving(handlers.routes()) as server, connect(server) as oldest, connect(server) as second:
+        second.sendall(b"GET /log HTTP/1.1\r\nHost: localhost\r\nX-Slow: ")
+        assert ask(server, "GET", "/log").status == 200
+        assert _ends(oldest)
+        with connect(server), connect(server):
+            assert _ends(second)
+            assert ask(server, "GET", "/log").status == 200
 
 
 def _ends(client: socket.socket) -> bool:

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import os
 import stat
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -56,6 +57,18 @@ def test_a_file_without_a_usable_token_is_refused(tmp_path: Path, content: str) 
     file.write_text(content)
     with pytest.raises(TokenFileError, match="no usable token"):
         read_token(file)
+
+
+def test_a_file_of_another_user_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "token"
+    make_token(path)
+    owner = path.stat().st_uid
+    monkeypatch.setattr("os.geteuid", lambda: owner + 1)
+    if owner == 0:
+        read_token(path)  # root can read everything anyway
+        os.chown(path, 12345, -1)
+    with pytest.raises(TokenFileError, match="belongs to another user"):
+        read_token(path)
 
 
 def test_a_missing_file(tmp_path: Path) -> None:

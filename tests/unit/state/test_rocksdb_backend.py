@@ -471,3 +471,11 @@ def test_the_factory_makes_it_as_configured(tmp_path: Path) -> None:
     assert len(list((tmp_path / "configured").iterdir())) == 1
     backend.close()
     assert list((tmp_path / "configured").iterdir()) == []
+
+
+def test_nobody_else_can_look_into_a_directory(tmp_path: Path) -> None:
+    mine = OwnedDirectory(tmp_path, "op")
+    try:
+        assert mine.path.stat().st_mode & 0o077 == 0
+    finally:
+        mine.release()

@@ -30,7 +30,7 @@ class OwnedDirectory:
         parent.mkdir(parents=True, exist_ok=True)
         while True:
             self.path = parent / f"{_PREFIX}{name}-{os.getpid()}-{uuid.uuid4().hex[:12]}"
-            self.path.mkdir()
+            self.path.mkdir(mode=0o700)  # what is in it is the state of a job
             self._lock = os.open(self.path / _OWNER, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
             try:
                 fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
