@@ -17,7 +17,7 @@ from firesteel.common.errors import FiresteelError
 from firesteel.common.job_client import JobClient
 from firesteel.datastream.executor import PipelineExecutor, spark_executor
 from firesteel.datastream.stream_execution_environment import DEFAULT_JOB_NAME
-from firesteel.filesystem.filesystem import configure_filesystems
+from firesteel.filesystem.stores import configure_filesystems
 from firesteel.graph.exchange import JobExecution, execution_of
 from firesteel.graph.job_graph import JobGraph
 from firesteel.jobmaster.epoch_settings import EpochSettings, as_epochs

@@ -70,7 +70,7 @@ def _environment_settings() -> dict[str, str]:
 def configure_stores(options: argparse.Namespace) -> None:
     """Lets the settings say how object stores are reached."""
     from firesteel.common.configuration import Configuration
-    from firesteel.filesystem.filesystem import configure_filesystems
+    from firesteel.filesystem.stores import configure_filesystems
 
     configure_filesystems(Configuration.from_dict(settings_of(options)))
 

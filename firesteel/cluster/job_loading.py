@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import logging
-import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 
 import cloudpickle
@@ -16,7 +15,6 @@ from firesteel.common.errors import (
     CheckpointStorageError,
     CorruptStateError,
     FiresteelError,
-    InvalidProgramError,
     TaskFailure,
 )
 from firesteel.graph.exchange import JobExecution, execution_of
@@ -44,7 +42,6 @@ _CLUSTER_DEFAULTS = (
     "taskmanager.",
 )
 """What a job takes from the cluster's configuration where its own says nothing, as in Flink."""
-_STORE_PREFIXES = ("s3.", "s3a.", "fs.s3a.")
 _RECOVERY_ATTEMPTS = 4
 _FIRST_DELAY_S = 0.5
 
@@ -70,8 +67,6 @@ class JobLoader:
         }
         self._checkpoint_directory = checkpoint_directory
         self._concurrency = concurrency
-        self._lock = threading.Lock()
-        self._stores = _store_settings(self._defaults)
 
     def load(self, submission: JobSubmission, taken_over: Sequence[tuple[int, str]] | None = None) -> PreparedJob:
         """The job, ready to run; ``taken_over`` are the checkpoints that an earlier leader has registered.
@@ -104,28 +99,8 @@ class JobLoader:
         )
 
     def _with_defaults(self, job_graph: JobGraph) -> JobGraph:
-        stores = self._adopt_stores(job_graph)
-        configuration = Configuration.from_dict({**self._defaults, **stores}).add_all(job_graph.configuration)
+        configuration = Configuration.from_dict(self._defaults).add_all(job_graph.configuration)
         return replace(job_graph, configuration=configuration)
-
-    def _adopt_stores(self, job_graph: JobGraph) -> dict[str, str]:
-        """How this process reaches object stores: as the cluster says, else as the first job that says it."""
-        wanted = _store_settings(job_graph.configuration.to_dict())
-        with self._lock:
-            if not self._stores:
-                self._stores = wanted
-            for key, value in wanted.items():
-                if self._stores.get(key) != value:
-                    raise InvalidProgramError(
-                        f"Job '{job_graph.job_name}' sets {key}, but this cluster's JobManager, which all its jobs "
-                        "share, reaches its object store with other settings.",
-                        hint=f"Leave it out, or start the cluster with -D {key}=…",
-                    )
-            return dict(self._stores)
-
-
-def _store_settings(settings: Mapping[str, str]) -> dict[str, str]:
-    return {key: value for key, value in settings.items() if key.startswith(_STORE_PREFIXES)}
 
 
 def _unpickled(submission: JobSubmission) -> JobGraph:

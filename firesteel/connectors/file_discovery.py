@@ -20,6 +20,7 @@ from firesteel.connectors.local_paths import FileReadError, is_hidden
 from firesteel.connectors.split_enumerators import SharedSplitEnumerator
 from firesteel.connectors.split_reader import AskAgain
 from firesteel.filesystem.filesystem import FileStatus
+from firesteel.filesystem.stores import current_stores
 
 __all__ = ["FileDiscoveryState", "MonitoringSplitEnumerator", "check_discovery_interval", "restore_static_enumerator"]
 
@@ -226,7 +227,7 @@ class _Listing:
         self.files: Sequence[FileStatus] = ()
         self.error: Exception | None = None
         self._path = path
-        self._thread = threading.Thread(target=self._run, name="firesteel-listing", daemon=True)
+        self._thread = threading.Thread(target=current_stores().bind(self._run), name="firesteel-listing", daemon=True)
         self._thread.start()
 
     def is_over(self, timeout_s: float) -> bool:

@@ -11,7 +11,8 @@ from typing import TypeAlias
 
 from firesteel.common.errors import FiresteelError, InvalidProgramError
 from firesteel.connectors.local_paths import FileReadError, find_files, is_hidden, to_local_path
-from firesteel.filesystem.filesystem import FileStatus, get_filesystem, normalize, scheme_of
+from firesteel.filesystem.filesystem import FileStatus, normalize, scheme_of
+from firesteel.filesystem.stores import get_filesystem
 
 __all__ = ["InputPath", "cannot_list", "cannot_read", "find_input_files", "is_remote", "list_remote", "to_input_path"]
 

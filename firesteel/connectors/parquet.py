@@ -16,7 +16,7 @@ from firesteel.connectors.file_discovery import check_discovery_interval
 from firesteel.connectors.file_formats.parquet_file import ParquetFile, ParquetFormat
 from firesteel.connectors.file_source import FileEnumeratorProvider, FileSource
 from firesteel.connectors.input_paths import find_input_files, to_input_path
-from firesteel.filesystem.filesystem import configure_filesystems, get_filesystem
+from firesteel.filesystem.stores import configure_filesystems, get_filesystem
 
 __all__ = ["ParquetSource"]
 

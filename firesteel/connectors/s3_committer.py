@@ -10,6 +10,7 @@ from firesteel.common.errors import FileWriteError
 from firesteel.connectors.part_store import check_kind
 from firesteel.connectors.s3_part_file import PendingUpload, abort_uploads
 from firesteel.filesystem.s3_uploads import S3Object, S3Uploads, UploadGoneError
+from firesteel.filesystem.stores import current_stores
 
 __all__ = ["UploadCommitter"]
 
@@ -35,7 +36,7 @@ class UploadCommitter(Committer[PendingUpload]):
         self._sinks.update(pending.sink_id for pending in committables)
         uploads = self._connect()
         with ThreadPoolExecutor(min(uploads.concurrency, len(committables)), "firesteel-s3-commit") as threads:
-            list(threads.map(self._complete, committables))
+            list(threads.map(current_stores().bind(self._complete), committables))
 
     def finish(self) -> None:
         """Aborts the uploads of tasks that failed, and of those that were run again."""

@@ -7,6 +7,7 @@ from collections import deque
 from collections.abc import Callable
 
 from firesteel.connectors.file_formats.format_reader import Batch, FormatReader
+from firesteel.filesystem.stores import current_stores
 
 __all__ = ["SplitFetcher"]
 
@@ -28,7 +29,9 @@ class SplitFetcher:
         self._error: Exception | None = None
         self._ended = False
         self._stopped = False
-        self._thread = threading.Thread(target=self._run, name=f"firesteel-fetch-{name}", daemon=True)
+        self._thread = threading.Thread(
+            target=current_stores().bind(self._run), name=f"firesteel-fetch-{name}", daemon=True
+        )
         self._thread.start()
 
     @property

@@ -1,6 +1,6 @@
 """Where state files are kept: one interface to the local disk and to object stores.
 
-:func:`get_filesystem` picks the implementation by the path's scheme. What it returns reports every failure as a
+``stores.get_filesystem`` picks the implementation by the path's scheme. What it returns reports every failure as a
 CheckpointStorageError that names the path and says what to do; only a missing file is a FileNotFoundError, because
 what that means is the caller's to say.
 """
@@ -8,15 +8,13 @@ what that means is the caller's to say.
 from __future__ import annotations
 
 import errno
-import importlib
 import os
-import threading
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO, TypeAlias, cast
+from typing import Any, BinaryIO, cast
 
 import mmh3
 
@@ -24,35 +22,23 @@ from firesteel.common import fault_points
 from firesteel.common.errors import CheckpointStorageError
 from firesteel.filesystem.input_stream import READ_AHEAD, RangedInputStream
 
-if TYPE_CHECKING:
-    from firesteel.common.configuration import Configuration
-
 __all__ = [
     "CHUNK",
     "FileStatus",
     "FileSystem",
     "FileWriter",
-    "StorageWrapper",
     "checksum",
-    "close_filesystems",
-    "configure_filesystems",
     "file_chunks",
-    "get_filesystem",
     "join",
     "new_checksum",
     "normalize",
     "parent",
-    "register_wrapper",
+    "reported",
     "scheme_of",
-    "store_settings",
 ]
 
 CHUNK = 1 << 20
 """Bytes that are read or hashed at once: few enough that the interpreter lock is never held for long."""
-
-WRAPPER_VARIABLE = "FIRESTEEL_STORAGE_WRAPPER"
-WRAPPER_KEY = "testing.storage-wrapper"
-"""Environment variable and configuration key of ``module:function?argument``: see :func:`register_wrapper`."""
 
 
 def new_checksum() -> Any:
@@ -239,6 +225,11 @@ class FileSystem(ABC):
         """Releases connections."""
 
 
+def reported(filesystem: FileSystem) -> FileSystem:
+    """The file system, with errors that name the path and a hint, and with the fault points of storage."""
+    return _Reported(filesystem)
+
+
 class _Reported(FileSystem):
     """Any file system, with errors that name the path and a hint, and with the fault points of storage."""
 
@@ -358,86 +349,3 @@ def _reported(action: str, path: str) -> Iterator[None]:
         number = error.errno or (errno.EACCES if isinstance(error, PermissionError) else 0)
         hint = _HINTS.get(number, _DEFAULT_HINT)
         raise CheckpointStorageError(f"Cannot {action} {path}: {reason}.", path=path, hint=hint) from error
-
-
-_S3_PREFIXES = ("fs.s3a.", "s3a.", "s3.")
-"""How Flink's keys for S3 may begin; the last one counts most."""
-
-StorageWrapper: TypeAlias = Callable[[FileSystem], FileSystem]
-
-_filesystems: dict[tuple[int, str], FileSystem] = {}
-_options: dict[str, str] = {}
-_registered: StorageWrapper | None = None
-_lock = threading.Lock()
-
-
-def get_filesystem(path: str) -> FileSystem:
-    """The file system a path belongs to: one per scheme and process."""
-    # a connection does not survive a fork: Spark's workers are forked
-    key = (os.getpid(), scheme_of(path))
-    found = _filesystems.get(key)
-    if found is not None:
-        return found
-    with _lock:
-        if key not in _filesystems:
-            _filesystems[key] = _Reported(_wrapped(_make(key[1])))
-        return _filesystems[key]
-
-
-def configure_filesystems(configuration: Configuration) -> None:
-    """Takes over what a configuration says about stores (``s3.*``); to be called in every process that uses them."""
-    entries = configuration.to_dict()
-    settings = {key: value for key, value in entries.items() if key == WRAPPER_KEY}
-    for prefix in _S3_PREFIXES:
-        settings.update({f"s3.{key[len(prefix) :]}": entries[key] for key in entries if key.startswith(prefix)})
-    if settings != _options:
-        # another job of this process may be using them: they are closed when it no longer does
-        _filesystems.clear()
-        _options.clear()
-        _options.update(settings)
-
-
-def store_settings() -> dict[str, str]:
-    """What ``configure_filesystems`` took over in this process, under the keys that begin with ``s3.``."""
-    return dict(_options)
-
-
-def close_filesystems() -> None:
-    """Closes the connections of this process; they are opened again when needed."""
-    pid = os.getpid()
-    for key in [key for key in _filesystems if key[0] == pid]:
-        _filesystems.pop(key).close()
-
-
-def register_wrapper(wrapper: StorageWrapper | None) -> None:
-    """Has every file system of this process pass through a function, or no longer.
-
-    For tests of what happens when a store misbehaves. In another process, the environment variable
-    ``FIRESTEEL_STORAGE_WRAPPER`` or the configuration key ``testing.storage-wrapper`` does the same: it names
-    ``module:function?argument``, and ``function(file system, argument)`` gives the file system to use.
-    """
-    global _registered
-    close_filesystems()
-    _registered = wrapper
-
-
-def _make(scheme: str) -> FileSystem:
-    if scheme == "file":
-        from firesteel.filesystem.local_filesystem import LocalFileSystem
-
-        return LocalFileSystem()
-    from firesteel.filesystem.fsspec_filesystem import FsspecFileSystem
-
-    return FsspecFileSystem(scheme, _options)
-
-
-def _wrapped(filesystem: FileSystem) -> FileSystem:
-    if _registered is not None:
-        filesystem = _registered(filesystem)
-    named = _options.get(WRAPPER_KEY) or os.environ.get(WRAPPER_VARIABLE)
-    if named:
-        function, _, argument = named.partition("?")
-        module, _, name = function.partition(":")
-        wrapped: FileSystem = getattr(importlib.import_module(module), name)(filesystem, argument)
-        return wrapped
-    return filesystem

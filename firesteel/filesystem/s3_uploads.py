@@ -18,7 +18,8 @@ from typing import Any, NamedTuple
 from firesteel.common import fault_points, options
 from firesteel.common.configuration import Configuration
 from firesteel.common.errors import FileWriteError, InvalidProgramError
-from firesteel.filesystem.filesystem import scheme_of, store_settings
+from firesteel.filesystem.filesystem import scheme_of
+from firesteel.filesystem.stores import current_stores
 
 __all__ = ["S3Object", "S3Uploads", "StoredObject", "UploadGoneError", "UploadedPart", "is_s3_path"]
 
@@ -105,7 +106,7 @@ class S3Uploads:
     """
 
     def __init__(self, settings: dict[str, str] | None = None) -> None:
-        self._settings = store_settings() if settings is None else settings
+        self._settings = current_stores().settings if settings is None else settings
         configuration = Configuration.from_dict(self._settings)
         self.part_bytes: int = configuration.get(options.S3_UPLOAD_PART_SIZE)
         self.concurrency: int = configuration.get(options.S3_UPLOAD_CONCURRENCY)

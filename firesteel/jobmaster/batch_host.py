@@ -16,6 +16,7 @@ import cloudpickle
 from firesteel.common import options
 from firesteel.common.concurrency import SYSTEM, BackgroundThread, Concurrency
 from firesteel.common.errors import FiresteelError, TaskFailure
+from firesteel.filesystem.stores import current_stores
 from firesteel.graph.rescaling import limit_parallelism
 from firesteel.graph.slots import assign_slots
 from firesteel.jobmaster.batch_results import BatchResults
@@ -160,7 +161,7 @@ class _BatchAttempt:
     def start(self) -> None:
         """Starts the threads."""
         self._threads = [
-            self._concurrency.start(self._run, name="firesteel-batch"),
+            self._concurrency.start(current_stores().bind(self._run), name="firesteel-batch"),
             self._concurrency.start(self._beat, name="firesteel-batch-heartbeat"),
         ]
 

@@ -14,6 +14,7 @@ import cloudpickle
 from firesteel.common import options
 from firesteel.common.concurrency import SYSTEM, BackgroundThread, Concurrency, Condition
 from firesteel.common.errors import TaskFailure
+from firesteel.filesystem.stores import current_stores
 from firesteel.graph.job_graph import JobGraph
 from firesteel.graph.rescaling import limit_parallelism
 from firesteel.jobmaster.admission import AdmissionControl, SplitRequests
@@ -214,7 +215,7 @@ class _EpochAttempt:
     def start(self) -> None:
         """Starts the threads."""
         self._threads = [
-            self._concurrency.start(self._run, name="firesteel-epochs"),
+            self._concurrency.start(current_stores().bind(self._run), name="firesteel-epochs"),
             self._concurrency.start(self._beat, name="firesteel-epochs-heartbeat"),
         ]
 

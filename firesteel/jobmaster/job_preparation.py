@@ -18,7 +18,8 @@ from firesteel.common.errors import (
     InvalidProgramError,
     StateIncompatibleError,
 )
-from firesteel.filesystem.filesystem import configure_filesystems, get_filesystem, join
+from firesteel.filesystem.filesystem import join
+from firesteel.filesystem.stores import Stores, configure_filesystems, current_stores, get_filesystem
 from firesteel.graph.exchange import JobExecution, execution_of
 from firesteel.graph.job_graph import JobGraph
 from firesteel.jobmaster.checkpoint_settings import CheckpointSettings
@@ -68,6 +69,8 @@ class PreparedJob:
     next_checkpoint_id: int = 1
     artifacts: Mapping[str, bytes] = field(default_factory=dict, repr=False)
     """Python files and archives that the job's functions import, by file name."""
+    stores: Stores = field(default_factory=current_stores, repr=False)
+    """What all threads that work for the job reach their files with."""
 
     def location_of(self, checkpoint_id: int) -> CheckpointLocation:
         """Where the files of a checkpoint go."""
@@ -114,7 +117,7 @@ def prepare_job(
         settings = epoch_checkpoint_settings(configuration)
     check_guarantees(job_graph, checkpoints=settings.interval is not None)
     keeps_objects(configuration)  # knows the backend, or says which there are
-    configure_filesystems(configuration)
+    stores = configure_filesystems(configuration)
     own = _own_checkpoints(job_graph, taken_over or (), settings.num_retained)
     restored = None if own else _resume(job_graph, settings, _load(configuration))
     for metadata in [own[-1][0]] if own else [restored.metadata] if restored is not None else []:
@@ -143,6 +146,7 @@ def prepare_job(
             restored=restored,
             own_checkpoints=own,
             artifacts=artifacts or {},
+            stores=stores,
         )
         storage = None
         if settings.interval is not None and settings.directory is not None:

@@ -8,6 +8,7 @@ from typing import Any
 
 from firesteel.common.concurrency import SYSTEM, BackgroundThread, Concurrency
 from firesteel.common.errors import NotEnoughSlotsError, TaskFailure
+from firesteel.filesystem.stores import current_stores
 from firesteel.jobmaster.events import AttemptEnded, Event, MessageReceived, SlotsAvailable, SlotsQueued
 from firesteel.jobmaster.host import Attempt, AttemptHost, Post
 from firesteel.jobmaster.slot_allocator import SlotAllocator
@@ -108,7 +109,7 @@ class QueuedHost:
 
     def _start_thread(self, target: Any, name: str, *args: object) -> None:
         self._threads = [thread for thread in self._threads if thread.is_alive()]
-        self._threads.append(self._concurrency.start(target, *args, name=name))
+        self._threads.append(self._concurrency.start(current_stores().bind(target), *args, name=name))
 
     def _wait(self, attempt: Attempt, post: Post) -> None:
         number = attempt.number

@@ -28,6 +28,7 @@ from firesteel.common.futures import complete, dependent, fail
 from firesteel.common.job_execution_result import JobExecutionResult
 from firesteel.common.job_id import JobID
 from firesteel.common.job_status import JobStatus
+from firesteel.filesystem.stores import current_stores
 from firesteel.graph.exchange import JobExecution, execution_of
 from firesteel.graph.execution_graph import ExecutionGraph
 from firesteel.graph.job_graph import JobGraph
@@ -110,7 +111,9 @@ class JobMasterRunner:
         self._events.put(events.StartJob())
         if self._master.slots.is_adaptive:
             self._host.watch_slots(self._events.put)
-        self._thread = self._concurrency.start(self._run, name=f"firesteel-jobmaster-{self.job_graph.job_id[:8]}")
+        self._thread = self._concurrency.start(
+            self._job.stores.bind(self._run), name=f"firesteel-jobmaster-{self.job_graph.job_id[:8]}"
+        )
 
     # -- JobHandle ----------------------------------------------------------------------------------
 
@@ -387,7 +390,7 @@ class JobMasterRunner:
             result, error = call.make()
             self._events.put(events.CallReturned(instruction.attempt, call.operator_id, call.number, result, error))
 
-        self._concurrency.start(make, name="firesteel-enumerator-call")
+        self._concurrency.start(current_stores().bind(make), name="firesteel-enumerator-call")
 
     def _say_why(self, attempt: int) -> None:
         """Logs what made a restart necessary: a job that fails again and again must not look like one that is slow."""

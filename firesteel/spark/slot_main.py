@@ -12,7 +12,7 @@ from typing import Any
 import cloudpickle
 
 from firesteel.common import cluster_options, options
-from firesteel.filesystem.filesystem import close_filesystems
+from firesteel.filesystem.stores import close_filesystems
 from firesteel.graph.job_graph import JobGraph
 from firesteel.graph.rescaling import limit_parallelism
 from firesteel.jobmaster.deployment import create_deployment

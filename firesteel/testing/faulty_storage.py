@@ -21,13 +21,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from firesteel.filesystem.filesystem import (
-    CHUNK,
-    WRAPPER_KEY,
-    WRAPPER_VARIABLE,
-    FileSystem,
-    FileWriter,
-)
+from firesteel.filesystem.filesystem import CHUNK, FileSystem, FileWriter
+from firesteel.filesystem.stores import WRAPPER_KEY, WRAPPER_VARIABLE
 
 __all__ = ["FaultyFileSystem", "StorageFaults", "wrap"]
 

@@ -20,6 +20,7 @@ from firesteel.common.concurrency import SYSTEM, Concurrency
 from firesteel.common.configuration import Configuration
 from firesteel.common.errors import TaskFailure
 from firesteel.common.job_client import JobClient
+from firesteel.filesystem.stores import current_stores
 from firesteel.graph.exchange import JobExecution, execution_of
 from firesteel.graph.job_graph import JobGraph
 from firesteel.graph.rescaling import limit_parallelism
@@ -88,7 +89,10 @@ class InProcessHost:
         poller.executor = executor
         self._executor, self._poller = executor, poller
         self._thread = threading.Thread(
-            target=self._run, args=(attempt, executor, post), name="firesteel-in-process", daemon=True
+            target=current_stores().bind(self._run),
+            args=(attempt, executor, post),
+            name="firesteel-in-process",
+            daemon=True,
         )
         self._thread.start()
 

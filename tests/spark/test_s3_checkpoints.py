@@ -17,7 +17,7 @@ from s3_server import S3Server, running_s3_server
 from firesteel.common import Configuration, WatermarkStrategy
 from firesteel.common.errors import CheckpointStorageError, CorruptStateError
 from firesteel.datastream.connectors.datagen import DataGeneratorSource, RateLimiterStrategy
-from firesteel.filesystem.filesystem import close_filesystems, configure_filesystems, get_filesystem
+from firesteel.filesystem.stores import close_filesystems, configure_filesystems, get_filesystem
 from firesteel.testing import eventually
 
 DEADLINE_S = 120.0

@@ -10,13 +10,8 @@ from pathlib import Path
 from s3_server import S3Server
 
 from firesteel.common.configuration import Configuration
-from firesteel.filesystem.filesystem import (
-    FileSystem,
-    close_filesystems,
-    configure_filesystems,
-    get_filesystem,
-    join,
-)
+from firesteel.filesystem.filesystem import FileSystem, join
+from firesteel.filesystem.stores import close_filesystems, configure_filesystems, get_filesystem
 
 __all__ = ["CheckpointStore", "local_store", "s3_store"]
 

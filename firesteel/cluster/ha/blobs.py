@@ -12,7 +12,8 @@ import msgspec
 from firesteel.cluster.ha.services import HighAvailabilityError, JobSubmission
 from firesteel.common import fault_points
 from firesteel.common.errors import CheckpointStorageError, FiresteelError
-from firesteel.filesystem.filesystem import checksum, get_filesystem, join, normalize
+from firesteel.filesystem.filesystem import checksum, join, normalize
+from firesteel.filesystem.stores import current_stores
 
 __all__ = ["BlobPointer", "JobBlobs", "JobPointer"]
 
@@ -52,6 +53,7 @@ class JobBlobs:
 
     def __init__(self, directory: str, epoch: int):
         self._base = normalize(directory)
+        self._stores = current_stores()
         self._epoch = epoch
         self._used = 0
         self._lock = threading.Lock()
@@ -92,7 +94,7 @@ class JobBlobs:
     def delete_all_but(self, pointers: Iterable[JobPointer]) -> None:
         """Deletes files that no record points to. Only before this leader writes any."""
         needed = {pointer.directory for pointer in pointers}
-        filesystem = get_filesystem(self._base)
+        filesystem = self._stores.get(self._base)
         try:
             found = [f"{job}/{name}" for job in filesystem.list(self._base) for name in self._list(job)]
         except FiresteelError as error:
@@ -104,12 +106,12 @@ class JobBlobs:
 
     def _list(self, job: str) -> list[str]:
         path = join(self._base, job)
-        return [] if get_filesystem(path).exists(path) else get_filesystem(path).list(path)
+        return [] if self._stores.get(path).exists(path) else self._stores.get(path).list(path)
 
     def _write(self, name: str, content: bytes) -> BlobPointer:
         path = join(self._base, name)
         try:
-            get_filesystem(path).write(path, (content,))
+            self._stores.get(path).write(path, (content,))
         except CheckpointStorageError as error:
             raise HighAvailabilityError(f"The job cannot be kept: {error.message}", hint=error.hint) from error
         return BlobPointer(len(content), checksum(content))
@@ -117,7 +119,7 @@ class JobBlobs:
     def _read(self, name: str, blob: BlobPointer) -> bytes:
         path = join(self._base, name)
         try:
-            content = get_filesystem(path).read(path)
+            content = self._stores.get(path).read(path)
         except FileNotFoundError:
             raise HighAvailabilityError(f"The file {path} of a job is missing.") from None
         if len(content) != blob.size or checksum(content) != blob.checksum:
@@ -129,7 +131,7 @@ class JobBlobs:
 
     def _delete(self, directory: str) -> None:
         path = join(self._base, directory)
-        filesystem = get_filesystem(path)
+        filesystem = self._stores.get(path)
         try:
             filesystem.delete_tree(path)
             filesystem.delete_empty(join(self._base, directory.partition("/")[0]))

@@ -12,7 +12,8 @@ from firesteel.common import cluster_options
 from firesteel.common.config_options import ConfigOption
 from firesteel.common.configuration import Configuration
 from firesteel.common.time import Duration
-from firesteel.filesystem.filesystem import configure_filesystems, join, normalize, scheme_of
+from firesteel.filesystem.filesystem import join, normalize, scheme_of
+from firesteel.filesystem.stores import configure_filesystems
 
 __all__ = ["create_services", "storage_directory"]
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from firesteel.common.connector import Boundedness, InputStatus, ReaderContext, ReaderOutput, SourceReader
 from firesteel.connectors.base.iterator_split import IteratorSourceSplit
 from firesteel.connectors.base.split_cursor import SplitCursor, open_cursor
+from firesteel.filesystem.stores import current_stores
 
 if TYPE_CHECKING:
     from firesteel.connectors.base.iterator_source import IteratorSource
@@ -182,7 +183,7 @@ class _Acknowledger:
             self._due.update(due)
             if self._due and self._thread is None:
                 self._thread = threading.Thread(
-                    target=self._run, name=f"firesteel-{self._name}-acknowledge", daemon=True
+                    target=current_stores().bind(self._run), name=f"firesteel-{self._name}-acknowledge", daemon=True
                 )
                 self._thread.start()
 

@@ -11,6 +11,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from firesteel.connectors.base.iterator_split import IteratorSourceError, IteratorSourceSplit
+from firesteel.filesystem.stores import current_stores
 
 if TYPE_CHECKING:
     from firesteel.connectors.base.iterator_source import IteratorSource
@@ -146,7 +147,9 @@ class _ThreadedCursor(SplitCursor):
         self._has_run = False
         self._wait_s = MIN_WAIT_S
         self._thread = threading.Thread(
-            target=self._run, name=f"firesteel-{type(source).__name__}-{split.split_id}", daemon=True
+            target=current_stores().bind(self._run),
+            name=f"firesteel-{type(source).__name__}-{split.split_id}",
+            daemon=True,
         )
         self._thread.start()
 

@@ -16,8 +16,9 @@ from firesteel.connectors.bad_records import RecordDecoder
 from firesteel.connectors.file_formats.compression import decompressed, is_compressed
 from firesteel.connectors.file_formats.file_split import CheckpointedPosition, FileSourceSplit
 from firesteel.connectors.local_paths import FileReadError
-from firesteel.filesystem.filesystem import FileStatus, get_filesystem
+from firesteel.filesystem.filesystem import FileStatus
 from firesteel.filesystem.input_stream import READ_AHEAD
+from firesteel.filesystem.stores import get_filesystem
 
 __all__ = ["Batch", "FileFormat", "FormatReader", "SplitInput"]
 

@@ -18,7 +18,8 @@ from firesteel.connectors.file_formats.format_reader import Batch, FileFormat, F
 from firesteel.connectors.file_formats.stream_format import BulkFormat, StreamFormat
 from firesteel.connectors.input_paths import is_remote
 from firesteel.connectors.local_paths import FileReadError
-from firesteel.filesystem.filesystem import FileStatus, get_filesystem
+from firesteel.filesystem.filesystem import FileStatus
+from firesteel.filesystem.stores import get_filesystem
 
 if TYPE_CHECKING:
     from typing_extensions import Self

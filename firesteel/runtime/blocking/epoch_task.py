@@ -65,6 +65,7 @@ def run_epoch_task(order: EpochOrder, rows: Iterable[bytes], cache: TaskCache) -
     that has finished, or does so with what it is told: that one is not loaded any more.
     """
     task, reloaded = _find(order, cache)
+    task.snapshots.use_stores()
     try:
         with cache.capture() as printed:
             task.printed = printed

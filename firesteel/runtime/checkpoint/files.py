@@ -19,7 +19,8 @@ from typing import BinaryIO, final
 from firesteel.common import options
 from firesteel.common.configuration import Configuration
 from firesteel.common.errors import CheckpointError, CheckpointStorageError
-from firesteel.filesystem.filesystem import CHUNK, FileWriter, get_filesystem, join, new_checksum
+from firesteel.filesystem.filesystem import CHUNK, FileWriter, join, new_checksum
+from firesteel.filesystem.stores import current_stores, get_filesystem
 from firesteel.runtime.checkpoint.handles import FileSegment, InlineBytes, StateBytes
 from firesteel.runtime.checkpoint.layout import checkpoint_id_of
 from firesteel.runtime.checkpoint.local_state import LocalCopy, LocalStateStore
@@ -337,7 +338,7 @@ class _Transfers:
             self._pool = ThreadPoolExecutor(self._threads, thread_name_prefix="firesteel-transfer")
         if len(self._pending) >= _OPEN_UPLOADS:
             self._pending.popleft().result()
-        self._pending.append(self._pool.submit(task))
+        self._pending.append(self._pool.submit(current_stores().bind(task)))
 
     def finish(self) -> None:
         while self._pending:

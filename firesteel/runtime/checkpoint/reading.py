@@ -17,7 +17,8 @@ from typing import BinaryIO, cast, final
 from firesteel.common import options
 from firesteel.common.configuration import Configuration
 from firesteel.common.errors import CorruptStateError
-from firesteel.filesystem.filesystem import CHUNK, checksum, file_chunks, get_filesystem, new_checksum
+from firesteel.filesystem.filesystem import CHUNK, checksum, file_chunks, new_checksum
+from firesteel.filesystem.stores import current_stores, get_filesystem
 from firesteel.runtime.checkpoint.handles import FileSegment, InlineBytes, StateBytes
 from firesteel.runtime.checkpoint.local_state import LocalStateStore
 
@@ -83,7 +84,9 @@ class StateFileReader:
 
     def download_all(self, pairs: Iterable[tuple[FileSegment, Path]]) -> None:
         """Copies segments to local files, several at a time."""
-        futures = [self._executor().submit(self.download, segment, target) for segment, target in pairs]
+        futures = [
+            self._executor().submit(current_stores().bind(self.download), segment, target) for segment, target in pairs
+        ]
         try:
             for future in futures:
                 future.result()
@@ -96,7 +99,7 @@ class StateFileReader:
         for segment in segments:
             if get_filesystem(segment.path).is_local or segment in self._fetched:
                 continue
-            self._fetched[segment] = self._executor().submit(self._fetch, segment)
+            self._fetched[segment] = self._executor().submit(current_stores().bind(self._fetch), segment)
 
     def close(self) -> None:
         """Ends transfers and removes what was kept on disk."""

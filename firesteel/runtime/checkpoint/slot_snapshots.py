@@ -8,7 +8,7 @@ from collections.abc import Callable
 from firesteel.common import options
 from firesteel.common.concurrency import SYSTEM, BackgroundThread, Concurrency
 from firesteel.common.configuration import Configuration
-from firesteel.filesystem.filesystem import configure_filesystems
+from firesteel.filesystem.stores import configure_filesystems
 from firesteel.runtime.checkpoint.files import SnapshotFiles, StateFileReader
 from firesteel.runtime.checkpoint.local_state import LocalStateStore
 from firesteel.runtime.checkpoint.storage import CheckpointStorage
@@ -27,12 +27,16 @@ class SlotSnapshots:
         self._configuration = configuration
         self._job_id = job_id
         self._concurrency = concurrency
-        configure_filesystems(configuration)
+        self._stores = configure_filesystems(configuration)
         self._local_state: LocalStateStore | None = None
         if job_id and configuration.get(options.LOCAL_RECOVERY):
             self._local_state = LocalStateStore(job_id, configuration.get(options.LOCAL_RECOVERY_DIRECTORY))
         self._work: queue.Queue[Callable[[], None] | None] = concurrency.queue()
         self._threads: list[BackgroundThread] = []
+
+    def use_stores(self) -> None:
+        """Has this thread reach its files as the slot's job does: it may have worked for another one."""
+        self._stores.use()
 
     def check_storage(self, token: str | None) -> None:
         """CheckpointStorageError unless this process sees the JobMaster's checkpoint directory."""
@@ -45,7 +49,7 @@ class SlotSnapshots:
         self._work.put(work)
         if len(self._threads) < _THREADS:
             name = f"firesteel-snapshot-{len(self._threads)}"
-            self._threads.append(self._concurrency.start(self._run, name=name))
+            self._threads.append(self._concurrency.start(self._stores.bind(self._run), name=name))
 
     def create_files(self, barrier: CheckpointBarrier) -> SnapshotFiles:
         """Where the state of a task goes."""

@@ -7,7 +7,8 @@ from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 
 from firesteel.common.errors import CheckpointStorageError, CorruptStateError
-from firesteel.filesystem.filesystem import FileSystem, get_filesystem, join, normalize, parent
+from firesteel.filesystem.filesystem import FileSystem, join, normalize, parent
+from firesteel.filesystem.stores import current_stores, get_filesystem
 from firesteel.runtime.checkpoint.layout import (
     CHECKPOINT_PREFIX,
     METADATA_FILE,
@@ -109,7 +110,7 @@ def check_files(metadata: CheckpointMetadata) -> None:
             )
 
     with ThreadPoolExecutor(_DELETE_THREADS, thread_name_prefix="firesteel-transfer") as pool:
-        for _ in pool.map(check, needed.items()):
+        for _ in pool.map(current_stores().bind(check), needed.items()):
             pass
 
 
@@ -120,8 +121,9 @@ def delete_files(paths: Iterable[str]) -> None:
         for path in paths:
             get_filesystem(path).delete(path)
         return
+    stores = current_stores()
     with ThreadPoolExecutor(_DELETE_THREADS, thread_name_prefix="firesteel-transfer") as pool:
-        for _ in pool.map(lambda path: get_filesystem(path).delete(path), paths):
+        for _ in pool.map(lambda path: stores.get(path).delete(path), paths):
             pass
 
 

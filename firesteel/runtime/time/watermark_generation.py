@@ -189,9 +189,7 @@ class WatermarkAssigner:
                 timestamps = [extract(value, time) for value, time in zip(values, timestamps, strict=True)]
             # all of the first records, then only the ends of each batch: this is no place for a check per record
             if timestamps and not (
-                self._checked >= _CHECKED_RECORDS
-                and timestamps[0].__class__ is int
-                and timestamps[-1].__class__ is int
+                self._checked >= _CHECKED_RECORDS and timestamps[0].__class__ is int and timestamps[-1].__class__ is int
             ):
                 _check_timestamps(values, timestamps)
                 self._checked += len(timestamps)

@@ -16,7 +16,7 @@ from firesteel.common.configuration import Configuration
 from firesteel.common.errors import FiresteelError
 from firesteel.common.type_information import TypeInformation
 from firesteel.common.windows import TimeWindow
-from firesteel.filesystem.filesystem import configure_filesystems
+from firesteel.filesystem.stores import configure_filesystems
 from firesteel.runtime.checkpoint.files import SnapshotFiles
 from firesteel.runtime.checkpoint.handles import (
     CANONICAL,

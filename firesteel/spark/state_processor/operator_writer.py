@@ -10,7 +10,8 @@ from typing import Any
 from pyspark import RDD, SparkContext
 from pyspark.sql import DataFrame
 
-from firesteel.filesystem.filesystem import get_filesystem, join
+from firesteel.filesystem.filesystem import join
+from firesteel.filesystem.stores import get_filesystem
 from firesteel.runtime.checkpoint.handles import (
     BROADCAST,
     CANONICAL,

@@ -12,7 +12,7 @@ from pyspark.sql import types as t
 
 from firesteel.common.configuration import Configuration
 from firesteel.common.errors import StateIncompatibleError
-from firesteel.filesystem.filesystem import configure_filesystems
+from firesteel.filesystem.stores import configure_filesystems
 from firesteel.runtime.checkpoint.handles import BROADCAST, SPLIT, UNION, OperatorStateHandle, StateMeta
 from firesteel.runtime.checkpoint.metadata import CheckpointMetadata, OperatorState
 from firesteel.runtime.checkpoint.storage import load

@@ -11,7 +11,7 @@ from pyspark.sql import types as t
 
 from firesteel.common.configuration import Configuration
 from firesteel.common.errors import StateIncompatibleError
-from firesteel.filesystem.filesystem import configure_filesystems
+from firesteel.filesystem.stores import configure_filesystems
 from firesteel.runtime.checkpoint.files import StateFileReader
 from firesteel.runtime.checkpoint.handles import OperatorStateHandle
 from firesteel.savepoint.keyed_state import Entry, KeyedSlice, read_entries

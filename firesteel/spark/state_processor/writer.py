@@ -16,7 +16,8 @@ from firesteel.common.configuration import Configuration
 from firesteel.common.errors import CheckpointStorageError, FiresteelError, StateIncompatibleError
 from firesteel.common.state import ListStateDescriptor, MapStateDescriptor, StateDescriptor
 from firesteel.common.type_information import TypeInformation
-from firesteel.filesystem.filesystem import configure_filesystems, get_filesystem, normalize
+from firesteel.filesystem.filesystem import normalize
+from firesteel.filesystem.stores import configure_filesystems, get_filesystem
 from firesteel.graph.operator_id import operator_id_from_uid
 from firesteel.runtime.checkpoint.handles import (
     BROADCAST,

@@ -5,8 +5,10 @@ from __future__ import annotations
 import queue
 import threading
 from collections.abc import Callable
+from functools import partial
 from typing import Any, TypeVar
 
+from firesteel.filesystem.stores import current_stores
 from firesteel.testing.conformance.errors import ConformanceError
 
 __all__ = ["GuardedThread"]
@@ -29,7 +31,7 @@ class GuardedThread:
         """What the function returns or raises; ``what`` names it should it hang."""
         if self._hangs_in is not None:
             raise ConformanceError(f"The task's thread still hangs in {self._hangs_in}.")
-        self._calls.put(lambda: function(*arguments))
+        self._calls.put(partial(current_stores().bind(function), *arguments))
         try:
             result, error = self._results.get(timeout=self._timeout_s)
         except queue.Empty:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import cloudpickle
 
 from firesteel.common.connector import InputStatus, Source, SourceReader, SplitEnumerator
+from firesteel.filesystem.stores import current_stores
 from firesteel.runtime.metrics import MetricRegistry
 from firesteel.testing.conformance.errors import ConformanceError
 from firesteel.testing.conformance.guarded_thread import GuardedThread
@@ -414,7 +415,7 @@ class _AsyncCalls:
                 result, error = None, raised
             self._results.put(lambda: handle(result, error))
 
-        thread = threading.Thread(target=run, name="conformance-call", daemon=True)
+        thread = threading.Thread(target=current_stores().bind(run), name="conformance-call", daemon=True)
         self._threads.append(thread)
         thread.start()
 

@@ -9,10 +9,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
-from firesteel.filesystem import filesystem
-from firesteel.filesystem.filesystem import CHUNK, FileSystem, FileWriter, get_filesystem, parent
+from firesteel.filesystem.filesystem import CHUNK, FileSystem, FileWriter, parent
+from firesteel.filesystem.stores import registered_scheme
 from firesteel.testing.simulation.scheduler import Process, Scheduler
-from firesteel.testing.simulation.standard_library import replaced
 
 __all__ = ["SCHEME", "Storage", "StorageFault", "simulated_storage"]
 
@@ -250,19 +249,5 @@ class _Writer(FileWriter):
 @contextmanager
 def simulated_storage(storage: Storage) -> Iterator[None]:
     """While it lasts, paths that begin with ``sim://`` are in that storage."""
-    real = filesystem._make
-
-    def make(scheme: str) -> FileSystem:
-        return SimulatedFileSystem(storage) if scheme == SCHEME else real(scheme)
-
-    def forget() -> None:
-        for key in [key for key in filesystem._filesystems if key[1] == SCHEME]:
-            del filesystem._filesystems[key]
-
-    with replaced(filesystem, _make=make):
-        forget()
-        assert get_filesystem(f"{SCHEME}://any") is not None
-        try:
-            yield
-        finally:
-            forget()
+    with registered_scheme(SCHEME, lambda: SimulatedFileSystem(storage)):
+        yield

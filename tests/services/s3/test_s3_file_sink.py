@@ -24,8 +24,8 @@ from firesteel.connectors import s3_part_file
 from firesteel.connectors.file_sink import BucketAssigner, FileSink, RollingPolicy
 from firesteel.connectors.parquet_writer import ParquetBulkWriters
 from firesteel.filesystem import s3_uploads
-from firesteel.filesystem.filesystem import configure_filesystems
 from firesteel.filesystem.s3_uploads import S3Object, S3Uploads
+from firesteel.filesystem.stores import configure_filesystems
 from firesteel.testing import ABORT, TestingSource, eventually, test_environment
 
 ON_CHECKPOINT = RollingPolicy.on_checkpoint_rolling_policy()

@@ -22,8 +22,8 @@ from firesteel.datastream.connectors.file_system import FileEnumeratorProvider, 
 from firesteel.datastream.formats.avro import AvroBulkFormat
 from firesteel.datastream.formats.csv import CsvReaderFormat, CsvSchema
 from firesteel.datastream.formats.parquet import ParquetFormat
-from firesteel.filesystem.filesystem import close_filesystems, configure_filesystems, get_filesystem
 from firesteel.filesystem.input_stream import READ_AHEAD
+from firesteel.filesystem.stores import close_filesystems, configure_filesystems, get_filesystem
 from firesteel.testing import collect, test_environment
 from firesteel.testing.conformance import SourceConformance, SourceHarness
 

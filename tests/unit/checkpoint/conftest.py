@@ -7,7 +7,7 @@ import pytest
 from checkpoint_store import CheckpointStore, local_store, s3_store
 from s3_server import S3Server, running_s3_server
 
-from firesteel.filesystem.filesystem import register_wrapper
+from firesteel.filesystem.stores import register_wrapper
 from firesteel.testing.faulty_storage import StorageFaults
 
 

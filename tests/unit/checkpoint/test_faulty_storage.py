@@ -11,7 +11,7 @@ from checkpoint_store import CheckpointStore
 
 from firesteel.common.configuration import Configuration
 from firesteel.common.errors import CheckpointStorageError
-from firesteel.filesystem.filesystem import configure_filesystems, get_filesystem
+from firesteel.filesystem.stores import configure_filesystems, get_filesystem
 from firesteel.testing.faulty_storage import StorageFaults
 
 ROOT = Path(__file__).parents[3]

@@ -10,16 +10,9 @@ from checkpoint_store import CheckpointStore
 
 from firesteel.common import fault_points
 from firesteel.common.errors import CheckpointStorageError
-from firesteel.filesystem.filesystem import (
-    checksum,
-    get_filesystem,
-    join,
-    new_checksum,
-    normalize,
-    parent,
-    scheme_of,
-)
+from firesteel.filesystem.filesystem import checksum, join, new_checksum, normalize, parent, scheme_of
 from firesteel.filesystem.local_filesystem import LocalFileSystem
+from firesteel.filesystem.stores import get_filesystem
 from firesteel.testing.faulty_storage import StorageFaults
 
 

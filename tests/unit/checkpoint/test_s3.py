@@ -18,11 +18,7 @@ from s3_server import S3Server, skip_without_s3
 from firesteel.common.configuration import Configuration
 from firesteel.common.errors import CheckpointStorageError, StateIncompatibleError
 from firesteel.filesystem import fsspec_filesystem
-from firesteel.filesystem.filesystem import (
-    close_filesystems,
-    configure_filesystems,
-    get_filesystem,
-)
+from firesteel.filesystem.stores import close_filesystems, configure_filesystems, get_filesystem
 from firesteel.runtime.checkpoint.files import SnapshotFiles, StateFileReader
 from firesteel.runtime.checkpoint.handles import FileSegment
 from firesteel.runtime.checkpoint.metadata import CheckpointMetadata
@@ -167,7 +163,7 @@ def test_a_forked_process_has_connections_of_its_own(s3: CheckpointStore) -> Non
     script = f"""
 import os, sys
 from firesteel.common.configuration import Configuration
-from firesteel.filesystem.filesystem import close_filesystems, configure_filesystems, get_filesystem
+from firesteel.filesystem.stores import close_filesystems, configure_filesystems, get_filesystem
 configure_filesystems(Configuration.from_dict({_settings(s3)!r}))
 path = {s3.base!r}
 get_filesystem(path).write(path + "/before", [b"x"])

@@ -13,7 +13,7 @@ from savepoints import Keyed, Operator, write_savepoint
 
 from firesteel.cli.main import main
 from firesteel.common.configuration import Configuration
-from firesteel.filesystem.filesystem import close_filesystems, configure_filesystems
+from firesteel.filesystem.stores import close_filesystems, configure_filesystems
 from firesteel.runtime.checkpoint.handles import StateMeta
 from firesteel.runtime.checkpoint.options import SnapshotKind
 from firesteel.runtime.checkpoint.storage import load

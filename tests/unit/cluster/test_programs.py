@@ -295,7 +295,7 @@ class Served(Cluster):
         ]
         self.server = RestServer(routes, configuration, token=TOKEN, static_directory=None)
         self.server.start()
-        self.client = RestClient(self.server.url)
+        self.client = RestClient(self.server.url, token=TOKEN)
 
     def upload(self, name: str, content: bytes) -> str:
         answer = self.client.call(programs.UPLOAD_PROGRAM, uploads={"jarfile": (name, content)})
@@ -332,6 +332,38 @@ def test_a_program_from_upload_to_its_job(served: Served) -> None:
     with pytest.raises(RestClientError) as raised:
         served.client.call(programs.RUN_PROGRAM, path, body=ProgramRequest())
     assert raised.value.status == 400
+
+
+def test_a_program_is_code_and_needs_the_token(served: Served) -> None:
+    program_id = served.upload("upper.py", PROGRAM.encode())
+    path = {"jarid": program_id}
+    with RestClient(served.server.url) as stranger:
+        for call in (
+            lambda: stranger.call(programs.UPLOAD_PROGRAM, uploads={"jarfile": ("evil.py", b"1")}),
+            lambda: stranger.call(programs.RUN_PROGRAM, path, body=ProgramRequest()),
+            lambda: stranger.call(programs.PLAN_PROGRAM, path, body=ProgramRequest()),
+            lambda: stranger.call(programs.PLAN_PROGRAM_GET, path, body=ProgramRequest()),
+        ):
+            with pytest.raises(RestClientError) as raised:
+                call()
+            assert raised.value.status == 401
+    assert served.dispatcher.jobs() == []
+
+
+def test_secrets_of_a_program_are_not_on_its_command_line(served: Served) -> None:
+    text = "import os, sys, json\nfrom pathlib import Path\n"
+    text += "seen = Path('/proc/self/cmdline').read_text().replace(chr(0), ' ')\n"
+    text += "from firesteel.datastream import StreamExecutionEnvironment\n"
+    text += "env = StreamExecutionEnvironment.get_execution_environment()\n"
+    text += "own = env.get_configuration().to_dict()['s3.secret-key']\n"
+    text += "env.from_collection([str('tell-nobody' in seen), own[:4]]).print()\nenv.execute('quiet')\n"
+    program_id = served.upload("quiet.py", text.encode())
+    settings = {"s3.secret-key": "tell-nobody", "parallelism.default": "1"}
+    answer = served.client.call(
+        programs.RUN_PROGRAM, {"jarid": program_id}, body=ProgramRequest(flink_configuration=settings)
+    )
+    served.dispatcher.job(answer.jobid).result_future().result(60)
+    assert served.lines == ["False", "tell"]
 
 
 def test_the_plan_of_a_program_in_an_archive(served: Served) -> None:
