@@ -179,6 +179,11 @@ class ReaderContext(Protocol):
         """Whether the reader is polled in epochs only, and not at all in between."""
         ...
 
+    @property
+    def reuses_objects(self) -> bool:
+        """Whether the job is configured with ``pipeline.object-reuse``."""
+        ...
+
     def send_split_request(self) -> None:
         """Asks the enumerator for another split."""
         ...
@@ -286,6 +291,10 @@ class SourceReader(ABC, Generic[SplitT]):
 
 class Source(ABC, Generic[SplitT]):
     """Describes where records come from; picklable, opens nothing itself."""
+
+    emits_own_records: bool = False
+    """Whether a reader keeps none of the records it emits, and emits none twice. Else they are copied before a function
+    gets them."""
 
     @abstractmethod
     def get_boundedness(self) -> Boundedness:

@@ -151,15 +151,15 @@ class ExecutionConfig:
         return self._configuration.get(options.FORCE_AVRO)
 
     def enable_object_reuse(self) -> ExecutionConfig:
-        """Recorded, without effect: objects are always handed on without a copy."""
+        """Hands records and state values on without copies; functions must not change what others may have."""
         return self._set(options.OBJECT_REUSE, True)
 
     def disable_object_reuse(self) -> ExecutionConfig:
-        """Recorded, without effect: objects are always handed on without a copy."""
+        """Copies records and state values that a function could change while others have them: the default."""
         return self._set(options.OBJECT_REUSE, False)
 
     def is_object_reuse_enabled(self) -> bool:
-        """What was recorded last."""
+        """Whether objects are handed on without copies."""
         return self._configuration.get(options.OBJECT_REUSE)
 
     def get_global_job_parameters(self) -> dict[str, str]:

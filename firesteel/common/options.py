@@ -106,7 +106,10 @@ OBJECT_REUSE = (
     _key("pipeline.object-reuse")
     .boolean_type()
     .default_value(False)
-    .with_description("Kept for Flink programs: Python objects are always handed on without a copy.")
+    .with_description(
+        "Hands records and state values on without copies. Functions must then not change or keep what they have "
+        "been given, emitted or stored."
+    )
 )
 AUTO_WATERMARK_INTERVAL = (
     _key("pipeline.auto-watermark-interval")

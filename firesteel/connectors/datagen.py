@@ -16,6 +16,7 @@ from firesteel.common.connector import (
     SourceReader,
     SplitEnumeratorContext,
 )
+from firesteel.common.copying import copy_value
 from firesteel.common.errors import InvalidProgramError
 from firesteel.connectors.rate_limiter import Clock, RateLimiter, RateLimiterStrategy
 from firesteel.connectors.split_enumerators import OwnedSplitEnumerator
@@ -57,6 +58,7 @@ class DataGeneratorSource(Source[DataGeneratorSplit]):
     """
 
     name: ClassVar[str] = "Data Generator Source"
+    emits_own_records = True
 
     def __init__(
         self,
@@ -118,6 +120,9 @@ class DataGeneratorReader(SourceReader[DataGeneratorSplit]):
     need have an end.
     """
 
+    copies_records = True
+    """Whether the generator function may change a record it has given, or give it again."""
+
     def __init__(
         self,
         context: ReaderContext,
@@ -166,7 +171,12 @@ class DataGeneratorReader(SourceReader[DataGeneratorSplit]):
         permitted = self._limiter.acquire(wanted) if wanted else 0
         end = begin + permitted * step
         if permitted:
-            records = list(map(self._generate, range(begin, end, step)))
+            indexes = range(begin, end, step)
+            if self.copies_records and not self._context.reuses_objects:
+                # one by one: the function may change what it gave before
+                records = [copy_value(self._generate(index)) for index in indexes]
+            else:
+                records = list(map(self._generate, indexes))
             self._splits[index] = replace(split, position=end)
             output.collect(split.split_id, records)
         if split.count is not None and end >= split.count:

@@ -96,6 +96,7 @@ class FileSource(Source[FileSourceSplit]):
     """
 
     name: ClassVar[str] = "File Source"
+    emits_own_records = True
 
     fetch_bytes: int | None = None
     """How many bytes a reader asks for at once; None for what suits the store."""

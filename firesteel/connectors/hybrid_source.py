@@ -45,6 +45,7 @@ class HybridSource(Source[HybridSourceSplit]):
 
     def __init__(self, sources: list[tuple[Source[Any] | SourceFactory, Boundedness]]) -> None:
         self.sources = list(sources)
+        self.emits_own_records = all(isinstance(s, Source) and s.emits_own_records for s, _ in self.sources)
 
     def __repr__(self) -> str:
         return f"HybridSource({', '.join(_describe(source) for source, _ in self.sources)})"

@@ -249,6 +249,8 @@ class NexmarkSource(DataGeneratorSource):
 
 
 class _NexmarkReader(DataGeneratorReader):
+    copies_records = False
+
     def read_split(self, index: int, output: ReaderOutput, max_records: int) -> Any:
         return super().read_split(index, _WithEventTime(output), max_records)
 

@@ -52,6 +52,7 @@ class NumberSequenceSource(Source[NumberSequenceSplit]):
     """
 
     name: ClassVar[str] = "Sequence Source"
+    emits_own_records = True
 
     def __init__(self, start: int, end: int) -> None:
         for label, value in (("start", start), ("end", end)):

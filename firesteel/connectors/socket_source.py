@@ -58,6 +58,7 @@ class SocketSource(Source[SocketSplit]):
     """
 
     name: ClassVar[str] = "Socket Stream"
+    emits_own_records = True
 
     def __init__(self, host: str, port: int, delimiter: str = "\n", *, clock: Clock = time.monotonic) -> None:
         if not 0 < port < 65536:

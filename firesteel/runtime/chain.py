@@ -22,6 +22,7 @@ from firesteel.runtime.operators.co import TwoInputOperator
 from firesteel.runtime.operators.inline import InlineOperator, method_of
 from firesteel.runtime.operators.sink import SinkOperator
 from firesteel.runtime.output import TaskOutput
+from firesteel.runtime.ownership import Ownership, ownership_of_type
 from firesteel.runtime.state.backend import KeyedSnapshot, KeyedStateBackend
 from firesteel.runtime.state.factory import create_keyed_backend
 from firesteel.runtime.state.operator_state import OperatorStateBackend, PendingOperatorState
@@ -102,12 +103,16 @@ class ChainedOperator:
                 open_files=self._open_state_files,
                 mode=task.mode,
             )
-        self.operator_state = OperatorStateBackend()
+        self.reuses_objects = task.configuration.get(options.OBJECT_REUSE)
+        self.operator_state = OperatorStateBackend(self.reuses_objects)
         self.checkpointing = _checkpoint_follows(task)
         """Whether a checkpoint follows the end of the input: sinks then commit with it, not at the end itself."""
         self.mode = task.mode
         self.runtime_context = StreamingRuntimeContext(task, descriptor, self.backend, self.metrics)
         self.type_check = _type_check(descriptor)
+        self.results = Ownership.FIXED if self.reuses_objects else ownership_of_type(descriptor.output_type)
+        """Who may change what the operator's function returns."""
+        self.copies_results = self.results is not Ownership.FIXED
         self._services = services
         self.downstream: dict[str | None, list[ChainedOperator | TaskOutput]] = {None: []}
         """What reads the results (None) and each side output that is read."""
@@ -226,6 +231,11 @@ class ChainedOperator:
         """Whether results sent here are of no consequence at all."""
         return isinstance(self.operator, SinkOperator) and self.operator.discards
 
+    @property
+    def keeps_records(self) -> bool:
+        """Whether the operator may still have a record when it has been processed."""
+        return self.operator.keeps_records
+
     def batch_function(self) -> Loop | None:
         """What to call with a whole batch, for operators that work on batches."""
         if isinstance(self.operator, StreamOperator) and self.operator.record_function is None:
@@ -262,9 +272,24 @@ class ChainedOperator:
                 for value in values:
                     self.type_check(value)
             consumers, name = self.downstream[tag_id], self.descriptor.name
-            loop = self._first_loops.get((tag_id, with_timestamps), name, consumers, with_timestamps, len(values))
+            loop = self._first_loops.get(
+                (tag_id, with_timestamps),
+                name,
+                consumers,
+                with_timestamps,
+                len(values),
+                self._ownership_of_emitted(tag_id),
+            )
         loop(values, timestamps)
         self._services.make_room()
+
+    def _ownership_of_emitted(self, tag_id: str | None) -> Ownership:
+        """Who may change what the operator hands on by itself, outside of a loop."""
+        if self.reuses_objects or (tag_id is None and self.results is Ownership.FIXED):
+            return Ownership.FIXED
+        if self.operator.emits_own_records:
+            return Ownership.EXCLUSIVE
+        return self.results if tag_id is None else Ownership.SHARED
 
     def emit_watermark(self, timestamp: int) -> None:
         """Sends a watermark downstream, into side outputs as well."""
@@ -335,6 +360,9 @@ class ChainedOperator:
 
 class SecondInput:
     """A two-input operator as the target of its second input's loop."""
+
+    discards = False
+    keeps_records = True
 
     def __init__(self, chained: ChainedOperator):
         self._chained = chained

@@ -22,8 +22,10 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 from weakref import WeakValueDictionary
 
+from firesteel.common.copying import IMMUTABLE, copy_value
 from firesteel.common.output_tag import OutputTag
 from firesteel.runtime.inlining import code_location, inline_expression
+from firesteel.runtime.ownership import Ownership, copy_batch, keeps_nothing
 
 if TYPE_CHECKING:
     from firesteel.runtime.chain import ChainedOperator
@@ -79,7 +81,12 @@ class LoopWriter:
     """Collects the lines of one generated function."""
 
     def __init__(
-        self, with_timestamps: bool, checked: bool, keyed: ChainedOperator | None = None, in_parts: bool = False
+        self,
+        with_timestamps: bool,
+        checked: bool,
+        keyed: ChainedOperator | None = None,
+        in_parts: bool = False,
+        ownership: Ownership = Ownership.EXCLUSIVE,
     ):
         self.with_timestamps = with_timestamps
         self.checked = checked
@@ -97,6 +104,8 @@ class LoopWriter:
         self._depth = 3 if in_parts else 2
         self._operators: list[ChainedOperator] = []
         self._user_code: tuple[str, int] | None = None
+        self._ownership = {"v0": ownership}
+        """Who may change the record in a variable; if it is not said, a function may have kept it."""
 
     # -- what operators call ------------------------------------------------------------------------
 
@@ -165,11 +174,25 @@ class LoopWriter:
         if text not in self._prologue:
             self._prologue.append(text)
 
+    def derive(self, result: str, value: str, function: Callable[..., Any]) -> None:
+        """Tells that a variable has got the result of a function for the record in another one."""
+        if not self._ownership.get(value, Ownership.SHARED).may_be_changed and keeps_nothing(function):
+            self._ownership[result] = Ownership.EXCLUSIVE
+
+    def show(self, value: str, predicate: Callable[..., Any]) -> None:
+        """Tells that a function has seen the record in a variable, which goes on."""
+        if self._ownership.get(value) is Ownership.EXCLUSIVE and not keeps_nothing(predicate, is_predicate=True):
+            self._ownership[value] = Ownership.SHARED
+
     def write_consumers(self, value: str) -> None:
         """Writes everything downstream of the operator being written, for a result in a variable."""
         operator = self._operators[-1]
         if self.checked and operator.type_check is not None:
             self.line(f"{self.bind('check', operator.type_check)}({value})", element=value, what="result")
+        if operator.results is Ownership.FIXED:
+            self._ownership[value] = Ownership.FIXED
+        elif operator.results is Ownership.TUPLE:
+            self._ownership.setdefault(value, Ownership.TUPLE)
         self.write_targets(operator.consumers(None), value)
 
     def write_tagged_consumers(self, value: str) -> None:
@@ -178,16 +201,33 @@ class LoopWriter:
         tags = operator.tags()
         if not tags and all(target.discards for target in operator.consumers(None)):
             return
-        tag_class = self.bind("OutputTag", OutputTag)
+        is_tagged = f"{value} and {value}[0].__class__ is {self.bind('OutputTag', OutputTag)}"
         # this runs for every result: a truth test of the tuple is cheaper than its length
-        with self.block(f"if {value}.__class__ is tuple and {value} and {value}[0].__class__ is {tag_class}:"):
-            tagged, side = self.new_variable("g"), self.new_variable("v")
-            self.line(f"{tagged}, {side} = {value}", element=value)
-            for tag in tags:
-                with self.block(f"if {tagged}.tag_id == {tag.tag_id!r}:"):
-                    self.write_targets(operator.consumers(tag), side)
+        if operator.results is Ownership.TUPLE and self._is_kept(operator.consumers(None)):
+            with self.block(f"if {value}.__class__ is not tuple:"):
+                self._write_copy(value, value)
+            with self.block(f"elif {is_tagged}:"):
+                self._write_side_outputs(value)
+                self.write_room_check()
+                self.line("continue")
+            self._ownership[value] = Ownership.EXCLUSIVE
+            self.write_consumers(value)
+            return
+        with self.block(f"if {value}.__class__ is tuple and {is_tagged}:"):
+            self._write_side_outputs(value)
         with self.block("else:"):
             self.write_consumers(value)
+
+    def _write_side_outputs(self, value: str) -> None:
+        """Writes the consumers of a result ``(tag, value)``."""
+        operator = self._operators[-1]
+        tagged, side = self.new_variable("g"), self.new_variable("v")
+        self.line(f"{tagged}, {side} = {value}", element=value)
+        if operator.reuses_objects:
+            self._ownership[side] = Ownership.FIXED
+        for tag in operator.tags():
+            with self.block(f"if {tagged}.tag_id == {tag.tag_id!r}:"):
+                self.write_targets(operator.consumers(tag), side)
 
     def write_room_check(self) -> None:
         """After each of possibly very many results of one record: make room downstream now and then."""
@@ -203,9 +243,41 @@ class LoopWriter:
     # -- downstream ---------------------------------------------------------------------------------
 
     def write_targets(self, targets: Sequence[ChainedOperator | TaskOutput], value: str) -> None:
-        """Writes the consumers of one value, one after the other."""
-        for target in targets:
-            target.write(self, value)
+        """Writes the consumers of one value, one after the other; each that keeps its record gets its own."""
+        ownership = self._ownership.get(value, Ownership.SHARED)
+        targets = [target for target in targets if not target.discards]
+        if ownership is Ownership.FIXED:
+            for target in targets:
+                target.write(self, value)
+        elif len(targets) == 1:
+            if ownership.may_be_changed and targets[0].keeps_records:
+                with self.block(self._unless_immutable(value, ownership)):
+                    self._write_copy(value, value)
+                self._ownership[value] = Ownership.EXCLUSIVE
+            targets[0].write(self, value)
+            self._ownership[value] = ownership
+        elif targets:
+            # all copies are made before a function can change the record
+            names = [self.new_variable("v") for _ in targets]
+            self.line(f"{' = '.join(names)} = {value}")
+            with self.block(self._unless_immutable(value, ownership)):
+                for name in names if ownership.may_be_changed else names[1:]:
+                    self._write_copy(name, value)
+            for target, name in zip(targets, names, strict=True):
+                self._ownership[name] = Ownership.EXCLUSIVE
+                target.write(self, name)
+
+    def _is_kept(self, targets: Sequence[ChainedOperator | TaskOutput]) -> bool:
+        """Whether there is a single consumer that keeps its records."""
+        return [target.keeps_records for target in targets if not target.discards] == [True]
+
+    def _unless_immutable(self, value: str, ownership: Ownership) -> str:
+        if ownership is Ownership.TUPLE:
+            return f"if {value}.__class__ is not tuple:"
+        return f"if {value}.__class__ not in {self.bind('immutable', IMMUTABLE)}:"
+
+    def _write_copy(self, name: str, value: str) -> None:
+        self.line(f"{name} = {self.bind('copy', copy_value)}({value})", element=value, what="copying the record")
 
     @contextmanager
     def operator(self, operator: ChainedOperator) -> Iterator[None]:
@@ -307,18 +379,26 @@ def compile_loop(
     with_timestamps: bool,
     checked: bool = False,
     keyed: ChainedOperator | None = None,
+    ownership: Ownership = Ownership.EXCLUSIVE,
 ) -> Loop:
     """The function that carries a batch through the given consumers.
 
-    ``keyed`` is an operator among them whose current key the caller sets.
+    ``keyed`` is an operator among them whose current key the caller sets. ``ownership`` is that of the batch's records.
     """
     if len(targets) == 1:
         direct = targets[0].batch_function()
         if direct is not None:
-            return direct
-    writer = LoopWriter(with_timestamps, checked, keyed)
+            return direct if not ownership.may_be_changed else _copying(direct, ownership)
+    writer = LoopWriter(with_timestamps, checked, keyed, ownership=ownership)
     writer.write_targets(targets, "v0")
     return writer.compile(name)
+
+
+def _copying(loop: Loop, ownership: Ownership) -> Loop:
+    def copy_and_process(values: Sequence[Any], timestamps: Sequence[int] | None) -> None:
+        loop(copy_batch(values, ownership), timestamps)
+
+    return copy_and_process
 
 
 def compile_loop_over_parts(keyed: ChainedOperator, with_timestamps: bool, checked: bool = False) -> PartsLoop:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from firesteel.runtime.codegen import Loop, compile_loop
+from firesteel.runtime.ownership import Ownership
 
 if TYPE_CHECKING:
     from firesteel.runtime.chain import ChainedOperator
@@ -36,13 +37,16 @@ class FirstLoops(Generic[KeyT]):
         targets: Sequence[ChainedOperator | TaskOutput | Any],
         with_timestamps: bool,
         records: int,
+        ownership: Ownership = Ownership.EXCLUSIVE,
     ) -> Loop:
         """The loop for the next batch, of so many records, while ``loops`` has none."""
-        loop, seen = self._checking.get(key) or (compile_loop(name, targets, with_timestamps, checked=True), 0)
-        seen += records
+        known = self._checking.get(key)
+        if known is None:
+            known = compile_loop(name, targets, with_timestamps, checked=True, ownership=ownership), 0
+        loop, seen = known[0], known[1] + records
         if seen < _CHECKED_RECORDS:
             self._checking[key] = loop, seen
         else:
             self._checking.pop(key, None)
-            self._loops[key] = compile_loop(name, targets, with_timestamps)
+            self._loops[key] = compile_loop(name, targets, with_timestamps, ownership=ownership)
         return loop

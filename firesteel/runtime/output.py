@@ -32,6 +32,8 @@ class TaskOutput:
     """One job edge as its producer sees it."""
 
     discards = False
+    keeps_records = True
+    """It holds them until its buffer is full."""
 
     __slots__ = ("_emit", "_key_selector", "_wait_for_room", "descriptor", "last_flush", "partition", "tag")
 

@@ -111,6 +111,7 @@ class _OpeningContext:
         self.operator_state = OperatorStateBackend()
         self.checkpointing = True
         self.mode = TaskMode.PIPELINED
+        self.reuses_objects = self.copies_results = False
         self._metrics = MetricRegistry()
         descriptor = OperatorDescriptor(node.id, node.operator_id, node.name, node.spec, uid=node.uid)
         subtask = TaskDeploymentDescriptor(

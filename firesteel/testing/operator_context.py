@@ -78,6 +78,8 @@ class FakeOperatorContext:
         self.operator_state = OperatorStateBackend()
         self.checkpointing = False
         self.mode = TaskMode.PIPELINED
+        self.reuses_objects = False
+        self.copies_results = True
         self.runtime_context: Any = FakeRuntimeContext(self._keyed_state, self.metrics)
         self.output: list[tuple[Any, int]] = []
         self.side_output: dict[OutputTag, list[tuple[Any, int]]] = {}

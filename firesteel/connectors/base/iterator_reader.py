@@ -119,7 +119,7 @@ class IteratorSourceReader(SourceReader[IteratorSourceSplit]):
     def _open_waiting(self) -> None:
         while self._waiting and not (self._is_bounded and self._cursors):
             # taken off only once it is open: whatever read() raises, the split is still known
-            self._cursors.append(open_cursor(self._source, self._waiting[0]))
+            self._cursors.append(open_cursor(self._source, self._waiting[0], not self._context.reuses_objects))
             self._waiting.popleft()
 
     def _end(self, cursor: SplitCursor, output: ReaderOutput) -> None:

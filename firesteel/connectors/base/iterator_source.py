@@ -26,6 +26,8 @@ class IteratorSource(Source[IteratorSourceSplit]):
     processes. The settings are attributes of the class, or are set in ``__init__``.
     """
 
+    emits_own_records = True
+
     boundedness: Boundedness = Boundedness.BOUNDED
     """Whether the source ends by itself."""
 

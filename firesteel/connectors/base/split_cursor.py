@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
+from firesteel.common.copying import copy_value
 from firesteel.connectors.base.iterator_split import IteratorSourceError, IteratorSourceSplit
 from firesteel.filesystem.stores import current_stores
 
@@ -23,15 +24,15 @@ MAX_WAIT_S = 0.02
 _ROOM_WAIT_S = 0.1
 
 
-def open_cursor(source: IteratorSource, split: IteratorSourceSplit) -> SplitCursor:
-    """Begins to read a split."""
-    return _ThreadedCursor(source, split) if source.blocking else _InlineCursor(source, split)
+def open_cursor(source: IteratorSource, split: IteratorSourceSplit, copies: bool = True) -> SplitCursor:
+    """Begins to read a split; with ``copies`` the iterator may change what it has yielded."""
+    return (_ThreadedCursor if source.blocking else _InlineCursor)(source, split, copies)
 
 
 class SplitCursor(ABC):
     """A split that is being read. ``position`` is behind the last record that was taken."""
 
-    def __init__(self, source: IteratorSource, split: IteratorSourceSplit) -> None:
+    def __init__(self, source: IteratorSource, split: IteratorSourceSplit, copies: bool) -> None:
         self.split = split
         self.position = split.position
         self.ended = False
@@ -39,6 +40,7 @@ class SplitCursor(ABC):
         """When it is worth looking again, by time.monotonic()."""
         self._source = source
         self._can_rewind = source.can_rewind()
+        self._copies = copies
 
     def snapshot(self) -> IteratorSourceSplit:
         """The split from here on."""
@@ -106,8 +108,8 @@ def _close(iterator: Iterator[Any]) -> None:
 class _InlineCursor(SplitCursor):
     """Runs the iterator whenever the job polls."""
 
-    def __init__(self, source: IteratorSource, split: IteratorSourceSplit) -> None:
-        super().__init__(source, split)
+    def __init__(self, source: IteratorSource, split: IteratorSourceSplit, copies: bool) -> None:
+        super().__init__(source, split, copies)
         self._iterator = iter(source.read(split.split, split.position))
 
     def _take(self, limit: int) -> list[Any]:
@@ -118,7 +120,7 @@ class _InlineCursor(SplitCursor):
             if item is None:
                 self.available_at = time.monotonic() + self._source.poll_interval_ms / 1000
                 return items
-            items.append(item)
+            items.append(copy_value(item) if self._copies else item)
             if len(items) >= limit:
                 return items
         self.ended = True
@@ -138,8 +140,8 @@ class _ThreadedCursor(SplitCursor):
     lock, since both ends of a deque may be used at once.
     """
 
-    def __init__(self, source: IteratorSource, split: IteratorSourceSplit) -> None:
-        super().__init__(source, split)
+    def __init__(self, source: IteratorSource, split: IteratorSourceSplit, copies: bool) -> None:
+        super().__init__(source, split, copies)
         self._queue: deque[Any] = deque()
         self._stopped = threading.Event()
         self._has_room = threading.Event()
@@ -213,7 +215,7 @@ class _ThreadedCursor(SplitCursor):
             if item is None:
                 stopped.wait(interval)
                 continue
-            queue.append(item)
+            queue.append(copy_value(item) if self._copies else item)
             while len(queue) >= size and not stopped.is_set():
                 self._has_room.clear()
                 if len(queue) >= size:

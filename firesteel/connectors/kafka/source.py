@@ -37,6 +37,7 @@ class KafkaSource(Source[KafkaPartitionSplit]):
     """
 
     name: ClassVar[str] = "Kafka Source"
+    emits_own_records = True
 
     def __init__(
         self,

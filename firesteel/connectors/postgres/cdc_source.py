@@ -29,6 +29,7 @@ class PostgresCdcSource(Source[CdcSplit]):
     """
 
     name: ClassVar[str] = "PostgreSQL CDC"
+    emits_own_records = True
 
     def __init__(self, options: CdcOptions, deserializer: DebeziumDeserializationSchema) -> None:
         self.options = options

@@ -36,6 +36,7 @@ class PostgresSource(Source[PostgresSplit]):
     """
 
     name: ClassVar[str] = "PostgreSQL Source"
+    emits_own_records = True
 
     def __init__(self, settings: SourceSettings) -> None:
         self.settings = settings

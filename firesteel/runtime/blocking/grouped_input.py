@@ -126,6 +126,7 @@ class Grouping:
     # -- as the target of a generated loop ----------------------------------------------------------
 
     discards = False
+    keeps_records = True
 
     def write(self, writer: LoopWriter, value: str) -> None:
         """Writes the lines that put a record into its group."""

@@ -42,6 +42,12 @@ class OperatorContext(Protocol):
     mode: TaskMode
     """What runs the task."""
 
+    reuses_objects: bool
+    """Whether objects are handed on as they are: ``pipeline.object-reuse``."""
+
+    copies_results: bool
+    """Whether results must be copied as soon as a function gives them: it may change them before they are emitted."""
+
     runtime_context: Any
     """The RuntimeContext that user functions are opened with."""
 
@@ -99,6 +105,12 @@ class CheckpointedOperator:
 
     user_function: Any = None
     """The function that takes part in checkpoints if it is a CheckpointedFunction or a CheckpointListener."""
+
+    keeps_records = True
+    """Whether the operator, or its function, may still have a record when it has been processed."""
+
+    emits_own_records = False
+    """Whether nobody else has what the operator emits to its context."""
 
     context: OperatorContext
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from firesteel.common.copying import copy_value
 from firesteel.common.output_tag import OutputTag
 from firesteel.runtime.deployment import TaskMode
 from firesteel.runtime.elements import MIN_TIMESTAMP
@@ -20,10 +21,11 @@ _FLUSH_AT = 1024
 class Collector:
     """Gathers results outside the generated loop (timers) and hands them on in batches."""
 
-    __slots__ = ("_context", "_sides", "_times", "_values")
+    __slots__ = ("_context", "_copies", "_sides", "_times", "_values")
 
     def __init__(self, context: OperatorContext):
         self._context = context
+        self._copies = context.copies_results
         self._values: list[Any] = []
         self._times: list[int] | None = None
         """Of the values gathered; None if they have none. A batch is of one sort only."""
@@ -41,7 +43,7 @@ class Collector:
             if result.__class__ is tuple and len(result) == 2 and result[0].__class__ is OutputTag:
                 self._collect_side(result[0], result[1], timestamp)
                 continue
-            values.append(result)
+            values.append(copy_value(result) if self._copies else result)
             if times is not None:
                 times.append(timestamp)  # type: ignore[arg-type]
             if len(values) >= _FLUSH_AT:
@@ -50,7 +52,7 @@ class Collector:
 
     def _collect_side(self, tag: OutputTag, value: Any, timestamp: int | None) -> None:
         values, times = self._sides.setdefault(tag, ([], None if timestamp is None else []))
-        values.append(value)
+        values.append(value if self._context.reuses_objects else copy_value(value))
         if times is not None:
             times.append(timestamp)  # type: ignore[arg-type]
 

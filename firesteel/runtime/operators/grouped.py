@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, Protocol, runtime_checkable
 
+from firesteel.common.copying import copy_value
 from firesteel.common.errors import InvalidProgramError
 from firesteel.runtime.elements import MAX_WATERMARK
 from firesteel.runtime.operators import specs
@@ -35,6 +36,8 @@ class GroupedOperator(Protocol):
 
 class GroupedReduceOperator(StreamOperator):
     """A reduce in a batch: one result per key, at the end of event time, as in Flink."""
+
+    emits_own_records = True
 
     def __init__(self, function: Any):
         self.user_function = self._function = function
@@ -83,7 +86,7 @@ class GroupedReduceOperator(StreamOperator):
     def end_key(self) -> None:
         """Keeps the result of the current key."""
         if self._current is not None:
-            self._results.append(self._current)
+            self._results.append(copy_value(self._current) if self.context.copies_results else self._current)
             self._current = None
             if len(self._results) >= _EMIT_AT:
                 self.end_groups()

@@ -15,6 +15,7 @@ from firesteel.common.errors import InvalidProgramError
 from firesteel.common.state import ValueStateDescriptor
 from firesteel.runtime.operators.base import CheckpointedOperator
 from firesteel.runtime.operators.contexts import ProcessContext
+from firesteel.runtime.ownership import keeps_nothing
 
 if TYPE_CHECKING:
     from firesteel.runtime.codegen import LoopWriter
@@ -41,6 +42,7 @@ class InlineOperator(CheckpointedOperator, ABC):
     """An operator of one input that handles records one by one."""
 
     method = ""
+    emits_own_records = True  # those of timers, which are gathered
     fan_out = False
     """Whether one record may give many: the loop then checks for room between results."""
 
@@ -88,7 +90,13 @@ class MapOperator(InlineOperator):
         self.write_key(writer, value)
         result = writer.new_variable("v")
         writer.line(f"{result} = {writer.call(self.call, value)}", element=value)
+        writer.derive(result, value, self.call)
         writer.write_consumers(result)
+
+    @property
+    def keeps_records(self) -> bool:  # type: ignore[override]
+        """Unless it can be seen that the function does not."""
+        return not keeps_nothing(self.call)
 
 
 class FilterOperator(InlineOperator):
@@ -100,7 +108,13 @@ class FilterOperator(InlineOperator):
         """``if f(v0):`` and on."""
         self.write_key(writer, value)
         with writer.block(f"if {writer.call(self.call, value)}:", element=value):
+            writer.show(value, self.call)
             writer.write_consumers(value)
+
+    @property
+    def keeps_records(self) -> bool:  # type: ignore[override]
+        """Unless it can be seen that the function does not."""
+        return not keeps_nothing(self.call, is_predicate=True)
 
 
 class FlatMapOperator(InlineOperator):
@@ -127,7 +141,7 @@ class ReduceOperator(InlineOperator):
         """Opens the function and its state."""
         super().open(context)
         assert context.backend is not None
-        self.state = context.backend.get_state(ValueStateDescriptor("_reduce_state", None))
+        self.state = context.backend.get_state(ValueStateDescriptor("_reduce_state", None), internal=True)
         # updating with None clears: the next record would start over, and nobody would notice
         self.state.clear = self._refuse_none
 

@@ -37,6 +37,7 @@ class SourceOperator(StreamOperator):
 
     def __init__(self, source: Source[Any], watermark_strategy: Any, interval_ms: int):
         self._source = source
+        self.emits_own_records = source.emits_own_records
         self._strategy = watermark_strategy
         self._interval = interval_ms
         self._reader: SourceReader[Any] | None = None
@@ -257,6 +258,11 @@ class SourceOperator(StreamOperator):
     def in_epochs(self) -> bool:
         """Whether there is time between polls in which nothing runs."""
         return self.context.mode is TaskMode.EPOCHS
+
+    @property
+    def reuses_objects(self) -> bool:
+        """Whether the job is configured with ``pipeline.object-reuse``."""
+        return self.context.reuses_objects
 
     def send_split_request(self) -> None:
         """Asks the enumerator for another split."""

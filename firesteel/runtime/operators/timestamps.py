@@ -24,6 +24,8 @@ class TimestampsAndWatermarksOperator(StreamOperator):
     already. Who calls ``emit_periodic`` is as with a source.
     """
 
+    emits_own_records = True
+
     def __init__(self, watermark_strategy: Any, interval_ms: int):
         self._strategy = watermark_strategy
         self._interval = interval_ms

@@ -65,7 +65,7 @@ class KeyedStateBackend(ABC):
     """As in ``state.backend.type``; also the format of its own snapshots."""
 
     keeps_objects = False
-    """Whether stored values are the very objects of the program, so that changing one in place changes the state."""
+    """Whether stored values are Python objects, which an operator can work on directly."""
 
     def __init__(self, key_groups: KeyGroupRange, max_parallelism: int):
         self.key: Any = None
@@ -73,8 +73,11 @@ class KeyedStateBackend(ABC):
         self.max_parallelism = max_parallelism
 
     @abstractmethod
-    def get_state(self, descriptor: StateDescriptor, namespace_aware: bool = False) -> Any:
+    def get_state(self, descriptor: StateDescriptor, namespace_aware: bool = False, *, internal: bool = False) -> Any:
         """The state a descriptor names; the same object for the same name.
+
+        What is stored is copied, and so is what is read, unless objects are reused or the state is ``internal``: that
+        of an operator, which sees to it that its values are not shared.
 
         A namespace-aware state additionally has ``set_current_namespace(namespace)`` and, where its values can be
         merged, ``merge_namespaces(target, sources)``. Refuses a descriptor that does not fit what was restored.

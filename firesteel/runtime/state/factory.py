@@ -41,15 +41,21 @@ def create_keyed_backend(
     ``open_files`` gives a reader of state files for snapshots that rewrite what earlier ones wrote; without it they
     are read from the checkpoint storage. ``working_directory`` is for a backend that keeps state on local disk.
     """
+    reuses_objects = configuration.get(options.OBJECT_REUSE)
     if mode is TaskMode.BATCH:
-        return SingleKeyStateBackend(key_groups, max_parallelism)
+        return SingleKeyStateBackend(key_groups, max_parallelism, reuses_objects=reuses_objects)
     incremental = (
         configuration.get(options.CHECKPOINTING_INTERVAL) is not None
         and configuration.get(options.INCREMENTAL_CHECKPOINTS) is True
     )
     if _backend_name(configuration) == "hashmap":
         return HashMapKeyedStateBackend(
-            key_groups, max_parallelism, clock, incremental=incremental, open_files=open_files
+            key_groups,
+            max_parallelism,
+            clock,
+            incremental=incremental,
+            open_files=open_files,
+            reuses_objects=reuses_objects,
         )
     from firesteel.runtime.state.rocksdb import create_rocksdb_backend
 
@@ -67,7 +73,7 @@ def create_keyed_backend(
 
 
 def keeps_objects(configuration: Configuration) -> bool:
-    """Whether the configured backend keeps the very objects of the program; see ``KeyedStateBackend``."""
+    """Whether the configured backend keeps Python objects; see ``KeyedStateBackend``."""
     return _backend_name(configuration) == "hashmap"
 
 

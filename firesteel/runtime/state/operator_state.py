@@ -7,10 +7,11 @@ lists of their own here as well (a source its splits, a sink what it has prepare
 from __future__ import annotations
 
 import pickle
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NoReturn
 
+from firesteel.common.copying import IMMUTABLE, copy_value
 from firesteel.common.errors import InvalidProgramError, RecordSerializationError, StateIncompatibleError
 from firesteel.common.state import (
     BroadcastState,
@@ -37,33 +38,36 @@ __all__ = [
     "ReadOnlyHeapBroadcastState",
 ]
 
+Own = Callable[[Any], Any]
+
 _MODE_NAMES = {SPLIT: "list state", UNION: "union list state", BROADCAST: "broadcast state"}
 
 
 class PartitionableListState(ListState[Any]):
-    """A list of which every element can go to another subtask."""
+    """A list of which every element can go to another subtask. ``own`` makes a value the state's, or the caller's."""
 
-    def __init__(self, items: Iterable[Any] = ()):
+    def __init__(self, items: Iterable[Any] = (), own: Own = copy_value):
         self._items = list(items)
+        self._own = own
 
     def get(self) -> list[Any]:
-        """The elements: a copy, so that the state may be updated while it is read."""
-        return list(self._items)
+        """Copies of the elements."""
+        return list(map(self._own, self._items))
 
     def __iter__(self) -> Iterator[Any]:
         return iter(self.get())
 
     def add(self, value: Any) -> None:
         """Appends one element."""
-        self._items.append(_not_none(value))
+        self._items.append(self._own(_not_none(value)))
 
     def add_all(self, values: Sequence[Any]) -> None:
         """Appends elements."""
-        self._items += [_not_none(value) for value in values]
+        self._items += [self._own(_not_none(value)) for value in values]
 
     def update(self, values: Sequence[Any]) -> None:
         """Replaces all elements."""
-        self._items = [_not_none(value) for value in values]
+        self._items = [self._own(_not_none(value)) for value in values]
 
     def clear(self) -> None:
         """Removes all elements."""
@@ -75,14 +79,16 @@ class PartitionableListState(ListState[Any]):
 
 
 class _BroadcastEntries(ReadOnlyBroadcastState[Any, Any]):
-    """Reads the entries of a broadcast state."""
+    """Reads the entries of a broadcast state: gives copies, as a function may change what it has read."""
 
-    def __init__(self, entries: dict[Any, Any]):
+    def __init__(self, entries: dict[Any, Any], own: Own):
         self._entries = entries
+        self._own = own
 
     def get(self, key: Any) -> Any:
         """The value of a map key, or None."""
-        return self._entries.get(key)
+        value = self._entries.get(key)
+        return value if value.__class__ in IMMUTABLE else self._own(value)
 
     def contains(self, key: Any) -> bool:
         """Whether there is an entry."""
@@ -90,7 +96,7 @@ class _BroadcastEntries(ReadOnlyBroadcastState[Any, Any]):
 
     def items(self) -> Iterable[tuple[Any, Any]]:
         """All entries, as they are now."""
-        return list(self._entries.items())
+        return [(key, self._own(value)) for key, value in self._entries.items()]
 
     def keys(self) -> Iterable[Any]:
         """All map keys, as they are now."""
@@ -98,7 +104,7 @@ class _BroadcastEntries(ReadOnlyBroadcastState[Any, Any]):
 
     def values(self) -> Iterable[Any]:
         """All values, as they are now."""
-        return list(self._entries.values())
+        return list(map(self._own, self._entries.values()))
 
     def is_empty(self) -> bool:
         """Whether there is no entry."""
@@ -108,8 +114,8 @@ class _BroadcastEntries(ReadOnlyBroadcastState[Any, Any]):
 class ReadOnlyHeapBroadcastState(_BroadcastEntries):
     """A broadcast state as the side that may not change it sees it: always up to date, and refusing every change."""
 
-    def __init__(self, name: str, entries: dict[Any, Any]):
-        super().__init__(entries)
+    def __init__(self, name: str, entries: dict[Any, Any], own: Own):
+        super().__init__(entries, own)
         self._name = name
 
     def clear(self) -> None:
@@ -128,20 +134,20 @@ class ReadOnlyHeapBroadcastState(_BroadcastEntries):
 class HeapBroadcastState(_BroadcastEntries, BroadcastState[Any, Any]):
     """A map that every subtask fills alike."""
 
-    def __init__(self, items: Iterable[tuple[Any, Any]] = ()):
-        super().__init__(dict(items))
+    def __init__(self, items: Iterable[tuple[Any, Any]] = (), own: Own = copy_value):
+        super().__init__(dict(items), own)
 
     def read_only(self, name: str) -> ReadOnlyHeapBroadcastState:
         """A view of this state for the side that may not change it."""
-        return ReadOnlyHeapBroadcastState(name, self._entries)
+        return ReadOnlyHeapBroadcastState(name, self._entries, self._own)
 
     def put(self, key: Any, value: Any) -> None:
         """Sets one entry."""
-        self._entries[key] = value
+        self._entries[key] = self._own(value)
 
     def put_all(self, dict_value: dict[Any, Any]) -> None:
         """Sets many entries."""
-        self._entries.update(dict_value)
+        self._entries.update({key: self._own(value) for key, value in dict_value.items()})
 
     def remove(self, key: Any) -> None:
         """Removes an entry if it is there."""
@@ -179,7 +185,8 @@ class OperatorStateBackend(OperatorStateStore):
     stays in all later snapshots, as in Flink: it may be asked for after the next restart.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, reuses_objects: bool = False) -> None:
+        self._copy: Own = _same if reuses_objects else copy_value
         self._states: dict[str, tuple[str, PartitionableListState | HeapBroadcastState]] = {}
         self._restored: dict[str, tuple[str, list[Any]]] = {}
         self._own: dict[str, tuple[str, list[Any]]] = {}
@@ -252,7 +259,7 @@ class OperatorStateBackend(OperatorStateStore):
             )
         if name not in self._states:
             items = self._restored.pop(name, (mode, []))[1]
-            state = HeapBroadcastState(items) if mode == BROADCAST else PartitionableListState(items)
+            state = (HeapBroadcastState if mode == BROADCAST else PartitionableListState)(items, self._copy)
             self._states[name] = (mode, state)
         return self._states[name][1]
 
@@ -270,6 +277,10 @@ def _check_descriptor(descriptor: StateDescriptor, mode: str) -> None:
         )
     if descriptor.ttl_config is not None:
         raise InvalidProgramError(f"The operator state '{name}' cannot have a time-to-live: only keyed state can.")
+
+
+def _same(value: Any) -> Any:
+    return value
 
 
 def _not_none(value: Any) -> Any:

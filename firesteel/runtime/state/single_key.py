@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from firesteel.common.copying import IMMUTABLE, copy_all, copy_value
 from firesteel.common.errors import InvalidProgramError
 from firesteel.common.state import (
     AggregatingState,
@@ -232,12 +233,105 @@ class SingleKeyAggregatingState(SingleKeyState, AggregatingState[Any, Any]):
             self._store_in(target, result)
 
 
-_STATES: dict[str, Any] = {
+_STATES: dict[str, type[SingleKeyState]] = {
     "value": SingleKeyValueState,
     "list": SingleKeyListState,
     "map": SingleKeyMapState,
     "reducing": SingleKeyReducingState,
     "aggregating": SingleKeyAggregatingState,
+}
+
+
+# -- states that share no object with the functions that use them, see ``hashmap.owning_states`` ----
+
+
+class OwningValueState(SingleKeyValueState):
+    """One value."""
+
+    __slots__ = ()
+
+    def value(self) -> Any:
+        """The value, or None."""
+        value = self._value
+        return value if value.__class__ in IMMUTABLE else copy_value(value)
+
+    def update(self, value: Any) -> None:
+        """Replaces the value."""
+        self._value = value if value.__class__ in IMMUTABLE else copy_value(value)
+
+
+class OwningListState(SingleKeyListState):
+    """A list."""
+
+    __slots__ = ()
+
+    def get(self) -> list[Any]:
+        """Copies of the elements."""
+        return list(copy_all(self._value or ()))
+
+    def add(self, value: Any) -> None:
+        """Appends one element."""
+        SingleKeyListState.add(self, value if value.__class__ in IMMUTABLE else copy_value(value))
+
+
+class OwningMapState(SingleKeyMapState):
+    """A map."""
+
+    __slots__ = ()
+
+    def get(self, key: Any) -> Any:
+        """The value of a map key, or None."""
+        value = None if self._value is None else self._value.get(key)
+        return value if value.__class__ in IMMUTABLE else copy_value(value)
+
+    def put(self, key: Any, value: Any) -> None:
+        """Sets one entry."""
+        SingleKeyMapState.put(self, key, value if value.__class__ in IMMUTABLE else copy_value(value))
+
+    def items(self) -> list[tuple[Any, Any]]:
+        """All entries: copies, so that the map may be changed while they are read."""
+        return list(zip(self.keys(), self.values(), strict=True))
+
+    def values(self) -> list[Any]:
+        """All values: copies."""
+        return list(copy_all((self._value or {}).values()))
+
+
+class OwningReducingState(SingleKeyReducingState):
+    """One value, reduced with each addition."""
+
+    __slots__ = ()
+
+    def get(self) -> Any:
+        """The reduced value, or None."""
+        return copy_value(self._value)
+
+    def add(self, value: Any) -> None:
+        """Reduces the value into the state."""
+        value = copy_value(value)
+        self._value = value if self._value is None else self._reduce(self._value, value)
+
+
+class OwningAggregatingState(SingleKeyAggregatingState):
+    """One accumulator."""
+
+    __slots__ = ()
+
+    def get(self) -> Any:
+        """The result of the accumulator, or None."""
+        return None if self._value is None else copy_value(self._function.get_result(self._value))
+
+    def add(self, value: Any) -> None:
+        """Adds the value to the accumulator."""
+        SingleKeyAggregatingState.add(self, copy_value(value))
+
+
+_OWNING_STATES: dict[str, type[SingleKeyState]] = {
+    "value": OwningValueState,
+    "list": OwningListState,
+    "map": OwningMapState,
+    "reducing": OwningReducingState,
+    "aggregating": OwningAggregatingState,
 }
 
 
@@ -257,14 +351,16 @@ def _without_key(state_class: type[SingleKeyState]) -> type[SingleKeyState]:
 class SingleKeyStateBackend(KeyedStateBackend):
     """The keyed state of one operator in a batch."""
 
-    __slots__ = ("_descriptors", "_queues", "_states")
+    __slots__ = ("_classes", "_descriptors", "_queues", "_reuses_objects", "_states")
 
     name: ClassVar[str] = "single-key"  # type: ignore[misc]
     keeps_objects: ClassVar[bool] = True  # type: ignore[misc]
 
-    def __init__(self, key_groups: Any, max_parallelism: int):
+    def __init__(self, key_groups: Any, max_parallelism: int, *, reuses_objects: bool = False):
         super().__init__(key_groups, max_parallelism)
+        self._reuses_objects = reuses_objects
         self._states: dict[str, Any] = {}
+        self._classes: dict[str, Any] = {}
         self._descriptors: dict[str, StateDescriptor] = {}
         self._queues: dict[str, TimerQueue] = {}
 
@@ -276,15 +372,16 @@ class SingleKeyStateBackend(KeyedStateBackend):
     def refuse_access(self, refused: bool) -> None:
         """Has every use of a state raise an error, where there is no key; or no longer."""
         for name, state in self._states.items():
-            state_class = _STATES[self._descriptors[name].kind]
-            state.__class__ = _without_key(state_class) if refused else state_class
+            state.__class__ = _without_key(self._classes[name]) if refused else self._classes[name]
 
-    def get_state(self, descriptor: StateDescriptor, namespace_aware: bool = False) -> Any:
+    def get_state(self, descriptor: StateDescriptor, namespace_aware: bool = False, *, internal: bool = False) -> Any:
         """The state a descriptor names; every state knows namespaces."""
         name = descriptor.get_name()
         state = self._states.get(name)
         if state is None:
-            state = self._states[name] = _STATES[descriptor.kind](self, descriptor)
+            classes = _STATES if internal or self._reuses_objects else _OWNING_STATES
+            self._classes[name] = classes[descriptor.kind]
+            state = self._states[name] = self._classes[name](self, descriptor)
             self._descriptors[name] = descriptor
         else:
             check_kind(self._descriptors[name], descriptor)

@@ -35,6 +35,7 @@ class DataFrameSource(Source[RowFileSplit]):
     """
 
     name: ClassVar[str] = "DataFrame Source"
+    emits_own_records = True
     reads_rows: ClassVar[bool] = True
     _is_lazy = False
 

@@ -319,6 +319,7 @@ class _ReaderContext:
     """What a reader sees of its task."""
 
     in_epochs = False
+    reuses_objects = False
 
     def __init__(self, harness: SourceHarness, subtask: int) -> None:
         self._harness = harness

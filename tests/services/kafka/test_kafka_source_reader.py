@@ -38,6 +38,7 @@ class Context:
 
     def __init__(self, in_epochs=False):
         self.in_epochs = in_epochs
+        self.reuses_objects = False
         self.metrics = Metrics()
         self.requests = 0
 

@@ -111,6 +111,7 @@ class _Metrics:
 
 class _ReaderContext:
     in_epochs = False
+    reuses_objects = False
     attempt_number = 0
 
     def __init__(self, harness, subtask):

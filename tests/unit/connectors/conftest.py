@@ -24,6 +24,7 @@ class FakeClock:
 
 class FakeReaderContext:
     in_epochs = False
+    reuses_objects = False
 
     def __init__(self, subtask_index=0, parallelism=1, request=lambda subtask: None):
         self.subtask_index = subtask_index

@@ -208,6 +208,7 @@ class FakeTask:
 
     attempt_number = 0
     in_epochs = False
+    reuses_objects = False
 
     def __init__(self) -> None:
         self.collected: list[Any] = []

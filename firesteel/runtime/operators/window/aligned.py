@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Sequence
 from math import gcd
 from typing import Any, NamedTuple
 
+from firesteel.common.copying import are_immutable, copy_all, copy_value
 from firesteel.common.errors import FiresteelError
 from firesteel.common.state import ValueStateDescriptor
 from firesteel.common.windows import TimeWindow
@@ -88,6 +89,8 @@ class AlignedWindowOperator(StreamOperator):
     slice). A batch is split by slice; then each part goes into its windows in one loop.
     """
 
+    emits_own_records = True
+
     def __init__(self, spec: WindowSpec):
         check_spec(spec)
         alignment = alignment_of(spec)
@@ -97,7 +100,7 @@ class AlignedWindowOperator(StreamOperator):
         self._size, self._slide, self._offset = alignment
         self._slice = gcd(self._size, self._slide)
         self._lateness = spec.allowed_lateness
-        self._contents = make_contents(spec)
+        self._holds_elements = spec.aggregation is None
         self._windows: dict[int, Panes] = {}
         self._fired: set[int] = set()
         self._waiting: dict[int, dict[Any, None]] = {}
@@ -112,6 +115,9 @@ class AlignedWindowOperator(StreamOperator):
         selector = context.key_selectors[0] if context.key_selectors else None
         self._key_selector: Callable[[Any], Any] = (lambda _: 0) if selector is None else selector
         backend = self._backend = context.backend
+        self._contents = make_contents(
+            self.spec, context, is_shared=self._lateness > 0 or (self._slide < self._size and self._holds_elements)
+        )
         self._output = WindowOutput(context)
         self._late = LateRecords(self.spec, context, self._output)
         store = None if backend is None else WindowStateStore(backend, merging=False)
@@ -121,8 +127,8 @@ class AlignedWindowOperator(StreamOperator):
         """Windows since the last snapshot, which are all in the next one."""
         self._tracked = False
         if isinstance(backend, HashMapKeyedStateBackend):
-            backend.get_state(contents_descriptor(self.spec), namespace_aware=True)
-            backend.get_state(ValueStateDescriptor(FIRED_STATE), namespace_aware=True)
+            backend.get_state(contents_descriptor(self.spec), namespace_aware=True, internal=True)
+            backend.get_state(ValueStateDescriptor(FIRED_STATE), namespace_aware=True, internal=True)
             self._table, self._marks = backend.state_table(CONTENTS_STATE), backend.state_table(FIRED_STATE)
             self._table.on_snapshot(self._changed.clear)
             self._table.on_snapshot(self._new.clear)
@@ -256,7 +262,12 @@ class AlignedWindowOperator(StreamOperator):
                 self._contents.add_all(panes[0], map(self._key_selector, values), values)
                 return
             keys = list(map(self._key_selector, values))
-            if len(values) < _SHORT_RUN:
+            if len(panes) > 1 and self._copies_values(values):
+                # each window's aggregate gets values of its own, made before a function can change one
+                copies = [*(copy_all(values) for _ in panes[1:]), values]
+                for one, own in zip(panes, copies, strict=True):
+                    self._contents.add_all(one, keys, own)
+            elif len(values) < _SHORT_RUN:
                 for key, value in zip(keys, values, strict=True):
                     self._contents.add_to_each(panes, key, value)
             else:
@@ -285,13 +296,19 @@ class AlignedWindowOperator(StreamOperator):
             panes = self._windows.get(start)
             if panes is None:
                 panes = self._open_window(start)
-            self._contents.add_to_each((panes,), key, value)
+            self._contents.add_to_each((panes,), key, copy_value(value) if self._copies_values((value,)) else value)
             if self._tracked and start not in self._new:
                 self._changes(start).add(key)
             if start in self._fired:
                 self._fire_late(start, key)
         if skipped and timestamp + self._lateness <= watermark:
             self._late.add(value, timestamp)
+
+    def _copies_values(self, values: Sequence[Any]) -> bool:
+        """Whether records that go into several windows must be copied: a function may change and keep its own."""
+        return not (
+            self._holds_elements or self._size == self._slide or self.context.reuses_objects or are_immutable(values)
+        )
 
     def _starts(self, slice_start: int) -> range:
         """The starts of the windows a slice belongs to, the latest first."""

@@ -1,4 +1,8 @@
-"""How aligned windows keep their contents: per key an aggregate, an accumulator or a list of elements."""
+"""How aligned windows keep their contents: per key an aggregate, an accumulator or a list of elements.
+
+A window's contents are its own: what leaves it is copied if it stays, or if it was not made for this window alone. The
+reduce or aggregate function may change what it is given and return it, but not keep it.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +11,9 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+from firesteel.common.copying import copy_all, copy_value
 from firesteel.common.errors import InvalidProgramError
+from firesteel.runtime.operators.base import OperatorContext
 from firesteel.runtime.operators.specs import WindowSpec
 from firesteel.runtime.operators.window.functions import aggregate_methods, reduce_callable
 
@@ -59,8 +65,9 @@ class WindowContents(ABC):
 class ReducedContents(WindowContents):
     """One value per key."""
 
-    def __init__(self, function: Any):
+    def __init__(self, function: Any, copies: bool):
         self._reduce = reduce_callable(function)
+        self._copies = copies
 
     def new_panes(self) -> Panes:
         """An empty dictionary."""
@@ -93,14 +100,15 @@ class ReducedContents(WindowContents):
             raise InvalidProgramError(
                 "The reduce function returned None.", hint="Return the new value; perhaps a 'return' is missing."
             )
-        return stored
+        return copy_value(stored) if self._copies else stored
 
 
 class AggregatedContents(WindowContents):
     """One accumulator per key."""
 
-    def __init__(self, function: Any):
+    def __init__(self, function: Any, copies: bool):
         self._create, self._add, self._get_result = aggregate_methods(function)
+        self._copies = copies
 
     def new_panes(self) -> Panes:
         """A dictionary that makes the accumulator of a new key."""
@@ -127,12 +135,15 @@ class AggregatedContents(WindowContents):
         return stored
 
     def result(self, stored: Any) -> Any:
-        """The accumulator's result."""
-        return self._get_result(stored)
+        """The accumulator's result, which may be the accumulator itself."""
+        return copy_value(self._get_result(stored)) if self._copies else self._get_result(stored)
 
 
 class ListContents(WindowContents):
-    """All elements per key."""
+    """All elements per key. Windows that overlap have the same elements: each copies those it hands out."""
+
+    def __init__(self, copies: bool):
+        self._copies = copies
 
     def new_panes(self) -> Panes:
         """A dictionary that makes the list of a new key."""
@@ -153,14 +164,19 @@ class ListContents(WindowContents):
         return list(values)
 
     def result(self, stored: Any) -> Any:
-        """A copy, for the function may keep it while the window goes on."""
-        return stored.copy()
+        """A new list, for the function may keep it while the window goes on."""
+        return list(copy_all(stored)) if self._copies else stored.copy()
 
 
-def make_contents(spec: WindowSpec) -> WindowContents:
-    """The kind of contents a spec asks for."""
+def make_contents(spec: WindowSpec, context: OperatorContext, *, is_shared: bool) -> WindowContents:
+    """The kind of contents a spec asks for.
+
+    ``is_shared`` tells that a window's elements may be handed out again: by the window itself, or by another one.
+    """
+    copies = is_shared and not context.reuses_objects
     if spec.aggregation == "reduce":
-        return ReducedContents(spec.aggregate_function)
+        return ReducedContents(spec.aggregate_function, copies)
     if spec.aggregation == "aggregate":
-        return AggregatedContents(spec.aggregate_function)
-    return ListContents()
+        copies = not context.reuses_objects if spec.window_function is not None else context.copies_results
+        return AggregatedContents(spec.aggregate_function, copies)
+    return ListContents(copies)

@@ -41,6 +41,7 @@ class WindowOperator(StreamOperator):
     """
 
     reads_iterators = True
+    emits_own_records = True
 
     def __init__(self, spec: WindowSpec):
         check_spec(spec)
@@ -66,7 +67,7 @@ class WindowOperator(StreamOperator):
             register_timers_of_aligned_windows(backend, self._timers, self.spec.allowed_lateness)
         self._merging_sets: Any = None
         if self._merging:
-            self._merging_sets = backend.get_state(ValueStateDescriptor(MERGING_WINDOWS_STATE))
+            self._merging_sets = backend.get_state(ValueStateDescriptor(MERGING_WINDOWS_STATE), internal=True)
         self._output = WindowOutput(context)
         self._late = LateRecords(self.spec, context, self._output)
         runtime_context = context.runtime_context

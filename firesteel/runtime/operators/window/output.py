@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
+from firesteel.common.copying import copy_value
 from firesteel.common.errors import FiresteelError
 from firesteel.common.output_tag import OutputTag
 from firesteel.runtime.operators.base import OperatorContext
@@ -17,10 +18,11 @@ _FLUSH_SIZE = 4096
 class WindowOutput:
     """Buffers main and side output of one operator until ``flush``, or until there is much of it."""
 
-    __slots__ = ("_context", "_sides", "_timestamps", "_values")
+    __slots__ = ("_context", "_copies", "_sides", "_timestamps", "_values")
 
     def __init__(self, context: OperatorContext):
         self._context = context
+        self._copies = context.copies_results
         self._values: list[Any] = []
         self._timestamps: list[int] = []
         self._sides: dict[OutputTag, tuple[list[Any], list[int]]] = {}
@@ -39,7 +41,7 @@ class WindowOutput:
             if isinstance(result, tuple) and len(result) == 2 and isinstance(result[0], OutputTag):
                 self.collect_side(result[0], result[1], timestamp)
             else:
-                values.append(result)
+                values.append(copy_value(result) if self._copies else result)
                 timestamps.append(timestamp)
                 if len(values) >= _FLUSH_SIZE:
                     self.flush()
@@ -50,7 +52,7 @@ class WindowOutput:
         side = self._sides.get(tag)
         if side is None:
             side = self._sides[tag] = ([], [])
-        side[0].append(value)
+        side[0].append(value if self._context.reuses_objects else copy_value(value))
         side[1].append(timestamp)
 
     def flush(self) -> None:

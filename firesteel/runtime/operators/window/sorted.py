@@ -10,6 +10,7 @@ from bisect import bisect_left
 from collections.abc import Sequence
 from typing import Any
 
+from firesteel.common.copying import copy_all
 from firesteel.common.errors import FiresteelError
 from firesteel.common.windows import TimeWindow
 from firesteel.runtime.elements import MAX_WATERMARK, MIN_TIMESTAMP
@@ -28,6 +29,7 @@ __all__ = ["SortedWindowOperator"]
 class SortedWindowOperator(StreamOperator):
     """Tumbling and sliding event-time windows with the event-time trigger, of sorted groups."""
 
+    emits_own_records = True
     current_watermark = MAX_WATERMARK
     """Windows are evaluated only: no function is called before a key's time has ended."""
 
@@ -39,13 +41,15 @@ class SortedWindowOperator(StreamOperator):
         self.spec = spec
         self.user_function = spec.window_function
         self._size, self._slide, self._offset = alignment
-        self._contents = make_contents(spec)
 
     def open(self, context: OperatorContext) -> None:
         """Opens the user's window function."""
         super().open(context)
         assert context.backend is not None
         self._backend = context.backend
+        self._contents = make_contents(self.spec, context, is_shared=False)
+        self._copies = self._slide < self._size and not context.reuses_objects
+        """Windows that overlap have the same records, and a function may change them."""
         self._output = WindowOutput(context)
         LateRecords(self.spec, context, self._output)  # there are none, which is what its counters are to say
         store = WindowStateStore(context.backend, merging=False)
@@ -94,7 +98,7 @@ class SortedWindowOperator(StreamOperator):
 
     def _fire(self, window: TimeWindow, values: Sequence[Any]) -> None:
         key = self._backend.key
-        contents = self._contents.result(self._contents.collect(key, values))
+        contents = self._contents.result(self._contents.collect(key, copy_all(values) if self._copies else values))
         if contents is not None:
             self._output.collect(self._function.process(key, window, contents), window.max_timestamp())
         if self._function.clears:

@@ -13,10 +13,11 @@ from firesteel.common.state import StateDescriptor
 from firesteel.runtime.checkpoint.handles import KeyedStateHandle, StateMeta
 from firesteel.runtime.checkpoint.options import SnapshotKind
 from firesteel.runtime.key_groups import KeyGroupRange
+from firesteel.runtime.ownership import Ownership, ownership_of_type
 from firesteel.runtime.state.backend import VOID_NAMESPACE, Clock, KeyedStateBackend
 from firesteel.runtime.state.chunks import is_timer_table, timer_table
 from firesteel.runtime.state.compatibility import check_compatible, check_kind, meta_of
-from firesteel.runtime.state.hashmap import states, tracked_states, ttl_states
+from firesteel.runtime.state.hashmap import owning_states, states, tracked_states, ttl_states
 from firesteel.runtime.state.hashmap.restore import read_tables
 from firesteel.runtime.state.hashmap.snapshots import BASE, DELTA, DerivedTimers, HashMapSnapshot, Held, Snapshots
 from firesteel.runtime.state.hashmap.tables import Cleanup, StateTable
@@ -33,8 +34,8 @@ class HashMapKeyedStateBackend(KeyedStateBackend):
     """Keyed state in dictionaries of this process.
 
     With ``incremental`` every change is tracked, and a checkpoint writes only what changed; without, nothing is
-    tracked, and every snapshot pickles everything. A value that a function changes in place is in the state at once,
-    but counts as changed only when it is stored again.
+    tracked, and every snapshot pickles everything. With ``reuses_objects`` values are not copied: one that a function
+    changes in place is in the state at once, but counts as changed only when it is stored again.
     """
 
     __slots__ = (
@@ -44,6 +45,7 @@ class HashMapKeyedStateBackend(KeyedStateBackend):
         "_open_files",
         "_queues",
         "_restored",
+        "_reuses_objects",
         "_snapshots",
         "_states",
         "_tables",
@@ -62,10 +64,12 @@ class HashMapKeyedStateBackend(KeyedStateBackend):
         *,
         incremental: bool = False,
         open_files: Callable[[], StateFileReader] | None = None,
+        reuses_objects: bool = False,
     ):
         super().__init__(key_groups, max_parallelism)
         self._clock = clock
         self._incremental = incremental
+        self._reuses_objects = reuses_objects
         self._open_files = open_files or _open_storage
         self._tables: dict[str, StateTable] = {}
         self._states: dict[str, states.HashMapState] = {}
@@ -79,14 +83,14 @@ class HashMapKeyedStateBackend(KeyedStateBackend):
 
     # ---- state and timers ---------------------------------------------------------------------------
 
-    def get_state(self, descriptor: StateDescriptor, namespace_aware: bool = False) -> Any:
+    def get_state(self, descriptor: StateDescriptor, namespace_aware: bool = False, *, internal: bool = False) -> Any:
         """The state a descriptor names; every hashmap state knows namespaces."""
         name = descriptor.get_name()
         state = self._states.get(name)
         if state is None:
             if name in self._restored:
                 check_compatible(self._restored[name], descriptor)
-            state = self._states[name] = self._create(descriptor)
+            state = self._states[name] = self._create(descriptor, internal or self._reuses_objects)
             self._descriptors[name] = descriptor
         else:
             check_kind(self._descriptors[name], descriptor)
@@ -146,13 +150,17 @@ class HashMapKeyedStateBackend(KeyedStateBackend):
         namespaces = {} if table is None else table.namespaces
         return {namespace: entries[key] for namespace, entries in namespaces.items() if key in entries}
 
-    def _create(self, descriptor: StateDescriptor) -> states.HashMapState:
+    def _create(self, descriptor: StateDescriptor, shares: bool) -> states.HashMapState:
         table = self.state_table(descriptor.get_name())
         if descriptor.ttl_config is None:
-            classes = tracked_states.STATES if self._incremental else states.STATES
+            if shares:
+                classes = tracked_states.STATES if self._incremental else states.STATES
+            else:
+                is_plain = ownership_of_type(descriptor.type_info) is Ownership.FIXED
+                classes = owning_states.classes(is_plain, self._incremental)
             state: states.HashMapState = classes[descriptor.kind](self, table, descriptor)
             return state
-        expiring: ttl_states.TtlState = ttl_states.STATES[descriptor.kind](self, table, descriptor, self._clock)
+        expiring: ttl_states.TtlState = ttl_states.STATES[descriptor.kind](self, table, descriptor, self._clock, shares)
         self._ttl_states[descriptor.get_name()] = expiring
         if expiring.cleans_every_record:
             self.__class__ = _CleaningBackend

@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
+from firesteel.common.copying import copy_value
 from firesteel.common.state import AggregatingState, ListState, MapState, ReducingState, ValueState
 from firesteel.common.state_ttl import StateTtlConfig
 from firesteel.runtime.state.backend import VOID_NAMESPACE, Clock, KeyedStateBackend
@@ -27,8 +28,17 @@ _END = object()
 class TtlState(HashMapState):
     """What the expiring kinds share: judging, stamping, cleaning up, and marking what changed."""
 
-    def __init__(self, backend: KeyedStateBackend, state_table: StateTable, descriptor: Any, clock: Clock):
+    def __init__(
+        self,
+        backend: KeyedStateBackend,
+        state_table: StateTable,
+        descriptor: Any,
+        clock: Clock,
+        reuses_objects: bool = False,
+    ):
         super().__init__(backend, state_table, descriptor)
+        self._own: Callable[[Any], Any] = _same if reuses_objects else copy_value
+        """Makes a value the state's own, or the caller's; see ``owning_states``."""
         config: StateTtlConfig = descriptor.ttl_config
         self._clock = clock
         self._ttl = config.ttl_millis
@@ -132,6 +142,10 @@ class TtlState(HashMapState):
             self._state_table.changed(namespace).add(self._backend.key)
 
 
+def _same(value: Any) -> Any:
+    return value
+
+
 def _entries_of(namespaces: dict[Any, dict[Any, Any]]) -> Iterator[tuple[Any, Any]]:
     for namespace in list(namespaces):
         for key in list(namespaces.get(namespace, ())):
@@ -144,7 +158,7 @@ class TtlValueState(TtlState, ValueState[Any]):
     def value(self) -> Any:
         """The current key's value, or None."""
         self.clean_up()
-        return self._read(self._table, self._backend.key)
+        return self._own(self._read(self._table, self._backend.key))
 
     def update(self, value: Any) -> None:
         """Replaces the value; None removes it."""
@@ -152,7 +166,7 @@ class TtlValueState(TtlState, ValueState[Any]):
         if value is None:
             self.clear()
         else:
-            self._table[self._backend.key] = [value, self._clock()]
+            self._table[self._backend.key] = [self._own(value), self._clock()]
             self._mark()
 
 
@@ -167,7 +181,7 @@ class TtlListState(TtlState, ListState[Any]):
             return []
         now = self._clock()
         alive = [stamped for stamped in elements if not self._expired(stamped, now)]
-        seen = [stamped[0] for stamped in (elements if self._show_expired else alive)]
+        seen = [self._own(stamped[0]) for stamped in (elements if self._show_expired else alive)]
         if len(alive) != len(elements):
             if alive:
                 self._table[self._backend.key] = alive
@@ -194,7 +208,7 @@ class TtlListState(TtlState, ListState[Any]):
             for value in values:
                 check_not_none(value)
             now = self._clock()
-            self._table.setdefault(self._backend.key, []).extend([value, now] for value in values)
+            self._table.setdefault(self._backend.key, []).extend([self._own(value), now] for value in values)
             self._mark()
 
     def update(self, values: Sequence[Any]) -> None:
@@ -234,12 +248,12 @@ class TtlMapState(TtlState, MapState[Any, Any]):
         self.clean_up()
         value = self._read(self._entries(), key)
         self._drop_if_empty()
-        return value
+        return self._own(value)
 
     def put(self, key: Any, value: Any) -> None:
         """Sets one entry."""
         self.clean_up()
-        self._table.setdefault(self._backend.key, {})[key] = [value, self._clock()]
+        self._table.setdefault(self._backend.key, {})[key] = [self._own(value), self._clock()]
         self._mark()
 
     def put_all(self, dict_value: dict[Any, Any]) -> None:
@@ -275,7 +289,7 @@ class TtlMapState(TtlState, MapState[Any, Any]):
             elif self._touch_on_read:
                 stamped[1] = now
             if not expired or self._show_expired:
-                seen.append((key, stamped[0]))
+                seen.append((key, self._own(stamped[0])))
         if len(entries) != before or (entries and self._touch_on_read):
             self._mark()
         self._drop_if_empty()
@@ -302,20 +316,21 @@ class TtlMapState(TtlState, MapState[Any, Any]):
 class TtlReducingState(TtlState, ReducingState[Any]):
     """An expiring reduced value per key."""
 
-    def __init__(self, backend: KeyedStateBackend, state_table: StateTable, descriptor: Any, clock: Clock):
-        super().__init__(backend, state_table, descriptor, clock)
+    def __init__(self, backend: KeyedStateBackend, state_table: StateTable, descriptor: Any, *arguments: Any):
+        super().__init__(backend, state_table, descriptor, *arguments)
         self._reduce: Callable[[Any, Any], Any] = descriptor.get_reduce_function().reduce
 
     def get(self) -> Any:
         """The reduced value, or None."""
         self.clean_up()
-        return self._read(self._table, self._backend.key)
+        return self._own(self._read(self._table, self._backend.key))
 
     def add(self, value: Any) -> None:
         """Reduces the value into what has not expired."""
         self.clean_up()
         key, now = self._backend.key, self._clock()
         stamped = self._table.get(key)
+        value = self._own(value)
         if stamped is not None and not self._expired(stamped, now):
             value = self._reduce(stamped[0], value)
         self._table[key] = [value, now]
@@ -335,15 +350,15 @@ class TtlReducingState(TtlState, ReducingState[Any]):
 class TtlAggregatingState(TtlState, AggregatingState[Any, Any]):
     """An expiring accumulator per key."""
 
-    def __init__(self, backend: KeyedStateBackend, state_table: StateTable, descriptor: Any, clock: Clock):
-        super().__init__(backend, state_table, descriptor, clock)
+    def __init__(self, backend: KeyedStateBackend, state_table: StateTable, descriptor: Any, *arguments: Any):
+        super().__init__(backend, state_table, descriptor, *arguments)
         self._function = descriptor.get_agg_function()
 
     def get(self) -> Any:
         """The accumulator's result, or None."""
         self.clean_up()
         accumulator = self._read(self._table, self._backend.key)
-        return None if accumulator is None else self._function.get_result(accumulator)
+        return None if accumulator is None else self._own(self._function.get_result(accumulator))
 
     def add(self, value: Any) -> None:
         """Adds the value to the accumulator, or to a new one if that has expired."""
@@ -354,7 +369,7 @@ class TtlAggregatingState(TtlState, AggregatingState[Any, Any]):
             accumulator = self._function.create_accumulator()
         else:
             accumulator = stamped[0]
-        self._table[key] = [self._function.add(value, accumulator), now]
+        self._table[key] = [self._function.add(self._own(value), accumulator), now]
         self._mark()
 
     def merge_namespaces(self, target: Any, sources: Iterable[Any]) -> None:

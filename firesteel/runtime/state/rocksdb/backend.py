@@ -102,7 +102,7 @@ class RocksDBKeyedStateBackend(KeyedStateBackend):
 
     # -- state and timers -------------------------------------------------------------------------------
 
-    def get_state(self, descriptor: StateDescriptor, namespace_aware: bool = False) -> Any:
+    def get_state(self, descriptor: StateDescriptor, namespace_aware: bool = False, *, internal: bool = False) -> Any:
         """The state a descriptor names; every state knows namespaces."""
         name = descriptor.get_name()
         state = self._states.get(name)

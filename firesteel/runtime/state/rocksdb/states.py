@@ -11,6 +11,7 @@ import struct
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
+from firesteel.common.copying import copy_value
 from firesteel.common.state import (
     AggregatingState,
     ListState,
@@ -306,7 +307,8 @@ class RocksDBReducingState(RocksDBState, ReducingState[Any]):
         """Reduces the value into the state."""
         current = self.get()
         if current is not None:
-            value = self._reduce(current, value)
+            # the function may change it, and whoever adds it may go on with it
+            value = self._reduce(current, copy_value(value))
         self._put(self._row, self._dump(value) + self._trailer)
 
     def merge_namespaces(self, target: Any, sources: Iterable[Any]) -> None:
@@ -338,7 +340,7 @@ class RocksDBAggregatingState(RocksDBState, AggregatingState[Any, Any]):
         accumulator = self._accumulator()
         if accumulator is None:
             accumulator = self._function.create_accumulator()
-        self._put(self._row, self._dump(self._function.add(value, accumulator)) + self._trailer)
+        self._put(self._row, self._dump(self._function.add(copy_value(value), accumulator)) + self._trailer)
 
     def _accumulator(self) -> Any:
         if self._backend.key is not self._key:

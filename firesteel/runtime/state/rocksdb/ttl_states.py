@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Sequence
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
+from firesteel.common.copying import copy_value
 from firesteel.common.state import AggregatingState, ListState, MapState, ReducingState, ValueState
 from firesteel.common.state_ttl import StateTtlConfig
 from firesteel.runtime.state.backend import Clock
@@ -230,7 +231,7 @@ class TtlReducingState(_TtlMergeable, ReducingState[Any]):
         """Reduces the value into what has not expired."""
         self._count_access()
         current = self._alive(self._get(self._row))
-        self._store(self._row, value if current is None else self._reduce(current, value))
+        self._store(self._row, value if current is None else self._reduce(current, copy_value(value)))
 
     def merge_namespaces(self, target: Any, sources: Iterable[Any]) -> None:
         """Reduces the sources' values into the target's."""
@@ -256,7 +257,7 @@ class TtlAggregatingState(_TtlMergeable, AggregatingState[Any, Any]):
         accumulator = self._alive(self._get(self._row))
         if accumulator is None:
             accumulator = self._function.create_accumulator()
-        self._store(self._row, self._function.add(value, accumulator))
+        self._store(self._row, self._function.add(copy_value(value), accumulator))
 
     def merge_namespaces(self, target: Any, sources: Iterable[Any]) -> None:
         """Merges the sources' accumulators into the target's."""
