@@ -2,7 +2,8 @@
 
 ``FIRESTEEL_FAULT_POINTS`` holds ``point=action`` entries, separated by commas. An action is ``kill`` (SIGKILL of the
 own process), ``raise`` (an OSError) or ``sleep:<seconds>``. An entry ``point=action@<file>`` happens once: whoever
-manages to remove the file does it. A point may have several entries. A point that nobody named costs one comparison.
+manages to remove the file does it. With ``point=action#3`` or ``point=action#3@<file>`` it happens from the third time
+on that this process gets there. A point may have several entries. A point that nobody named costs one comparison.
 """
 
 from __future__ import annotations
@@ -17,11 +18,14 @@ __all__ = ["VARIABLE", "arm", "reach"]
 VARIABLE = "FIRESTEEL_FAULT_POINTS"
 
 _armed: dict[str, list[str]] = {}
+_reached: dict[tuple[str, str], int] = {}
+"""How often this process got to points whose action waits for that."""
 
 
 def arm(entries: str) -> None:
     """Sets the points of this process; an empty text disarms all."""
     _armed.clear()
+    _reached.clear()
     for entry in filter(None, (part.strip() for part in entries.split(","))):
         point, _, action = entry.partition("=")
         _armed.setdefault(point, []).append(action)
@@ -35,7 +39,13 @@ def reach(point: str) -> None:
 
 
 def _act(point: str, action: str) -> None:
-    action, _, once = action.partition("@")
+    what, _, once = action.partition("@")
+    what, _, number = what.partition("#")
+    if number:
+        count = _reached[point, action] = _reached.get((point, action), 0) + 1
+        if count < int(number):
+            return
+    action = what
     if once:
         try:
             Path(once).unlink()

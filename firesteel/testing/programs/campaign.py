@@ -13,8 +13,9 @@ import warnings
 from pathlib import Path
 
 from firesteel.testing.programs.grammar import draw_program
-from firesteel.testing.programs.running import InProcessRunner, check
-from firesteel.testing.programs.ways import draw_way
+from firesteel.testing.programs.results import check
+from firesteel.testing.programs.running import InProcessRunner
+from firesteel.testing.programs.way_drawing import draw_way
 
 __all__ = ["main"]
 

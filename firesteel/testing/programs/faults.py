@@ -9,7 +9,29 @@ from pathlib import Path
 
 from firesteel.common.errors import FiresteelError
 
-__all__ = ["Fault", "ProgramFault", "Trip", "step"]
+__all__ = ["BATCH_POINTS", "EPOCH_POINTS", "POINTS", "STORAGE", "TASKS", "Fault", "ProgramFault", "Trip", "step"]
+
+POINTS = (
+    "checkpoint.trigger",
+    "checkpoint.sync",
+    "checkpoint.write",
+    "checkpoint.ack",
+    "checkpoint.metadata",
+    "checkpoint.stored",
+    "checkpoint.delete",
+    "sink.commit",
+    "sink.committed",
+    "storage.write",
+    "storage.read",
+    "storage.delete",
+)
+"""The fault points of a job that takes checkpoints (`firesteel.common.fault_points`)."""
+EPOCH_POINTS = ("epoch.begin", "epoch.processed", "epoch.end")
+BATCH_POINTS = ("sink.commit", "sink.committed")
+STORAGE = ("fail", "fail write", "full", "slow:0.01", "truncate write once", "truncate read once")
+"""Faults of checkpoint storage (`firesteel.testing.faulty_storage`)."""
+TASKS = ("retry", "kill", "fail")
+"""What happens to a task of an epoch or a batch (`firesteel.testing.stages`)."""
 
 
 class ProgramFault(FiresteelError):
@@ -22,11 +44,11 @@ class Fault:
 
     kind: str
     """``user``: an exception in a function. ``kill``: SIGKILL of the process that runs it. ``point``: an OSError at a
-    fault point. ``storage``: what `firesteel.testing.faulty_storage` does. ``task``: a task of a stage breaks off."""
+    fault point. ``task``: a task of an epoch or a batch breaks off."""
     place: str
-    """``<node id>`` or ``<node id>.<function>``; or a fault point, a fault of storage, a kind of task fault."""
+    """``<node id>`` or ``<node id>.<function>``; or the name of a fault point, or what happens to the task."""
     at: int = 1
-    """The how manyth call, in one subtask."""
+    """The how manyth call in one subtask, or in the process; or the epoch."""
 
     @property
     def label(self) -> str:

@@ -1,81 +1,90 @@
-"""Runs a program in some way and says what came of it."""
+"""Runs programs in this process, or on whatever an environment runs on."""
 
 from __future__ import annotations
 
-import threading
 import time
-from collections.abc import Callable
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
+from firesteel.common import fault_points
 from firesteel.common.configuration import Configuration
-from firesteel.common.errors import CheckpointError, FiresteelError
-from firesteel.common.job_client import JobClient
+from firesteel.common.errors import FiresteelError
 from firesteel.datastream.stream_execution_environment import StreamExecutionEnvironment
 from firesteel.testing.in_process import InProcessExecutor
 from firesteel.testing.programs.building import Site, build
 from firesteel.testing.programs.comparing import compare
 from firesteel.testing.programs.faults import Fault, Trip
+from firesteel.testing.programs.job import Hang, RunningJob
 from firesteel.testing.programs.oracle.evaluate import evaluate
 from firesteel.testing.programs.oracle.flow import Mode
 from firesteel.testing.programs.program import Program
+from firesteel.testing.programs.results import Outcome
 from firesteel.testing.programs.store_sink import read_store
 from firesteel.testing.programs.threads import thread_dump
 from firesteel.testing.programs.ways import Phase, Way
+from firesteel.testing.stages import FaultKind, InProcessStages, TaskFault
 
-__all__ = ["InProcessRunner", "Outcome", "Runner", "check"]
+__all__ = ["EnvironmentRunner", "InProcessRunner"]
 
 DEADLINE_S = 60.0
-_LOOK_S = 0.002
 
 
 @dataclass
-class Outcome:
-    """What came of a run."""
-
-    results: dict[int, list[Any]] = field(default_factory=dict)
-    """The records of each sink by node id."""
-    problem: str = ""
-    """The job failed, or did not end in time; empty if neither."""
-    details: str = ""
-    happened: list[Fault] = field(default_factory=list)
-    """The faults that came to pass."""
-    phases: int = 0
-    """How many phases were begun."""
-
-
-class Runner(Protocol):
-    """Something programs can be run on."""
-
-    def run(self, program: Program, way: Way, directory: Path) -> Outcome:
-        """Runs the program; returns within a deadline."""
-        ...
-
-
-class Hang(Exception):
-    """A job did not do in time what it must do."""
-
-
-@dataclass
-class InProcessRunner:
-    """Runs programs in a thread of this process."""
+class EnvironmentRunner:
+    """Runs programs where the environment of this process runs them: on Spark."""
 
     deadline_s: float = DEADLINE_S
 
-    def create_environment(self, configuration: Configuration) -> StreamExecutionEnvironment:
-        """Returns the environment of a phase."""
-        env = StreamExecutionEnvironment.get_execution_environment(configuration)
-        env._executor = InProcessExecutor()
-        return env
+    def create_environment(self, configuration: Configuration, tasks: Sequence[Fault]) -> StreamExecutionEnvironment:
+        """Returns the environment of a phase. ``tasks`` are the faults of tasks that are still to come."""
+        return StreamExecutionEnvironment.get_execution_environment(configuration)
+
+    def arm(self, points: str) -> None:
+        """Sets the fault points of all processes; an empty text disarms them."""
+
+    def happened(self, faults: Sequence[Fault]) -> list[Fault]:
+        """Returns those faults of tasks that came to pass."""
+        return []
 
     def run(self, program: Program, way: Way, directory: Path) -> Outcome:
         """Runs the program phase by phase."""
         return _Run(self, program, way, directory).run()
 
 
+class InProcessRunner(EnvironmentRunner):
+    """Runs programs in a thread of this process."""
+
+    def __init__(self, deadline_s: float = DEADLINE_S):
+        super().__init__(deadline_s)
+        self._stages: list[InProcessStages] = []
+
+    def create_environment(self, configuration: Configuration, tasks: Sequence[Fault]) -> StreamExecutionEnvironment:
+        """Returns an environment without Spark."""
+        faults = [TaskFault(FaultKind(fault.place), epoch=fault.at) for fault in tasks]
+
+        def create_stages() -> InProcessStages:
+            stages = InProcessStages(faults, seed=len(self._stages))
+            self._stages.append(stages)
+            return stages
+
+        env = super().create_environment(configuration, tasks)
+        env._executor = InProcessExecutor(create_stages=create_stages)
+        return env
+
+    def arm(self, points: str) -> None:
+        """Sets the fault points of this process."""
+        fault_points.arm(points)
+
+    def happened(self, faults: Sequence[Fault]) -> list[Fault]:
+        """Looks which faults the stages have left."""
+        left = [(fault.kind.value, fault.epoch) for stages in self._stages[-1:] for fault in stages.faults]
+        return [fault for fault in faults if self._stages and (fault.place, fault.at) not in left]
+
+
 class _Run:
-    def __init__(self, runner: InProcessRunner, program: Program, way: Way, directory: Path):
+    def __init__(self, runner: EnvironmentRunner, program: Program, way: Way, directory: Path):
         self.runner = runner
         self.program = program
         self.way = way
@@ -83,35 +92,36 @@ class _Run:
         self.outcome = Outcome()
         self.deadline = time.monotonic() + runner.deadline_s
         self.collected: dict[int, list[Any]] = {}
-        self.client: JobClient | None = None
+        self.job: RunningJob | None = None
+        self.tokens = {fault: directory / f"fault-{number}" for number, fault in enumerate(way.faults)}
+        self.trips = {
+            fault.place: Trip(str(token), fault.at, "kill" if fault.kind == "kill" else "raise")
+            for fault, token in self.tokens.items()
+            if fault.kind in ("user", "kill")
+        }
 
     def run(self) -> Outcome:
-        tokens = self._arm()
+        for token in self.tokens.values():
+            token.touch()
         try:
             self._run_phases()
         except Hang as hang:
-            self.outcome.problem = str(hang)
+            self.outcome.problem = f"hangs: {hang}"
             self.outcome.details = thread_dump()
-            self._give_up()
         except FiresteelError as error:
-            self.outcome.problem = f"the job failed: {type(error).__name__}: {error}"
-            self._give_up()
+            self.outcome.problem = f"fails: {type(error).__name__}: {error}"
+        finally:
+            self.runner.arm("")
+            if self.job is not None:
+                self.job.give_up()
         self.outcome.results = self._results()
-        self.outcome.happened = [fault for fault, token in tokens if not token.exists()]
+        self.outcome.happened += [fault.label for fault in self._happened()]
         return self.outcome
 
-    def _arm(self) -> list[tuple[Fault, Path]]:
-        tokens = []
-        for number, fault in enumerate(self.way.faults):
-            token = self.directory / f"fault-{number}"
-            token.touch()
-            tokens.append((fault, token))
-        self.trips = {
-            fault.place: Trip(str(token), fault.at, "kill" if fault.kind == "kill" else "raise")
-            for fault, token in tokens
-            if fault.kind in ("user", "kill")
-        }
-        return tokens
+    def _happened(self) -> list[Fault]:
+        tasks = [fault for fault in self.way.faults if fault.kind == "task"]
+        others = [fault for fault in self.way.faults if fault.kind != "task"]
+        return [fault for fault in others if not self.tokens[fault].exists()] + self.runner.happened(tasks)
 
     def _results(self) -> dict[int, list[Any]]:
         return {
@@ -131,100 +141,65 @@ class _Run:
 
     def _run_phase(self, phase: Phase, savepoint: str | None) -> str | None:
         """Returns the savepoint to go on from; None if the job has ended."""
-        env = self.runner.create_environment(self._configuration(phase, savepoint))
-        build(self.program, Site(env, self.directory, self.trips))
-        self.client = client = env.execute_async(f"program {self.program.seed}")
-        readers = [self._collect(client, sink) for sink in self.program.sinks if getattr(sink, "how", "") == "collect"]
-        savepoint = self._drive(client, phase)
-        for reader in readers:
-            reader.join(max(0.0, self.deadline - time.monotonic()))
-            if reader.is_alive():
-                raise Hang("the job has ended, but not what it collects")
-        return savepoint
+        self.runner.arm("")
+        job = self._start(phase, savepoint)
+        self.runner.arm(self._points())
+        if "storage." in self._points(started=True) or any(action.kind == "storage" for action in phase.actions):
+            # a job whose storage is no good from the start is refused
+            job.await_checkpoints(1)
+            self.runner.arm(self._points(started=True))
+        for action in phase.actions:
+            if job.act(action):
+                self.outcome.happened.append(action.label)
+        if phase.stop_after is not None:
+            job.await_checkpoints(phase.stop_after)
+            savepoint = job.stop(drain=False)
+            if savepoint is not None:
+                return savepoint
+        if not self.program.ends and not job.is_over:
+            self._await_results(job)
+            job.stop(drain=True)
+        job.await_end()
+        return None
 
-    def _configuration(self, phase: Phase, savepoint: str | None) -> Configuration:
+    def _start(self, phase: Phase, savepoint: str | None) -> RunningJob:
         configuration = Configuration()
         for key, value in phase.settings().items():
             configuration.set_string(key, value)
         configuration.set_string("execution.checkpointing.dir", str(self.directory / "checkpoints"))
         if savepoint is not None:
             configuration.set_string("execution.state-recovery.path", savepoint)
-        return configuration
+        if any(action.kind == "storage" for action in phase.actions):
+            faults = RunningJob.storage_of(self.directory)
+            configuration.set_string(*faults.setting)
+        tasks = [fault for fault in self.way.faults if fault.kind == "task"]
+        env = self.runner.create_environment(configuration, tasks)
+        build(self.program, Site(env, self.directory, self.trips))
+        client = env.execute_async(f"program {self.program.seed}")
+        self.job = job = RunningJob(client, self.program, self.directory, self.deadline)
+        for sink in self.program.sinks:
+            if getattr(sink, "how", "") == "collect":
+                job.collect(sink.channel, self.collected.setdefault(sink.id, []))  # type: ignore[attr-defined]
+        return job
 
-    def _collect(self, client: JobClient, sink: Any) -> threading.Thread:
-        records = self.collected.setdefault(sink.id, [])
-        iterator = client._handle.collect_iterator(sink.channel)  # type: ignore[attr-defined]
-        reader = threading.Thread(target=lambda: records.extend(iterator), name=f"collect-{sink.id}", daemon=True)
-        reader.start()
-        return reader
+    def _points(self, *, started: bool = False) -> str:
+        """Returns the fault points that are still to be reached, without those of storage until the job has started."""
+        return ",".join(
+            f"{fault.place}=raise#{fault.at}@{token}"
+            for fault, token in self.tokens.items()
+            if fault.kind == "point" and token.exists() and (started or not fault.place.startswith("storage."))
+        )
 
-    def _drive(self, client: JobClient, phase: Phase) -> str | None:
-        if phase.stop_after is not None:
-            self._await_checkpoints(client, phase.stop_after)
-            savepoint = self._stop(client, drain=False)
-            if savepoint is not None:
-                return savepoint
-        if not self.program.ends:
-            self._await_results(client)
-            self._stop(client, drain=True)
-        self._await(lambda: client.get_job_execution_result().done(), "the job did not end")
-        client.get_job_execution_result().result()
-        return None
-
-    def _stop(self, client: JobClient, *, drain: bool) -> str | None:
-        """Stops a job with a savepoint; None if it had ended by itself."""
-        stopped = client.stop_with_savepoint(drain, str(self.directory / "savepoints"))
-        self._await(stopped.done, "the savepoint that ends the job did not come")
-        try:
-            path: str = stopped.result()
-        except CheckpointError:
-            if not _is_over(client):
-                return self._stop(client, drain=drain)  # an injected fault hit the savepoint
-            return None
-        self._await(lambda: client.get_job_execution_result().done(), "the job did not end with its savepoint")
-        client.get_job_execution_result().result()
-        return path
-
-    def _await_checkpoints(self, client: JobClient, count: int) -> None:
-        def enough() -> bool:
-            statistics = client._handle.checkpoint_statistics()  # type: ignore[attr-defined]
-            return statistics["counts"]["completed"] >= count or _is_over(client)
-
-        self._await(enough, f"{count} checkpoints did not complete")
-
-    def _await_results(self, client: JobClient) -> None:
+    def _await_results(self, job: RunningJob) -> None:
         """Waits for what must come out before the sources end."""
         expected = evaluate(self.program, Mode.STAY)
         missing: list[str] = []
 
         def complete() -> bool:
             missing[:] = compare(self.program, expected, self._results(), partial=True)
-            return not missing or _is_over(client)
+            return not missing or job.is_over
 
         try:
-            self._await(complete, "results that do not need the end of the input are missing")
+            job.await_(complete, "results that do not need the end of the input did not come")
         except Hang as hang:
             raise Hang(f"{hang}: {missing}") from None
-
-    def _await(self, condition: Callable[[], bool], problem: str) -> None:
-        while not condition():
-            if time.monotonic() > self.deadline:
-                status = None if self.client is None else self.client.get_job_status().result().name
-                raise Hang(f"{problem} within {self.runner.deadline_s:g} s; the job is {status}")
-            time.sleep(_LOOK_S)
-
-    def _give_up(self) -> None:
-        if self.client is not None and not _is_over(self.client):
-            self.client.cancel()
-
-
-def _is_over(client: JobClient) -> bool:
-    return bool(client.get_job_status().result().is_globally_terminal_state())
-
-
-def check(program: Program, way: Way, outcome: Outcome) -> list[str]:
-    """Returns what is wrong with the outcome of a run."""
-    if outcome.problem:
-        return [outcome.problem]
-    mode = Mode.BATCH if way.phases[0].execution == "batch" else Mode.STREAM
-    return compare(program, evaluate(program, mode), outcome.results)

@@ -2,13 +2,26 @@
 
 from __future__ import annotations
 
-import random
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from firesteel.testing.programs.faults import Fault
-from firesteel.testing.programs.program import Program
 
-__all__ = ["Phase", "Way", "draw_way"]
+__all__ = ["Action", "Phase", "Way"]
+
+
+@dataclass(frozen=True)
+class Action:
+    """Something that is done to a running job, once so many of its checkpoints are complete."""
+
+    kind: str
+    """``rescale`` to a parallelism, ``savepoint`` while the job goes on, ``storage`` that misbehaves for a moment."""
+    after: int = 0
+    value: str = ""
+
+    @property
+    def label(self) -> str:
+        """What coverage counts the action as."""
+        return f"storage {self.value}" if self.kind == "storage" else self.kind
 
 
 @dataclass(frozen=True)
@@ -27,10 +40,13 @@ class Phase:
     object_reuse: bool = False
     buffer_timeout_ms: int = 100
     watermark_ms: int = 2
+    tolerance: int = 1000
+    """How many checkpoints in a row may fail."""
+    max_records: int = 250
+    """How many records a subtask reads in an epoch."""
+    actions: tuple[Action, ...] = ()
     stop_after: int | None = None
     """After so many checkpoints the job is stopped with a savepoint, and the next phase goes on from there."""
-    rescales: tuple[tuple[int, int], ...] = ()
-    """After so many checkpoints the job is rescaled to a parallelism."""
 
     def settings(self) -> dict[str, str]:
         """Returns the configuration."""
@@ -42,7 +58,7 @@ class Phase:
             "pipeline.auto-watermark-interval": f"{self.watermark_ms} ms",
             "execution.buffer-timeout.interval": f"{self.buffer_timeout_ms} ms",
             "execution.checkpointing.incremental": str(self.incremental).lower(),
-            "execution.checkpointing.tolerable-failed-checkpoints": "1000",
+            "execution.checkpointing.tolerable-failed-checkpoints": str(self.tolerance),
             "restart-strategy.type": "fixed-delay",
             "restart-strategy.fixed-delay.attempts": "50",
             "restart-strategy.fixed-delay.delay": "1 ms",
@@ -52,7 +68,7 @@ class Phase:
         if self.execution == "epochs":
             settings["execution.exchange"] = "spark"
             settings["execution.epoch.idle-interval"] = "2 ms"
-            settings["execution.epoch.max-records"] = "250"
+            settings["execution.epoch.max-records"] = str(self.max_records)
         if self.checkpoint_ms is not None:
             settings["execution.checkpointing.interval"] = f"{self.checkpoint_ms} ms"
         if self.unaligned:
@@ -65,6 +81,13 @@ class Phase:
         """Whether a failure leads back to a checkpoint."""
         return self.execution == "epochs" or self.checkpoint_ms is not None
 
+    @property
+    def label(self) -> str:
+        """What coverage counts the execution as."""
+        if self.execution == "pipelined":
+            return "unaligned" if self.unaligned else "aligned" if self.takes_checkpoints else "no checkpoints"
+        return self.execution
+
 
 @dataclass(frozen=True)
 class Way:
@@ -73,54 +96,3 @@ class Way:
     phases: tuple[Phase, ...] = (Phase(),)
     faults: tuple[Fault, ...] = ()
     seed: str = ""
-
-
-def draw_way(program: Program, seed: int | str) -> Way:
-    """Draws a way to run a program: the same one for the same program and seed."""
-    rng = random.Random(f"way {seed}")
-    types = program.types()
-    executions = ["pipelined"] * 6 + ["epochs"] * 2
-    if program.ends and all(kind.batchable for kind in types.values()):
-        executions += ["batch"] * 2
-    phase = _draw_phase(rng, program, rng.choice(executions))
-    if phase.execution == "batch":
-        return Way((replace(phase, checkpoint_ms=None),), _draw_user_faults(rng, program, 0.3), str(seed))
-    if not program.ends and not phase.takes_checkpoints:
-        phase = replace(phase, checkpoint_ms=10)
-    phases = [phase]
-    faults: tuple[Fault, ...] = ()
-    if phase.takes_checkpoints:
-        for _ in range(rng.choices((0, 1, 2), (6, 3, 1))[0]):
-            phases[-1] = replace(phases[-1], stop_after=rng.choice((0, 1, 2, 4)))
-            following = _draw_phase(rng, program, rng.choice(("pipelined", "pipelined", "epochs")))
-            phases.append(replace(following, checkpoint_ms=following.checkpoint_ms or 10))
-        faults = _draw_user_faults(rng, program, 0.6)
-    return Way(tuple(phases), faults, str(seed))
-
-
-def _draw_phase(rng: random.Random, program: Program, execution: str) -> Phase:
-    unaligned = execution == "pipelined" and rng.random() < 0.4
-    return Phase(
-        execution=execution,
-        parallelism=rng.choice((1, 2, 2, 3, 4)),
-        backend=rng.choices(("hashmap", "rocksdb"), (4, 1))[0],
-        checkpoint_ms=None if rng.random() < 0.1 else rng.choice((10, 10, 20)),
-        unaligned=unaligned,
-        aligned_timeout_ms=rng.choice((0, 0, 5)),
-        incremental=rng.random() < 0.7,
-        chaining=rng.random() < 0.75,
-        object_reuse=not program.mutates and rng.random() < 0.3,
-        buffer_timeout_ms=rng.choice((0, 5, 100)),
-        watermark_ms=rng.choice((1, 2, 5, 200)),
-    )
-
-
-def _draw_user_faults(rng: random.Random, program: Program, probability: float) -> tuple[Fault, ...]:
-    places = [
-        f"{node.id}.{function}" if function else str(node.id) for node in program.nodes for function in node.functions
-    ]
-    faults: list[Fault] = []
-    while places and rng.random() < probability and len(faults) < 3:
-        faults.append(Fault("user", rng.choice(places), rng.choice((1, 3, 10, 30, 60))))
-        places.remove(faults[-1].place)
-    return tuple(faults)

@@ -8,8 +8,9 @@ from pathlib import Path
 import pytest
 
 from firesteel.testing.programs.grammar import draw_program
-from firesteel.testing.programs.running import InProcessRunner, check
-from firesteel.testing.programs.ways import draw_way
+from firesteel.testing.programs.results import check
+from firesteel.testing.programs.running import InProcessRunner
+from firesteel.testing.programs.way_drawing import draw_way
 
 SEEDS = [3, 5, 8, 13]
 

@@ -1,0 +1,92 @@
+"""Draws ways to run a program."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import replace
+
+from firesteel.testing.programs.faults import BATCH_POINTS, EPOCH_POINTS, POINTS, STORAGE, TASKS, Fault
+from firesteel.testing.programs.program import Program
+from firesteel.testing.programs.ways import Action, Phase, Way
+
+__all__ = ["draw_way"]
+
+_MAX_FAULTS = 3
+
+
+def draw_way(program: Program, seed: int | str, *, kills: bool = False) -> Way:
+    """Draws a way to run a program: the same one for the same program and seed.
+
+    With ``kills`` the processes of slots may be killed; they must not be this one.
+    """
+    rng = random.Random(f"way {seed}")
+    executions = ["pipelined"] * 6 + ["epochs"] * 2
+    if program.ends and all(kind.batchable for kind in program.types().values()):
+        executions += ["batch"] * 2
+    phase = _draw_phase(rng, program, rng.choice(executions))
+    if phase.execution == "batch":
+        return Way((replace(phase, checkpoint_ms=None),), _draw_faults(rng, program, [phase], kills=kills), str(seed))
+    if not program.ends and not phase.takes_checkpoints:
+        phase = replace(phase, checkpoint_ms=10)
+    if not phase.takes_checkpoints:
+        return Way((phase,), (), str(seed))
+    phases = [phase]
+    for _ in range(rng.choices((0, 1, 2), (6, 3, 1))[0]):
+        phases[-1] = replace(phases[-1], stop_after=rng.choice((0, 1, 2, 4)))
+        following = _draw_phase(rng, program, rng.choice(("pipelined", "pipelined", "epochs")))
+        phases.append(replace(following, checkpoint_ms=following.checkpoint_ms or 10))
+    phases = [replace(one, actions=_draw_actions(rng, one)) for one in phases]
+    return Way(tuple(phases), _draw_faults(rng, program, phases, kills=kills), str(seed))
+
+
+def _draw_phase(rng: random.Random, program: Program, execution: str) -> Phase:
+    unaligned = execution == "pipelined" and rng.random() < 0.4
+    return Phase(
+        execution=execution,
+        parallelism=rng.choice((1, 2, 2, 3, 4)),
+        backend=rng.choices(("hashmap", "rocksdb"), (4, 1))[0],
+        checkpoint_ms=None if rng.random() < 0.1 else rng.choice((10, 10, 20)),
+        unaligned=unaligned,
+        aligned_timeout_ms=rng.choice((0, 0, 5)),
+        incremental=rng.random() < 0.7,
+        chaining=rng.random() < 0.75,
+        object_reuse=not program.mutates and rng.random() < 0.3,
+        buffer_timeout_ms=rng.choice((0, 5, 100)),
+        watermark_ms=rng.choice((1, 2, 5, 200)),
+        tolerance=rng.choice((0, 1000)),
+        max_records=rng.choice((60, 250)),
+    )
+
+
+def _draw_actions(rng: random.Random, phase: Phase) -> tuple[Action, ...]:
+    kinds = ["savepoint", "storage"] + (["rescale", "rescale"] if phase.execution == "pipelined" else [])
+    actions: list[Action] = []
+    while rng.random() < 0.25 and len(actions) < 2:
+        kind = rng.choice(kinds)
+        value = {"rescale": str(rng.choice((1, 2, 3, 4))), "storage": rng.choice(STORAGE), "savepoint": ""}[kind]
+        actions.append(Action(kind, rng.choice((0, 1, 2, 4)), value))
+    return tuple(sorted(actions, key=lambda action: action.after))
+
+
+def _draw_faults(rng: random.Random, program: Program, phases: list[Phase], *, kills: bool) -> tuple[Fault, ...]:
+    executions = {phase.execution for phase in phases}
+    user = [f"{node.id}.{place}" if place else str(node.id) for node in program.nodes for place in node.functions]
+    points = list(BATCH_POINTS if executions == {"batch"} else POINTS)
+    if "epochs" in executions:
+        points += EPOCH_POINTS
+    faults: list[Fault] = []
+    while rng.random() < 0.55 and len(faults) < _MAX_FAULTS:
+        options = ["user"] * 5 + ["point"] * 4
+        if executions != {"pipelined"}:
+            options += ["task"] * 3
+        if kills:
+            options += ["kill"] * 4
+        kind = rng.choice(options)
+        if kind == "task":
+            faults.append(Fault(kind, rng.choice(TASKS), rng.choice((1, 2, 3))))
+        elif kind == "point":
+            faults.append(Fault(kind, rng.choice(points), rng.choice((1, 2, 3, 6, 12))))
+        elif user:
+            faults.append(Fault(kind, rng.choice(user), rng.choice((1, 3, 10, 30, 60))))
+            user.remove(faults[-1].place)
+    return tuple(faults)
