@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+import uuid
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -31,7 +32,7 @@ class StoreSink(Sink):
 
     def create_writer(self, context: WriterContext) -> SinkWriter[_Batch]:
         """Returns a writer that keeps records until a checkpoint."""
-        return _Writer(f"{context.attempt_id}-{context.subtask_index}", self.trip)
+        return _Writer(self.trip)
 
     def create_committer(self) -> Committer[_Batch]:
         """Returns a committer."""
@@ -43,8 +44,8 @@ class StoreSink(Sink):
 
 
 class _Writer(SinkWriter[_Batch]):
-    def __init__(self, name: str, trip: Trip | None):
-        self._name = name
+    def __init__(self, trip: Trip | None):
+        self._name = uuid.uuid4().hex  # an epoch may run a task again, in the same attempt
         self._trip = trip
         self._records: list[Any] = []
         self._batches = 0

@@ -198,6 +198,8 @@ class Source(Node):
             raise Misfit("a split that is found later may be behind the others, or never found")
         if marks.idle_ms is not None and len(full) > 1:
             raise Misfit("while one split is idle the others may go ahead of it")
+        if marks.drift is not None and not self.bounded and marks.idle_ms is None:
+            raise Misfit("a split that has no more records holds the others back for ever")
         if marks.kind in ("bounded", "monotonous"):
             if disorder > marks.bound:
                 raise Misfit("records may be late or not")
