@@ -10,15 +10,18 @@ from concurrent.futures import Future
 from dataclasses import replace
 from typing import TypeAlias
 
-from firesteel.cluster.ha.services import FencedError, JobResult, JobStore, JobSubmission
+from firesteel.cluster.end_recorder import EndRecorder
+from firesteel.cluster.ha.services import FencedError, JobStore, JobSubmission
 from firesteel.cluster.job_archive import JobArchive
 from firesteel.cluster.job_loading import JobLoader, failure_of_preparation, lasting_id
 from firesteel.cluster.managed_job import ManagedJob
 from firesteel.common.concurrency import SYSTEM, Concurrency, Condition
 from firesteel.common.configuration import Configuration
-from firesteel.common.errors import FiresteelError, InvalidProgramError, TaskFailure
+from firesteel.common.errors import CorruptStateError, FiresteelError, InvalidProgramError, TaskFailure
 from firesteel.common.job_execution_result import JobExecutionResult
 from firesteel.common.job_status import JobStatus
+from firesteel.graph.job_graph import JobGraph
+from firesteel.jobmaster.end_of_job import ends_preparation
 from firesteel.jobmaster.job_preparation import PreparedJob
 from firesteel.jobmaster.job_serialization import serialize_job
 from firesteel.jobmaster.job_services import JobServices
@@ -36,8 +39,8 @@ WriteOutput: TypeAlias = Callable[[str, str, Sequence[str]], None]
 _JOB_ID = re.compile(r"[0-9a-f]{32}")
 _TURN_S = 5.0
 """How long a job that is prepared waits for those submitted before it that are not."""
-_RECORD_S = 30.0
-"""How long is tried to record the end of a job."""
+_READ_S = 10.0
+"""How long a new leader waits until the jobs of the one before are read, before it answers questions."""
 _LOOK_S = 1.0
 
 
@@ -66,7 +69,7 @@ class DispatcherClosedError(FiresteelError):
 class Dispatcher:
     """Runs the jobs of a cluster, as long as this process leads it.
 
-    A job goes through these steps; one that fails in any of them is FAILED, and no other job notices:
+    A job goes through these steps; what goes wrong with it in any of them no other job notices:
 
     1. It is kept in the store, so that it is run even if this process dies.
     2. In a thread of its own it is unpickled, checked and prepared: see `JobLoader`.
@@ -74,8 +77,12 @@ class Dispatcher:
     4. Each completed checkpoint is registered in the store before anybody is told of it.
     5. At its end its result is recorded, and then its checkpoints are deleted, unless they are to be retained.
 
-    A new leader goes through steps 2 to 5 with all jobs that have not got beyond step 4. Whoever finds out from the
-    store that another one leads calls ``on_fenced``, once, and from then on nothing shared is written or deleted.
+    A new leader goes through steps 2 to 5 with all jobs that have not got beyond step 4, and so does this one with a
+    job whose JobMaster has broken down. `end_of_job` decides which failure of steps 2 and 3 ends a job. After any
+    other the job is RESTARTING, and tried again with growing delays until it runs or is cancelled.
+
+    Whoever finds out from the store that another one leads calls ``on_fenced``, once, and from then on nothing shared
+    is written or deleted. ``host_lives`` tells whether what the jobs run on is still there.
     """
 
     def __init__(
@@ -88,6 +95,7 @@ class Dispatcher:
         checkpoint_directory: str | None = None,
         is_leader: Callable[[], bool] = lambda: True,
         write_output: WriteOutput | None = None,
+        host_lives: Callable[[], bool] = lambda: True,
         concurrency: Concurrency = SYSTEM,
     ):
         self.configuration = configuration
@@ -97,7 +105,7 @@ class Dispatcher:
         self._is_leader = is_leader
         self._write_output = write_output
         self._concurrency = concurrency
-        self._loader = JobLoader(configuration, checkpoint_directory, concurrency)
+        self._loader = JobLoader(configuration, checkpoint_directory)
         self._archive = JobArchive(configuration)
         self._jobs: dict[str, ManagedJob] = {}
         self._submitting = threading.Lock()
@@ -105,6 +113,7 @@ class Dispatcher:
         self._fencing = threading.Lock()
         self._fenced = concurrency.event()
         self._closed = concurrency.event()
+        self._ends = EndRecorder(store, self._write, host_lives, self._closed, concurrency)
         self._turn = concurrency.event()
         """Set when the job submitted last has got beyond step 3."""
         self._turn.set()
@@ -143,7 +152,8 @@ class Dispatcher:
                 )
             self._write(lambda: self._store.put(submission))
             _log.info("Job '%s' (%s) was submitted.", submission.job_name, submission.job_id)
-            self._start(submission, None)
+            job = ManagedJob(submission.job_id, submission.job_name, submission.submitted_at, self._concurrency)
+            self._start(job, submission)
         return submission.job_id
 
     def recover(self) -> None:
@@ -153,70 +163,104 @@ class Dispatcher:
             for job in sorted(known, key=lambda job: job.submitted_at):
                 self._jobs[job.job_id] = job
             self._forget_expired()
-            for job_id in self._store.job_ids():
-                try:
-                    submission, checkpoints = self._store.load(job_id), self._store.checkpoints(job_id)
-                except FencedError as error:
-                    self._fence(error)
-                    raise
-                except Exception as error:  # noqa: BLE001 - the others can be recovered all the same
-                    _log.exception("Job %s cannot be read from the store", job_id)
-                    lost = self._jobs[job_id] = ManagedJob(
-                        job_id, f"Job {job_id}", self._concurrency.wall_ms(), self._concurrency
-                    )
-                    # not recorded: it stays in the store, and may be readable another time
-                    lost.end(JobStatus.FAILED, failure=failure_of_preparation(error))
-                else:
-                    _log.info("Job '%s' (%s) is recovered.", submission.job_name, job_id)
-                    self._start(submission, checkpoints)
+            recovered = [
+                ManagedJob(job_id, f"Job {job_id}", self._concurrency.wall_ms(), self._concurrency)
+                for job_id in self._store.job_ids()
+            ]
+            for job in recovered:
+                self._start(job, None)
+        deadline = self._concurrency.monotonic() + _READ_S
+        for job in recovered:  # so that what is shown first has its name
+            job.await_read(deadline - self._concurrency.monotonic())
+        if self._fenced.is_set():
+            raise FencedError("Another JobManager leads.")
 
     # -- steps 2 and 3 ------------------------------------------------------------------------------
 
-    def _start(self, submission: JobSubmission, taken_over: Sequence[tuple[int, str]] | None) -> None:
-        job = ManagedJob(submission.job_id, submission.job_name, submission.submitted_at, self._concurrency)
+    def _start(self, job: ManagedJob, submission: JobSubmission | None, delay_s: float = 0.0) -> None:
+        """Brings a job up in a thread of its own; one without a submission is recovered from the store."""
         self._jobs[job.job_id] = job
         turn, self._turn = self._turn, self._concurrency.event()
         name = f"firesteel-prepare-{job.job_id[:8]}"
-        self._concurrency.start(self._prepare_and_run, job, submission, taken_over, turn, self._turn, name=name)
+        self._concurrency.start(self._bring_up, job, submission, delay_s, turn, self._turn, name=name)
 
-    def _prepare_and_run(
+    def _bring_up(
         self,
         job: ManagedJob,
-        submission: JobSubmission,
-        taken_over: Sequence[tuple[int, str]] | None,
+        submission: JobSubmission | None,
+        delay_s: float,
         turn: threading.Event,
         next_turn: threading.Event,
     ) -> None:
-        try:
-            prepared = self._loader.load(submission, taken_over)
-            turn.wait(_TURN_S)
+        """Tries until the job's JobMaster runs, or the job has ended."""
+        corrupt_reads = 0
+        if delay_s:
+            next_turn.set()  # others need not wait for it
+            job.await_retry(delay_s)
+        while not job.is_unwanted and not self._closed.is_set():
             try:
-                runner = self._admit(job, prepared)
-            except BaseException:
-                prepared.discard()
-                raise
-            if runner is None:
-                prepared.discard()
-                self._end_unstarted(job)
-        except BaseException as error:  # noqa: BLE001 - unpickling runs the program's code, which may raise anything
-            _log.warning("Job '%s' (%s) could not be started: %s", job.name, job.job_id, error)
-            self._end_failed(job, failure_of_preparation(error))
-        finally:
-            next_turn.set()
+                if self._run(job, submission, turn):
+                    return
+                break
+            except FencedError as error:
+                self._fence(error)
+                break
+            except BaseException as error:  # noqa: BLE001 - storage, Spark and the program itself may raise anything
+                corrupt_reads = corrupt_reads + 1 if isinstance(error, CorruptStateError) else 0
+                failure = failure_of_preparation(error)
+                if ends_preparation(error, is_recovered=submission is None, corrupt_reads=corrupt_reads):
+                    _log.warning("Job '%s' (%s) could not be started: %s", job.name, job.job_id, error)
+                    next_turn.set()
+                    self._end(job, JobStatus.FAILED, failure)
+                    return
+                delay_s = job.fails_to_start(failure)
+                text = "Job '%s' (%s) cannot be run yet, and is tried again in %g s: %s"
+                _log.warning(text, job.name, job.job_id, delay_s, failure.describe())
+            finally:
+                next_turn.set()  # others need not wait for its next try
+                job.has_been_read()
+            job.await_retry(delay_s)
+        next_turn.set()
+        self._end(job, JobStatus.CANCELED if job.is_cancel_wanted else JobStatus.SUSPENDED, None)
 
-    def _admit(self, job: ManagedJob, prepared: PreparedJob) -> JobMasterRunner | None:
-        """Starts the JobMaster; None if the job is not wanted any more."""
+    def _run(self, job: ManagedJob, submission: JobSubmission | None, turn: threading.Event) -> bool:
+        """Starts the JobMaster of a job; False if the job is not wanted any more."""
+        checkpoints: Sequence[tuple[int, str]] | None = None
+        if submission is None:
+            job.check_quiet()
+            submission, checkpoints = self._store.load(job.job_id), self._store.checkpoints(job.job_id)
+            job.name, job.submitted_at = submission.job_name, submission.submitted_at
+            job.has_been_read()
+            _log.info("Job '%s' (%s) is recovered.", job.name, job.job_id)
+        prepared = self._loader.load(submission, checkpoints)
+        try:
+            turn.wait(_TURN_S)
+            is_admitted = self._admit(job, prepared)
+        except BaseException:
+            prepared.discard()
+            raise
+        if not is_admitted:
+            prepared.discard()
+        return is_admitted
+
+    def _admit(self, job: ManagedJob, prepared: PreparedJob) -> bool:
+        """Starts the JobMaster; False if the job is not wanted any more."""
         with self._starting:
             self._check_alone(job, prepared)
-            if job.is_cancel_wanted or self._closed.is_set():
-                return None
+            if job.is_unwanted or self._closed.is_set():
+                return False
             runner = self._start_job(prepared, self._services_of(job))
             if not job.attach(runner):
                 runner.abandon()
-                return None
-            runner.result_future().add_done_callback(lambda done: self._on_done(job, done))
-            runner.start()
-            return runner
+                return False
+            try:
+                runner.result_future().add_done_callback(lambda done: self._on_done(job, runner, done))
+                runner.start()
+            except BaseException:
+                job.detach()
+                runner.abandon()
+                raise
+            return True
 
     def _check_alone(self, job: ManagedJob, prepared: PreparedJob) -> None:
         job.lasting_id = lasting_id(prepared.job_graph)
@@ -249,9 +293,10 @@ class Dispatcher:
             if failure is not None:
                 _log.warning("Job '%s' (%s) fails: %s", job.name, job.job_id, failure.describe())
             if status.is_globally_terminal_state():
-                self._record(job, status, failure)
+                self._ends.record(job, status, failure)
 
         services = JobServices(
+            is_kept=True,
             register_checkpoint=register_checkpoint,
             unregister_checkpoint=unregister_checkpoint,
             status_changed=status_changed,
@@ -262,60 +307,30 @@ class Dispatcher:
             return services
         return replace(services, write_output=lambda stream, lines: write_output(job.job_id, stream, lines))
 
-    def _record(self, job: ManagedJob, status: JobStatus, failure: TaskFailure | None) -> None:
-        """Has the store forget a job and keep its result; tries for a while."""
-        text = "" if failure is None else failure.describe()
-        result = JobResult(job.job_id, job.name, status, job.submitted_at, self._concurrency.wall_ms(), text)
-        deadline = self._concurrency.monotonic() + _RECORD_S
-        delay = 0.1
-        while True:
-            try:
-                self._write(lambda: self._store.end(result))
-            except FencedError:
-                raise
-            except Exception as error:  # noqa: BLE001 - a store may raise anything, and may work the next moment
-                _log.warning("The end of job '%s' (%s) could not be recorded: %s", job.name, job.job_id, error)
-                if self._concurrency.monotonic() + delay > deadline or self._closed.wait(delay):
-                    _log.error("Job %s is %s, but the next leader will not know.", job.job_id, status.name)
-                    break
-                delay = min(delay * 2, 5.0)
-            else:
-                break
-        job.recorded()
-
-    def _on_done(self, job: ManagedJob, done: Future[JobExecutionResult]) -> None:
-        """The runner has ended: also one that has broken down, whose JobMaster does not say so."""
+    def _on_done(self, job: ManagedJob, runner: JobMasterRunner, done: Future[JobExecutionResult]) -> None:
+        """The runner has ended: with the job, or because it has broken down, which is no end of the job."""
+        if job.runner is not runner:
+            return
         error = done.exception()
-        runner = job.runner
-        assert runner is not None
-        if not runner.status().is_terminal_state():
-            assert error is not None
-            if self._fenced.is_set():
-                job.end(JobStatus.SUSPENDED)
-                return
-            _log.error("The JobMaster of job '%s' (%s) broke down", job.name, job.job_id, exc_info=error)
-            self._end_failed(job, failure_of_preparation(error))
-            return
-        job.complete(None if error is not None else done.result(), error)
-
-    def _end_failed(self, job: ManagedJob, failure: TaskFailure) -> None:
-        if self._fenced.is_set():
-            job.end(JobStatus.SUSPENDED)
-            return
-        try:
-            self._record(job, JobStatus.FAILED, failure)
-        except FencedError:
+        if runner.ended_as is not None:
+            job.complete(None if error is not None else done.result(), error)
+        elif self._fenced.is_set() or self._closed.is_set():
             job.end(JobStatus.SUSPENDED)
         else:
-            job.end(JobStatus.FAILED, failure=failure)
+            assert error is not None
+            _log.error("The JobMaster of job '%s' (%s) broke down", job.name, job.job_id, exc_info=error)
+            job.detach()
+            self._start(job, None, job.fails_to_start(failure_of_preparation(error)))
 
-    def _end_unstarted(self, job: ManagedJob) -> None:
-        """The job was cancelled, or this process told to end, before it was prepared."""
-        if not job.is_cancel_wanted:
-            job.end(JobStatus.SUSPENDED)
-            return
-        self._record(job, JobStatus.CANCELED, None)
-        job.end(JobStatus.CANCELED)
+    def _end(self, job: ManagedJob, status: JobStatus, failure: TaskFailure | None) -> None:
+        """A job ends that has no JobMaster; SUSPENDED: only here."""
+        if status is not JobStatus.SUSPENDED:
+            try:
+                self._ends.record(job, status, failure)
+            except Exception as error:  # noqa: BLE001 - what is not recorded is still to be run
+                _log.info("Job '%s' (%s) stays in the store: %s", job.name, job.job_id, error)
+                status, failure = JobStatus.SUSPENDED, None
+        job.end(status, failure=failure)
 
     # -- the store ----------------------------------------------------------------------------------
 
@@ -359,10 +374,12 @@ class Dispatcher:
 
     def rescale(self, job_id: str, parallelism: Mapping[str, int]) -> None:
         """Has a running job go on with other parallelisms of its vertices; a new leader runs it with those as well."""
-        runner = self.job(job_id).running()
-        job_graph = runner.rescale(parallelism)
-        submission = self._store.load(job_id)
-        self._write(lambda: self._store.put(replace(submission, serialized=serialize_job(job_graph))))
+
+        def keep(job_graph: JobGraph) -> None:
+            submission = self._store.load(job_id)
+            self._write(lambda: self._store.put(replace(submission, serialized=serialize_job(job_graph))))
+
+        self.job(job_id).running().rescale(parallelism, keep)
 
     def close(self, timeout_s: float = 30.0) -> None:
         """Suspends all jobs: their checkpoints and the store keep them for the next leader. Takes no more."""

@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Sequence
 from dataclasses import replace
 
 import cloudpickle
 
 from firesteel.cluster.ha.services import JobSubmission
-from firesteel.common.concurrency import SYSTEM, Concurrency
 from firesteel.common.configuration import Configuration
 from firesteel.common.errors import (
-    CheckpointStorageError,
-    CorruptStateError,
     FiresteelError,
     TaskFailure,
 )
@@ -26,7 +22,6 @@ from firesteel.runtime.failure import describe_failure
 
 __all__ = ["JobLoadError", "JobLoader", "failure_of_preparation", "lasting_id"]
 
-_log = logging.getLogger(__name__)
 _CLUSTER_DEFAULTS = (
     "execution.checkpointing.",
     "heartbeat.",
@@ -42,8 +37,6 @@ _CLUSTER_DEFAULTS = (
     "taskmanager.",
 )
 """What a job takes from the cluster's configuration where its own says nothing, as in Flink."""
-_RECOVERY_ATTEMPTS = 4
-_FIRST_DELAY_S = 0.5
 
 
 class JobLoadError(FiresteelError):
@@ -56,47 +49,25 @@ class JobLoader:
     Jobs that name no place for their checkpoints get ``checkpoint_directory``, which must outlive the JobManager.
     """
 
-    def __init__(
-        self,
-        configuration: Configuration,
-        checkpoint_directory: str | None = None,
-        concurrency: Concurrency = SYSTEM,
-    ):
+    def __init__(self, configuration: Configuration, checkpoint_directory: str | None = None):
         self._defaults = {
             key: value for key, value in configuration.to_dict().items() if key.startswith(_CLUSTER_DEFAULTS)
         }
         self._checkpoint_directory = checkpoint_directory
-        self._concurrency = concurrency
 
     def load(self, submission: JobSubmission, taken_over: Sequence[tuple[int, str]] | None = None) -> PreparedJob:
-        """The job, ready to run; ``taken_over`` are the checkpoints that an earlier leader has registered.
+        """The job, ready to run; ``taken_over`` are the checkpoints that an earlier JobMaster has registered.
 
-        Raises whatever is wrong with it.
+        Raises whatever is wrong with it, or with what it needs here; `end_of_job` tells which of it ends the job.
         """
         with importable(submission.artifacts):
-            job_graph = self._with_defaults(_unpickled(submission))
-            attempts = 1 if taken_over is None else _RECOVERY_ATTEMPTS
-            for attempt in range(attempts - 1):
-                try:
-                    return self._prepare(job_graph, submission, taken_over)
-                except CorruptStateError:
-                    raise
-                except (CheckpointStorageError, OSError) as error:
-                    # the job ran before: a store that has a bad moment must not be its end
-                    _log.warning("Job '%s' cannot be recovered yet: %s", submission.job_name, error)
-                    self._concurrency.sleep(_FIRST_DELAY_S * 2**attempt)
-            return self._prepare(job_graph, submission, taken_over)
-
-    def _prepare(
-        self, job_graph: JobGraph, submission: JobSubmission, taken_over: Sequence[tuple[int, str]] | None
-    ) -> PreparedJob:
-        return prepare_job(
-            job_graph,
-            single_host=self._checkpoint_directory is None,
-            default_directory=self._checkpoint_directory,
-            taken_over=taken_over,
-            artifacts=submission.artifacts,
-        )
+            return prepare_job(
+                self._with_defaults(_unpickled(submission)),
+                single_host=self._checkpoint_directory is None,
+                default_directory=self._checkpoint_directory,
+                taken_over=taken_over,
+                artifacts=submission.artifacts,
+            )
 
     def _with_defaults(self, job_graph: JobGraph) -> JobGraph:
         configuration = Configuration.from_dict(self._defaults).add_all(job_graph.configuration)
@@ -111,7 +82,7 @@ def _unpickled(submission: JobSubmission) -> JobGraph:
             f"Job '{submission.job_name}' cannot be loaded: the cluster has no module '{error.name}'.",
             hint="Send the module along (-pyfs path), or install it where the cluster runs.",
         ) from error
-    except Exception as error:
+    except BaseException as error:  # it runs the program's code, which may even exit
         raise JobLoadError(
             f"Job '{submission.job_name}' cannot be loaded: {type(error).__name__}: {error}",
             hint="Client and cluster must have the same versions of Firesteel, of Python and of what the program uses.",

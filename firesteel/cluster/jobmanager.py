@@ -109,6 +109,7 @@ class JobManager:
             on_fenced=self._begin_anew,
             checkpoint_directory=join(storage_directory(self._configuration, self.directory), "checkpoints"),
             is_leader=leadership.is_valid,
+            host_lives=self._spark.is_alive,
             write_output=lambda _job_id, stream, lines: self._logs.output.write_output(stream, lines),
         )
         # only then is it asked anything: a job that is not recovered yet would seem not to exist

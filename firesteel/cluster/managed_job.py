@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from collections import deque
 from collections.abc import Iterator, Mapping
 from concurrent.futures import Future
 from typing import Any
@@ -10,16 +11,21 @@ from typing import Any
 from firesteel.cluster.ha.services import JobResult
 from firesteel.cluster.result_channels import ResultChannels
 from firesteel.common.concurrency import SYSTEM, Concurrency
-from firesteel.common.errors import FiresteelError, JobCancelledError, JobExecutionError, TaskFailure
+from firesteel.common.errors import FiresteelError, HostError, JobCancelledError, JobExecutionError, TaskFailure
 from firesteel.common.futures import complete, dependent, fail
 from firesteel.common.job_execution_result import JobExecutionResult
 from firesteel.common.job_id import JobID
 from firesteel.common.job_status import JobStatus
+from firesteel.jobmaster.end_of_job import retry_delay_ms
+from firesteel.jobmaster.failure import ExceptionHistoryEntry
 from firesteel.jobmaster.job_view import JobView
 from firesteel.jobmaster.runner import JobMasterRunner
 
 __all__ = ["JobNotRunningError", "ManagedJob", "ManagedJobHandle"]
 
+_MISHAPS = 16
+_STEADY_S = 60.0
+"""After that long a JobMaster has run well: the next time it breaks down counts as the first."""
 _BEFORE = {
     JobStatus.FINISHED: JobStatus.RUNNING,
     JobStatus.FAILED: JobStatus.FAILING,
@@ -34,8 +40,8 @@ class JobNotRunningError(FiresteelError):
 class ManagedJob:
     """A job the Dispatcher knows. All methods may be called from any thread.
 
-    ``runner`` is None until the job is prepared, for one that could not be, and for one that is only known from what an
-    earlier leader has left.
+    ``runner`` is None until the job is prepared, for one that could not be, while a JobMaster that has broken down is
+    replaced, and for a job that is only known from what an earlier leader has left.
     """
 
     def __init__(self, job_id: str, name: str, submitted_at: int, concurrency: Concurrency = SYSTEM):
@@ -47,6 +53,7 @@ class ManagedJob:
         self.lasting_id: str | None = None
         """See `job_loading.lasting_id`."""
         self.failure: TaskFailure | None = None
+        """Why it failed, where no JobMaster can say."""
         self.channels: ResultChannels | None = None
         self._client_deadline: float | None = None
         """When its client counts as gone unless it is heard of again (monotonic); None: nobody watches."""
@@ -55,7 +62,17 @@ class ManagedJob:
         """What counts while no JobMaster can say it; None as long as one can."""
         self._timestamps: dict[JobStatus, int] = {JobStatus.INITIALIZING: submitted_at}
         self._is_recorded = False
+        self._pending_end: str | None = None
+        self._mishaps: deque[ExceptionHistoryEntry] = deque(maxlen=_MISHAPS)
+        """What kept it from running that is no failure of its own."""
+        self._failed_starts = 0
+        self._attached_at = 0.0
+        self._former: JobMasterRunner | None = None
+        """The runner that has broken down."""
         self._cancel_wanted = self._suspend_wanted = False
+        self._stirred = concurrency.event()
+        """It was cancelled or suspended: whoever waits to try again need not wait any longer."""
+        self._read = concurrency.event()
         self._prepared = concurrency.event()
         self._over: Future[JobExecutionResult] = Future()
         self._over_at: float | None = None
@@ -96,10 +113,17 @@ class ManagedJob:
 
     def view(self) -> JobView:
         """What is to be shown of it."""
-        runner = self.runner
-        master = None if runner is None else runner.master
+        runner = self.runner or self._former
         return JobView(
-            self.job_id, self.name, self.submitted_at, self.status, dict(self._timestamps), master, self.failure
+            self.job_id,
+            self.name,
+            self.submitted_at,
+            self.status,
+            dict(self._timestamps),
+            None if runner is None else runner.master,
+            self.failure,
+            tuple(self._mishaps),
+            self._pending_end if not self._is_recorded else None,
         )
 
     def result_future(self) -> Future[JobExecutionResult]:
@@ -112,9 +136,10 @@ class ManagedJob:
         """Cancels the job; the future completes when it is over. Nothing happens to one that is being cancelled."""
         with self._lock:
             runner = self.runner
-            if runner is None and self._own_status is JobStatus.INITIALIZING:
-                self._cancel_wanted = True
+            self._cancel_wanted = True
+            if runner is None and self._own_status in (JobStatus.INITIALIZING, JobStatus.RESTARTING):
                 self._set_own(JobStatus.CANCELLING)
+        self._stirred.set()
         if runner is not None and not self.is_over and self.status is not JobStatus.CANCELLING:
             runner.cancel()
         return self._when_over()
@@ -152,23 +177,66 @@ class ManagedJob:
                 return False
             self.runner = runner
             self.channels = ResultChannels(runner, self._concurrency)
+            self._former = None
+            self._attached_at = self._concurrency.monotonic()
             self._own_status = None
             self._prepared.set()
             return True
+
+    def detach(self) -> None:
+        """The JobMaster has broken down, or could not be started."""
+        with self._lock:
+            self._former, self.runner = self.runner, None
+            self._prepared.clear()
+            self._set_own(JobStatus.CANCELLING if self._cancel_wanted else JobStatus.RESTARTING)
+            if self._concurrency.monotonic() - self._attached_at > _STEADY_S:
+                self._failed_starts = 0
+
+    def fails_to_start(self, failure: TaskFailure) -> float:
+        """It cannot be run for now, for a reason that is no end of it; returns how long to wait until the next try."""
+        with self._lock:
+            self._failed_starts += 1
+            self._mishaps.append(ExceptionHistoryEntry(-1, self._concurrency.wall_ms(), failure))
+            if not self._cancel_wanted:
+                self._set_own(JobStatus.RESTARTING)
+            return retry_delay_ms(self._failed_starts) / 1000
+
+    def await_retry(self, timeout_s: float) -> None:
+        """Waits until it is to be tried again, or is not wanted any more."""
+        self._stirred.wait(timeout_s)
+
+    def check_quiet(self) -> None:
+        """Raises an error if a JobMaster that has broken down may still write to the checkpoint storage."""
+        if self._former is not None and not self._former.is_quiet:
+            raise HostError("The JobMaster before has not ended yet: the checkpoint storage does not answer.")
+
+    def has_been_read(self) -> None:
+        """It is known what the store has of it, or that it cannot be read now."""
+        self._read.set()
+
+    def await_read(self, timeout_s: float) -> None:
+        """Waits for `has_been_read`."""
+        self._read.wait(max(0.0, timeout_s))
 
     def suspend(self) -> Future[None]:
         """Ends the job here, so that it can go on elsewhere; one that is ending anyway just ends."""
         with self._lock:
             self._suspend_wanted = True
             runner = self.runner
+        self._stirred.set()
         if runner is not None and not self.is_over and runner.status() not in _ENDING:
             runner.suspend()
         return self._when_over()
 
     @property
     def is_cancel_wanted(self) -> bool:
-        """Whether it was cancelled before it was prepared."""
+        """Whether it was cancelled."""
         return self._cancel_wanted
+
+    @property
+    def is_unwanted(self) -> bool:
+        """Whether it was cancelled or suspended, so that it must not be started."""
+        return self._cancel_wanted or self._suspend_wanted
 
     @property
     def is_recorded(self) -> bool:
@@ -178,6 +246,12 @@ class ManagedJob:
     def recorded(self) -> None:
         """Its end is in the store."""
         self._is_recorded = True
+
+    def not_recorded_yet(self, status: JobStatus, error: BaseException) -> None:
+        """It has ended, but the store cannot be written; others need not wait for its slots."""
+        self._pending_end = f"{status.name}, but that is not recorded yet: {type(error).__name__}: {error}"
+        if self.runner is not None:
+            self.runner.release_slots()
 
     def end(self, status: JobStatus, at: int | None = None, failure: TaskFailure | None = None) -> None:
         """It is over, although no JobMaster says so."""

@@ -27,6 +27,8 @@ _log = logging.getLogger(__name__)
 _START_S = 600.0
 """Whoever does not want to wait that long gives up before: the command line does after two minutes."""
 _LOOK_S = 1.0
+_ANSWER_S = 10.0
+"""How long Spark may take to say that it is there."""
 
 
 class SparkCluster:
@@ -78,6 +80,23 @@ class SparkCluster:
 
         threading.Thread(target=look, name="firesteel-watch-spark", daemon=True).start()
 
+    def is_alive(self) -> bool:
+        """Whether Spark is there and answers within a few seconds."""
+        if self._java is not None and not _is_alive(self._java):
+            return False
+        answer: Future[bool] = Future()
+
+        def ask() -> None:
+            from firesteel.spark.liveness import spark_lives
+
+            answer.set_result(spark_lives(self.context))
+
+        threading.Thread(target=ask, name="firesteel-ask-spark", daemon=True).start()
+        try:
+            return answer.result(_ANSWER_S)
+        except TimeoutError:
+            return False
+
     @property
     def context(self) -> Any:
         """The SparkContext."""
@@ -108,7 +127,11 @@ class SparkCluster:
         limit = None if memory is None else memory.bytes
         tls = TlsSettings.of(self._configuration)
         host = create_host(job.job_graph, context, resources, memory_limit=limit, tls=tls)
-        runner = JobMasterRunner(job, host, services)
+        try:
+            runner = JobMasterRunner(job, host, services)
+        except BaseException:
+            host.close()
+            raise
         # now, as jobs are started in the order of their submission, but each asks for slots in a thread of its own
         resources.join(job.job_graph.job_id)
         return runner

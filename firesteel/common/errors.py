@@ -5,12 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 __all__ = [
+    "CheckpointDirectoryError",
     "CheckpointError",
     "CheckpointStorageError",
     "CorruptStateError",
     "FileWriteError",
     "FiresteelError",
     "FiresteelWarning",
+    "HostError",
     "InvalidKeyError",
     "InvalidProgramError",
     "JobCancelledError",
@@ -25,6 +27,9 @@ __all__ = [
 
 class FiresteelError(Exception):
     """Root of all errors; ``hint`` says what to do about it."""
+
+    is_transient = False
+    """Whether the same call may succeed another time, although nobody changes the program or its configuration."""
 
     def __init__(self, message: str, *, hint: str | None = None):
         super().__init__(message)
@@ -107,13 +112,33 @@ class CheckpointError(FiresteelError):
 class CheckpointStorageError(FiresteelError):
     """State files that cannot be written, read or deleted; ``path`` is the one concerned."""
 
+    is_transient = True
+
     def __init__(self, message: str, *, path: str | None = None, hint: str | None = None):
         super().__init__(message, hint=hint)
         self.path = path
 
 
+class CheckpointDirectoryError(CheckpointStorageError):
+    """A path for state that is wrong: no directory, not permitted, or not the same on all hosts."""
+
+    is_transient = False
+
+
 class CorruptStateError(CheckpointStorageError):
     """A state file that is missing, cut off or changed: never to be restored from."""
+
+    is_transient = False
+
+
+class HostError(FiresteelError):
+    """What runs the slots, Spark as a rule, cannot be used; ``is_gone`` if it never will be again in this process."""
+
+    is_transient = True
+
+    def __init__(self, message: str, *, is_gone: bool = False, hint: str | None = None):
+        super().__init__(message, hint=hint)
+        self.is_gone = is_gone
 
 
 class FileWriteError(FiresteelError):

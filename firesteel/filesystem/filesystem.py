@@ -19,7 +19,7 @@ from typing import Any, BinaryIO, cast
 import mmh3
 
 from firesteel.common import fault_points
-from firesteel.common.errors import CheckpointStorageError
+from firesteel.common.errors import CheckpointDirectoryError, CheckpointStorageError
 from firesteel.filesystem.input_stream import READ_AHEAD, RangedInputStream
 
 __all__ = [
@@ -333,6 +333,19 @@ _HINTS = {
     errno.EMFILE: "The process has too many files open: see `ulimit -n`.",
     errno.EEXIST: "Another job, or an earlier run of this one, wrote there: let each job have a directory of its own.",
 }
+_WRONG_PATH = frozenset(
+    {
+        errno.EACCES,
+        errno.EPERM,
+        errno.EROFS,
+        errno.ENOTDIR,
+        errno.EISDIR,
+        errno.ENAMETOOLONG,
+        errno.ELOOP,
+        errno.EINVAL,
+    }
+)
+"""Errors that are due to the path or to its permissions, not to the state of the store."""
 _DEFAULT_HINT = "Check that the store can be reached from this host and that the path is right."
 
 
@@ -342,10 +355,11 @@ def _reported(action: str, path: str) -> Iterator[None]:
         yield
     except FileNotFoundError:
         if action not in ("read", "delete"):
-            raise CheckpointStorageError(f"Cannot {action} {path}: no such directory.", path=path) from None
+            raise CheckpointDirectoryError(f"Cannot {action} {path}: no such directory.", path=path) from None
         raise
     except OSError as error:
         reason = error.strerror or str(error) or type(error).__name__
         number = error.errno or (errno.EACCES if isinstance(error, PermissionError) else 0)
         hint = _HINTS.get(number, _DEFAULT_HINT)
-        raise CheckpointStorageError(f"Cannot {action} {path}: {reason}.", path=path, hint=hint) from error
+        kind = CheckpointDirectoryError if number in _WRONG_PATH else CheckpointStorageError
+        raise kind(f"Cannot {action} {path}: {reason}.", path=path, hint=hint) from error

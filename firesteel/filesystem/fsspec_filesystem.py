@@ -12,7 +12,7 @@ from typing import Any, BinaryIO, cast
 
 from firesteel.common import options
 from firesteel.common.configuration import Configuration
-from firesteel.common.errors import CheckpointStorageError
+from firesteel.common.errors import CheckpointDirectoryError, CheckpointStorageError
 from firesteel.filesystem.filesystem import CHUNK, FileStatus, FileSystem, FileWriter
 from firesteel.filesystem.input_stream import READ_AHEAD, RangedInputStream
 
@@ -212,13 +212,13 @@ def _open_store(scheme: str, settings: Mapping[str, str]) -> Any:
         return fsspec.filesystem(scheme, skip_instance_cache=True, use_listings_cache=False)
     except ImportError as error:
         hint = "pip install 'firesteel[s3]'" if scheme in _S3 else f"pip install fsspec and its package for {scheme}://"
-        raise CheckpointStorageError(
+        raise CheckpointDirectoryError(
             f"Paths that begin with {scheme}:// need a package that is not installed: {error}.",
             path=f"{scheme}://",
             hint=f"{hint}, on every host.",
         ) from error
     except ValueError as error:
-        raise CheckpointStorageError(
+        raise CheckpointDirectoryError(
             f"There is no file system for {scheme}://: {error}.",
             path=f"{scheme}://",
             hint="Use a local path, s3://, or a scheme that fsspec knows.",

@@ -15,7 +15,7 @@ import cloudpickle
 
 from firesteel.common import options
 from firesteel.common.concurrency import SYSTEM, BackgroundThread, Concurrency
-from firesteel.common.errors import FiresteelError, TaskFailure
+from firesteel.common.errors import FiresteelError, HostError, TaskFailure
 from firesteel.filesystem.stores import current_stores
 from firesteel.graph.rescaling import limit_parallelism
 from firesteel.graph.slots import assign_slots
@@ -23,6 +23,7 @@ from firesteel.jobmaster.batch_results import BatchResults
 from firesteel.jobmaster.client_channels import PRINT_CHANNEL
 from firesteel.jobmaster.events import AttemptEnded, MessageReceived, SlotsAvailable
 from firesteel.jobmaster.host import Attempt, Post
+from firesteel.jobmaster.shell.host_calls import host_failure
 from firesteel.jobmaster.split_collection import SplitCollection
 from firesteel.jobmaster.stage_orders import stage_descriptors
 from firesteel.jobmaster.stage_runner import StageError, StageMessage, StageRunner
@@ -200,6 +201,8 @@ class _BatchAttempt:
                 results.commit(self._job_graph)
                 stopped = self._publish(results)
                 self._next_mail(Shutdown)
+            except HostError:
+                raise
             except Exception as error:  # noqa: BLE001 - whatever it is, the JobMaster decides what follows
                 self._check_cancelled()
                 self._fail(error)
@@ -207,7 +210,7 @@ class _BatchAttempt:
         except _Cancelled:
             pass
         except BaseException as error:  # noqa: BLE001 - the JobMaster must hear of it
-            failure = describe_failure(error)
+            failure = host_failure(error) if isinstance(error, HostError) else describe_failure(error)
         self._over.set()
         self._stirred.set()
         for slot in range(self._slots) if failure is None else ():

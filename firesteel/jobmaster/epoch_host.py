@@ -13,7 +13,7 @@ import cloudpickle
 
 from firesteel.common import options
 from firesteel.common.concurrency import SYSTEM, BackgroundThread, Concurrency, Condition
-from firesteel.common.errors import TaskFailure
+from firesteel.common.errors import HostError, TaskFailure
 from firesteel.filesystem.stores import current_stores
 from firesteel.graph.job_graph import JobGraph
 from firesteel.graph.rescaling import limit_parallelism
@@ -25,6 +25,7 @@ from firesteel.jobmaster.epoch_tasks import EpochTasks, PlannedEpoch
 from firesteel.jobmaster.epoch_trigger import create_epoch_trigger
 from firesteel.jobmaster.events import AttemptEnded, CheckpointWanted, MessageReceived, SlotsAvailable
 from firesteel.jobmaster.host import Attempt, Post
+from firesteel.jobmaster.shell.host_calls import host_failure
 from firesteel.jobmaster.stage_orders import stage_descriptors
 from firesteel.jobmaster.stage_runner import EpochRun, StageError, StageRunner
 from firesteel.runtime.artifacts import importable
@@ -307,7 +308,7 @@ class _EpochAttempt:
             with self._changed:
                 self._changed.wait_for(lambda: self._ended is not None, _FAREWELL_S)
         except BaseException as error:  # noqa: BLE001 - the JobMaster must hear of it
-            failure = describe_failure(error)
+            failure = host_failure(error) if isinstance(error, HostError) else describe_failure(error)
         if failure is None and self._tasks.finished == set(self._tasks.descriptors):
             try:
                 self._commits.finish()
@@ -425,6 +426,9 @@ class _EpochAttempt:
             for event in said:
                 self._post(event)
             raise _Failed from error
+        except HostError:
+            self._check_ended()
+            raise
         except Exception as error:  # noqa: BLE001 - whatever goes wrong there, the JobMaster decides
             self._check_ended()
             self._fail_slot(describe_failure(error))

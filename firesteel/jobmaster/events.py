@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
 from firesteel.common.errors import TaskFailure
@@ -11,6 +11,7 @@ from firesteel.runtime.checkpoint.options import SnapshotKind, StopMode
 from firesteel.runtime.messages import SlotMessage
 
 __all__ = [
+    "AttemptAccepted",
     "AttemptEnded",
     "CallReturned",
     "CancelJob",
@@ -58,6 +59,8 @@ class RescaleJob:
 
     job_graph: JobGraph
     reason: str = "the job is rescaled"
+    serialized: bytes = field(default=b"", repr=False)
+    """The same graph, pickled for the slots."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,11 +104,22 @@ class SlotLost:
     attempt: int
     slot_index: int
     reason: str = "connection closed"
+    by_host: bool = False
+    """Whether the host is to blame, and not what runs in the slot."""
+
+
+@dataclass(frozen=True, slots=True)
+class AttemptAccepted:
+    """The host has taken a StartAttempt: slots register as soon as there are enough."""
+
+    attempt: int
 
 
 @dataclass(frozen=True, slots=True)
 class AttemptEnded:
     """None of the attempt's processes runs any more; ``failure`` is the host's account, if it saw one.
+
+    If its ``cause`` is a HostError, the job is not to blame.
 
     The host (Spark) reports this exactly once per attempt it was asked to start, also after KillAttempt: the
     next attempt waits for it. It may overtake what the slots themselves said last.
@@ -193,6 +207,7 @@ Event: TypeAlias = (
     | SlotsOffered
     | SlotsQueued
     | SlotLost
+    | AttemptAccepted
     | AttemptEnded
     | LeftoversRemoved
     | TimerFired

@@ -46,6 +46,8 @@ class FailureKind(IntEnum):
     ATTEMPT_ENDED = 1
     SLOT_LOST = 2
     CAUSE = 3
+    HOST = 4
+    """What runs the slots could not be used. The job is not to blame, and its restart strategy is not asked."""
 
 
 def kind_of_task_failure(failure: TaskFailure) -> FailureKind:
@@ -145,6 +147,11 @@ class RootCause:
         self._redactor = redactor or Redactor({})
         self._kind = FailureKind.CAUSE
         self._held: list[_Reported] = []
+
+    @property
+    def is_of_host(self) -> bool:
+        """Whether the cause is one that the job is not to blame for."""
+        return self._kind is FailureKind.HOST
 
     @property
     def is_pending(self) -> bool:

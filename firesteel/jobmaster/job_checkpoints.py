@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Protocol
 
 from firesteel.common import fault_points
-from firesteel.common.errors import CheckpointError, FiresteelError, NotEnoughSlotsError, TaskFailure, UserCodeError
+from firesteel.common.errors import CheckpointError, FiresteelError, TaskFailure, UserCodeError
 from firesteel.common.job_status import JobStatus
 from firesteel.graph.execution_graph import ExecutionGraph, ExecutionState
 from firesteel.graph.job_graph import JobGraph
@@ -27,6 +27,7 @@ from firesteel.jobmaster.checkpoint_decisions import (
 )
 from firesteel.jobmaster.checkpoint_plan import CheckpointPlan
 from firesteel.jobmaster.checkpoint_settings import CheckpointSettings
+from firesteel.jobmaster.end_of_job import CORRUPT_READS, is_final
 from firesteel.jobmaster.events import MetadataFailed, MetadataStored, TriggerSavepoint
 from firesteel.jobmaster.guarantees import commits
 from firesteel.jobmaster.job_preparation import RestoredJob
@@ -53,9 +54,6 @@ CheckpointInstruction = StoreMetadata | DeleteCheckpoint | DeleteFiles | Request
 
 CheckpointMessage = AcknowledgeCheckpoint | DeclineCheckpoint | TaskAwaitsCheckpoint
 """What tasks say of checkpoints."""
-
-_CORRUPT_RESTORES = 3
-"""How often in a row a checkpoint may turn out to be corrupt before it is given up: a store may have a bad moment."""
 
 
 class CheckpointedJob(Protocol):
@@ -99,6 +97,8 @@ class JobCheckpoints:
         restored: RestoredJob | None = None,
         *,
         allow_non_restored: bool = False,
+        has_run: bool = False,
+        is_kept: bool = False,
     ):
         self.coordinator = coordinator
         self._given = restored
@@ -111,7 +111,10 @@ class JobCheckpoints:
         """By checkpoint under way: the tasks that end with it."""
         self._ended: set[TaskKey] = set()
         """Tasks whose last checkpoint has completed; they are about to finish."""
-        self._running = self._has_run = False
+        self._running = False
+        self._has_run = has_run
+        """Whether the job has been running, here or under an earlier leader."""
+        self._is_kept = is_kept
         self._restored_id: int | None = None
         self._corrupt_restores = 0
         self._tasks: Mapping[TaskKey, TaskRestore] = {}
@@ -185,19 +188,14 @@ class JobCheckpoints:
         """None if another attempt makes sense after a failure, else why not.
 
         A checkpoint whose files are bad more than once is given up for the next older one. Not so if the job has
-        sinks that commit: what they committed with the newer one would be written again. State that does not fit the
-        program, storage that is no good from the start, and a Spark that is too small are no better the next time.
+        sinks that commit: what they committed with the newer one would be written again.
         """
-        if isinstance(failure.cause, NotEnoughSlotsError) and failure.cause.is_final:
-            return failure
-        if failure.error_type == "StateIncompatibleError":
-            return failure
-        if failure.error_type == "CheckpointStorageError" and not self._has_run:
+        if is_final(failure, has_run=self._has_run, is_kept=self._is_kept):
             return failure
         if failure.error_type != "CorruptStateError" or self._restored_id is None:
             return None
         self._corrupt_restores += 1
-        if self._corrupt_restores < _CORRUPT_RESTORES:
+        if self._corrupt_restores < CORRUPT_READS:
             return None
         self._corrupt_restores = 0
         bad = self._restored_id

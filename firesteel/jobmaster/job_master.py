@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from firesteel.common.errors import FiresteelError, TaskFailure, UserCodeError
+from firesteel.common.errors import FiresteelError, HostError, TaskFailure
 from firesteel.common.job_status import JobStatus
 from firesteel.common.redaction import Redactor
 from firesteel.graph.execution_graph import ExecutionGraph, ExecutionState
@@ -10,7 +10,8 @@ from firesteel.graph.rescaling import has_same_parallelism, limit_parallelism, r
 from firesteel.jobmaster import events, executions, slot_failures
 from firesteel.jobmaster.checkpoint_coordinator import CheckpointCoordinator
 from firesteel.jobmaster.client_channels import ClientChannels
-from firesteel.jobmaster.failure import ExceptionHistory, FailureKind, RootCause, kind_of_task_failure
+from firesteel.jobmaster.end_of_job import retry_delay_ms
+from firesteel.jobmaster.failure import ExceptionHistory, FailureKind, RootCause, failure_of, kind_of_task_failure
 from firesteel.jobmaster.instructions import (
     CallAsync,
     DeliverToClient,
@@ -55,9 +56,9 @@ class JobMaster(WindingDown):
     3. Tasks report their states, readers ask for splits, sinks send payloads for the client.
     4. All tasks have FINISHED: Shutdown, and each slot answers SlotStopped. The status is FINISHED.
 
-    A failure at any step leads to RESTARTING or, if the restart strategy says so, FAILING; CancelJob leads to
-    CANCELLING. RESTARTING also comes without a failure, for another number of slots. In these three the attempt winds
-    down:
+    A failure at any step leads to RESTARTING or, if the restart strategy says so, FAILING; one of the host itself
+    leads to RESTARTING in any case (see `end_of_job`). CancelJob leads to CANCELLING. RESTARTING also comes without a
+    failure, for another number of slots. In these three the attempt winds down:
 
     5. CancelSlot goes to every slot that is there, and to those that register late.
     6. KillAttempt, if slots are not gone after the cancellation timeout, or if those left cannot be told.
@@ -85,7 +86,12 @@ class JobMaster(WindingDown):
         self.execution_graph = execution_graph
         self.settings = settings or JobMasterSettings()
         self.checkpoints = JobCheckpoints(
-            self, coordinator, restored, allow_non_restored=self.settings.allow_non_restored_state
+            self,
+            coordinator,
+            restored,
+            allow_non_restored=self.settings.allow_non_restored_state,
+            has_run=self.settings.has_run,
+            is_kept=self.settings.is_kept,
         )
         self.sources = JobSources(self)
         self.slots = JobSlots(self, execution_graph.job_graph, self.settings.adaptive)
@@ -98,6 +104,8 @@ class JobMaster(WindingDown):
         self._root_cause = RootCause(self.exception_history, Redactor(self._job_graph.configuration.to_dict()))
         self._shutting_down = self._restarts_by_plan = False
         self._rescale_reason: str | None = None
+        self._host_failures = 0
+        """How many attempts in a row ended because of the host."""
 
     def handle(self, event: events.Event, now: int, wall: int | None = None) -> list[Instruction]:
         """Takes an event and tells what to do about it, in order.
@@ -140,9 +148,11 @@ class JobMaster(WindingDown):
             self._on_client_consumed(event)
         elif isinstance(event, events.CallReturned):
             self._on_call_returned(event)
-        elif isinstance(event, events.SlotsOffered):
+        elif isinstance(event, (events.SlotsOffered, events.AttemptAccepted)):
             if self._pool is not None and event.attempt == self.attempt:
-                self._pool.offered = event.available
+                if isinstance(event, events.SlotsOffered):
+                    self._pool.offered = event.available
+                self._pool.accepted = True
         elif isinstance(event, events.SlotsQueued):
             self._on_slots_queued(event)
         elif isinstance(event, events.SlotsAvailable):
@@ -239,8 +249,8 @@ class JobMaster(WindingDown):
         try:
             restored = self.checkpoints.begin_attempt(self._now)
             self.sources.start(restored)
-        except UserCodeError as error:
-            self._fail(FailureKind.CAUSE, error.failure)
+        except FiresteelError as error:
+            self._fail(FailureKind.CAUSE, failure_of(error))
             return
         self._pool = SlotPool(self.attempt, self.execution_graph.slots.total)
         executions.transition_all(self.execution_graph, ExecutionState.SCHEDULED, self._wall)
@@ -256,6 +266,13 @@ class JobMaster(WindingDown):
             self._cancel_timers(Timer.SLOT_REQUEST)
         elif not self._timers.is_set(Timer.SLOT_REQUEST):
             self._set_timer(Timer.SLOT_REQUEST, self.settings.slot_request_timeout)
+
+    def _on_slot_request_timeout(self) -> None:
+        pool, timeout = self._expect_pool(), self.settings.slot_request_timeout
+        if self.settings.is_kept and not pool.accepted:
+            self._fail(FailureKind.HOST, slot_failures.host_did_not_answer(timeout))
+        else:
+            self._fail(FailureKind.CAUSE, slot_failures.did_not_come(pool, timeout))
 
     def _on_register(self, message: messages.RegisterSlot) -> None:
         pool = self._pool
@@ -333,6 +350,7 @@ class JobMaster(WindingDown):
     def _deploy(self, pool: SlotPool) -> None:
         self._cancel_timers(Timer.SLOT_REQUEST)
         self._transition(JobStatus.RUNNING)
+        self._host_failures = 0
         executions.transition_all(self.execution_graph, ExecutionState.DEPLOYING, self._wall)
         peers = pool.peers()
         for slot in pool:
@@ -468,7 +486,8 @@ class JobMaster(WindingDown):
         if self.status in _WINDING_DOWN:
             self._wind_down_further()
         else:
-            self._fail(FailureKind.SLOT_LOST, failure)
+            is_of_host = self.settings.is_kept and event.by_host
+            self._fail(FailureKind.HOST if is_of_host else FailureKind.SLOT_LOST, failure)
 
     def _on_attempt_ended(self, event: events.AttemptEnded) -> None:
         pool = self._pool
@@ -481,7 +500,8 @@ class JobMaster(WindingDown):
             self._wind_down_further()
             return
         if event.failure is not None:
-            self._fail(FailureKind.ATTEMPT_ENDED, event.failure)
+            is_of_host = self.settings.is_kept and isinstance(event.failure.cause, HostError)
+            self._fail(FailureKind.HOST if is_of_host else FailureKind.ATTEMPT_ENDED, event.failure)
         else:
             # says nothing: whatever a slot said first, even of a lost connection, says more
             text = f"Attempt {self.attempt} ended although its slots had not stopped."
@@ -495,7 +515,7 @@ class JobMaster(WindingDown):
                 self._root_cause.add(kind, failure)
             return
         self._root_cause.hold(kind, failure, self._wall)
-        if kind is FailureKind.CAUSE:
+        if kind in (FailureKind.CAUSE, FailureKind.HOST):
             self._decide()
         elif not self._decide_if_all_is_told() and not self._timers.is_set(Timer.FAILURE_GRACE):
             self._set_timer(Timer.FAILURE_GRACE, self.settings.failure_grace)
@@ -510,11 +530,16 @@ class JobMaster(WindingDown):
 
     def _decide(self) -> None:
         cause = self._root_cause.conclude(self.attempt)
-        delay = self._restart_strategy.restart_after(self._now)
-        refusal = self.checkpoints.may_restart_after(cause, self._now)
-        if refusal is not None:
-            self._root_cause.replace(refusal)
-            delay = None
+        delay: int | None
+        if self._root_cause.is_of_host:
+            self._host_failures += 1
+            delay = retry_delay_ms(self._host_failures)
+        else:
+            delay = self._restart_strategy.restart_after(self._now)
+            refusal = self.checkpoints.may_restart_after(cause, self._now)
+            if refusal is not None:
+                self._root_cause.replace(refusal)
+                delay = None
         if delay is None:
             self._transition(JobStatus.FAILING)
         else:
@@ -527,8 +552,7 @@ class JobMaster(WindingDown):
         if isinstance(timer, SetTimer):
             self._out.append(timer)
         elif timer is Timer.SLOT_REQUEST:
-            failure = slot_failures.did_not_come(self._expect_pool(), self.settings.slot_request_timeout)
-            self._fail(FailureKind.CAUSE, failure)
+            self._on_slot_request_timeout()
         elif timer is Timer.HEARTBEAT:
             self._on_heartbeat_timeout()
         elif timer is Timer.FAILURE_GRACE:

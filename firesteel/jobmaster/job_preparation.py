@@ -18,7 +18,7 @@ from firesteel.common.errors import (
     InvalidProgramError,
     StateIncompatibleError,
 )
-from firesteel.filesystem.filesystem import join
+from firesteel.filesystem.filesystem import join, parent
 from firesteel.filesystem.stores import Stores, configure_filesystems, current_stores, get_filesystem
 from firesteel.graph.exchange import JobExecution, execution_of
 from firesteel.graph.job_graph import JobGraph
@@ -66,6 +66,8 @@ class PreparedJob:
     restored: RestoredJob | None = None
     own_checkpoints: Sequence[tuple[CheckpointMetadata, str]] = ()
     """Those of the job itself that an earlier JobMaster has completed, oldest first, with their paths."""
+    is_recovered: bool = False
+    """Whether an earlier JobMaster has run the job."""
     next_checkpoint_id: int = 1
     artifacts: Mapping[str, bytes] = field(default_factory=dict, repr=False)
     """Python files and archives that the job's functions import, by file name."""
@@ -153,7 +155,8 @@ def prepare_job(
             storage = CheckpointStorage(settings.directory, job_graph.job_id)
             storage.check_writable()
         if taken_over is not None:
-            job = replace(job, next_checkpoint_id=_next_checkpoint_id(taken_over, storage))
+            number = _next_checkpoint_id(taken_over, storage)
+            job = replace(job, is_recovered=True, next_checkpoint_id=number)
         if storage is None:
             return job
         token = storage.probe_token()
@@ -208,10 +211,21 @@ def _own_checkpoints(
 
 
 def _load_own(path: str) -> CheckpointMetadata:
+    """The metadata of a checkpoint that was registered, so that it must be there.
+
+    It counts as lost only if the directory that it should be in can be seen. Else the storage may just not be mounted.
+    """
     file = join(path, METADATA_FILE)
-    if not get_filesystem(file).exists(file):
-        raise CorruptStateError(f"The checkpoint metadata {file} is missing.", path=file)
-    return checkpoint_storage.load(path)
+    if get_filesystem(file).exists(file):
+        return checkpoint_storage.load(path)
+    directory = parent(path)
+    if not checkpoint_storage.is_visible(directory):
+        raise CheckpointStorageError(
+            f"The checkpoint metadata {file} cannot be seen, and neither can {directory}.",
+            path=file,
+            hint="Is the file system mounted on this host?",
+        )
+    raise CorruptStateError(f"The checkpoint metadata {file} is missing.", path=file)
 
 
 def _next_checkpoint_id(registered: Sequence[tuple[int, str]], storage: CheckpointStorage | None) -> int:

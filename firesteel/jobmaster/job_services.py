@@ -28,7 +28,10 @@ def _always() -> bool:
 
 @dataclass(frozen=True)
 class JobServices:
-    """Called from the job's own threads; must not block for long."""
+    """Called from the job's own threads; must not block for long, except ``job_ending``."""
+
+    is_kept: bool = False
+    """Whether the job is run again, here or elsewhere, unless its end has been recorded."""
 
     write_output: Callable[[str, Sequence[str]], None] = _to_terminal
     """Lines that functions printed to ``stdout`` or ``stderr``."""
@@ -40,7 +43,7 @@ class JobServices:
     status_changed: Callable[[JobStatus, int], None] = _nobody_asks
     """The job has entered a status, at that time."""
     job_ending: Callable[[JobStatus, TaskFailure | None], None] = _nobody_asks
-    """The job is over, and nothing of it has been deleted yet: whoever would run it again must know before. If this
-    raises, nothing is deleted."""
+    """The job is over, and nothing of it has been deleted yet: whoever would run it again must know before. Returns
+    when that is so. If this raises, the job has not ended and nothing is deleted."""
     may_delete: Callable[[], bool] = _always
     """Asked before state that is no longer needed is deleted: whoever no longer leads the job must not."""

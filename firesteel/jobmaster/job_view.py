@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import time
 import weakref
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
@@ -57,6 +57,10 @@ class JobView:
     master: JobMaster | None = None
     failure: TaskFailure | None = None
     """Why it failed, where no master can say."""
+    mishaps: Sequence[ExceptionHistoryEntry] = ()
+    """What kept it from running that is no failure of its own, oldest first."""
+    pending_end: str | None = None
+    """How it has ended, if that is not recorded yet, so that it does not count."""
 
     # -- times ----------------------------------------------------------------------------------------
 
@@ -154,7 +158,7 @@ class JobView:
         if not entries and self.failure is not None:
             at = self.timestamp(self.status) or self.submitted_at
             entries = [ExceptionHistoryEntry(-1, at, self.failure)]
-        return entries[::-1]
+        return sorted([*self.mishaps, *entries], key=lambda entry: entry.at, reverse=True)
 
     def accumulators(self) -> dict[str, Any]:
         """The accumulators' present values, or those the job ended with."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import threading
 from dataclasses import replace
 from typing import Any
@@ -11,13 +12,14 @@ from firesteel.common.errors import NotEnoughSlotsError, TaskFailure
 from firesteel.filesystem.stores import current_stores
 from firesteel.jobmaster.events import AttemptEnded, Event, MessageReceived, SlotsAvailable, SlotsQueued
 from firesteel.jobmaster.host import Attempt, AttemptHost, Post
+from firesteel.jobmaster.shell.host_calls import host_failure
 from firesteel.jobmaster.slot_allocator import SlotAllocator
 from firesteel.jobmaster.slot_ledger import SlotPlace
-from firesteel.runtime.failure import describe_failure
 from firesteel.runtime.messages import JobMasterMessage, RegisterSlot
 
 __all__ = ["QueuedHost"]
 
+_log = logging.getLogger(__name__)
 _WATCH_S = 1.0
 
 
@@ -126,7 +128,7 @@ class QueuedHost:
                     self._inner.start(attempt, post)
                     return
         except Exception as error:  # noqa: BLE001 - Spark may be gone; the JobMaster must hear of it
-            failure = describe_failure(error)
+            failure = host_failure(error)
         self._slots.withdraw(self._job_id)
         post(AttemptEnded(number, failure))
 
@@ -135,11 +137,12 @@ class QueuedHost:
         while not self._end.is_set():
             try:
                 slots = self._slots.left_for(self._job_id)
-            except Exception:  # noqa: BLE001 - Spark is being stopped, and with it the attempt
-                return
-            if slots != known:
-                known = slots
-                post(SlotsAvailable(slots))
+            except Exception as error:  # noqa: BLE001 - Spark may answer the next time
+                _log.debug("The number of slots is not known: %s", error)
+            else:
+                if slots != known:
+                    known = slots
+                    post(SlotsAvailable(slots))
             self._end.wait(_WATCH_S)
 
     def _completing(self, post: Post) -> Post:

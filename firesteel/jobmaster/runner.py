@@ -9,7 +9,7 @@ import logging
 import queue
 import threading
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import replace
 from typing import Any
@@ -18,6 +18,7 @@ from firesteel.common.concurrency import SYSTEM, BackgroundThread, Concurrency
 from firesteel.common.errors import (
     CheckpointError,
     FiresteelWarning,
+    HostError,
     InvalidProgramError,
     JobCancelledError,
     JobExecutionError,
@@ -37,6 +38,7 @@ from firesteel.graph.slots import assign_slots
 from firesteel.jobmaster import events, instructions
 from firesteel.jobmaster.checkpoint_coordinator import CheckpointCoordinator
 from firesteel.jobmaster.client_channels import PRINT_CHANNEL
+from firesteel.jobmaster.end_of_job import may_record
 from firesteel.jobmaster.host import Attempt, AttemptHost
 from firesteel.jobmaster.job_master import JobMaster
 from firesteel.jobmaster.job_preparation import PreparedJob
@@ -45,6 +47,8 @@ from firesteel.jobmaster.job_services import JobServices
 from firesteel.jobmaster.restart_strategy import create_restart_strategy
 from firesteel.jobmaster.settings import JobMasterSettings
 from firesteel.jobmaster.shell.checkpoint_io import CheckpointIO
+from firesteel.jobmaster.shell.host_calls import HostCalls
+from firesteel.jobmaster.shell.serial_worker import SerialWorker
 from firesteel.jobmaster.shell.snapshot_requests import SnapshotRequests
 from firesteel.jobmaster.slot_questions import SlotQuestions
 from firesteel.runtime.checkpoint.options import SnapshotKind, StopMode
@@ -54,6 +58,8 @@ __all__ = ["JobMasterRunner"]
 
 _log = logging.getLogger(__name__)
 _END = object()
+_OUTPUT_S = 10.0
+"""How long the end of a job waits until what it printed is written."""
 
 
 class JobMasterRunner:
@@ -67,9 +73,12 @@ class JobMasterRunner:
         concurrency: Concurrency = SYSTEM,
     ):
         self.job_graph = job_graph = job.job_graph
+        """The graph that attempts are started with."""
+        self._wanted_graph = job_graph
+        """The graph as it was last asked for; the JobMaster may not know of it yet."""
+        self._rescaling = threading.Lock()
         configuration = job_graph.configuration
         self._job = job
-        self._host = host
         self._services = services or JobServices()
         self._concurrency = concurrency
         coordinator = CheckpointCoordinator(
@@ -84,13 +93,20 @@ class JobMasterRunner:
         self._master = JobMaster(
             ExecutionGraph(job_graph),
             create_restart_strategy(configuration),
-            replace(JobMasterSettings.from_configuration(configuration), storage_token=job.storage_token),
+            replace(
+                JobMasterSettings.from_configuration(configuration),
+                storage_token=job.storage_token,
+                has_run=job.is_recovered,
+                is_kept=self._services.is_kept,
+            ),
             coordinator,
             job.restored,
         )
-        self._questions = SlotQuestions(self._master, host.send, concurrency)
         self._requests = SnapshotRequests(job_graph.job_name)
         self._events: queue.Queue[events.Event] = concurrency.queue()
+        self._host = HostCalls(host, self._hear, concurrency, job.stores)
+        self._questions = SlotQuestions(self._master, self._host.send, concurrency)
+        self._output = SerialWorker(concurrency, "firesteel-output", job.stores)
         self._checkpoint_io = CheckpointIO(job, self._services, self._events.put, concurrency)
         self._timers: dict[str, int] = {}
         self._caught_up = False
@@ -103,6 +119,8 @@ class JobMasterRunner:
         self._result: Future[JobExecutionResult] = Future()
         self._started_at = concurrency.monotonic()
         self._done = False
+        self.ended_as: JobStatus | None = None
+        """How the job ended, once whoever would run it again knows; None also if the JobMaster broke down."""
         self._outcome: tuple[JobExecutionResult | None, BaseException | None] = (None, None)
         self._thread: BackgroundThread | None = None
 
@@ -110,7 +128,7 @@ class JobMasterRunner:
         """Starts the job; returns at once."""
         self._events.put(events.StartJob())
         if self._master.slots.is_adaptive:
-            self._host.watch_slots(self._events.put)
+            self._host.watch_slots()
         self._thread = self._concurrency.start(
             self._job.stores.bind(self._run), name=f"firesteel-jobmaster-{self.job_graph.job_id[:8]}"
         )
@@ -145,10 +163,11 @@ class JobMasterRunner:
         self._result.add_done_callback(lambda _result: complete(over, None))
         return over
 
-    def rescale(self, parallelism: Mapping[str, int]) -> JobGraph:
+    def rescale(self, parallelism: Mapping[str, int], keep: Callable[[JobGraph], None] | None = None) -> JobGraph:
         """Has the job go on with other parallelisms of its vertices, given by id; returns its new graph.
 
-        Raises what is wrong with them. The job takes a checkpoint and restarts from it.
+        Raises what is wrong with them. The job takes a checkpoint and restarts from it. ``keep`` is given the new graph
+        before anything happens: should it raise, nothing does.
         """
         if self._job.storage is None or execution_of(self.job_graph).kind is not JobExecution.PIPELINED:
             raise InvalidProgramError(
@@ -156,12 +175,21 @@ class JobMasterRunner:
                 "tasks it would have to begin anew.",
                 hint="Set execution.checkpointing.interval; or stop it, and run it with another parallelism.",
             )
-        job_graph = with_parallelism(self.job_graph, parallelism)
-        before, after = assign_slots(self.job_graph).total, assign_slots(job_graph).total
-        serialized = serialize_job(job_graph)
-        self.job_graph, self._job = job_graph, replace(self._job, job_graph=job_graph, serialized=serialized)
-        self._events.put(events.RescaleJob(job_graph, f"the job is rescaled from {before} to {after} slots"))
+        with self._rescaling:
+            job_graph = with_parallelism(self._wanted_graph, parallelism)
+            before, after = assign_slots(self._wanted_graph).total, assign_slots(job_graph).total
+            serialized = serialize_job(job_graph)
+            if keep is not None:
+                keep(job_graph)
+            self._wanted_graph = job_graph
+            reason = f"the job is rescaled from {before} to {after} slots"
+            self._events.put(events.RescaleJob(job_graph, reason, serialized))
         return job_graph
+
+    def _adopt(self, rescaled: events.RescaleJob) -> None:
+        """Attempts from the next one on start with the new graph. In the JobMaster's thread, which starts them."""
+        self.job_graph = rescaled.job_graph
+        self._job = replace(self._job, job_graph=rescaled.job_graph, serialized=rescaled.serialized)
 
     def trigger_savepoint(self, savepoint_directory: str | None = None, *, native: bool = False) -> Future[str]:
         """Takes a savepoint while the job goes on; a future of its path."""
@@ -231,8 +259,8 @@ class JobMasterRunner:
 
     @property
     def has_pending_events(self) -> bool:
-        """Whether something has happened that the JobMaster has not dealt with yet."""
-        return self._events.unfinished_tasks > 0
+        """Whether something has happened that the JobMaster, or whoever does what it says, has not dealt with yet."""
+        return self._events.unfinished_tasks > 0 or not self._host.is_idle or not self._output.is_idle
 
     def metrics(self) -> Mapping[Any, Mapping[str, Any]]:
         """The latest metrics by (vertex id, operator id, subtask)."""
@@ -272,6 +300,8 @@ class JobMasterRunner:
             return None
         if item is _END:
             incoming.put(_END)
+            if self.ended_as is None:
+                return None  # the JobMaster broke down: this is not the end of the results
             raise EOFError(channel)
         consumed, payload = item
         return consumed, payload
@@ -280,8 +310,18 @@ class JobMasterRunner:
         """The client has what `take_results` gave: the slot may send more."""
         self._events.put(consumed)
 
+    @property
+    def is_quiet(self) -> bool:
+        """Whether nothing more is written to the checkpoint storage. For a runner that has ended."""
+        return self._checkpoint_io.is_idle
+
+    def release_slots(self) -> None:
+        """The job is over, but its end cannot be recorded yet: others may have its slots. In the runner's thread."""
+        self._host.close()
+
     def abandon(self) -> None:
         """The job is not started after all: leaves nothing behind."""
+        self._events.put(events.SuspendJob())  # should the thread run all the same
         self._host.close()
         self._checkpoint_io.close()
 
@@ -303,11 +343,12 @@ class JobMasterRunner:
         try:
             while not self._done:
                 for event in self._next_events():
+                    if isinstance(event, events.RescaleJob):
+                        self._adopt(event)
                     decided = self._master.handle(event, self._now_ms(), self._concurrency.wall_ms())
                     for done in decided:
                         if isinstance(done, instructions.JobDone):
-                            # before the checkpoints go from which somebody else would start the job again
-                            self._services.job_ending(done.status, done.failure)
+                            self._end(done)
                     for instruction in decided:
                         self._execute(instruction)
                     if not isinstance(event, events.TimerFired):
@@ -315,11 +356,10 @@ class JobMasterRunner:
         except BaseException as error:  # noqa: BLE001 - the client must hear of it
             self._finish(error=error)
         finally:
-            try:
-                self._host.close()
-            finally:
-                self._close_storage()
-                self._publish()
+            self._host.close()
+            self._output.close(_OUTPUT_S)
+            self._close_storage()
+            self._publish()
 
     def _now_ms(self) -> int:
         """The monotonic clock, which timers go by."""
@@ -370,15 +410,29 @@ class JobMasterRunner:
                 self._job.serialized,
                 self._job.artifacts,
             )
-            self._host.start(attempt, self._hear)
+            self._host.start(attempt)
         elif isinstance(instruction, instructions.KillAttempt):
             self._host.kill(instruction.attempt, instruction.reason)
         elif isinstance(instruction, instructions.NotifyStatus):
-            self._services.status_changed(instruction.new, instruction.at)
+            self._tell_status(instruction)
         elif isinstance(instruction, instructions.JobDone):
             self._complete(instruction)
         else:
             self._execute_checkpoint(instruction)
+
+    def _end(self, done: instructions.JobDone) -> None:
+        """Tells whoever would start the job again, before its checkpoints go; raises an error if it is no end."""
+        is_end = done.status.is_globally_terminal_state()
+        if is_end and self._services.is_kept and not may_record(done.status, host_lives=self._host.answers):
+            raise HostError(f"The job is {done.status.name}, but Spark does not answer: that does not count.")
+        self._services.job_ending(done.status, done.failure)
+        self.ended_as = done.status
+
+    def _tell_status(self, changed: instructions.NotifyStatus) -> None:
+        try:
+            self._services.status_changed(changed.new, changed.at)
+        except Exception:  # noqa: BLE001 - who looks at the job must not hurt it
+            _log.exception("The status %s of job '%s' could not be told", changed.new.name, self.job_graph.job_name)
 
     def _call(self, instruction: instructions.CallAsync) -> None:
         """Makes a call for an enumerator; in a thread that nobody waits for, as it may take its time."""
@@ -420,11 +474,14 @@ class JobMasterRunner:
         elif isinstance(instruction, instructions.Say):
             try:
                 warnings.warn(instruction.text, FiresteelWarning, stacklevel=2)
-            except FiresteelWarning:
-                _log.warning(instruction.text)  # where warnings are errors, this thread is no place to raise one
+            except Exception:  # noqa: BLE001 - where warnings are errors, this thread is no place to raise one
+                _log.warning(instruction.text)
 
     def _close_storage(self) -> None:
-        """Waits for what is being written and deleted."""
+        """Waits for what is being written and deleted. Nothing is deleted of a job whose end nobody knows of."""
+        if self.ended_as is None:
+            self._checkpoint_io.close()
+            return
         coordinator = self._master.checkpoints.coordinator
         retained = tuple(checkpoint.path for checkpoint in coordinator.retained())
         self._checkpoint_io.close(
@@ -435,10 +492,16 @@ class JobMasterRunner:
         consumed = events.ClientConsumed(delivery.attempt, delivery.channel, delivery.subtask, delivery.sequence)
         channel = delivery.channel.partition("#")[0]
         if channel == PRINT_CHANNEL:
-            self._services.write_output(*deserialize_batch(delivery.payload).values)
-            self._events.put(consumed)
+            self._output.submit(self._write_output, delivery.payload, consumed)
         else:
             self._channel(channel).put((consumed, delivery.payload))
+
+    def _write_output(self, payload: bytes, consumed: events.ClientConsumed) -> None:
+        try:
+            self._services.write_output(*deserialize_batch(payload).values)
+        except Exception as error:  # noqa: BLE001 - a full disk, a closed terminal: the job does not depend on it
+            _log.warning("What job '%s' printed is lost: %s", self.job_graph.job_name, error)
+        self._events.put(consumed)
 
     def _channel(self, channel: str) -> queue.Queue[Any]:
         with self._collecting:

@@ -97,6 +97,12 @@ class JobMasterSettings:
     storage_token: str | None = None
     """A mark in the checkpoint directory that every slot must find there; None where there are no checkpoints."""
 
+    has_run: bool = False
+    """Whether the job has been running under an earlier leader."""
+
+    is_kept: bool = False
+    """Whether the job outlives this process: a host that is gone is then no end of it."""
+
     adaptive: AdaptiveSettings | None = None
     """Whether the job makes do with the slots there are (``jobmanager.scheduler``)."""
 

@@ -4,11 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from firesteel.common.errors import NotEnoughSlotsError, TaskFailure
+from firesteel.common.errors import HostError, NotEnoughSlotsError, TaskFailure
 from firesteel.jobmaster.slot_pool import Slot, SlotPool
 from firesteel.runtime.messages import RegisterSlot
 
-__all__ = ["did_not_come", "did_not_stop", "fell_silent", "registered_twice", "stopped_early", "was_lost"]
+__all__ = [
+    "did_not_come",
+    "did_not_stop",
+    "fell_silent",
+    "host_did_not_answer",
+    "registered_twice",
+    "stopped_early",
+    "was_lost",
+]
 
 
 def did_not_come(pool: SlotPool, timeout: int) -> TaskFailure:
@@ -20,6 +28,12 @@ def did_not_come(pool: SlotPool, timeout: int) -> TaskFailure:
         hint=f"{pool.taken}Lower the parallelism, give the cluster more cores, or raise slot.request.timeout.",
     )
     return TaskFailure(error.message, error_type="NotEnoughSlotsError", hint=error.hint, cause=error)
+
+
+def host_did_not_answer(timeout: int) -> TaskFailure:
+    """The host has not even taken the order to start the attempt."""
+    error = HostError(f"The attempt could not be started within {timeout / 1000:g} s: Spark does not answer.")
+    return TaskFailure(error.message, error_type="HostError", cause=error)
 
 
 def registered_twice(slot: Slot, other: RegisterSlot) -> TaskFailure:

@@ -61,6 +61,8 @@ class SlotPool:
         self.needed = needed
         self.ended = False
         """The host has said that no process of the attempt is left."""
+        self.accepted = False
+        """The host has taken the order to start the attempt."""
         self.offered: int | None = None
         """How many slots the host has, if it said so."""
         self.free: int | None = None

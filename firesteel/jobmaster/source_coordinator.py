@@ -44,6 +44,8 @@ class EnumeratorCall:
             return self.call(), None
         except Exception as error:  # noqa: BLE001 - a connector may raise anything; its handler decides
             return None, error
+        except BaseException as error:  # noqa: BLE001 - a connector may even exit
+            return None, RuntimeError(f"{type(error).__name__}: {error}")
 
 
 @dataclass(frozen=True)
@@ -233,7 +235,7 @@ class SourceCoordinator:
     def _call(self, call: Callable[[], None]) -> None:
         try:
             call()
-        except Exception as error:
+        except BaseException as error:  # a connector may even exit; only this job is to end with it
             failure = failure_of(error, operator=self.name, uid=self._uid, defined_at=self._defined_at)
             raise UserCodeError(failure) from error
 

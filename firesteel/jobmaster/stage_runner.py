@@ -34,7 +34,10 @@ class EpochRun:
 
 
 class StageRunner(Protocol):
-    """Runs stages, in the caller's thread. One runner serves one job, one run at a time."""
+    """Runs stages, in the caller's thread. One runner serves one job, one run at a time.
+
+    A run that no task is to blame for, because what runs the stages is gone, ends with a HostError.
+    """
 
     def run_batch(self, job_graph: JobGraph, orders: Mapping[TaskKey, BatchOrder]) -> Sequence[StageMessage]:
         """Runs a whole batch job; a run after one that failed may take up what that one had finished."""

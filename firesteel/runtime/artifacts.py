@@ -20,7 +20,7 @@ from types import ModuleType
 
 from firesteel.common.errors import FiresteelError
 
-__all__ = ["ArtifactError", "importable"]
+__all__ = ["ArtifactError", "ArtifactsUnavailableError", "importable"]
 
 ARCHIVES = (".zip", ".whl", ".egg")
 MAX_EXTRACTED_BYTES = 2 * 1024**3
@@ -34,6 +34,12 @@ class ArtifactError(FiresteelError):
     """A file that travels with a job is no good."""
 
 
+class ArtifactsUnavailableError(ArtifactError):
+    """The files of a job cannot be made importable here, or not now."""
+
+    is_transient = True
+
+
 @contextmanager
 def importable(artifacts: Mapping[str, bytes]) -> Iterator[None]:
     """While it lasts, the files and what is in the archives come first on the module search path.
@@ -45,7 +51,7 @@ def importable(artifacts: Mapping[str, bytes]) -> Iterator[None]:
         yield
         return
     if not _import_lock.acquire(timeout=_LOCK_TIMEOUT_S):
-        raise ArtifactError(
+        raise ArtifactsUnavailableError(
             f"The files of another job are still being loaded after {_LOCK_TIMEOUT_S:g} s.",
             hint="A module of that job does not come to the end of its import. Cancel it, and submit this one again.",
         )
@@ -131,7 +137,9 @@ def _base_directory() -> Path:
     base.mkdir(mode=0o700, exist_ok=True)
     status = base.lstat()
     if not stat.S_ISDIR(status.st_mode) or status.st_uid != os.getuid() or status.st_mode & 0o077:
-        raise ArtifactError(f"{base} is not a directory of this user alone.", hint="Remove it, or set TMPDIR.")
+        raise ArtifactsUnavailableError(
+            f"{base} is not a directory of this user alone.", hint="Remove it, or set TMPDIR."
+        )
     return base
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import re
 import socket
@@ -13,17 +14,20 @@ from pyspark import InheritableThread, SparkContext
 from firesteel.common.errors import FiresteelError, TaskFailure
 from firesteel.jobmaster.events import AttemptEnded, MessageReceived, SlotLost, SlotsAvailable, SlotsOffered
 from firesteel.jobmaster.host import Attempt, Post
+from firesteel.jobmaster.shell.host_calls import host_failure
 from firesteel.runtime.control import ControlConnection, accept_control
 from firesteel.runtime.failure import describe_failure
 from firesteel.runtime.messages import JobMasterMessage, RegisterSlot
 from firesteel.runtime.network.errors import NetworkError
 from firesteel.runtime.network.tls_settings import TlsSettings, open_tls
 from firesteel.spark.blocking.failures import hint_for
+from firesteel.spark.liveness import host_error
 from firesteel.spark.slot_main import SlotMain
 from firesteel.spark.slots import available_slots, has_fixed_slots, wait_for_slots
 
 __all__ = ["SparkHost"]
 
+_log = logging.getLogger(__name__)
 _WATCH_S = 1.0
 _ERROR = re.compile(r"[\w.$]*(?:Error|Exception): \S")
 
@@ -50,7 +54,8 @@ class SparkHost:
         self._post: Post | None = None
         self._closed = False
         self._end = threading.Event()
-        self._killed: set[int] = set()
+        self._over = -1
+        """Attempts up to this one were killed, or another one has followed: they start nothing any more."""
         self._threads: list[threading.Thread] = []
         self._start_thread(self._accept, "firesteel-control-accept")
 
@@ -59,9 +64,11 @@ class SparkHost:
     def start(self, attempt: Attempt, post: Post) -> None:
         """Submits the barrier stage from a thread of its own."""
         self._post = post
+        self._over = max(self._over, attempt.number - 1)
+        self._slots = {slot: connection for slot, connection in self._slots.items() if slot[0] >= attempt.number}
         thread = InheritableThread(target=self._run_stage, args=(attempt, post), name="firesteel-spark-stage")
         thread.daemon = True
-        self._threads.append(thread)
+        self._keep(thread)
         thread.start()
 
     def watch_slots(self, post: Post) -> None:
@@ -79,7 +86,7 @@ class SparkHost:
 
     def kill(self, attempt: int, reason: str) -> None:
         """Has Spark end the stage and its Python workers."""
-        self._killed.add(attempt)
+        self._over = max(self._over, attempt)
         self._context.cancelJobGroup(self._group(attempt))
 
     def close(self) -> None:
@@ -92,17 +99,17 @@ class SparkHost:
             pass  # never connected: shutdown only wakes the accept
         self._listener.close()
         with self._lock:
-            connections = list(self._connections)
+            connections, threads = list(self._connections), list(self._threads)
         for connection in connections:
             connection.close()
-        for thread in self._threads:
+        for thread in threads:
             if thread is not threading.current_thread():
                 thread.join(10.0)
 
     # -- the stage ----------------------------------------------------------------------------------
 
     def _is_over(self, attempt: int) -> bool:
-        return self._closed or attempt in self._killed
+        return self._closed or attempt <= self._over
 
     def _group(self, attempt: int) -> str:
         return f"firesteel-{id(self)}-{attempt}"
@@ -133,7 +140,8 @@ class SparkHost:
                 slots = self._context.parallelize(range(attempt.slots), attempt.slots)
                 slots.barrier().mapPartitions(main).collect()
         except Exception as error:  # noqa: BLE001 - whatever Spark says is passed on
-            failure = _spark_failure(error)
+            lost = host_error(self._context, error)
+            failure = _spark_failure(error) if lost is None else host_failure(lost)
         post(AttemptEnded(attempt.number, failure))
 
     def _watch_slots(self, post: Post) -> None:
@@ -141,19 +149,26 @@ class SparkHost:
         while not self._end.is_set():
             try:
                 slots = available_slots(self._context)
-            except Exception:  # noqa: BLE001 - the context is being stopped, and with it the attempt
-                return
-            if slots != known:
-                known = slots
-                post(SlotsAvailable(slots))
+            except Exception as error:  # noqa: BLE001 - Spark may answer the next time
+                _log.debug("The number of slots is not known: %s", error)
+            else:
+                if slots != known:
+                    known = slots
+                    post(SlotsAvailable(slots))
             self._end.wait(_WATCH_S)
 
     # -- control connections ------------------------------------------------------------------------
 
     def _start_thread(self, target: object, name: str, *args: object) -> None:
         thread = threading.Thread(target=target, args=args, name=name, daemon=True)  # type: ignore[arg-type]
-        self._threads.append(thread)
+        self._keep(thread)
         thread.start()
+
+    def _keep(self, thread: threading.Thread) -> None:
+        """Remembers a thread that is about to start, and forgets those that have ended."""
+        with self._lock:
+            self._threads = [each for each in self._threads if each.is_alive() or each.ident is None]
+            self._threads.append(thread)
 
     def _accept(self) -> None:
         while not self._closed:

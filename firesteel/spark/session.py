@@ -75,6 +75,8 @@ _own: tuple[SparkContext, Path] | None = None
 class SparkStartError(FiresteelError):
     """The embedded Spark, or the connection to a cluster, could not be started."""
 
+    is_transient = True
+
 
 def get_spark_context(configuration: Configuration, slots: int, in_use: bool = False) -> SparkContext:
     """The active SparkContext, or a new one with the configuration's ``spark.*`` keys.

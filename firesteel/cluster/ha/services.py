@@ -24,6 +24,8 @@ __all__ = [
 class HighAvailabilityError(FiresteelError):
     """What must survive the JobManager cannot be kept, or cannot be read; nothing was changed."""
 
+    is_transient = True
+
 
 class FencedError(FiresteelError):
     """Another JobManager leads now: what this one wants to write must not be written."""

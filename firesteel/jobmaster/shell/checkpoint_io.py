@@ -34,26 +34,31 @@ class CheckpointIO:
         self._job = job
         self._services = services
         self._post = post
-        self._worker = SerialWorker(concurrency, "firesteel-checkpoint-io")
+        self._worker = SerialWorker(concurrency, "firesteel-checkpoint-io", job.stores)
         self._registered: tuple[int, str] | None = None
         """The checkpoint that was registered last, and its path. Only for the worker."""
         self._alone = threading.Lock()
         self._no_slot_runs = True
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether nothing is being written or deleted."""
+        return self._worker.is_idle
 
     # -- called by the runner -----------------------------------------------------------------------
 
     def execute(self, instruction: StoreMetadata | DeleteCheckpoint | DeleteFiles | RemoveLeftovers) -> None:
         """Has an instruction carried out."""
         if isinstance(instruction, StoreMetadata):
-            self._submit(self._store, instruction)
+            self._worker.submit(self._store, instruction)
         elif isinstance(instruction, DeleteCheckpoint):
-            self._submit(self._delete, instruction.path, instruction.files, instruction.whole)
+            self._worker.submit(self._delete, instruction.path, instruction.files, instruction.whole)
         elif isinstance(instruction, DeleteFiles):
-            self._submit(self._delete, None, instruction.paths, False)
+            self._worker.submit(self._delete, None, instruction.paths, False)
         else:
             with self._alone:
                 self._no_slot_runs = True
-            self._submit(self._remove_leftovers, instruction)
+            self._worker.submit(self._remove_leftovers, instruction)
 
     def attempt_starts(self) -> None:
         """Slots are about to write: leftovers that have not been found by now are left for another time."""
@@ -62,15 +67,15 @@ class CheckpointIO:
 
     def check_target(self, trigger: events.TriggerSavepoint, refuse: Callable[[str, CheckpointError], None]) -> None:
         """Has a savepoint taken if it can be written: a job that stops for one is not to find out at its end."""
-        self._submit(self._check_target, trigger, refuse)
+        self._worker.submit(self._check_target, trigger, refuse)
 
     def close(self, leftovers: RemoveLeftovers | None = None) -> None:
         """The job is over, or was not started. Without ``leftovers`` nothing of its checkpoints is deleted."""
         if leftovers is not None:
             with self._alone:
                 self._no_slot_runs = True
-            self._submit(self._remove_leftovers, leftovers)
-        self._submit(self._discard)
+            self._worker.submit(self._remove_leftovers, leftovers)
+        self._worker.submit(self._discard)
         if not self._worker.close(_CLOSE_S):
             _log.warning(
                 "The checkpoint storage of job '%s' did not answer within %g s of its end. Files may be left in %s.",
@@ -78,9 +83,6 @@ class CheckpointIO:
                 _CLOSE_S,
                 self._job.settings.directory,
             )
-
-    def _submit(self, work: Callable[..., None], *args: object) -> None:
-        self._worker.submit(self._job.stores.bind(work), *args)
 
     # -- in the worker ------------------------------------------------------------------------------
 

@@ -6,7 +6,7 @@ import uuid
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 
-from firesteel.common.errors import CheckpointStorageError, CorruptStateError
+from firesteel.common.errors import CheckpointDirectoryError, CheckpointStorageError, CorruptStateError
 from firesteel.filesystem.filesystem import FileSystem, join, normalize, parent
 from firesteel.filesystem.stores import current_stores, get_filesystem
 from firesteel.runtime.checkpoint.layout import (
@@ -27,6 +27,7 @@ __all__ = [
     "delete_checkpoint",
     "delete_files",
     "dispose",
+    "is_visible",
     "load",
     "resolve",
     "store",
@@ -60,11 +61,17 @@ def resolve(path: str) -> str:
         return completed[-1]
     names = filesystem.list(path)
     found = f"it holds {', '.join(names[:5])}{' …' if len(names) > 5 else ''}" if names else "it is empty or missing"
-    raise CheckpointStorageError(
+    raise CheckpointDirectoryError(
         f"There is no checkpoint or savepoint in {path}: {found}.",
         path=path,
         hint=f"Give the directory that has the file {METADATA_FILE}, or <checkpoint dir>/<job id> for the newest one.",
     )
+
+
+def is_visible(directory: str) -> bool:
+    """Whether a directory is there, or was: something is in it, or its parent lists it."""
+    filesystem = get_filesystem(directory)
+    return bool(filesystem.list(directory)) or directory.rpartition("/")[2] in filesystem.list(parent(directory))
 
 
 def completed_checkpoints(job_directory: str) -> list[str]:
@@ -217,12 +224,12 @@ class CheckpointStorage:
         return token
 
     def check_token(self, token: str, *, keep: bool = True) -> None:
-        """CheckpointStorageError if the directory here is not the one with the token, or cannot be written to."""
+        """CheckpointDirectoryError if the directory here is not the one with the token, or may not be written to."""
         path = join(self.job_directory, _PROBE + token)
         try:
             found = self._filesystem.read(path)
         except FileNotFoundError:
-            raise CheckpointStorageError(
+            raise CheckpointDirectoryError(
                 f"The checkpoint directory {self.base_dir} is not the same here as where the job was started.",
                 path=self.base_dir,
                 hint="Set execution.checkpointing.dir to a directory that all hosts share: a mounted network file "

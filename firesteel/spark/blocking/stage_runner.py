@@ -25,6 +25,7 @@ from firesteel.spark.blocking.batch import BatchStages
 from firesteel.spark.blocking.epochs import EpochStages
 from firesteel.spark.blocking.failures import of_attempt, stage_error
 from firesteel.spark.blocking.rdds import Rdds
+from firesteel.spark.liveness import host_error
 
 __all__ = ["SparkStages"]
 
@@ -81,7 +82,7 @@ class SparkStages:
                 try:
                     return self._run_epoch(job_graph, epoch)
                 except Exception as error:
-                    failure = error if isinstance(error, FiresteelError) else stage_error(error, attempt)
+                    failure = error if isinstance(error, FiresteelError) else self._describe(error, attempt)
                     if retries == 0 or self._cancelled is not None or getattr(failure, "messages", True):
                         raise failure from error
                     retries -= 1
@@ -146,12 +147,15 @@ class SparkStages:
                 raise StageError(f"The run was cancelled: {self._cancelled}") from error
             if isinstance(error, FiresteelError):
                 raise
-            raise stage_error(error, attempt) from error
+            raise self._describe(error, attempt) from error
         finally:
             with self._lock:
                 self._group = None
             with suppress(Exception):
                 self._context._jsc.sc().clearJobGroup()
+
+    def _describe(self, error: Exception, attempt: int) -> FiresteelError:
+        return host_error(self._context, error) or stage_error(error, attempt)
 
     def _stages_of(self, job_graph: JobGraph) -> EpochStages:
         if self._epochs is not None and not self._epochs.fits(job_graph):

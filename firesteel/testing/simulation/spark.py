@@ -258,7 +258,7 @@ class _BarrierRdd:
 
 
 class _Java:
-    """The JVM's objects behind a SparkContext that are asked for the number of slots."""
+    """The JVM's objects behind a SparkContext that are asked for the number of slots, and whether it is there."""
 
     def __init__(self, application: SparkApplication):
         self._application = application
@@ -266,6 +266,11 @@ class _Java:
     def sc(self) -> Self:
         """Scala's SparkContext."""
         return self
+
+    def isStopped(self) -> bool:  # noqa: N802 - Spark's name
+        """Whether the SparkContext was stopped: it never is, as long as its JVM lives."""
+        self._application.call()
+        return False
 
     def resourceProfileManager(self) -> Self:  # noqa: N802 - Spark's name
         """What knows the default profile."""

@@ -436,7 +436,7 @@ def test_a_checkpoint_directory_that_is_not_shared(tmp_path: Path) -> None:
     executor = _ElsewhereExecutor(tmp_path / "checkpoints", tmp_path / "there")
     job = start(number_pairs(environment(tmp_path, 2, executor=executor), pairs(0, 10)))
     failure = job.fails().failure
-    assert failure.error_type == "CheckpointStorageError"
+    assert failure.error_type == "CheckpointDirectoryError"
     assert str(tmp_path / "checkpoints") in failure.message
     assert "share" in (failure.hint or "")
     assert job.attempt == 0, "no attempt can do better"

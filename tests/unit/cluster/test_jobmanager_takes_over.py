@@ -28,6 +28,9 @@ class _NoSpark:
     def watch(self, on_lost: Callable[[str], None]) -> None:
         pass
 
+    def is_alive(self) -> bool:
+        return True
+
     def executors(self) -> list[Any]:
         return []
 

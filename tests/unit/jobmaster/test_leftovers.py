@@ -15,6 +15,7 @@ from firesteel.common.configuration import Configuration
 from firesteel.common.errors import TaskFailure
 from firesteel.common.job_status import JobStatus
 from firesteel.common.watermark_strategy import WatermarkStrategy
+from firesteel.filesystem.stores import current_stores
 from firesteel.jobmaster.events import Event, LeftoversRemoved
 from firesteel.jobmaster.instructions import RemoveLeftovers, Say, StartAttempt
 from firesteel.jobmaster.job_master import JobMaster
@@ -121,6 +122,7 @@ class _Prepared:
 
     def __init__(self, storage: CheckpointStorage) -> None:
         self.storage = storage
+        self.stores = current_stores()
         self.job_graph: Any = type("Graph", (), {"job_name": "a job"})
         self.settings: Any = type("Settings", (), {"directory": storage.base_dir})
 

@@ -1,0 +1,127 @@
+"""Calls to the host of a job, made beside the JobMaster's thread."""
+
+from __future__ import annotations
+
+import logging
+
+from firesteel.common.concurrency import Concurrency
+from firesteel.common.errors import FiresteelError, HostError, TaskFailure
+from firesteel.filesystem.stores import Stores
+from firesteel.jobmaster.end_of_job import retry_delay_ms
+from firesteel.jobmaster.events import AttemptAccepted, AttemptEnded, SlotLost
+from firesteel.jobmaster.host import Attempt, AttemptHost, Post
+from firesteel.jobmaster.shell.serial_worker import SerialWorker
+from firesteel.runtime.failure import describe_failure
+from firesteel.runtime.messages import JobMasterMessage
+
+__all__ = ["HostCalls", "host_failure"]
+
+_log = logging.getLogger(__name__)
+_ANSWER_S = 5.0
+_SENDS_S = 5.0
+"""How long the end of a job waits for what is still to be sent."""
+_CLOSE_S = 60.0
+"""How long it waits until the host is closed."""
+
+
+class HostCalls:
+    """An AttemptHost none of whose calls raises or holds up the caller.
+
+    Attempts are started and killed in order, and messages are sent in order, in a thread each. What goes wrong becomes
+    an event: an attempt that could not be started has ended because of the host, and a slot that nothing can be sent
+    to is lost. A kill that fails is logged; the JobMaster does not wait for its effect without end.
+    """
+
+    def __init__(self, host: AttemptHost, post: Post, concurrency: Concurrency, stores: Stores):
+        self._host = host
+        self._post = post
+        self._concurrency = concurrency
+        self._stores = stores
+        self._control = SerialWorker(concurrency, "firesteel-host-calls", stores)
+        self._sends = SerialWorker(concurrency, "firesteel-host-sends", stores)
+        self._closed = concurrency.event()
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether all calls have returned."""
+        return self._control.is_idle and self._sends.is_idle
+
+    @property
+    def answers(self) -> bool:
+        """Whether no call has taken so long that the host must be taken for hung."""
+        return max(self._control.busy_for_s, self._sends.busy_for_s) < _ANSWER_S
+
+    def start(self, attempt: Attempt) -> None:
+        """Starts an attempt; AttemptAccepted or AttemptEnded follows."""
+        self._control.submit(self._start, attempt)
+
+    def kill(self, attempt: int, reason: str) -> None:
+        """Kills an attempt."""
+        self._control.submit(self._kill, attempt, reason)
+
+    def send(self, attempt: int, slot: int, message: JobMasterMessage) -> None:
+        """Sends to a slot."""
+        self._sends.submit(self._send, attempt, slot, message)
+
+    def watch_slots(self) -> None:
+        """Has the host tell how many slots it has."""
+        self._concurrency.start(self._stores.bind(self._watch_slots), name="firesteel-watch-slots")
+
+    def close(self) -> None:
+        """Makes the calls that are left, and closes the host; waits for both, but not without end."""
+        self._closed.set()
+        self._sends.close(_SENDS_S)
+        self._control.submit(self._close)
+        if not self._control.close(_CLOSE_S):
+            _log.warning("The host of the job's slots was not closed within %g s.", _CLOSE_S)
+
+    # -- in the threads -----------------------------------------------------------------------------
+
+    def _start(self, attempt: Attempt) -> None:
+        try:
+            self._host.start(attempt, self._post)
+        except BaseException as error:  # noqa: BLE001 - whatever the host raises, the job is not to blame
+            self._kill(attempt.number, "the attempt could not be started")  # something of it may have been
+            self._post(AttemptEnded(attempt.number, host_failure(error)))
+        else:
+            self._post(AttemptAccepted(attempt.number))
+
+    def _kill(self, attempt: int, reason: str) -> None:
+        try:
+            self._host.kill(attempt, reason)
+        except BaseException as error:  # noqa: BLE001 - as above
+            _log.warning("Attempt %d could not be killed: %s: %s", attempt, type(error).__name__, error)
+
+    def _send(self, attempt: int, slot: int, message: JobMasterMessage) -> None:
+        try:
+            self._host.send(attempt, slot, message)
+        except BaseException as error:  # noqa: BLE001 - as above
+            reason = f"nothing can be sent to it: {type(error).__name__}: {error}"
+            self._post(SlotLost(attempt, slot, reason, by_host=True))
+
+    def _watch_slots(self) -> None:
+        failures = 0
+        while not self._closed.is_set():
+            try:
+                self._host.watch_slots(self._post)
+            except Exception as error:  # noqa: BLE001 - as above
+                failures += 1
+                _log.warning("The number of slots is not known: %s: %s", type(error).__name__, error)
+                self._closed.wait(retry_delay_ms(failures) / 1000)
+            else:
+                return
+
+    def _close(self) -> None:
+        try:
+            self._host.close()
+        except BaseException as error:  # noqa: BLE001 - as above
+            _log.warning("The host of the job's slots could not be closed: %s: %s", type(error).__name__, error)
+
+
+def host_failure(error: BaseException) -> TaskFailure:
+    """The failure of an attempt that the host is to blame for, except for errors like too few slots."""
+    failure = describe_failure(error)
+    cause: FiresteelError = HostError(f"{type(error).__name__}: {error}")
+    if isinstance(error, FiresteelError) and (isinstance(error, HostError) or not error.is_transient):
+        cause = error
+    return TaskFailure(failure.message, failure.error_type, hint=failure.hint, traceback=failure.traceback, cause=cause)
