@@ -11,6 +11,7 @@ import datetime
 import decimal
 import enum
 import fractions
+import functools
 import math
 import struct
 import uuid
@@ -23,7 +24,24 @@ import mmh3
 from firesteel.common.errors import InvalidKeyError
 from firesteel.common.types import Row
 
-__all__ = ["HASH_SEED", "MAX_KEY_BYTES", "KeyGroupRange", "RoutingTable", "encode_key", "key_group_of", "subtask_of"]
+__all__ = [
+    "HASH_SEED",
+    "KEY_ENCODING",
+    "MAX_KEY_BYTES",
+    "KeyGroupRange",
+    "RoutingTable",
+    "encode_key",
+    "key_group_of",
+    "row_values",
+    "subtask_of",
+]
+
+KEY_ENCODING = 2
+"""The version of the encoding of keys, which stands with all keyed state.
+
+Version 1 took the values of a row in the order of its fields, and times of day and ambiguous datetimes by their zones,
+so that equal keys could be two. In version 2 such keys may belong to other key groups.
+"""
 
 HASH_SEED = _SEED = 42
 _pack_long = struct.Struct("<q").pack
@@ -168,8 +186,27 @@ def _named(key: Any, encoded: bytes) -> bytes:
     return b"o" + type(key).__qualname__.encode() + b"\0" + encoded
 
 
+@functools.lru_cache(1024)
+def _order_of(names: tuple[str, ...]) -> tuple[int, ...] | None:
+    order = sorted(range(len(names)), key=lambda index: str(names[index]))
+    return None if order == list(range(len(names))) else tuple(order)
+
+
+def row_values(row: Row) -> list[Any]:
+    """The values of a row in the order of its names: rows are equal in any order of their fields.
+
+    >>> row_values(Row(name="Ada", age=36)), row_values(Row("Ada", 36))
+    ([36, 'Ada'], ['Ada', 36])
+    """
+    names, values = row._fields, row._values
+    order = None if names is None else _order_of(names)
+    if order is None or len(order) != len(values):
+        return values
+    return [values[index] for index in order]
+
+
 def _encode_row(row: Row) -> bytes:
-    return b"R" + _encode_items(row)
+    return b"R" + _encode_items(row_values(row))
 
 
 def _encode_enum(key: enum.Enum) -> bytes:
@@ -177,12 +214,35 @@ def _encode_enum(key: enum.Enum) -> bytes:
     return _encode(key.value) if isinstance(key, (int, str)) else _named(key, key.name.encode())
 
 
-def _encode_instant(value: datetime.datetime) -> bytes:
-    # aware datetimes are equal when they are the same instant, whatever the zone
-    if value.tzinfo is not None:
-        value = value.astimezone(datetime.timezone.utc)
-    return b"d" + value.isoformat().encode()
+def _encode_datetime(value: datetime.datetime) -> bytes:
+    # aware ones are equal when they are the same instant; of one that occurs twice the first counts, as for its hash
+    offset = value.replace(fold=0).utcoffset()
+    if offset is None:
+        return b"d" + value.replace(tzinfo=None).isoformat().encode()
+    try:
+        return b"d" + (value.replace(tzinfo=_UTC) - offset).isoformat().encode()
+    except OverflowError:
+        return b"d" + _microseconds(value.replace(tzinfo=None) - _MIDNIGHT - offset)
 
+
+def _encode_time(value: datetime.time) -> bytes:
+    # aware ones are equal when they are the same time in UTC, which may be on another day
+    offset = value.replace(fold=0).utcoffset()
+    if offset is None:
+        return b"d" + value.replace(tzinfo=None).isoformat().encode()
+    since_midnight = datetime.datetime.combine(_DAY, value.replace(tzinfo=None)) - offset - _MIDNIGHT
+    if since_midnight.days:
+        return b"d" + _microseconds(since_midnight)
+    return b"d" + (_MIDNIGHT + since_midnight).time().replace(tzinfo=_UTC).isoformat().encode()
+
+
+def _microseconds(value: datetime.timedelta) -> bytes:
+    return str(value // datetime.timedelta(microseconds=1)).encode()
+
+
+_UTC = datetime.timezone.utc
+_DAY = datetime.date(2000, 1, 1)
+_MIDNIGHT = datetime.datetime.combine(_DAY, datetime.time())
 
 _ENCODERS: dict[type, Callable[[Any], bytes]] = {
     str: lambda key: b"s" + key.encode("utf-8", "surrogatepass"),
@@ -202,9 +262,10 @@ _BASE_ENCODERS: tuple[tuple[Any, Callable[[Any], bytes]], ...] = (
     ((decimal.Decimal, fractions.Fraction), _encode_rational),
     (Row, _encode_row),
     (tuple, _encode_items),
-    (datetime.datetime, _encode_instant),
-    ((datetime.date, datetime.time), lambda key: b"d" + key.isoformat().encode()),
-    (datetime.timedelta, lambda key: b"t" + str(key // datetime.timedelta(microseconds=1)).encode()),
+    (datetime.datetime, _encode_datetime),
+    (datetime.date, lambda key: b"d" + key.isoformat().encode()),
+    (datetime.time, _encode_time),
+    (datetime.timedelta, lambda key: b"t" + _microseconds(key)),
     (uuid.UUID, lambda key: b"u" + key.bytes),
     (frozenset, lambda key: b"S" + b"".join(sorted(_encode_items((item,)) for item in key))),
 )

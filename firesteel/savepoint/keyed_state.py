@@ -20,6 +20,7 @@ from firesteel.runtime.key_groups import KeyGroupRange
 from firesteel.runtime.state.backend import KeyedStateBackend
 from firesteel.runtime.state.chunks import is_timer_table, read_canonical, timer_table
 from firesteel.runtime.state.factory import BACKENDS, create_keyed_backend
+from firesteel.runtime.state.moved_keys import has_moved_keys
 from firesteel.savepoint.contents import keyed_handles
 
 __all__ = ["TIMERS", "Entry", "KeyedSlice", "read_entries", "restored_backend", "slices", "table_of"]
@@ -126,9 +127,13 @@ def restored_backend(piece: KeyedSlice, files: StateFileReader) -> Iterator[Keye
         )
     configuration = Configuration().set(options.STATE_BACKEND, name)
     with tempfile.TemporaryDirectory(prefix="firesteel-savepoint-") as directory:
+        key_groups = piece.key_groups
+        if has_moved_keys(piece.handle):
+            # nobody looks up a key here: it may belong to any key group
+            key_groups = KeyGroupRange(0, piece.max_parallelism - 1)
         backend = create_keyed_backend(
             configuration,
-            piece.key_groups,
+            key_groups,
             piece.max_parallelism,
             _now,
             operator_id="savepoint",

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
-from firesteel.runtime.key_groups import KeyGroupRange
+from firesteel.runtime.key_groups import KEY_ENCODING, KeyGroupRange
 
 __all__ = [
     "BROADCAST",
@@ -91,6 +91,8 @@ class KeyedStateHandle:
     key_groups: KeyGroupRange
     parts: tuple[KeyedPart, ...]
     states: tuple[StateMeta, ...] = ()
+    key_encoding: int = KEY_ENCODING
+    """How its keys were encoded, which decides about their key groups."""
 
     @property
     def size(self) -> int:

@@ -34,7 +34,9 @@ from firesteel.runtime.key_groups import KeyGroupRange
 
 __all__ = ["FORMAT_VERSION", "CheckpointMetadata", "OperatorState"]
 
-FORMAT_VERSION = 1
+FORMAT_VERSION = 2
+"""Since version 2 a keyed handle tells how its keys are encoded; in version 1 all are in the first encoding."""
+_READABLE = (1, FORMAT_VERSION)
 
 _MAGIC = b"FSTEELCP"
 _FLINK_MAGIC = b"\x49\x60\x67\x2d"
@@ -87,6 +89,7 @@ class CheckpointMetadata:
     properties: Mapping[str, Any] = field(default_factory=dict)
     """Further facts, of types that JSON has."""
     version: int = FORMAT_VERSION
+    """Of the file it was read from; it is always written in the newest."""
 
     @property
     def size(self) -> int:
@@ -112,22 +115,22 @@ class CheckpointMetadata:
     def to_bytes(self, directory: str) -> bytes:
         """The content of ``_metadata`` in that directory."""
         body = zlib.compress(json.dumps(_Encoder(directory, self.kind).metadata(self), separators=(",", ":")).encode())
-        return _HEADER.pack(_MAGIC, self.version, len(body)) + body + bytes.fromhex(checksum(body))
+        return _HEADER.pack(_MAGIC, FORMAT_VERSION, len(body)) + body + bytes.fromhex(checksum(body))
 
     @staticmethod
     def from_bytes(data: bytes, directory: str, path: str | None = None) -> CheckpointMetadata:
         """Reads ``_metadata`` of that directory; CorruptStateError or StateIncompatibleError if it is none of ours."""
         path = path or directory
-        body = _body(data, path)
+        version, body = _body(data, path)
         try:
-            return _Decoder(directory).metadata(json.loads(zlib.decompress(body)))
+            return _Decoder(directory).metadata(json.loads(zlib.decompress(body)), version)
         except (KeyError, IndexError, TypeError, ValueError, zlib.error) as error:
             raise CorruptStateError(
                 f"The checkpoint metadata {path} cannot be read: {type(error).__name__}: {error}.", path=path
             ) from error
 
 
-def _body(data: bytes, path: str) -> bytes:
+def _body(data: bytes, path: str) -> tuple[int, bytes]:
     if data[:4] == _FLINK_MAGIC:
         raise StateIncompatibleError(
             f"{path} was written by Apache Flink.",
@@ -140,10 +143,10 @@ def _body(data: bytes, path: str) -> bytes:
             f"{path} is not the metadata of a checkpoint or savepoint: it begins with {data[:8]!r}.", path=path
         )
     _, version, length = _HEADER.unpack_from(data)
-    if version != FORMAT_VERSION:
+    if version not in _READABLE:
         raise StateIncompatibleError(
             f"The checkpoint metadata {path} has format version {version}; this version of Firesteel reads "
-            f"{FORMAT_VERSION}.",
+            f"{' and '.join(map(str, _READABLE))}.",
             hint="Use the version of Firesteel that wrote it, or a later one.",
         )
     expected = _HEADER.size + length + _CHECKSUM_LENGTH
@@ -154,7 +157,7 @@ def _body(data: bytes, path: str) -> bytes:
     body = data[_HEADER.size : _HEADER.size + length]
     if bytes.fromhex(checksum(body)) != data[_HEADER.size + length :]:
         raise CorruptStateError(f"The checkpoint metadata {path} was changed: its checksum is wrong.", path=path)
-    return body
+    return version, body
 
 
 class _Encoder:
@@ -205,6 +208,7 @@ class _Encoder:
                 for part in handle.parts
             ],
             "states": [[each.name, each.kind, each.type, each.ttl, each.entries] for each in handle.states],
+            "key_encoding": handle.key_encoding,
         }
 
     def _channel(self, channel: ChannelStateHandle) -> list[Any]:
@@ -230,7 +234,7 @@ class _Decoder:
         self._own = normalize(directory)
         self._job = parent(self._own)
 
-    def metadata(self, body: dict[str, Any]) -> CheckpointMetadata:
+    def metadata(self, body: dict[str, Any], version: int) -> CheckpointMetadata:
         return CheckpointMetadata(
             checkpoint_id=body["checkpoint"],
             job_id=body["job"],
@@ -240,6 +244,7 @@ class _Decoder:
             operators=tuple(self._operator(each) for each in body["operators"]),
             channels=tuple(self._channel(*each) for each in body["channels"]),
             properties=body["properties"],
+            version=version,
         )
 
     def _operator(self, body: dict[str, Any]) -> OperatorState:
@@ -271,6 +276,7 @@ class _Decoder:
                 for name, data, groups in body["parts"]
             ),
             states=tuple(StateMeta(*each) for each in body["states"]),
+            key_encoding=body.get("key_encoding", 1),
         )
 
     def _channel(self, edge: str, producer: int, consumer: int, at_producer: bool, data: Any) -> ChannelStateHandle:

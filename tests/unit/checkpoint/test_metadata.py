@@ -1,7 +1,10 @@
 from __future__ import annotations
 
+import json
 import pickle
 import struct
+import zlib
+from dataclasses import replace
 
 import pytest
 from checkpoint_handles import checkpoint_of, metadata
@@ -9,9 +12,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from firesteel.common.errors import CorruptStateError, FiresteelError, StateIncompatibleError
-from firesteel.runtime.checkpoint.handles import FileSegment, InlineBytes
-from firesteel.runtime.checkpoint.metadata import FORMAT_VERSION, CheckpointMetadata
+from firesteel.filesystem.filesystem import checksum
+from firesteel.runtime.checkpoint.handles import FileSegment, InlineBytes, KeyedStateHandle, OperatorSubtaskState
+from firesteel.runtime.checkpoint.metadata import FORMAT_VERSION, CheckpointMetadata, OperatorState
 from firesteel.runtime.checkpoint.options import SnapshotKind
+from firesteel.runtime.key_groups import KEY_ENCODING, KeyGroupRange
 
 DIRECTORY = "/base/job/chk-7"
 
@@ -63,6 +68,19 @@ def test_another_version_is_refused_by_number() -> None:
     assert isinstance(error, StateIncompatibleError)
     assert f"version {FORMAT_VERSION + 1}" in error.message
     assert error.hint is not None
+
+
+def test_what_version_1_wrote_is_read_and_known_by_its_key_encoding() -> None:
+    keyed = KeyedStateHandle("hashmap", KeyGroupRange(0, 127), ())
+    state = OperatorState("op-1", "my-uid", "Map", 1, 128, {0: OperatorSubtaskState(keyed)})
+    data = checkpoint_of(operators=(state,)).to_bytes(DIRECTORY)
+    header = struct.calcsize(">8sIQ")
+    body = json.loads(zlib.decompress(data[header:-16]))
+    assert body["operators"][0]["subtasks"][0][1]["keyed"].pop("key_encoding") == KEY_ENCODING
+    old = zlib.compress(json.dumps(body).encode())
+    data = struct.pack(">8sIQ", data[:8], 1, len(old)) + old + bytes.fromhex(checksum(old))
+    read_keyed = CheckpointMetadata.from_bytes(data, DIRECTORY).operators[0].subtasks[0].keyed
+    assert read_keyed == replace(keyed, key_encoding=1)
 
 
 def test_a_savepoint_of_flink_is_recognised() -> None:

@@ -16,11 +16,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import firesteel
-from firesteel.common import Row
+from firesteel.common import Row, RowKind
 from firesteel.common.errors import InvalidKeyError
 from firesteel.runtime.key_groups import (
     MAX_KEY_BYTES,
@@ -30,6 +30,7 @@ from firesteel.runtime.key_groups import (
     key_group_of,
     subtask_of,
 )
+from firesteel.runtime.state.rocksdb.keys import encode_object
 
 parallelisms = st.integers(1, 300).flatmap(lambda most: st.tuples(st.just(most), st.integers(1, most)))
 
@@ -52,6 +53,37 @@ class Point:
     x: int
     y: float
     label: str = dataclasses.field(default="", compare=False)
+
+
+@dataclasses.dataclass(frozen=True)
+class Wrapped:
+    row: Row
+
+
+UTC = datetime.timezone.utc
+
+
+def hours(offset: int) -> datetime.timezone:
+    return datetime.timezone(datetime.timedelta(hours=offset), "somewhere")
+
+
+class Undecided(datetime.tzinfo):
+    """A zone without an offset: whatever has it counts as naive."""
+
+    def utcoffset(self, _moment: datetime.datetime | None) -> None:
+        return None
+
+
+class TwiceAnHour(datetime.tzinfo):
+    """A zone in which every hour occurs twice, and which takes both for equal, as all zones do."""
+
+    ZONE: datetime.tzinfo
+
+    def utcoffset(self, moment: datetime.datetime | None) -> datetime.timedelta:
+        return datetime.timedelta(hours=1 if moment is None or not moment.fold else 0)
+
+
+TwiceAnHour.ZONE = TwiceAnHour()
 
 
 def equal_numbers(value: int) -> list[Any]:
@@ -92,6 +124,24 @@ def test_equal_fractions_have_the_same_group(value: float) -> None:
             datetime.datetime(2024, 1, 1, 14, tzinfo=datetime.timezone(datetime.timedelta(hours=2))),
         ),
         (datetime.timedelta(hours=24), datetime.timedelta(days=1)),
+        (Row(name="Ada", age=36), Row(age=36, name="Ada")),
+        (("x", Row(name="Ada", age=36)), ("x", Row(age=36.0, name="Ada"))),
+        (Row(p=Row(b=1, a=2), o=None), Row(o=None, p=Row(a=2, b=1))),
+        (frozenset({Row(b=1, a=2)}), frozenset({Row(a=2, b=1)})),
+        (Wrapped(Row(b=1, a=2)), Wrapped(Row(a=2, b=1))),
+        (datetime.time(12, tzinfo=UTC), datetime.time(13, tzinfo=hours(1))),
+        (datetime.time(0, 30, tzinfo=hours(1)), datetime.time(1, 30, tzinfo=hours(2))),
+        (datetime.time(12, tzinfo=hours(0)), datetime.time(12, tzinfo=UTC)),
+        (datetime.time(12, tzinfo=Undecided()), datetime.time(12)),
+        (datetime.datetime(2024, 1, 1, tzinfo=Undecided()), datetime.datetime(2024, 1, 1)),  # noqa: DTZ001
+        (
+            datetime.datetime(2024, 10, 27, 2, 30, tzinfo=TwiceAnHour.ZONE),
+            datetime.datetime(2024, 10, 27, 2, 30, tzinfo=TwiceAnHour.ZONE, fold=1),
+        ),
+        (
+            datetime.datetime(1, 1, 1, 0, 30, tzinfo=hours(1)),
+            datetime.datetime(1, 1, 1, 1, 30, tzinfo=hours(2)),
+        ),
     ],
 )
 def test_other_equal_keys_have_the_same_group(one: Any, other: Any) -> None:
@@ -107,6 +157,93 @@ keys = st.recursive(
     lambda inner: st.tuples(inner, inner) | st.frozensets(inner, max_size=3) | st.tuples(inner),
     max_leaves=4,
 )  # fmt: skip
+
+
+def row_of(names: list[str], values: list[Any]) -> Row:
+    row = Row(*values)
+    row.set_field_names(names)
+    return row
+
+
+@st.composite
+def equal_pairs(draw: st.DrawFn, depth: int = 2) -> tuple[Any, Any]:
+    """Two keys that are equal, said in different ways."""
+    kinds = ["number", "time", "datetime", "plain"] + (["row", "named", "tuple", "set"] if depth else [])
+    kind = draw(st.sampled_from(kinds))
+    if kind == "number":
+        numbers = equal_numbers(draw(st.integers(-3, 300)))
+        return draw(st.sampled_from(numbers)), draw(st.sampled_from(numbers))
+    if kind == "time":
+        minute, (one, other) = draw(st.integers(0, 59)), draw(st.tuples(st.integers(-5, 5), st.integers(-5, 5)))
+        hour = draw(st.integers(5, 18))
+        return tuple(datetime.time(hour + zone, minute, tzinfo=hours(zone)) for zone in (one, other))  # type: ignore[return-value]
+    if kind == "datetime":
+        moment = draw(st.datetimes(datetime.datetime(1970, 1, 1), datetime.datetime(2100, 1, 1)))  # noqa: DTZ001
+        zones = draw(st.tuples(st.integers(-5, 5), st.integers(-5, 5)))
+        return tuple(moment.replace(tzinfo=UTC).astimezone(hours(zone)) for zone in zones)  # type: ignore[return-value]
+    if kind == "plain":
+        value = draw(st.one_of(st.text(max_size=8), st.binary(max_size=3), st.none(), st.times(), st.uuids()))
+        return value, value
+    pairs = draw(st.lists(equal_pairs(depth - 1), max_size=3))
+    ones, others = [one for one, _ in pairs], [other for _, other in pairs]
+    if kind == "row":
+        return Row(*ones), Row(*others)
+    if kind == "tuple":
+        return tuple(ones), tuple(others)
+    if kind == "set":
+        return frozenset(ones), frozenset(others)
+    names = draw(
+        st.lists(st.text("abcé", min_size=1, max_size=2), min_size=len(pairs), max_size=len(pairs), unique=True)
+    )
+    order = draw(st.permutations(range(len(pairs))))
+    one, other = row_of(names, ones), row_of([names[i] for i in order], [others[i] for i in order])
+    row_kind = draw(st.sampled_from(RowKind))
+    one.set_row_kind(row_kind)
+    other.set_row_kind(row_kind)
+    return one, other
+
+
+@settings(max_examples=500)
+@given(equal_pairs().filter(lambda pair: pair[0] is not None))
+def test_equal_keys_have_equal_bytes(pair: tuple[Any, Any]) -> None:
+    one, other = pair
+    assert one == other
+    assert encode_key(one) == encode_key(other)
+    assert encode_object(one) == encode_object(other), "in RocksDB as well"
+
+
+@settings(max_examples=500)
+@given(equal_pairs(), equal_pairs())
+def test_different_keys_have_different_rows_in_rocksdb(pair: tuple[Any, Any], another: tuple[Any, Any]) -> None:
+    one, other = pair[0], another[1]
+    assert (encode_object(one) == encode_object(other)) is (one == other)
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        (Row("Ada", 36), Row(name="Ada", age=36)),
+        (Row(a=1, b=2), Row(a=1, c=2)),
+        (Row(1), Row.of_kind(RowKind.DELETE, 1)),
+        (Row(a=1), Row.of_kind(RowKind.UPDATE_AFTER, a=1)),
+        (datetime.time(12), datetime.time(12, tzinfo=UTC)),
+    ],
+)
+def test_rows_that_differ_in_names_or_kind_are_apart_in_rocksdb(one: Any, other: Any) -> None:
+    assert one != other
+    assert encode_object(one) != encode_object(other)
+
+
+def test_what_was_encoded_canonically_before_stays_as_it_was() -> None:
+    """State of such keys is found again: these are the bytes of the first version."""
+    assert (
+        encode_key(Row("a", 1))
+        == encode_key(Row(x="a", y=1))
+        == (b"R(" + b"\x02\0\0\0sa" + b"\x08\0\0\0" + (1).to_bytes(8, "little"))
+    )
+    assert encode_key(datetime.time(12, tzinfo=UTC)) == b"d12:00:00+00:00"
+    assert encode_key(datetime.datetime(2024, 1, 1, 14, tzinfo=hours(2))) == b"d2024-01-01T12:00:00+00:00"
+    assert encode_object(Row("a", 1)) == b"R" + b"\0\0\0\x02sa" + b"\0\0\0\x09i" + (1).to_bytes(8, "little")
 
 
 @given(st.tuples(keys, keys))

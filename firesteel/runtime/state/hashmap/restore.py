@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from firesteel.common.errors import StateIncompatibleError
 from firesteel.runtime.checkpoint.handles import CANONICAL, KeyedStateHandle
@@ -11,6 +11,7 @@ from firesteel.runtime.key_groups import KeyGroupRange
 from firesteel.runtime.state.backend import VOID_NAMESPACE
 from firesteel.runtime.state.chunks import Chunk, is_timer_table, key_groups_of, read_canonical, read_part
 from firesteel.runtime.state.hashmap.tables import StateTable
+from firesteel.runtime.state.moved_keys import check_groups, has_moved_keys, two_states
 from firesteel.runtime.time.timers import renumbered
 
 if TYPE_CHECKING:
@@ -37,6 +38,8 @@ def read_tables(
             table = own.get(chunk.table)
             if table is None:
                 table = own[chunk.table] = StateTable(chunk.table, tracked)
+            if handle.format == CANONICAL and has_moved_keys(handle):
+                _check_new(table, chunk.namespace, chunk.keys or ())
             table.apply(chunk)
         for name, table in own.items():
             if name not in tables:
@@ -44,6 +47,8 @@ def read_tables(
                 continue
             into = tables[name].namespaces
             for namespace, entries in table.namespaces.items():
+                if has_moved_keys(handle):
+                    _check_new(tables[name], namespace, entries)
                 into.setdefault(namespace, {}).update(entries)
     for name, table in tables.items():
         if is_timer_table(name) and (len(handles) > 1 or handles[0].format == CANONICAL):
@@ -58,6 +63,8 @@ def _chunks(
     if handle.format == CANONICAL:
         for part in handle.parts:
             for _, chunk in read_canonical(part, files, key_groups):
+                if has_moved_keys(handle):
+                    check_groups(chunk.table, chunk.keys or (), max_parallelism, key_groups, key_groups)
                 yield chunk
         return
     if handle.format != "hashmap":
@@ -68,7 +75,16 @@ def _chunks(
     is_inside = key_groups.start <= handle.key_groups.start and handle.key_groups.end <= key_groups.end
     for part in handle.parts:
         for chunk in read_part(part, files):
+            if has_moved_keys(handle):
+                check_groups(chunk.table, chunk.keys or (), max_parallelism, key_groups, handle.key_groups)
             yield chunk if is_inside else _of_groups(chunk, key_groups, max_parallelism)
+
+
+def _check_new(table: StateTable, namespace: Any, keys: Iterable[Any]) -> None:
+    known = table.namespaces.get(namespace, {})
+    for key in keys:
+        if key in known:
+            raise two_states(table.name, key)
 
 
 def _of_groups(chunk: Chunk, key_groups: KeyGroupRange, max_parallelism: int) -> Chunk:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -30,7 +30,7 @@ def _without_log() -> WriteOptions:
     return made
 
 
-def _scan(source: Rdict, start: bytes, end: bytes) -> Iterator[tuple[bytes, bytes]]:
+def _scan(source: Rdict, start: bytes, end: bytes) -> Generator[tuple[bytes, bytes], None, None]:
     """The rows from start (included) to end (excluded), as they are when the first one is asked for."""
     # the iterator only points to its bounds: this frame keeps them
     bounds = ReadOptions()
@@ -74,7 +74,7 @@ class Table:
         """Whether it holds timers, not state."""
         return is_timer_table(self.name)
 
-    def scan(self, start: bytes, end: bytes) -> Iterator[tuple[bytes, bytes]]:
+    def scan(self, start: bytes, end: bytes) -> Generator[tuple[bytes, bytes], None, None]:
         """The rows from start (included) to end (excluded), as they are when the first one is asked for."""
         return _scan(self.family, start, end)
 

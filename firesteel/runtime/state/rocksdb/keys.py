@@ -25,9 +25,9 @@ from collections.abc import Callable
 from typing import Any
 
 from firesteel.common.errors import InvalidKeyError
-from firesteel.common.types import Row
+from firesteel.common.types import Row, RowKind
 from firesteel.common.windows import CountWindow, GlobalWindow, TimeWindow
-from firesteel.runtime.key_groups import _SEED, _digest, encode_key, key_group_of
+from firesteel.runtime.key_groups import _SEED, _digest, encode_key, key_group_of, row_values
 from firesteel.runtime.state.rocksdb.classes import dumps_by_name
 
 __all__ = [
@@ -148,7 +148,7 @@ def encode_object(value: Any) -> bytes:
     if isinstance(value, tuple):
         return b"(" + _encode_items(value)
     if isinstance(value, Row):
-        return b"R" + _encode_items(value)
+        return _encode_row(value)
     if isinstance(value, frozenset):
         return b"S" + _encode_items_sorted(value)
     try:
@@ -185,6 +185,15 @@ def decode_object(data: bytes) -> Any:
 
 def _encode_items(items: Any) -> bytes:
     return b"".join(map(_item, items))
+
+
+def _encode_row(row: Row) -> bytes:
+    """Rows are equal if kind, names and values are, with names in any order."""
+    names, kind = row.get_field_names(), row.get_row_kind()
+    if names is None and kind is RowKind.INSERT:
+        return b"R" + _encode_items(row)
+    told = (kind.value, None if names is None else tuple(sorted(names)))
+    return b"N" + _item(told) + _encode_items(row_values(row))
 
 
 def _encode_items_sorted(items: Any) -> bytes:

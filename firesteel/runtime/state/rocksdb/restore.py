@@ -5,6 +5,8 @@ from __future__ import annotations
 import shutil
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import groupby
+from operator import itemgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,9 +14,11 @@ from firesteel.common.errors import StateIncompatibleError
 from firesteel.runtime.checkpoint.handles import CANONICAL, FileSegment, KeyedStateHandle, StateMeta
 from firesteel.runtime.key_groups import KeyGroupRange
 from firesteel.runtime.state.chunks import is_timer_table, read_canonical
+from firesteel.runtime.state.moved_keys import has_moved_keys
 from firesteel.runtime.state.rocksdb.bulk_load import BulkLoad
 from firesteel.runtime.state.rocksdb.database import SST, Database
 from firesteel.runtime.state.rocksdb.keys import KeyEncoder
+from firesteel.runtime.state.rocksdb.moved_rows import MovedEntries, move_rows
 from firesteel.runtime.state.rocksdb.options import RocksDBOptions
 from firesteel.runtime.state.rocksdb.rows import Rows, RowWriter, bounds_of, timer_row
 from firesteel.runtime.state.rocksdb.snapshots import FORMAT, SharedFiles
@@ -66,6 +70,9 @@ class Restore:
             database = self._open_best(native)
             try:
                 self._fill(database, [*native, *(h for h in used if h.format == CANONICAL)])
+                if any(has_moved_keys(handle) for handle in used if handle.format == FORMAT):
+                    states = {meta.name: meta for handle in used for meta in handle.states}
+                    move_rows(database, states, self._encoder, self._key_groups)
             except BaseException:
                 database.close()
                 raise
@@ -148,16 +155,20 @@ class Restore:
         metas = {meta.name: meta for meta in handle.states}
         loads: dict[str, BulkLoad] = {}
         writer = RowWriter(self._encoder, self._next_number)
+        moved = MovedEntries(self._encoder, self._key_groups)
         for part in handle.parts:
             chunks = read_canonical(part, self._files, self._key_groups)
-            for tables in _by_group(chunks):
+            for group, tables in _by_group(chunks):
                 for name, entries in tables.items():
+                    if has_moved_keys(handle):
+                        entries = moved.take(name, group, entries)
                     load = loads.get(name)
                     if load is None:
                         load = loads[name] = self._bulk_load(target, name)
                     load.add(self._sorted_rows(writer, metas, name, entries))
         for load in loads.values():
             load.finish()
+        moved.write(target, metas, writer)
 
     def _sorted_rows(
         self, writer: RowWriter, metas: dict[str, StateMeta], name: str, entries: list[tuple[Any, Any, Any]]
@@ -179,14 +190,10 @@ class Restore:
         return BulkLoad(target.table(table), self._scratch, self._options)
 
 
-def _by_group(chunks: Iterable[tuple[int, Any]]) -> Iterator[dict[str, list[tuple[Any, Any, Any]]]]:
+def _by_group(chunks: Iterable[tuple[int, Any]]) -> Iterator[tuple[int, dict[str, list[tuple[Any, Any, Any]]]]]:
     """The chunks of each key group by table: the order of rows is the order of groups, and within them not."""
-    current, tables = None, {}  # type: int | None, dict[str, list[tuple[Any, Any, Any]]]
-    for group, chunk in chunks:
-        if group != current:
-            if tables:
-                yield tables
-            current, tables = group, {}
-        tables.setdefault(chunk.table, []).append((chunk.namespace, chunk.keys, chunk.values))
-    if tables:
-        yield tables
+    for group, of_group in groupby(chunks, key=itemgetter(0)):
+        tables: dict[str, list[tuple[Any, Any, Any]]] = {}
+        for _, chunk in of_group:
+            tables.setdefault(chunk.table, []).append((chunk.namespace, chunk.keys, chunk.values))
+        yield group, tables

@@ -31,7 +31,17 @@ from firesteel.runtime.state.rocksdb.values import (
     trailer_of,
 )
 
-__all__ = ["RowWriter", "Rows", "bounds_of", "group_of", "keys_of", "stored_values", "timer_row", "timers_of"]
+__all__ = [
+    "RowWriter",
+    "Rows",
+    "bounds_of",
+    "group_of",
+    "keys_of",
+    "row_originals",
+    "stored_values",
+    "timer_row",
+    "timers_of",
+]
 
 Rows = Iterable[tuple[bytes, bytes]]
 Timer = tuple[int, Any, Any]
@@ -39,6 +49,7 @@ Timer = tuple[int, Any, Any]
 _number = struct.Struct(">Q")
 _SIGN = 1 << 63
 _TIMER_BYTES = 8
+_TIMERS = StateMeta("", "timers")
 
 
 def bounds_of(key_groups: KeyGroupRange) -> tuple[bytes, bytes]:
@@ -66,6 +77,14 @@ def stored_values(rows: Rows, meta: StateMeta, alive_after: int | None = None) -
     if meta.kind == "map":
         return _collect(rows, meta.ttl, dict, _set)
     return _single(rows, meta.ttl)
+
+
+def row_originals(meta: StateMeta, data: bytes) -> tuple[Any, ...] | None:
+    """Key, namespace and, in a map, map key of a row of a state or timer queue, unless the row's own key tells them."""
+    if meta.kind == "timers":
+        found: tuple[Any, ...] | None = None if len(data) == _TIMER_BYTES else loads(data[_TIMER_BYTES:])
+        return found
+    return originals_of(_body(data, meta.ttl))
 
 
 def keys_of(rows: Rows, meta: StateMeta, namespace: Any) -> Iterator[Any]:
@@ -193,8 +212,9 @@ def timers_of(rows: Rows) -> Iterator[tuple[int, Timer, int]]:
     """What rows of a timer queue hold as (key group, timer, registration number)."""
     for row, data in rows:
         key_bytes, namespace_bytes, rest = split_row(row)
-        if len(data) > _TIMER_BYTES:
-            key, namespace = loads(data[_TIMER_BYTES:])
+        originals = row_originals(_TIMERS, data)
+        if originals is not None:
+            key, namespace = originals
         else:
             key, namespace = decode_object(key_bytes), decode_object(namespace_bytes) if namespace_bytes else None
         timestamp = _number.unpack(rest)[0] - _SIGN
