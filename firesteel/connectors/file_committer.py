@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 
 from firesteel.common.connector import Committer
 from firesteel.common.errors import FileWriteError
-from firesteel.connectors.part_file import PendingFile, remove_staged, sync_directory
+from firesteel.connectors.bucket_directories import again_if_removed, make_directories, sync_directory
+from firesteel.connectors.part_file import PendingFile, remove_staged
 from firesteel.connectors.part_store import check_kind
 
 __all__ = ["FileCommitter"]
@@ -48,10 +50,7 @@ class FileCommitter(Committer[PendingFile]):
             try:
                 if source.exists():
                     self._check_length(source, pending)
-                    for directory in _make_directory(target.parent):
-                        changed[directory] = None
-                    source.rename(target)
-                    changed[target.parent] = None
+                    changed.update(dict.fromkeys(_move(source, target)))
                 elif not target.exists():
                     self._report_gone(pending, restored)
             except FileNotFoundError as error:
@@ -61,7 +60,8 @@ class FileCommitter(Committer[PendingFile]):
             except OSError as error:
                 raise _failed(pending, error) from error
         for directory in changed:
-            sync_directory(directory)
+            with suppress(FileNotFoundError):  # a writer that ended has removed it, which was empty
+                sync_directory(directory)
         for pending in committables:
             for path in pending.superseded:
                 Path(path).unlink(missing_ok=True)
@@ -86,13 +86,16 @@ class FileCommitter(Committer[PendingFile]):
         )
 
 
-def _make_directory(directory: Path) -> list[Path]:
-    """Makes a bucket's directory; returns those whose new entries are to be made durable."""
-    if directory.exists():
-        return []
-    above = _make_directory(directory.parent)
-    directory.mkdir(exist_ok=True)
-    return [*above, directory.parent]
+def _move(source: Path, target: Path) -> list[Path]:
+    """Gives a file its final name; returns the directories whose new entries are to be made durable."""
+    changed: list[Path] = [target.parent]
+
+    def move() -> None:
+        changed.extend(make_directories(target.parent)[1])
+        source.rename(target)
+
+    again_if_removed(move)
+    return changed
 
 
 def _failed(pending: PendingFile, error: OSError) -> FileWriteError:

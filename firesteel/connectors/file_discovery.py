@@ -53,7 +53,8 @@ class FileDiscoveryState(Generic[SplitT]):
 class MonitoringSplitEnumerator(SplitEnumerator[SplitT]):
     """Looks for new files when a reader asks for a split and the interval has passed since the last time.
 
-    A file is known by its path from when it was found, and never read again. What one search finds is handed out in
+    A file is known by its path from when it was found, and never read again; also if a job is started again with
+    another spelling of the source's paths, through a link or with ``..`` in it. What one search finds is handed out in
     the order of the names, directory by directory. A search that takes long goes on with the next request; who has
     asked is given ``AskAgain`` meanwhile. So a request that gets no answer says that there is nothing new.
     """
@@ -79,8 +80,12 @@ class MonitoringSplitEnumerator(SplitEnumerator[SplitT]):
         self._interval_s = interval_ms / 1000
         self._clock = clock
         self._pending: deque[SplitT] = deque(restored.pending if restored else ())
-        known = restored.known if restored else {}
-        self._known = {directory: set(names) for directory, names in known.items()}
+        self._known: dict[str, set[str]] = {}
+        self._keys: dict[str, tuple[str, ...]] = {}
+        for directory, names in (restored.known if restored else {}).items():
+            for key in {directory, _real(directory)}:
+                self._known.setdefault(key, set()).update(names)
+        self._warn_of_other_paths()
         self._awaiting: dict[int, None] = {}
         self._search: Iterator[FileStatus | str | None] | None = None
         self._listing: _Listing | None = None
@@ -139,7 +144,8 @@ class MonitoringSplitEnumerator(SplitEnumerator[SplitT]):
     def _add(self, file: FileStatus | str) -> None:
         path = file if isinstance(file, str) else file.path
         directory, name = os.path.split(path)
-        if name in self._known.get(directory, ()):
+        keys = self._keys_of(directory)
+        if any(name in self._known.get(key, ()) for key in keys):
             return  # two of the paths lead there
         try:
             splits = self._split_file(file)
@@ -147,8 +153,33 @@ class MonitoringSplitEnumerator(SplitEnumerator[SplitT]):
             if not isinstance(file, str) or Path(path).exists():
                 raise
             return  # deleted since it was listed
-        self._known.setdefault(directory, set()).add(name)
+        for key in keys:
+            self._known.setdefault(key, set()).add(name)
         self._pending.extend(splits)
+
+    def _keys_of(self, directory: str) -> tuple[str, ...]:
+        """The names under which the files of a directory are known: as it is written, and with its root's real path."""
+        keys = self._keys.get(directory)
+        if keys is None:
+            roots = [str(path) for path in self._paths if directory == str(path) or directory.startswith(f"{path}/")]
+            real = [_real(root) + directory[len(root) :] for root in roots] or [_real(directory)]
+            keys = self._keys[directory] = tuple(dict.fromkeys((directory, *real)))
+        return keys
+
+    def _warn_of_other_paths(self) -> None:
+        if not self._known:
+            return
+        for path in map(str, self._paths):
+            for key in (path, _real(path)):
+                below = key.rstrip("/") + "/"
+                parent = os.path.dirname(key)  # noqa: PTH120 - of a URI, too
+                if any(known in (key, parent) or known.startswith(below) for known in self._known):
+                    return
+        _log.warning(
+            "None of the directories whose files the checkpoint has as read is at or beneath %s: all files there are "
+            "read.",
+            ", ".join(map(str, self._paths)),
+        )
 
     def _new_files(self) -> Iterator[FileStatus | str | None]:
         """Files that were not known when their directory was listed; None now and then, to look at the clock."""
@@ -182,12 +213,12 @@ class MonitoringSplitEnumerator(SplitEnumerator[SplitT]):
         real = os.path.realpath(directory)
         if real in above:  # a link to a directory that contains it
             return
-        known = self._known.get(directory, set())
+        known = [self._known.get(key, set()) for key in self._keys_of(directory)]
         found: list[tuple[str, bool]] = []
         try:
             with os.scandir(directory) as entries:
                 for number, entry in enumerate(entries, 1):
-                    if not is_hidden(entry.name) and entry.name not in known:
+                    if not is_hidden(entry.name) and not any(entry.name in names for names in known):
                         if entry.is_dir():
                             found.append((entry.name, True))
                         elif entry.is_file():
@@ -218,6 +249,10 @@ class MonitoringSplitEnumerator(SplitEnumerator[SplitT]):
         if directory not in self._unlisted:
             self._unlisted.add(directory)
             _log.warning("The input directory '%s' cannot be listed, and is tried again: %s", directory, error)
+
+
+def _real(path: str) -> str:
+    return path if "://" in path else os.path.realpath(path)
 
 
 class _Listing:

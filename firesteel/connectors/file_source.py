@@ -192,9 +192,10 @@ class FileSourceBuilder:
     def monitor_continuously(self, discovery_interval: Duration | Time | timedelta | int) -> FileSourceBuilder:
         """Reads the files that are there, then looks for new ones at this interval, without end.
 
-        A file is read once, as it is when it is found, and known by its path from then on: what is appended or changed
-        later is not read. So move complete files there, or write them under a name that begins with ``.`` or ``_`` and
-        rename them. (In S3 a file appears when it is complete.) Local paths must exist when the job starts.
+        A file is read once, as it is when it is found, and known by its path from then on, however that is spelt. What
+        is appended or changed later is not read. So move complete files there, or write them under a name that begins
+        with ``.`` or ``_`` and rename them. (In S3 a file appears when it is complete.) Local paths must exist when the
+        job starts.
         """
         self._discovery_interval_ms = check_discovery_interval(discovery_interval)
         return self

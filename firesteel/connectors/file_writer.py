@@ -9,6 +9,7 @@ from typing import Any
 from firesteel.common.connector import SinkWriter, WriterContext
 from firesteel.common.errors import FileWriteError
 from firesteel.connectors.file_sink_policies import BucketAssigner, OutputFileConfig, RollingPolicy
+from firesteel.connectors.part_file import STAGING
 from firesteel.connectors.part_store import PartFile, PartStore
 from firesteel.connectors.rate_limiter import Clock
 
@@ -20,7 +21,8 @@ CAREFUL_BYTES = 1024 * 1024
 class FileWriter(SinkWriter[Any]):
     """Writes one subtask's part files, at most one at a time in each bucket.
 
-    1. *In progress*: a record goes into its bucket's part file, which is hidden.
+    1. *In progress*: a record goes into its bucket's part file, which is hidden. What 4 needs is tried before the first
+       record: a bucket for which there is no place fails the task, and not the commit.
     2. *Pending*: a part file that the policy says to roll takes no more records. It is complete, still hidden. At the
        end of the input every part file becomes pending; those of bulk formats do at every checkpoint.
     3. At a checkpoint ``prepare_commit`` hands over the pending files, which are durable. Files still in progress are
@@ -160,20 +162,34 @@ class FileWriter(SinkWriter[Any]):
                 self._roll(bucket_id)
                 part = None
             if part is None:
-                part = self._store.create(bucket_id, self._directory(bucket_id), self._new_name(), now_ms)
+                part = self._create(bucket_id, values[index], now_ms)
                 self._parts[bucket_id] = part
             # Close to the size at which to roll, record by record, so that no file takes a record too many.
             step = 1 if self._policy.should_roll_on_event(part.size + CAREFUL_BYTES) else self._slice_records
             part.write(values[index : index + step], now_ms)
             index += step
 
+    def _create(self, bucket_id: str, record: Any, now_ms: int) -> PartFile:
+        """The first part file of a bucket, or its next one; ``record`` is the first that goes there."""
+        try:
+            return self._store.create(bucket_id, self._directory(bucket_id), self._new_name(), now_ms)
+        except FileWriteError as error:
+            message = f"{error.message} The record {record!r:.200} was to go there."
+            raise FileWriteError(message, path=error.path, hint=error.hint) from error
+
     def _directory(self, bucket_id: str) -> str:
+        if not isinstance(bucket_id, str):
+            raise FileWriteError(
+                f"The bucket {bucket_id!r} is no text.",
+                path=self._store.base_path,
+                hint="A BucketAssigner returns a relative path.",
+            )
         relative = PurePosixPath(bucket_id)
-        if relative.is_absolute() or ".." in relative.parts:
+        if relative.is_absolute() or ".." in relative.parts or relative.parts[:1] == (STAGING,):
             raise FileWriteError(
                 f"The bucket '{bucket_id}' is not beneath the base path '{self._store.base_path}'.",
                 path=bucket_id,
-                hint="A BucketAssigner returns a relative path without '..'.",
+                hint=f"A BucketAssigner returns a relative path without '..'; '{STAGING}' is the sink's own.",
             )
         return "" if bucket_id in ("", ".") else str(relative)
 

@@ -12,6 +12,7 @@ from typing import BinaryIO
 
 from firesteel.common.connector import WriterContext
 from firesteel.common.errors import FileWriteError
+from firesteel.connectors.bucket_directories import BucketDirectories, sync_directory
 from firesteel.connectors.part_content import ContentFormat
 from firesteel.connectors.part_store import PartFile, PartStore, check_kind
 
@@ -23,7 +24,6 @@ __all__ = [
     "PendingFile",
     "StagingDirectory",
     "remove_staged",
-    "sync_directory",
 ]
 
 COPY_BYTES = 1024 * 1024
@@ -203,6 +203,11 @@ class LocalPartFile(PartFile):
             # what could not be written is not part of any checkpoint
             return
 
+    def discard(self) -> None:
+        """Closes the file, which has no records of its own, and deletes it."""
+        self.abandon()
+        Path(self.path).unlink(missing_ok=True)
+
     def _sync(self) -> None:
         if self._persisted == self.size:
             return
@@ -242,21 +247,25 @@ class LocalPartStore(PartStore):
         self._base = base_path
         self._content = content
         self._staging = StagingDirectory(base_path, context.sink_id, context.attempt_number)
+        self._buckets = BucketDirectories(base_path)
         self._is_unsynced = False
 
     def create(self, bucket_id: str, directory: str, name: str, now_ms: int) -> LocalPartFile:
-        """A new hidden file."""
+        """A new hidden file, once its bucket has a directory."""
         self._is_unsynced = True
-        return LocalPartFile(self._staging, bucket_id, self._base / directory / name, self._content, now_ms)
+        part = LocalPartFile(self._staging, bucket_id, self._base / directory / name, self._content, now_ms)
+        return self._with_directory(part, directory, name)
 
     def resume(self, state: InProgressFile, directory: str, name: str, now_ms: int) -> LocalPartFile:
         """A new hidden file with the bytes of one that was in progress."""
         check_kind(state, InProgressFile, self.base_path)
         self._is_unsynced = True
-        return LocalPartFile.resume(self._staging, state, self._base / directory / name, self._content, now_ms)
+        part = LocalPartFile.resume(self._staging, state, self._base / directory / name, self._content, now_ms)
+        return self._with_directory(part, directory, name)
 
     def sync(self) -> None:
-        """Makes the hidden names durable."""
+        """Makes the hidden names durable, and the directories of buckets."""
+        self._buckets.sync()
         if self._is_unsynced:
             sync_directory(self._staging.directory)
             self._is_unsynced = False
@@ -267,19 +276,19 @@ class LocalPartStore(PartStore):
 
     def close(self) -> None:
         """Removes directories in which nothing is left."""
+        self._buckets.remove_if_empty()
         self._staging.remove_if_empty()
+
+    def _with_directory(self, part: LocalPartFile, directory: str, name: str) -> LocalPartFile:
+        try:
+            self._buckets.path_of(part.bucket_id, directory, name, self._staging.directory)
+        except FileWriteError:
+            part.discard()
+            raise
+        return part
 
 
 _STAY = "Files beneath '.inprogress' must stay as they are for as long as a job can be restored."
-
-
-def sync_directory(directory: str | os.PathLike[str]) -> None:
-    """Makes the names in a directory durable."""
-    descriptor = os.open(directory, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
 
 
 def remove_staged(directory: Path) -> None:

@@ -28,6 +28,9 @@ LAST_PART = 8_900
 """After this one a file is full. Some numbers are left for the records that are just being written."""
 
 PARTS_TO_SKIP = 32
+MAX_KEY_BYTES = 1024
+_NO_KEY = re.compile("[\x00-\x1f\ud800-\udfff\ufffe\uffff]")
+"""Characters that a list of keys, which is XML, cannot have."""
 CLEANING_S = 10.0
 
 _log = logging.getLogger(__name__)
@@ -98,7 +101,16 @@ class S3PartStore(PartStore):
 
     def create(self, bucket_id: str, directory: str, name: str, now_ms: int) -> S3PartFile:
         """A part file of which nothing is uploaded yet."""
-        return S3PartFile(self, bucket_id, self._base.child(directory, name), self._content, now_ms)
+        target = self._base.child(directory, name)
+        # a file whose bytes do not fill a part is in checkpoints before S3 sees its name
+        if len(target.key.encode("utf-8", "surrogatepass")) > MAX_KEY_BYTES or _NO_KEY.search(target.key):
+            raise FileWriteError(
+                f"The bucket {bucket_id!r:.200} cannot be a path beneath '{self.base_path}'.",
+                path=self.base_path,
+                hint=f"S3 has keys of up to {MAX_KEY_BYTES:,} bytes of text. Leave out records of which a "
+                "BucketAssigner makes another one, or shorten what it makes of them.",
+            )
+        return S3PartFile(self, bucket_id, target, self._content, now_ms)
 
     def resume(self, state: InProgressUpload, directory: str, name: str, now_ms: int) -> S3PartFile:
         """Goes on with the upload if there is one, otherwise with its bytes in a new part file."""

@@ -88,6 +88,10 @@ class SinkConformance(ConformanceSuite):
         its own."""
         return self.create_sink()
 
+    def refused_records(self) -> Sequence[Any]:
+        """Records that the outside has no place for, as different as can be; none leaves out the check."""
+        return ()
+
     # -- checks ---------------------------------------------------------------------------------------
 
     def test_description_is_pickled_and_opens_nothing(self) -> None:
@@ -247,6 +251,26 @@ class SinkConformance(ConformanceSuite):
             task.close()
             elsewhere.close()
 
+    def test_what_is_refused_is_refused_before_its_checkpoint(self) -> None:
+        """A job can leave such a record out and go on; one that has it in its checkpoint can go on from none."""
+        refused = self.refused_records()
+        if not refused:
+            self._skip("refused_records() gives none")
+        for number, record in enumerate(refused):
+            start, sink, job_id = number * _ALL, self.create_sink(), uuid.uuid4().hex
+            checkpoint = None
+            with self._attempt(sink, 2, job_id) as attempt:
+                attempt.write(self._records(start, start + _FIRST))
+                checkpoint = attempt.snapshot(1)
+                attempt.complete(1)
+                was_refused = self._refuses(attempt, record)
+                if was_refused:
+                    _close_late(attempt)
+            if not was_refused:
+                raise ConformanceError(f"{record!r:.200} is to be refused, but was written.")
+            self._go_on(sink, job_id, checkpoint, 1, 2, start + _FIRST, start + _ALL)
+            self._check(self._records(0, start + _ALL), f"without the record {record!r:.200}, which was refused")
+
     def test_another_job_is_left_alone(self) -> None:
         """A job that starts or restarts tidies up behind itself, not behind others that write to the same place."""
         with self._attempt(self.create_other_sink(), 1) as neighbour:
@@ -317,6 +341,24 @@ class SinkConformance(ConformanceSuite):
             _close_late(attempt)
             raise
         return attempt
+
+    def _refuses(self, attempt: SinkAttempt, record: Any) -> bool:
+        """Whether a record fails the task that writes it; a ConformanceError if it only fails the commit."""
+        try:
+            attempt.write([record])
+            attempt.snapshot(2)
+        except ConformanceError:
+            raise
+        except Exception:  # noqa: BLE001 - however it is refused
+            return True
+        try:
+            attempt.complete(2)
+        except Exception as error:
+            raise ConformanceError(
+                f"{record!r:.200} was refused when it was committed: {error}. The checkpoint has it, and each time the "
+                "job goes on from there it fails again. Try what a commit does before prepare_commit() returns."
+            ) from error
+        return False
 
     def _go_on(
         self,

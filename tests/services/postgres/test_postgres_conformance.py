@@ -83,7 +83,7 @@ class TestPostgresAppend(SinkConformance):
     @pytest.fixture(autouse=True)
     def _table(self, tables: Any) -> None:
         self.tables = tables
-        tables.run("CREATE TABLE t (name text)")
+        tables.run("CREATE TABLE t (name text UNIQUE CHECK (length(name) < 40))")
 
     def create_sink(self) -> Sink:
         return self.tables.sink().set_delivery_guarantee(EXACTLY_ONCE).set_batch_size(3).build()
@@ -94,6 +94,10 @@ class TestPostgresAppend(SinkConformance):
     def visible_records(self) -> Sequence[Any]:
         return self.tables.run("SELECT name FROM t")
 
+    def refused_records(self) -> Sequence[Any]:
+        # a key that is there, what no text can have, what the table's own check refuses, what is no text
+        return [self.create_record(0), ("\0",), ("x" * 41,), (object(),)]
+
 
 class OneTable(TestPostgresAppend):
     """All checks in one test, with one table that is emptied before each."""
@@ -102,6 +106,9 @@ class OneTable(TestPostgresAppend):
 
     def set_up(self) -> None:
         self.tables.run("TRUNCATE t")
+
+    def refused_records(self) -> Sequence[Any]:
+        return [("\0",), (object(),)]
 
 
 class Upsert(OneTable):

@@ -110,6 +110,35 @@ def test_nothing_is_visible_before_the_checkpoint_is_complete(bucket):
     assert all(key.startswith("data/out/part-0-") for key in bucket.objects())
 
 
+@pytest.mark.parametrize("value", ["x" * 1000, "a\ud800b", "a\x01b"], ids=["too long", "a surrogate", "a control"])
+def test_a_bucket_that_can_be_no_key_fails_with_its_first_record(bucket, value):
+    values = ["good", "good", value, "good", "\U0001f468\u200d\U0001f469"]
+
+    def make_sink():
+        builder = FileSink.for_row_format(bucket.path, LineEncoder())
+        return builder.with_bucket_assigner(BucketAssigner.by_field(values.__getitem__)).build()
+
+    job = SinkJob(make_sink)
+    if value == "a\x01b":
+        # by_field escapes it; an assigner of one's own may not
+        job.write(3)
+        job.finish()
+        assert any("key=a%01b" in key for key in bucket.objects())
+        job.kill()
+        return
+    job.write(2)
+    job.checkpoint()
+    with pytest.raises(FileWriteError, match="cannot be a path beneath") as caught:
+        job.write(1)
+    assert "The record 2 was to go there" in caught.value.message
+    values[2] = "other"
+    job.restart()
+    job.write(3)
+    job.finish()
+    job.kill()
+    assert bucket.numbers() == list(range(5))
+
+
 def test_parts_are_uploaded_as_they_fill_and_the_rest_is_in_the_checkpoint(bucket):
     configure_filesystems(bucket.server.configuration)  # parts as large as they are without any setting
     job = text_job(bucket, more=3_000_000)

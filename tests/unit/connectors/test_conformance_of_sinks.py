@@ -24,6 +24,13 @@ class Table:
 
 TABLES: dict[str, Table] = {}
 
+REFUSED = ("", None)
+
+
+def check(values: Sequence[Any]) -> None:
+    if any(value in REFUSED for value in values):
+        raise ValueError("there is no place for it")
+
 
 class Writer(SinkWriter[str]):
     def __init__(self, sink: GoodSink, context: Any, restored: Sequence[str] = ()) -> None:
@@ -45,6 +52,7 @@ class Writer(SinkWriter[str]):
                 del self.table.prepared[name]
 
     def write_batch(self, values: Sequence[Any], timestamps: Sequence[int] | None) -> None:
+        check(values)
         self.buffer += values
 
     def flush(self, end_of_input: bool) -> None:
@@ -124,6 +132,9 @@ def suite_of(sink: type[GoodSink]) -> SinkConformance:
         def visible_records(self) -> list[Any]:
             return list(TABLES[self.key].rows)
 
+        def refused_records(self) -> Sequence[Any]:
+            return REFUSED
+
     return Suite()
 
 
@@ -131,6 +142,7 @@ class AppendingWriter(Writer):
     """Writes at once."""
 
     def write_batch(self, values: Sequence[Any], timestamps: Sequence[int] | None) -> None:
+        check(values)
         self.table.rows += values
 
 
@@ -165,6 +177,7 @@ class Upserting(Appending):
 
     class writer(Writer):
         def write_batch(self, values: Sequence[Any], timestamps: Sequence[int] | None) -> None:
+            check(values)
             self.table.rows += [value for value in values if value not in self.table.rows]
 
 
@@ -326,6 +339,24 @@ class HasCommittablesThatCannotTravel(GoodSink):
             return [threading.Lock()]
 
 
+class RefusesAtTheCommit(GoodSink):
+    class writer(Writer):
+        def write_batch(self, values: Sequence[Any], timestamps: Sequence[int] | None) -> None:
+            self.buffer += values
+
+    class committer(TableCommitter):
+        def commit(self, committables: Sequence[str]) -> None:
+            for name in committables:
+                check(self.table.prepared.get(name, ()))
+            super().commit(committables)
+
+
+class TakesAnything(GoodSink):
+    class writer(Writer):
+        def write_batch(self, values: Sequence[Any], timestamps: Sequence[int] | None) -> None:
+            self.buffer += values
+
+
 class HoldsALock(GoodSink):
     def __init__(self, key: str) -> None:
         super().__init__(key)
@@ -333,6 +364,7 @@ class HoldsALock(GoodSink):
 
 
 KILLED = "test_killed_at_any_step"
+REFUSES = "test_what_is_refused_is_refused_before_its_checkpoint"
 ZOMBIE = "test_killed_without_being_closed"
 ELSEWHERE = "test_committed_in_another_process"
 
@@ -357,6 +389,8 @@ ELSEWHERE = "test_committed_in_another_process"
         (UsesNamesAgainWithinAnAttempt, "test_job_in_epochs", "lost"),
         (RemovesItsOutputWhenClosedLate, ZOMBIE, "killed, and closed when the next attempt had ended"),
         (WritesHeaders, "test_without_records", "although nothing was written"),
+        (RefusesAtTheCommit, REFUSES, "refused when it was committed: there is no place for it"),
+        (TakesAnything, REFUSES, "'' is to be refused, but was written"),
         (HasCommittablesThatCannotTravel, ELSEWHERE, "cannot be pickled"),
         (HoldsALock, "test_description_is_pickled_and_opens_nothing", "cannot be pickled"),
     ],

@@ -153,7 +153,7 @@ def test_a_source_by_the_rules_conforms(bounded: bool) -> None:
     report = suite_of(GoodSource, bounded).run()
     report.raise_if_failed()
     not_for_it = "test_unbounded_source_waits_and_goes_on" if bounded else "test_job_in_batch"
-    assert list(report.skipped) == [not_for_it]
+    assert set(report.skipped) == {not_for_it, "test_any_value_bounds_splits_and_positions"}
 
 
 class ForgetsPosition(GoodSource):

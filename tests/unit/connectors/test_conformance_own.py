@@ -20,6 +20,7 @@ from firesteel.connectors import CollectionSource, NumberSequenceSource
 from firesteel.connectors.base import AtLeastOnceSink, IteratorSource
 from firesteel.connectors.hybrid_source import HybridSource
 from firesteel.datastream.connectors.file_system import (
+    BucketAssigner,
     FileEnumeratorProvider,
     FileSink,
     FileSource,
@@ -187,6 +188,26 @@ class FileSinkThatRollsAtCheckpoints(TestFileSink):
         return builder.with_rolling_policy(RollingPolicy.on_checkpoint_rolling_policy()).build()
 
 
+class BucketsOfRecords(FileSinkThatRollsAtCheckpoints):
+    """Each record's own text is its bucket, of which not every one can be a directory."""
+
+    def set_up(self) -> None:
+        super().set_up()
+        (self.directory / "key=taken").touch()
+
+    def create_sink(self) -> Sink:
+        builder = FileSink.for_row_format(str(self.directory), Encoder.simple_string_encoder())
+        builder.with_bucket_assigner(BucketAssigner.by_field(lambda record: record))
+        return builder.with_rolling_policy(RollingPolicy.on_checkpoint_rolling_policy()).build()
+
+    def visible_records(self) -> Sequence[str]:
+        files = [file for file in self.directory.rglob("part-*") if ".inprogress" not in file.parts]
+        return [line for file in files for line in file.read_text().splitlines()]
+
+    def refused_records(self) -> Sequence[str]:
+        return ["x" * 300, "taken", "\U0001f600" * 64]
+
+
 class AppendingSink(AtLeastOnceSink[Any]):
     """Appends to a file of its own in each writer."""
 
@@ -273,6 +294,7 @@ class TestExampleSink(Directory, SinkConformance):
         EndlessIteratorsInline,
         HybridWithoutEnd,
         FileSinkThatRollsAtCheckpoints,
+        BucketsOfRecords,
         AppendingSinkSuite,
     ],
 )

@@ -272,6 +272,57 @@ class TestRestoring:
         restored = run.restored(parallelism=3)
         assert sorted([*run.harness.records, *restored.read()]) == sorted([*"123" * 5, "4"])
 
+    @pytest.mark.parametrize("first", ["in", "link", "in/../in"])
+    @pytest.mark.parametrize("then", ["in", "link", "in/../in", "link/../link"])
+    def test_another_spelling_of_a_path_is_the_same_path(self, start, write, tmp_path, caplog, first, then):
+        write("a", "deep/b")
+        (tmp_path / "link").symlink_to(tmp_path / "in")
+        run = start(source_of(tmp_path / first))
+        assert sorted(run.read()) == ["a", "deep/b"]
+        write("deep/c", "d")
+        run.harness.source.paths = (tmp_path / then,)
+        restored = run.restored()
+        assert sorted(restored.read()) == ["d", "deep/c"]
+        restored.harness.source.paths = (tmp_path / first,)
+        assert restored.restored().read() == []
+        assert caplog.records == []
+
+    def test_a_directory_that_was_moved_and_is_linked_to_is_known(self, source, start, write, tmp_path):
+        write("a", "deep/b")
+        run = start(source)
+        assert len(run.read()) == 2
+        (tmp_path / "in").rename(tmp_path / "elsewhere")
+        (tmp_path / "in").symlink_to(tmp_path / "elsewhere")
+        write("c")
+        assert run.restored().read() == ["c"]
+
+    def test_a_file_given_by_name_through_a_link(self, start, write, tmp_path):
+        write("a.txt")
+        (tmp_path / "link").symlink_to(tmp_path / "in")
+        run = start(source_of(tmp_path / "link" / "a.txt"))
+        assert run.read() == ["a.txt"]
+        run.harness.source.paths = (tmp_path / "in" / "a.txt",)
+        assert run.restored().read() == []
+
+    def test_links_beneath_a_path_are_paths_of_their_own(self, source, start, write, tmp_path):
+        write("deep/a")
+        (tmp_path / "in" / "other").symlink_to(tmp_path / "in" / "deep")
+        run = start(source)
+        assert run.read() == ["deep/a", "deep/a"]
+        assert run.restored().read() == []
+
+    def test_paths_that_the_checkpoint_knows_nothing_of_are_named(self, source, start, write, tmp_path, caplog):
+        write("a")
+        run = start(source)
+        run.read()
+        (tmp_path / "new").mkdir()
+        (tmp_path / "new" / "x").write_text("x\n")
+        run.harness.source.paths = (tmp_path / "new",)
+        with caplog.at_level(logging.WARNING):
+            restored = run.restored()
+        assert restored.read() == ["x"]
+        assert f"beneath {tmp_path / 'new'}: all files there are read" in caplog.text
+
     def test_a_checkpoint_of_a_static_source_is_refused(self, fakes, source, write, tmp_path):
         write("a")
         builder = FileSource.for_record_stream_format(StreamFormat.text_line_format(), tmp_path / "in")
