@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from firesteel.runtime.checkpoint.assignment import TaskRestore
     from firesteel.runtime.checkpoint.files import StateFileReader
     from firesteel.runtime.codegen import LoopWriter
+    from firesteel.runtime.turns import Turn
 
 __all__ = ["ChainServices", "ChainedOperator", "OperatorSnapshot", "SecondInput"]
 
@@ -40,6 +41,9 @@ _EMIT_AT_MOST = 4096
 
 class ChainServices(Protocol):
     """What a task gives to its chain."""
+
+    turn: Turn
+    """Ends early if it takes too long."""
 
     def processing_time(self) -> int:
         """The wall clock in milliseconds."""
@@ -108,6 +112,7 @@ class ChainedOperator:
         self.checkpointing = _checkpoint_follows(task)
         """Whether a checkpoint follows the end of the input: sinks then commit with it, not at the end itself."""
         self.mode = task.mode
+        self.turn = services.turn
         self.runtime_context = StreamingRuntimeContext(task, descriptor, self.backend, self.metrics)
         self.type_check = _type_check(descriptor)
         self.results = Ownership.FIXED if self.reuses_objects else ownership_of_type(descriptor.output_type)
@@ -301,12 +306,14 @@ class ChainedOperator:
                 else:
                     consumer.broadcast_event(Watermark(timestamp))
 
+    def fire_timers(self, timestamp: int) -> bool:
+        """Fires timers up to a watermark that is to be processed then, while the turn lasts; whether none is left."""
+        self.input_watermark = timestamp
+        return self.operator.fire_timers(timestamp)
+
     def process_watermark(self, timestamp: int) -> None:
         """Event time has advanced: timers fire, then the operator passes it on."""
         self.input_watermark = timestamp
-        if isinstance(self.operator, StreamOperator):
-            for timers in self._timers:
-                timers.advance_watermark(timestamp)
         self.operator.process_watermark(timestamp)
 
     def emit_idle(self, idle: bool) -> None:
@@ -329,7 +336,10 @@ class ChainedOperator:
         """The operator's timers."""
         assert self.backend is not None
         service = BatchTimerService if self.mode is TaskMode.BATCH else InternalTimerService
-        timers = service(self.backend, triggerable, self._services.processing_time, self._services.schedule, name=name)
+        services = self._services
+        timers = service(
+            self.backend, triggerable, services.processing_time, services.schedule, name=name, turn=services.turn
+        )
         self._timers.append(timers)
         return timers
 

@@ -26,8 +26,10 @@ class TaskScheduler:
     The most downstream one goes first, so that records leave before new ones enter; sources go last and take turns.
     That order alone starves tasks: a consumer that other slots keep supplied always has work, and the source beside it
     would never run. So each task is asked again at the latest ``MAX_WAIT_S`` after it ran or was last asked, and if it
-    can run then it goes before all others; of several such tasks the one that was asked first. A task that can run
-    therefore waits for at most ``MAX_WAIT_S`` and one turn of each other task of the slot.
+    can run then it goes before all others; of several such tasks the one that was asked first. It goes on for as long
+    as the turn took that it had to wait for, at most ``MAX_WAIT_S``: else a task whose turns are short would get next
+    to nothing beside one whose turns are long. A task that can run therefore waits for at most ``MAX_WAIT_S`` and one
+    turn, or as many as fit into ``MAX_WAIT_S``, of each other task of the slot.
     """
 
     def __init__(self, tasks: Sequence[Task]):
@@ -36,32 +38,52 @@ class TaskScheduler:
         self._order += (task for task in downstream_first if task.source is not None)
         self._asked = deque(self._order)
         """All tasks, the one that was asked the longest time ago first."""
+        self._turn_began: float | None = None
+        """When the last turn began, if there was one."""
+        self._favoured: Task | None = None
+        """A task that was overdue, which goes on until a certain time."""
+        self._favoured_until = 0.0
 
     def next_task(self, now: float, above: int = -1) -> Task | None:
         """The task to run now, of those with a rank above the given one; None if none of them can run."""
+        task = self._favoured
+        if task is not None:
+            if now < self._favoured_until and task.rank > above and _can_run(task, now):
+                return self._begin(task, now)
+            self._favoured = None
+        task = self._overdue_task(now, above)
+        if task is not None:
+            return self._begin(task, now)
+        for task in self._order:
+            if task.rank > above and _can_run(task, now):
+                return self._begin(task, now)
+        self._turn_began = None
+        return None
+
+    def _overdue_task(self, now: float, above: int) -> Task | None:
         asked = self._asked
         overdue = now - MAX_WAIT_S
         while (task := asked[0]).asked_at <= overdue:
             asked.rotate(-1)
             task.asked_at = now
             if task.rank > above and _can_run(task, now):
-                self._end_round(task)
-                return task
-        for task in self._order:
-            if task.rank > above and _can_run(task, now):
-                asked.remove(task)
-                asked.append(task)
-                task.asked_at = now
-                self._end_round(task)
+                if self._turn_began is not None:
+                    self._favoured = task
+                    self._favoured_until = now + min(now - self._turn_began, MAX_WAIT_S)
                 return task
         return None
 
-    def _end_round(self, task: Task) -> None:
-        """Puts a source that runs behind the other sources."""
-        order = self._order
+    def _begin(self, task: Task, now: float) -> Task:
+        """Notes that a task has its turn, and puts a source behind the other sources."""
+        self._turn_began = task.asked_at = now
+        asked, order = self._asked, self._order
+        if asked[-1] is not task:
+            asked.remove(task)
+            asked.append(task)
         if task.source is not None and order[-1] is not task:
             order.remove(task)
             order.append(task)
+        return task
 
 
 def _can_run(task: Task, now: float) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, Protocol
@@ -163,6 +164,7 @@ class Task:
         """Where the task's time goes, if its slot looks."""
         self._failure: Exception | None = None
         """Of a sink that was asked for room."""
+        self.turn = Turn()
         self._services = services
         self._monotonic = services.monotonic
         self._opened: list[ChainedOperator] = []
@@ -177,11 +179,13 @@ class Task:
         self._sinks = [c.operator for c in self.chain if isinstance(c.operator, SinkOperator)]
         # one entry per channel of the gate: which input of the head it belongs to
         self._input_of = [entry.input_index for entry in descriptor.inputs for _ in entry.channels]
-        self._valve = WatermarkValve(len(self._input_of), self.head.process_watermark, self.head.process_idle)
+        self._valve = WatermarkValve(len(self._input_of), self._advance, self._set_idle)
+        self._unfinished: deque[Callable[[], bool]] = deque()
+        """What a turn that ended early has left to be done before any more input is read: firing timers, and what
+        follows it."""
         self._open_channels = len(self._input_of)
         self._loops: dict[tuple[int, bool], Loop] = {}
         self._first_loops = FirstLoops(self._loops)
-        self.turn = Turn()
         self.snapshots = TaskSnapshots(self.chain, self.outputs, descriptor.inputs, self)
         self._barriers = None if gate is None else BarrierHandler(gate, self)
         self._awaits_checkpoint = self.head.checkpointing
@@ -309,7 +313,7 @@ class Task:
                 return False
             return self.source.ended or self.source.has_data(now)
         assert self.gate is not None
-        return self.gate.has_input
+        return self.gate.has_input or bool(self._unfinished)
 
     def run_once(self, most: int = 1 << 62) -> None:
         """Processes one batch or control event; of a source not many more than ``most`` records."""
@@ -325,6 +329,8 @@ class Task:
                 else:
                     self.source.poll(min(self._most, most))
                     self.records_in = self.source.records
+            elif self._unfinished:
+                self._go_on()
             else:
                 self._process_input()
         finally:
@@ -396,7 +402,38 @@ class Task:
             self._valve.finish(channel)
             self._open_channels -= 1
             if self._open_channels == 0:
-                self._end_of_data()
+                self._in_order(self._end_input)
+
+    def _advance(self, watermark: int) -> None:
+        self._in_order(partial(self._process_watermark, watermark))
+
+    def _process_watermark(self, watermark: int) -> bool:
+        if not self.head.fire_timers(watermark):
+            return False
+        self.head.process_watermark(watermark)
+        return True
+
+    def _set_idle(self, idle: bool) -> None:
+        self._in_order(partial(self._process_idle, idle))
+
+    def _process_idle(self, idle: bool) -> bool:
+        self.head.process_idle(idle)
+        return True
+
+    def _end_input(self) -> bool:
+        self._end_of_data()
+        return True
+
+    def _in_order(self, step: Callable[[], bool]) -> None:
+        """Takes a step, or as much of it as the turn allows, after all that an earlier turn has left."""
+        if self._unfinished or not step():
+            self._unfinished.append(step)
+
+    def _go_on(self) -> None:
+        """Takes the steps that an earlier turn has left."""
+        unfinished = self._unfinished
+        while unfinished and unfinished[0]():
+            unfinished.popleft()
 
     def _end_of_data(self, *, stopping: bool = False) -> None:
         """All input has been processed: operators emit what is left, in order."""

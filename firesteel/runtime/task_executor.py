@@ -30,7 +30,7 @@ from firesteel.runtime.slot_answers import SlotAnswers
 from firesteel.runtime.slot_messages import JobMasterGateway, SlotMessages
 from firesteel.runtime.task import Task
 from firesteel.runtime.task_metrics import BACKPRESSURED, BUSY, measure_times
-from firesteel.runtime.turns import TurnWatch
+from firesteel.runtime.turns import TURN_S, TurnWatch
 from firesteel.runtime.wiring import Wiring
 
 __all__ = ["JobMasterGateway", "TaskCancelled", "TaskExecutor"]
@@ -89,6 +89,8 @@ class TaskExecutor(SlotMessages):
         self._timers = ProcessingTimers(clock)
         self._tasks: list[Task] = []
         self._ranks = rank_vertices(slots.values())
+        self._timers_from = 0.0
+        """Not before this time, unless there is nothing else to do, are timers looked at again."""
         self._waiting_rank = -1
         """Of the task furthest downstream that waits for room in the middle of a batch."""
         self._ending: list[Task] = []
@@ -237,8 +239,11 @@ class TaskExecutor(SlotMessages):
             self._handle_mails()
         self._check_cancelled()
         acted = bool(self._postponed) and self._run_postponed()
-        progressed = self._run_timers() or acted
+        ran = now >= self._timers_from and self._run_timers()
         task = self._scheduler.next_task(now, self._waiting_rank)
+        if task is None and now < self._timers_from:
+            ran = self._run_timers()
+        progressed = ran or acted
         if task is not None:
             self._act(task, task.run_once)
             progressed = True
@@ -285,7 +290,7 @@ class TaskExecutor(SlotMessages):
         return bool(idle)
 
     def _run_timers(self) -> bool:
-        now = self._clock.monotonic_ms()
+        now, began = self._clock.monotonic_ms(), self.monotonic()
         ran = False
         while now >= self._timers.due_at and (due := self._timers.pop_due(now)) is not None:
             task, callback, time = due
@@ -300,6 +305,11 @@ class TaskExecutor(SlotMessages):
             if task.times is not None and before != BUSY:
                 task.times.enter(before)
             ran = self._unflushed = True
+            took = self.monotonic() - began
+            if took > TURN_S:
+                # what is left is not more urgent than the tasks, which get as much time
+                self._timers_from = began + 2 * took
+                break
         if now >= self._next_report > 0:
             self._next_report = now + self._metrics_interval
             self._report_metrics()

@@ -26,6 +26,7 @@ from firesteel.runtime.operators.specs import OperatorSpec, SinkSpec, SourceSpec
 from firesteel.runtime.state.factory import keeps_objects
 from firesteel.runtime.time.timers import InternalTimerService, TimerQueue
 from firesteel.runtime.time.watermarks import WatermarkValve
+from firesteel.runtime.turns import Turn
 from firesteel.testing.clock import FakeClock
 from firesteel.testing.snapshots import HarnessSnapshot, take_snapshot
 from firesteel.testing.source import At
@@ -360,6 +361,7 @@ class _HarnessServices:
 
     def __init__(self, clock: FakeClock):
         self._clock = clock
+        self.turn = Turn()
 
     def processing_time(self) -> int:
         return self._clock.now

@@ -14,6 +14,7 @@ from firesteel.runtime.state.backend import KeyedStateBackend
 from firesteel.runtime.state.hashmap import HashMapKeyedStateBackend
 from firesteel.runtime.state.operator_state import OperatorStateBackend
 from firesteel.runtime.time.timers import InternalTimerService, Triggerable
+from firesteel.runtime.turns import Turn
 from firesteel.testing.clock import FakeClock
 
 __all__ = ["FakeClock", "FakeOperatorContext", "FakeRuntimeContext"]
@@ -86,6 +87,7 @@ class FakeOperatorContext:
         self.watermarks: list[int] = []
         self.events: list[int | str] = []
         self.timer_services: dict[str, InternalTimerService] = {}
+        self.turn = Turn()
 
     def emit(self, values: list[Any], timestamps: list[int] | None) -> None:
         """Keeps records."""
@@ -108,7 +110,7 @@ class FakeOperatorContext:
         """The named timer service, driven by the fake clock."""
         if name not in self.timer_services:
             self.timer_services[name] = InternalTimerService(
-                self._keyed_state, triggerable, self.clock, self.clock.schedule, name
+                self._keyed_state, triggerable, self.clock, self.clock.schedule, name, self.turn
             )
         return self.timer_services[name]
 

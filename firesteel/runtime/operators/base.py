@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from firesteel.runtime.metrics import Counter, Gauge
     from firesteel.runtime.state.backend import KeyedStateBackend
     from firesteel.runtime.time.timers import InternalTimerService, Triggerable
+    from firesteel.runtime.turns import Turn
 
 __all__ = ["CheckpointedOperator", "OperatorContext", "StateInitializationContext", "StreamOperator"]
 
@@ -47,6 +48,9 @@ class OperatorContext(Protocol):
 
     copies_results: bool
     """Whether results must be copied as soon as a function gives them: it may change them before they are emitted."""
+
+    turn: Turn
+    """The turn of the task."""
 
     runtime_context: Any
     """The RuntimeContext that user functions are opened with."""
@@ -118,6 +122,14 @@ class CheckpointedOperator:
         """Takes up restored state, before the operator opens."""
         initialize_function(self.user_function, context)
 
+    def fire_timers(self, timestamp: int) -> bool:
+        """Event time is about to reach the timestamp: fires timers that are due while the task's turn lasts.
+
+        False if some are left; then it is called again, at least once per turn, before anything else is processed.
+        Snapshots may be taken in between.
+        """
+        return True
+
     def prepare_snapshot_pre_barrier(self, checkpoint_id: int) -> None:
         """The barrier is about to be sent on: the last chance to emit what belongs before it."""
 
@@ -156,7 +168,9 @@ class StreamOperator(CheckpointedOperator, ABC):
         """Processes records in order."""
 
     def process_watermark(self, timestamp: int) -> None:
-        """Event time has reached the timestamp; the default sends the watermark on after timers fired."""
+        """Event time has reached the timestamp: fires all timers that are due, then sends the watermark on."""
+        while not self.fire_timers(timestamp):
+            pass
         self.context.emit_watermark(timestamp)
 
     def process_idle(self, idle: bool) -> None:

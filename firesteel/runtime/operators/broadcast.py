@@ -48,10 +48,9 @@ class BroadcastOperator(TwoInputOperator):
         self.broadcast_context = self.context_class(context, self.process_context, self.descriptors)
         super().open(context)
 
-    def process_watermark(self, timestamp: int) -> None:
-        """Fires timers, then passes the watermark on."""
-        self.process_context.advance_watermark(timestamp)
-        self.context.emit_watermark(timestamp)
+    def fire_timers(self, timestamp: int) -> bool:
+        """Fires timers that are due."""
+        return self.process_context.advance_watermark(timestamp)
 
     def write_call(self, writer: LoopWriter, value: str, index: int) -> None:
         """``for v1 in process_element(v0, ctx):`` and on."""

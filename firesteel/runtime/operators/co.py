@@ -80,10 +80,9 @@ class CoProcessOperator(TwoInputOperator):
         self.process_context = ProcessContext(context, self.function if context.backend is not None else None)
         super().open(context)
 
-    def process_watermark(self, timestamp: int) -> None:
-        """Fires timers, then passes the watermark on."""
-        self.process_context.advance_watermark(timestamp)
-        self.context.emit_watermark(timestamp)
+    def fire_timers(self, timestamp: int) -> bool:
+        """Fires timers that are due."""
+        return self.process_context.advance_watermark(timestamp)
 
     def write_call(self, writer: LoopWriter, value: str, index: int) -> None:
         """``for v1 in process_element1(v0, ctx):`` and on."""

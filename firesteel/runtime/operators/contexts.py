@@ -151,13 +151,14 @@ class ProcessContext:
         """In on_timer: which time domain the firing timer belongs to."""
         return self._domain
 
-    def advance_watermark(self, timestamp: int) -> None:
-        """Fires the event-time timers that are due."""
+    def advance_watermark(self, timestamp: int) -> bool:
+        """Fires the event-time timers that are due while the turn lasts; whether none is left."""
         if self._backend is None:
             self._timers.current_watermark = timestamp
-        else:
-            self._timers.advance_watermark(timestamp)
-            self._collector.flush()
+            return True
+        done: bool = self._timers.advance_watermark(timestamp)
+        self._collector.flush()
+        return done
 
     def end_groups(self) -> None:
         """Hands on what timers of a batch gave."""

@@ -64,7 +64,9 @@ class InlineOperator(CheckpointedOperator, ABC):
             self.function.close()
 
     def process_watermark(self, timestamp: int) -> None:
-        """Event time has advanced."""
+        """Event time has reached the timestamp: fires all timers that are due, then passes the watermark on."""
+        while not self.fire_timers(timestamp):
+            pass
         self.context.emit_watermark(timestamp)
 
     def write_key(self, writer: LoopWriter, value: str) -> None:
@@ -178,10 +180,9 @@ class ProcessOperator(InlineOperator):
         self.process_context = ProcessContext(context, self.function if keyed else None)
         super().open(context)
 
-    def process_watermark(self, timestamp: int) -> None:
-        """Fires timers, then passes the watermark on."""
-        self.process_context.advance_watermark(timestamp)
-        self.context.emit_watermark(timestamp)
+    def fire_timers(self, timestamp: int) -> bool:
+        """Fires timers that are due."""
+        return self.process_context.advance_watermark(timestamp)
 
     def write(self, writer: LoopWriter, value: str) -> None:
         """``for v1 in process_element(v0, ctx):`` and on."""

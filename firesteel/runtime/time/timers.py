@@ -8,6 +8,7 @@ from typing import Any, Protocol
 
 from firesteel.runtime.elements import MAX_WATERMARK, MIN_TIMESTAMP
 from firesteel.runtime.state.backend import KeyedStateBackend
+from firesteel.runtime.turns import Turn
 
 __all__ = ["BatchTimerService", "InternalTimerService", "TimerQueue", "Triggerable", "renumbered"]
 
@@ -121,6 +122,7 @@ class InternalTimerService:
         "_schedule",
         "_scheduled",
         "_triggerable",
+        "_turn",
         "current_watermark",
         "event",
         "processing",
@@ -133,8 +135,10 @@ class InternalTimerService:
         clock: Callable[[], int],
         schedule: Callable[[int, Callable[[int], None]], None],
         name: str = "timers",
+        turn: Turn | None = None,
     ):
         self._backend = backend
+        self._turn = Turn() if turn is None else turn
         self._triggerable = triggerable
         self._clock = clock
         self._schedule = schedule
@@ -166,13 +170,20 @@ class InternalTimerService:
         """Takes back a registration."""
         self.processing.remove(timestamp, self._backend.key, namespace)
 
-    def advance_watermark(self, timestamp: int) -> None:
-        """Fires every event-time timer at or before the timestamp, also those registered while firing."""
+    def advance_watermark(self, timestamp: int) -> bool:
+        """Fires the event-time timers at or before the timestamp, also those registered while firing.
+
+        False if the task's turn ended before: then it is to be called again. The timers that are left are in the
+        queue, and in any snapshot taken meanwhile.
+        """
         self.current_watermark = timestamp
-        backend, fire = self._backend, self._triggerable.on_event_time
+        backend, fire, turn = self._backend, self._triggerable.on_event_time, self._turn
         while (timer := self.event.pop_due(timestamp)) is not None:
             backend.key = timer[1]
             fire(*timer)
+            if turn.is_over:
+                return False
+        return True
 
     def _arm(self) -> None:
         first = self.processing.peek()
@@ -182,10 +193,15 @@ class InternalTimerService:
 
     def _on_clock(self, now: int) -> None:
         self._scheduled = None
-        backend, fire = self._backend, self._triggerable.on_processing_time
+        backend, fire, turn = self._backend, self._triggerable.on_processing_time, self._turn
         while (timer := self.processing.pop_due(now)) is not None:
             backend.key = timer[1]
             fire(*timer)
+            if turn.is_over:
+                # now, not when they were due: what else is due comes first
+                self._scheduled = MIN_TIMESTAMP
+                self._schedule(self._clock(), self._on_clock)
+                return
         self._arm()
 
 
@@ -208,8 +224,9 @@ class BatchTimerService(InternalTimerService):
         if self.current_watermark != MAX_WATERMARK:
             self.processing.add(timestamp, self._backend.key, namespace)
 
-    def advance_watermark(self, timestamp: int) -> None:
+    def advance_watermark(self, timestamp: int) -> bool:
         """The last key has ended before the input did: there is nothing left to fire."""
+        return True
 
     @property
     def heaps(self) -> tuple[Sequence[Any], Sequence[Any]]:

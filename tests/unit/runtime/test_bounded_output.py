@@ -26,6 +26,7 @@ from firesteel.runtime.partitioner import (
     KeyGroupPartitioner,
     RebalancePartitioner,
 )
+from firesteel.runtime.turns import Turn
 from firesteel.testing import FakeClock, collect, test_environment
 
 MILLION = 1_000_000
@@ -63,6 +64,7 @@ class Services:
 
     def __init__(self) -> None:
         self.clock = FakeClock()
+        self.turn = Turn()
         self.output: TaskOutput
 
     def processing_time(self) -> int:

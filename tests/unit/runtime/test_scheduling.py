@@ -87,6 +87,19 @@ def test_a_task_that_can_run_waits_for_a_bounded_number_of_turns(turn_s: float, 
         assert max(after - before for before, after in pairwise(turns)) <= bound
 
 
+def test_a_task_with_short_turns_gets_time_beside_one_with_long_turns() -> None:
+    source, _, sink = pipeline()
+    slot = Slot(source, sink, turn_s=0.0)
+    spent = Counter[str]()
+    for _ in range(10_000):
+        task: Any = slot.scheduler.next_task(slot.now)
+        took = 0.05 if task is sink else 0.0001
+        spent[task.name] += took
+        slot.now += took
+    assert spent["source"] > 0.9 * MAX_WAIT_S / 0.05 * spent["sink"]
+    assert spent["sink"] > spent["source"]
+
+
 def test_preference_remains_where_it_starves_nobody() -> None:
     ran = Counter(Slot(*pipeline(), turn_s=MAX_WAIT_S / 100).run(10_000))
     assert ran["sink"] > 9_700

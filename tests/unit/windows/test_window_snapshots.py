@@ -27,11 +27,21 @@ from firesteel.runtime.elements import MAX_WATERMARK
 from firesteel.runtime.key_groups import KeyGroupRange
 from firesteel.runtime.operators.specs import WindowSpec
 from firesteel.runtime.operators.window import AlignedWindowOperator, WindowOperator, create_window_operator
+from firesteel.runtime.turns import Turn
 from firesteel.testing.operator_context import FakeOperatorContext
 
 LATE = OutputTag("late")
 MAX = 128
 COUNT = ValueStateDescriptor("count")
+
+
+_turns_to_end: list[Turn] = []
+
+
+def end_turns() -> None:
+    """What functions call that take too long."""
+    for turn in _turns_to_end:
+        turn.end()
 
 
 class Collect(AggregateFunction):
@@ -45,6 +55,7 @@ class Collect(AggregateFunction):
         return accumulator
 
     def get_result(self, accumulator: list[int]) -> Any:
+        end_turns()
         return tuple(accumulator)
 
     def merge(self, acc_a: list[int], acc_b: list[int]) -> list[int]:
@@ -55,6 +66,7 @@ class Firings(ProcessWindowFunction):
     """Counts its firings per key and window, and per key."""
 
     def process(self, key: Any, context: Any, elements: Any) -> Any:
+        end_turns()
         window = context.window_state().get_state(COUNT)
         window.update((window.value() or 0) + 1)
         yield key, tuple(elements), context.window().start, context.window().end, window.value()
@@ -100,13 +112,17 @@ class Job:
         self.watermark = -(1 << 63)
         operator.open(self.context)
 
-    def run(self, script: list[Any]) -> list[Any]:
+    def run(self, script: list[Any], *, in_parts: bool = False) -> list[Any]:
+        """What comes out after each step; with ``in_parts`` every turn ends after one pane has fired."""
         seen = []
         for step in script:
             if isinstance(step, list):
                 self.operator.process_batch([record[:2] for record in step], [record[2] for record in step])
             elif step > self.watermark:
                 self.watermark = step
+                if in_parts:
+                    while not self.fire_one(step):
+                        pass
                 self.operator.process_watermark(step)
             seen.append(
                 (
@@ -116,6 +132,17 @@ class Job:
                 )
             )
         return seen
+
+    def fire_one(self, watermark: int) -> bool:
+        """Has a turn in which one pane fires; whether none is left."""
+        turn = self.context.turn
+        turn.begin(1.0)
+        _turns_to_end.append(turn)
+        try:
+            return bool(self.operator.fire_timers(watermark))
+        finally:
+            _turns_to_end.clear()
+            turn.finish()
 
 
 def write(bench: Workbench, operator: Any, scripts: list[list[Any]], kind: SnapshotKind) -> KeyedStateHandle:
@@ -146,6 +173,43 @@ def test_either_operator_takes_up_what_either_wrote(
         for operator in (WindowOperator(spec), AlignedWindowOperator(spec)):
             job = Job(operator, bench.restore([handle]))
             assert job.run(after) == expected, (operator, handle.format)
+
+
+@settings(max_examples=200, deadline=None)
+@given(specs(), steps, st.sampled_from([WindowOperator, AlignedWindowOperator]))
+def test_turns_that_end_early_change_nothing(spec: WindowSpec, script: list[Any], operator: Any) -> None:
+    bench = Workbench("hashmap", MAX, lambda: 0)
+    script = [*script, MAX_WATERMARK]
+    expected = Job(operator(spec), bench.backend()).run(script)
+    job = Job(operator(spec), bench.backend())
+    assert job.run(script, in_parts=True) == expected
+    assert job.context.watermarks == sorted(set(job.context.watermarks))
+    if spec.allowed_lateness != MAX_WATERMARK:
+        assert job.context.stored("window-contents") == {}
+
+
+@settings(max_examples=200, deadline=None)
+@given(specs(), steps, st.integers(-20, 30), st.integers(1, 5), st.sampled_from(["hashmap", "hashmap-full"]))
+def test_a_snapshot_between_two_panes_has_those_that_are_left(
+    spec: WindowSpec, before: list[Any], watermark: int, panes: int, kind: str
+) -> None:
+    whole = Job(WindowOperator(spec), Workbench("hashmap", MAX, lambda: 0).backend())
+    expected = sum((output for output, *_ in whole.run([*before, watermark, MAX_WATERMARK])), Counter())
+    for first in (WindowOperator, AlignedWindowOperator):
+        for snapshot_kind in (SnapshotKind.CHECKPOINT, SnapshotKind.SAVEPOINT):
+            for second in (WindowOperator, AlignedWindowOperator):
+                bench = Workbench(kind, MAX, lambda: 0)
+                job = Job(first(spec), bench.backend())
+                seen = sum((output for output, *_ in job.run(before)), Counter())
+                bench.snapshot(job.backend)
+                if watermark > job.watermark:
+                    for _ in range(panes):
+                        job.fire_one(watermark)
+                seen += Counter(job.context.take_output())
+                handle = bench.snapshot(job.backend, snapshot_kind)
+                restored = Job(second(spec), bench.restore([handle]))
+                seen += sum((output for output, *_ in restored.run([watermark, MAX_WATERMARK])), Counter())
+                assert seen == expected, (first, second, snapshot_kind)
 
 
 @settings(max_examples=100, deadline=None)

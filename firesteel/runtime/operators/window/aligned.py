@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from math import gcd
 from typing import Any, NamedTuple
 
@@ -107,6 +108,8 @@ class AlignedWindowOperator(StreamOperator):
         """Restored windows that have fired, with the keys that fire (again) once event time is back where it was."""
         self._agenda: list[tuple[int, int]] = []  # (time, window start): first to fire it, then to delete it
         self._leftovers = LeftoverWindows(self._fire_keys, self._delete_panes)
+        self._suspended: tuple[TimeWindow, list[Any], Callable[[], None]] | None = None
+        """A window of which some panes have fired, the keys of the others, and what is to be done when all have."""
         self.current_watermark = MIN_TIMESTAMP
 
     def open(self, context: OperatorContext) -> None:
@@ -173,28 +176,28 @@ class AlignedWindowOperator(StreamOperator):
             self._process_by_run(values, timestamps)
         self._output.flush()
 
-    def process_watermark(self, timestamp: int) -> None:
-        """Fires and deletes windows that are due, in the order of their ends, then sends the watermark on."""
-        if timestamp > self.current_watermark:
-            self.current_watermark = timestamp
-            if self._leftovers:
-                self._leftovers.advance(timestamp)
-            agenda = self._agenda
-            while agenda and agenda[0][0] <= timestamp:
-                time, start = heapq.heappop(agenda)
-                if start not in self._fired:
-                    self._fire_window(start)
-                    self._fired.add(start)
-                    if self._cleanup_time(start) > time:
-                        self._mark_fired(self._window(start), self._windows[start])
-                        self._schedule_cleanup(start)
-                        continue
-                elif start in self._waiting:
-                    self._fire_keys(self._window(start), self._waiting.pop(start))
-                    continue
+    def fire_timers(self, timestamp: int) -> bool:
+        """Fires and deletes windows that are due, in the order of their ends."""
+        self.current_watermark = max(timestamp, self.current_watermark)
+        done = self._go_on() and self._leftovers.advance(timestamp) and self._advance(timestamp)
+        self._output.flush()
+        return done
+
+    def _advance(self, timestamp: int) -> bool:
+        agenda, turn = self._agenda, self.context.turn
+        while agenda and agenda[0][0] <= timestamp:
+            _, start = heapq.heappop(agenda)
+            if start not in self._fired:
+                if not self._fire_window(start):
+                    return False
+            elif start in self._waiting:
+                if not self._fire_keys(self._window(start), list(self._waiting.pop(start))):
+                    return False
+            else:
                 self._delete_window(start)
-            self._output.flush()
-        self.context.emit_watermark(timestamp)
+            if turn.is_over:
+                return False
+        return True
 
     def _process_by_window(self, values: Sequence[Any], timestamps: Sequence[int]) -> None:
         """Adds records to tumbling windows: gathers those of each open window first.
@@ -361,17 +364,64 @@ class AlignedWindowOperator(StreamOperator):
     def _cleanup_time(self, start: int) -> int:
         return min(start + self._size - 1 + self._lateness, MAX_WATERMARK)
 
-    def _fire_window(self, start: int) -> None:
-        panes = self._windows[start]
+    def _fire_window(self, start: int) -> bool:
+        """Fires the panes of a window; False if the turn ended before all had fired."""
+        return self._fire(self._window(start), list(self._windows[start]), partial(self._window_fired, start))
+
+    def _window_fired(self, start: int) -> None:
+        self._fired.add(start)
+        if self._cleanup_time(start) > start + self._size - 1:
+            self._mark_fired(self._window(start), self._windows[start])
+            self._schedule_cleanup(start)
+        else:
+            self._delete_window(start)
+
+    def _fire_keys(self, window: TimeWindow, keys: list[Any]) -> bool:
+        """Fires panes of a window that is not deleted yet; False if the turn ended before all had fired."""
+        return self._fire(window, keys, partial(self._mark_fired, window, keys))
+
+    def _fire(self, window: TimeWindow, keys: list[Any], then: Callable[[], None]) -> bool:
+        """Fires panes while the turn lasts, and when all have fired does what is to be done then; False if not all."""
+        panes, turn = self._table.namespaces[window], self.context.turn
         if self.spec.window_function is None:
             self._set_key(None)
-            results = self._contents.results(panes)
+            result = self._contents.result
+            turn.cursor = cursor = iter(list(map(panes.__getitem__, keys)))
+            results = [contents for stored in cursor if (contents := result(stored)) is not None]
             if results:
-                self.context.emit(results, [start + self._size - 1] * len(results))
+                self.context.emit(results, [window.max_timestamp()] * len(results))
+        else:
+            turn.cursor = cursor = iter(keys)
+            for key in cursor:
+                self._fire_pane(window, key, panes[key])
+        left = len(turn.take_rest())
+        if left:
+            self._set_aside(window, keys[:-left])
+            self._suspended = window, keys[-left:], then
+            return False
+        then()
+        return True
+
+    def _set_aside(self, window: TimeWindow, keys: Iterable[Any]) -> None:
+        """Sees to it that panes that have fired do not fire again if a snapshot is taken before the others fire."""
+        if self._lateness:
+            self._mark_fired(window, keys)
             return
-        window = self._window(start)
-        for key, stored in panes.items():
-            self._fire_pane(window, key, stored)
+        panes = self._table.namespaces[window]
+        for key in keys:
+            del panes[key]
+            if self._function.clears:
+                self._set_key(key)
+                self._function.clear(window)
+        if self._tracked:
+            self._table.changed(window).update(keys)
+
+    def _go_on(self) -> bool:
+        """Fires the panes that an earlier turn has left."""
+        if self._suspended is None:
+            return True
+        suspended, self._suspended = self._suspended, None
+        return self._fire(*suspended)
 
     def _fire_late(self, start: int, key: Any) -> None:
         """A record came for a window that has fired: so does its pane."""
@@ -387,12 +437,6 @@ class AlignedWindowOperator(StreamOperator):
         self._waiting[start][key] = None
         if self._marks.namespaces.get(window, {}).pop(key, None) and self._tracked:
             self._marks.changed(window).add(key)
-
-    def _fire_keys(self, window: TimeWindow, keys: Iterable[Any]) -> None:
-        panes = self._table.namespaces[window]
-        for key in keys:
-            self._fire_pane(window, key, panes[key])
-        self._mark_fired(window, keys)
 
     def _fire_pane(self, window: TimeWindow, key: Any, stored: Any) -> None:
         self._set_key(key)

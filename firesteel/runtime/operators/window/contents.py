@@ -56,11 +56,6 @@ class WindowContents(ABC):
             trace = trace.tb_next
         return None, None
 
-    def results(self, panes: Panes) -> list[Any]:
-        """The contents of all panes that have some."""
-        result = self.result
-        return [contents for stored in panes.values() if (contents := result(stored)) is not None]
-
 
 class ReducedContents(WindowContents):
     """One value per key."""

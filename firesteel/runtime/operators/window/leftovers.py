@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import heapq
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from typing import Any
 
 from firesteel.common.windows import TimeWindow
@@ -15,7 +15,8 @@ __all__ = ["LeftoverWindows"]
 class LeftoverWindows:
     """Fires and deletes windows that no record is added to any more."""
 
-    def __init__(self, fire: Callable[[TimeWindow, Iterable[Any]], None], delete: Callable[[TimeWindow], None]):
+    def __init__(self, fire: Callable[[TimeWindow, list[Any]], bool], delete: Callable[[TimeWindow], None]):
+        """``fire`` returns False if it has to be left to a later turn to fire all keys."""
         self._fire = fire
         self._delete = delete
         self._agenda: list[tuple[int, int, int, int]] = []  # (time, 0 to fire or 1 to delete, start, end)
@@ -29,16 +30,15 @@ class LeftoverWindows:
             self._yet_to_fire[window] = yet_to_fire
             heapq.heappush(self._agenda, (window.max_timestamp(), 0, window.start, window.end))
 
-    def advance(self, timestamp: int) -> None:
-        """Event time has reached the timestamp."""
+    def advance(self, timestamp: int) -> bool:
+        """Event time has reached the timestamp; False if ``fire`` was."""
         agenda = self._agenda
         while agenda and agenda[0][0] <= timestamp:
             _, what, start, end = heapq.heappop(agenda)
             window = TimeWindow(start, end)
             if what == 0:
-                self._fire(window, self._yet_to_fire.pop(window))
+                if not self._fire(window, self._yet_to_fire.pop(window)):
+                    return False
             else:
                 self._delete(window)
-
-    def __bool__(self) -> bool:
-        return bool(self._agenda)
+        return True

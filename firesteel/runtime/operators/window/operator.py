@@ -100,12 +100,11 @@ class WindowOperator(StreamOperator):
         """Hands on what was collected."""
         self._output.flush()
 
-    def process_watermark(self, timestamp: int) -> None:
-        """Fires what is due, then sends the watermark on."""
-        if timestamp > self._timers.current_watermark:
-            self._timers.advance_watermark(timestamp)
+    def fire_timers(self, timestamp: int) -> bool:
+        """Fires what is due."""
+        done = self._timers.advance_watermark(timestamp)
         self._output.flush()
-        self.context.emit_watermark(timestamp)
+        return done
 
     def close(self) -> None:
         """Closes the user's window function."""
