@@ -102,4 +102,4 @@ class AbandonedTransactions:
         if prepared is None:
             return False
         found = self._coordinators.describe(transactional_id)
-        return found is not None and found.start_time_ms == prepared.start_time_ms
+        return found is not None and prepared.is_described_by(found)

@@ -117,7 +117,9 @@ class TransactionalProducer(RecordProducer):
                 "the time between checkpoints. Does another job have the same transactional id prefix?",
             )
         self.state = TransactionState.PREPARED
-        return PreparedTransaction(self.transactional_id, found.producer_id, found.producer_epoch, found.start_time_ms)
+        return PreparedTransaction(
+            self.transactional_id, found.producer_id, found.producer_epoch, found.start_time_ms, found.partitions
+        )
 
     def commit(self) -> None:
         """Commits what was prepared, also if someone else has done so. On failure the producer is of no more use."""

@@ -23,7 +23,9 @@ ROOM_SLICE_S = 0.01
 METADATA_TIMEOUT_S = 30.0
 METADATA_SLICE_S = 1.0
 _NOW = 0
-"""As a timestamp: the time at which the record is sent."""
+"""What librdkafka takes for the time at which the record is sent."""
+_EPOCH = 1
+"""What is written for the timestamp 0, which librdkafka cannot write."""
 
 
 class RecordProducer:
@@ -180,9 +182,13 @@ def _column(column: Sequence[Any] | None, default: Any, count: int) -> Any:
 
 
 def _sendable(timestamps: Sequence[int] | None) -> Sequence[int] | None:
-    """Without those before 1970, as Flink: a record with such a timestamp gets the time at which it is sent."""
-    if timestamps and min(timestamps) < 0:
-        return [timestamp if timestamp > 0 else _NOW for timestamp in timestamps]
+    """Timestamps as librdkafka takes them.
+
+    As in Flink a record with a timestamp before 1970 gets the time at which it is sent. One with the timestamp 0 gets
+    1, which is a millisecond too late.
+    """
+    if timestamps and min(timestamps) <= 0:
+        return [timestamp if timestamp > 0 else _EPOCH if timestamp == 0 else _NOW for timestamp in timestamps]
     return timestamps
 
 

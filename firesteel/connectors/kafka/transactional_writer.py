@@ -30,8 +30,9 @@ class TransactionalKafkaWriter(KafkaWriterBase):
     1. *Open*: the first record after a checkpoint begins a transaction, with a producer that has none. Without a record
        there is no transaction, and nothing to commit.
     2. *Prepared*: at the barrier of checkpoint n the writer waits until all records are acknowledged, and asks the
-       coordinator for the transaction's producer id, epoch and start. With its transactional id these are the
-       committable of n. The producer is not used until the transaction is committed; records that follow go to another.
+       coordinator for the transaction's producer id, epoch, start and partitions. With its transactional id these are
+       the committable of n. The producer is not used until the transaction is committed; records that follow go to
+       another.
     3. The checkpoint stores the committables (SinkOperator), and once more as state that *every* writer of a restored
        job is given: so that each knows which transactions are not to be aborted.
     4. *Committed*: checkpoint n is complete. The committer commits with the producer itself. Those of a checkpoint that
@@ -41,9 +42,9 @@ class TransactionalKafkaWriter(KafkaWriterBase):
     After a failure, in a new attempt, whose transactional ids are new:
 
     6. Before anything is written, the committables of the restored checkpoint are committed by id and epoch. Of each,
-       the coordinator says where it is. *Ongoing*, with the same start: it is committed. *Committed*, or a later
-       transaction of the same producer has begun: that was done before the failure, since a producer begins another
-       only after 4. *Aborted*: its records are lost (it had timed out), which is an error.
+       the coordinator says where it is. *Ongoing*, with the same start and partitions: it is committed. *Committed*, or
+       another transaction of the same producer has begun: that was done before the failure, since a producer begins
+       another only after 4. *Aborted*: its records are lost (it had timed out), which is an error.
     7. All other transactions of earlier attempts are aborted, and their producers fenced: their records come again, and
        while they are open no read-committed consumer gets past them. One subtask does it for all, at the start, and
        once more when the first checkpoint is complete: a writer that was still alive may have begun another in between.

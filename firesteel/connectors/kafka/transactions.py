@@ -16,20 +16,23 @@ committed                             PrepareCommit, CompleteCommit   success, a
 aborted with EndTxn                   PrepareAbort, CompleteAbort     InvalidTxnState
 timed out, or aborted by ``abort``    CompleteAbort, epoch + 1        ProducerFenced
 initialised anew by someone           Empty, epoch + 1 or 2           ProducerFenced
-a later transaction of the producer   Ongoing, later start            success: **commits the later one**
+a later transaction of the producer   Ongoing, another start          success: **commits the later one**
 ====================================  ==============================  ===================================
 
-The last line is why a prepared transaction is known by its start too, and described before it is ended.
+The last line is why a prepared transaction is known by its start and its partitions too, and described before it is
+ended. The start is the coordinator's time, to the millisecond, and may be less than that of the transaction before: the
+clock was set back, or a broker that lags has become coordinator. The protocol has no sequence of transactions.
 """
 
 from __future__ import annotations
 
+import hashlib
 import logging
 import threading
 import time
 import warnings
 import weakref
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from enum import Enum
 from typing import Any, NamedTuple, TypeVar
 
@@ -69,6 +72,15 @@ class PreparedTransaction(NamedTuple):
     producer_id: int
     producer_epoch: int
     start_time_ms: int
+    partitions: str = ""
+    """A digest of the partitions written to; empty in checkpoints of earlier versions."""
+
+    def is_described_by(self, found: TransactionDescription) -> bool:
+        """Whether a description is of this one, and not of a later transaction of the same producer."""
+        if (found.producer_id, found.start_time_ms) != (self.producer_id, self.start_time_ms):
+            return False
+        # those of one that has ended are not told
+        return found.state != "Ongoing" or self.partitions in ("", found.partitions)
 
 
 class TransactionDescription(NamedTuple):
@@ -79,6 +91,8 @@ class TransactionDescription(NamedTuple):
     producer_epoch: int
     timeout_ms: int
     start_time_ms: int
+    partitions: str = ""
+    """A digest of the partitions that are in an ongoing transaction."""
 
 
 class Outcome(Enum):
@@ -98,7 +112,8 @@ class Outcome(Enum):
         if found.producer_id != prepared.producer_id:
             # ids are never used again by another writer: the coordinator had forgotten this one
             return Outcome.UNKNOWN
-        if found.state in ("PrepareCommit", "CompleteCommit") or found.start_time_ms > prepared.start_time_ms:
+        is_later = found.start_time_ms > 0 and not prepared.is_described_by(found)
+        if found.state in ("PrepareCommit", "CompleteCommit") or is_later:
             # a producer begins another transaction only once the one before is committed
             return Outcome.COMMITTED
         if found.state == "Ongoing" and found.producer_epoch == prepared.producer_epoch:
@@ -133,6 +148,7 @@ class TransactionCoordinators:
                 found.producer_epoch,
                 found.transaction_timeout_ms,
                 found.transaction_start_time_ms,
+                _digest(found.topic_partitions),
             )
 
         return self._retry(ask, f"ask for the transaction '{transactional_id}'")
@@ -329,6 +345,11 @@ class TransactionCoordinators:
                 message, code=name, hint="Check that the brokers run and that bootstrap.servers can be reached."
             )
         return KafkaClientError(message, code=name)
+
+
+def _digest(partitions: Iterable[tuple[str, int]]) -> str:
+    names = sorted(f"{topic}-{partition}" for topic, partition in partitions)
+    return hashlib.blake2b("\n".join(names).encode(), digest_size=8).hexdigest()
 
 
 def close_client(client: Any) -> None:

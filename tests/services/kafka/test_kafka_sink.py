@@ -126,6 +126,16 @@ def test_a_record_without_a_timestamp_gets_the_present_time_as_in_flink(kafka):
     assert all(before - 60_000 < stamp < before + 600_000 for stamp in stamps[:2])
 
 
+@pytest.mark.parametrize("stamps", [[0, 1, 2], [0, 0, 0], [5, 0, -1]], ids=str)
+def test_the_beginning_of_1970_is_not_today(kafka, stamps):
+    topic = fresh_topic(kafka)
+    write(sink_builder(kafka, topic, AT_LEAST_ONCE).build(), list("abc"), stamps)
+    found = {message.value().decode(): message.timestamp()[1] for message in messages(kafka, topic)}
+    for letter, stamp in zip("abc", stamps, strict=True):
+        # a millisecond later, which is what librdkafka can write; before 1970, as without a timestamp
+        assert (found[letter] == max(stamp, 1)) if stamp >= 0 else (found[letter] > 1_600_000_000_000)
+
+
 def test_event_time_is_written(kafka, tmp_path):
     topic = fresh_topic(kafka)
     strategy = WatermarkStrategy.for_bounded_out_of_orderness(Duration.of_millis(1)).with_timestamp_assigner(Tens())

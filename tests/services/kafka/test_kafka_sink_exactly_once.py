@@ -349,7 +349,11 @@ def test_what_the_coordinator_says_of_a_transaction_in_each_state(start, coordin
     (prepared,) = committables_of(job.snapshot())
 
     assert coordinators.commit(prepared._replace(producer_epoch=prepared.producer_epoch + 1)) is Outcome.ABORTED
+    # what is there is another transaction of the producer: later, as the clock has it, or earlier, or elsewhere
     assert coordinators.commit(prepared._replace(start_time_ms=prepared.start_time_ms - 1)) is Outcome.COMMITTED
+    assert coordinators.commit(prepared._replace(start_time_ms=prepared.start_time_ms + 60_000)) is Outcome.COMMITTED
+    assert coordinators.commit(prepared._replace(partitions="0" * 16)) is Outcome.COMMITTED
+    assert coordinators.describe(prepared.transactional_id).partitions == prepared.partitions != ""
     assert coordinators.describe(prepared.transactional_id).state == "Ongoing"
     assert coordinators.commit(prepared) is Outcome.OPEN
     assert coordinators.commit(prepared) is Outcome.COMMITTED

@@ -22,6 +22,11 @@ PREPARED = PreparedTransaction("id", 7, 3, 1000)
         ("CompleteCommit", 7, 3, 2000, Outcome.COMMITTED),
         ("PrepareAbort", 7, 3, 2000, Outcome.COMMITTED),
         ("CompleteAbort", 7, 4, 2000, Outcome.COMMITTED),
+        # the same, of a coordinator whose clock was set back
+        ("Ongoing", 7, 3, 999, Outcome.COMMITTED),
+        ("CompleteCommit", 7, 3, 999, Outcome.COMMITTED),
+        ("PrepareAbort", 7, 3, 10, Outcome.COMMITTED),
+        ("CompleteAbort", 7, 4, 10, Outcome.COMMITTED),
         ("PrepareAbort", 7, 3, 1000, Outcome.ABORTED),
         ("CompleteAbort", 7, 3, 1000, Outcome.ABORTED),
         ("PrepareEpochFence", 7, 4, 1000, Outcome.ABORTED),
@@ -33,6 +38,25 @@ PREPARED = PreparedTransaction("id", 7, 3, 1000)
 )
 def test_outcomes(state, producer_id, epoch, start, outcome):
     assert Outcome.of(PREPARED, TransactionDescription(state, producer_id, epoch, 60_000, start)) is outcome
+
+
+@pytest.mark.parametrize(
+    ("state", "before", "now", "outcome"),
+    [
+        ("Ongoing", "a", "a", Outcome.OPEN),
+        # another one that began in the same millisecond
+        ("Ongoing", "a", "b", Outcome.COMMITTED),
+        # of a checkpoint that does not know
+        ("Ongoing", "", "b", Outcome.OPEN),
+        # a transaction that ends has ever fewer partitions
+        ("PrepareAbort", "a", "b", Outcome.ABORTED),
+        ("CompleteAbort", "a", "", Outcome.ABORTED),
+        ("CompleteCommit", "a", "", Outcome.COMMITTED),
+    ],
+)
+def test_outcomes_by_partitions(state, before, now, outcome):
+    prepared = PREPARED._replace(partitions=before)
+    assert Outcome.of(prepared, TransactionDescription(state, 7, 3, 60_000, 1000, now)) is outcome
 
 
 def test_an_id_that_nobody_knows():
