@@ -38,6 +38,7 @@ from firesteel.runtime.messages import (
     ClientPayload,
     Deploy,
     Heartbeat,
+    HeartbeatReceived,
     JobMasterMessage,
     NoMoreSplits,
     RegisterSlot,
@@ -107,6 +108,8 @@ class BatchHost:
 
     def send(self, attempt: int, slot: int, message: JobMasterMessage) -> None:
         """Takes what the JobMaster says to a slot."""
+        if isinstance(message, HeartbeatReceived):
+            return  # the slots are played in the JobMaster's own process
         if self._current is not None and self._current.number == attempt:
             self._current.deliver(message)
 

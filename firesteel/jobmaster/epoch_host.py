@@ -38,6 +38,7 @@ from firesteel.runtime.messages import (
     CancelSlot,
     Deploy,
     Heartbeat,
+    HeartbeatReceived,
     JobMasterMessage,
     MetricScope,
     NotifyCheckpointAborted,
@@ -115,6 +116,8 @@ class EpochHost:
 
     def send(self, attempt: int, slot: int, message: JobMasterMessage) -> None:
         """Keeps a message for the tasks of a slot, or does what it says."""
+        if isinstance(message, HeartbeatReceived):
+            return  # the slots are played in the JobMaster's own process
         if self._current is not None and self._current.number == attempt:
             self._current.deliver(slot, message)
 

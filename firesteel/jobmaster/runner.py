@@ -51,6 +51,7 @@ from firesteel.jobmaster.shell.host_calls import HostCalls
 from firesteel.jobmaster.shell.serial_worker import SerialWorker
 from firesteel.jobmaster.shell.snapshot_requests import SnapshotRequests
 from firesteel.jobmaster.slot_questions import SlotQuestions
+from firesteel.runtime import messages
 from firesteel.runtime.checkpoint.options import SnapshotKind, StopMode
 from firesteel.runtime.network.serialization import deserialize_batch
 
@@ -271,8 +272,16 @@ class JobMasterRunner:
         return self._questions.ask(slot_index, question, timeout_s)
 
     def _hear(self, event: events.Event) -> None:
-        if not self._questions.hears(event):
-            self._events.put(event)
+        """Takes what a host posts, in the host's thread."""
+        if self._questions.hears(event):
+            return
+        if isinstance(event, events.MessageReceived) and isinstance(event.message, messages.Heartbeat):
+            attempt = event.message.attempt
+            # Not in the JobMaster's thread, which an enumerator may hold up. A slot of an attempt that is over gets no
+            # answer: should it still run, because nobody could end it, it ends itself.
+            if attempt == self._master.attempt:
+                self._host.send(attempt, event.slot_index, messages.HeartbeatReceived())
+        self._events.put(event)
 
     def collect_iterator(self, channel: str) -> Iterator[Any]:
         """The records of a collect sink, as they come; raises the job's error at the end if it failed."""

@@ -25,22 +25,35 @@ __all__ = ["ControlConnection", "accept_control", "dial_control"]
 _LENGTH = struct.Struct("!Q")
 HANDSHAKE_TIMEOUT_S = 10.0
 SEND_TIMEOUT_S = 60.0
+"""Of a slot: the JobMaster has many to serve."""
+JOB_MASTER_SEND_TIMEOUT_S = 10.0
+"""Of the JobMaster, whose other slots wait meanwhile: a slot has a thread that does nothing but receive."""
 
 
 class ControlConnection:
     """Sends from any thread; receives in a thread of its own that never touches operator state."""
 
-    def __init__(self, sock: socket.socket | TlsSocket, peer_id: int):
+    def __init__(self, sock: socket.socket | TlsSocket, peer_id: int, send_timeout_s: float = SEND_TIMEOUT_S):
         self.peer_id = peer_id
         self._sock = sock
         self._sock.settimeout(None)
         sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         # a peer that stops reading must not block the sender for ever; receiving has no deadline of its own,
         # heartbeats tell whether the other side is there
-        sock.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, struct.pack("ll", int(SEND_TIMEOUT_S), 0))
+        sock.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, struct.pack("ll", int(send_timeout_s), 0))
+        self.limit_silence(SEND_TIMEOUT_S)
         self._lock = threading.Lock()
         self._thread: threading.Thread | None = None
         self._closed = False
+
+    def limit_silence(self, seconds: float) -> None:
+        """How long what was sent may stay without an answer of the other side's system; then the connection is lost.
+
+        A network that drops packets, or a machine that is gone, closes nothing: without a limit the system goes on
+        sending again for a quarter of an hour. Both sides send heartbeats, so that there is always something to answer.
+        """
+        if hasattr(socket, "TCP_USER_TIMEOUT"):
+            self._sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, int(seconds * 1000))
 
     def send(self, message: Any) -> None:
         """Sends a message; raises ConnectionError if the other side is gone."""
@@ -50,6 +63,8 @@ class ControlConnection:
             with self._lock:
                 self._sock.sendall(_LENGTH.pack(len(payload)) + payload)
         except OSError as error:
+            # it may have been sent in part, so that nothing else can follow; the receiving thread tells of the loss
+            self._shut_down()
             raise ConnectionError(f"the control connection is lost: {error}") from error
 
     def start(self, on_message: Callable[[Any], None], on_lost: Callable[[str], None], name: str) -> None:
@@ -77,13 +92,16 @@ class ControlConnection:
         if not self._closed:
             on_lost(reason)
 
-    def close(self) -> None:
-        """Closes the connection and waits for the receiving thread to end."""
-        self._closed = True
+    def _shut_down(self) -> None:
         try:
             self._sock.shutdown(socket.SHUT_RDWR)
         except OSError:
             pass  # the other side closed first
+
+    def close(self) -> None:
+        """Closes the connection and waits for the receiving thread to end."""
+        self._closed = True
+        self._shut_down()
         self._sock.close()
         if self._thread is not None and self._thread is not threading.current_thread():
             self._thread.join(5.0)
@@ -100,10 +118,12 @@ def accept_control(sock: socket.socket, secret: bytes, tls: InternalTls | None =
     """Takes a slot's connection."""
     sock.settimeout(HANDSHAKE_TIMEOUT_S)
     handshake = Handshake(secret, 0, dialing=False)
-    return _authenticate(sock if tls is None else tls.server(sock), handshake)
+    return _authenticate(sock if tls is None else tls.server(sock), handshake, JOB_MASTER_SEND_TIMEOUT_S)
 
 
-def _authenticate(sock: socket.socket | TlsSocket, handshake: Handshake) -> ControlConnection:
+def _authenticate(
+    sock: socket.socket | TlsSocket, handshake: Handshake, send_timeout_s: float = SEND_TIMEOUT_S
+) -> ControlConnection:
     try:
         if not isinstance(sock, socket.socket):
             sock.do_handshake()
@@ -125,4 +145,4 @@ def _authenticate(sock: socket.socket | TlsSocket, handshake: Handshake) -> Cont
         sock.close()
         raise failure from None
     assert handshake.peer_id is not None
-    return ControlConnection(sock, handshake.peer_id)
+    return ControlConnection(sock, handshake.peer_id, send_timeout_s)

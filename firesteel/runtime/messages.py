@@ -31,6 +31,7 @@ __all__ = [
     "DeclineCheckpoint",
     "Deploy",
     "Heartbeat",
+    "HeartbeatReceived",
     "JobMasterMessage",
     "MetricReport",
     "MetricScope",
@@ -248,6 +249,11 @@ class SlotFailed:
 
 
 @dataclass(frozen=True, slots=True)
+class HeartbeatReceived:
+    """The answer to a Heartbeat: the JobMaster is alive, and the slot is one of those it runs the job in."""
+
+
+@dataclass(frozen=True, slots=True)
 class Deploy:
     """All slots are there: connect to the peers (data addresses by slot index) and start the tasks."""
 
@@ -382,6 +388,7 @@ JobMasterMessage: TypeAlias = (
     | NotifyCheckpointAborted
     | Ask
     | ClientAck
+    | HeartbeatReceived
     | CancelSlot
     | Shutdown
 )

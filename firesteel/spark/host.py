@@ -11,6 +11,7 @@ from dataclasses import replace
 
 from pyspark import InheritableThread, SparkContext
 
+from firesteel.common import options
 from firesteel.common.errors import FiresteelError, TaskFailure
 from firesteel.jobmaster.events import AttemptEnded, MessageReceived, SlotLost, SlotsAvailable, SlotsOffered
 from firesteel.jobmaster.host import Attempt, Post
@@ -52,6 +53,7 @@ class SparkHost:
         self._slots: dict[tuple[int, int], ControlConnection] = {}
         self._connections: set[ControlConnection] = set()
         self._post: Post | None = None
+        self._heartbeat_timeout_s = 0.0
         self._closed = False
         self._end = threading.Event()
         self._over = -1
@@ -66,6 +68,7 @@ class SparkHost:
         self._post = post
         self._over = max(self._over, attempt.number - 1)
         self._slots = {slot: connection for slot, connection in self._slots.items() if slot[0] >= attempt.number}
+        self._heartbeat_timeout_s = attempt.job_graph.configuration.get(options.HEARTBEAT_TIMEOUT).to_millis() / 1000
         thread = InheritableThread(target=self._run_stage, args=(attempt, post), name="firesteel-spark-stage")
         thread.daemon = True
         self._keep(thread)
@@ -194,6 +197,7 @@ class SparkHost:
     def registered(self, attempt: int, slot: int, connection: ControlConnection) -> None:
         """A slot has said who it is."""
         self._slots[attempt, slot] = connection
+        connection.limit_silence(self._heartbeat_timeout_s)
 
     def post(self, event: MessageReceived | SlotLost) -> None:
         """Hands an event to the JobMaster."""

@@ -11,7 +11,7 @@ from typing import Any
 
 import cloudpickle
 
-from firesteel.common import cluster_options, options
+from firesteel.common import cluster_options
 from firesteel.filesystem.stores import close_filesystems
 from firesteel.graph.job_graph import JobGraph
 from firesteel.graph.rescaling import limit_parallelism
@@ -30,7 +30,7 @@ from firesteel.runtime.task_executor import TaskExecutor
 from firesteel.runtime.wiring import Wiring, network_config
 from firesteel.spark.cluster_info import executor_id_of_worker
 from firesteel.spark.function_logging import setup_function_logging
-from firesteel.spark.slot_watch import MemoryBudget, SlotWatch
+from firesteel.spark.slot_watch import MemoryBudget, SlotTimeouts, SlotWatch
 from firesteel.spark.user_output import UserOutput
 
 __all__ = ["SlotMain"]
@@ -113,11 +113,11 @@ class SlotMain:
                     attempt=self._attempt,
                     host=host,
                 )
-                timeout = configuration.get(options.TASK_CANCELLATION_TIMEOUT).to_millis() / 1000
-                interval = configuration.get(options.HEARTBEAT_INTERVAL).to_millis() / 1000
+                timeouts = SlotTimeouts.of(configuration)
+                control.limit_silence(timeouts.heartbeat_timeout)
                 gateway.output = UserOutput(control.send, self._attempt, slot, lambda: executor.cancel_requested)
                 budget = self._budget(slot, job, tasks)
-                watch = SlotWatch(executor, control, gateway.output, self._attempt, slot, interval, timeout, budget)
+                watch = SlotWatch(executor, control, gateway.output, self._attempt, slot, timeouts, budget)
                 setup_function_logging(configuration)
                 with watch, gateway.output:
                     control.send(self._registration(slot, place, network.address))

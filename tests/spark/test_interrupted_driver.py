@@ -1,4 +1,4 @@
-"""Ctrl-C, and a driver that is killed: nothing of the job stays behind."""
+"""Ctrl-C, and a driver that is killed or stands still: nothing of the job stays behind."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 
+import psutil
 import pytest
 from processes import command_line, descendants, is_alive
 
@@ -22,21 +23,24 @@ pytestmark = pytest.mark.spark
 ROOT = Path(__file__).parents[2]
 
 PROGRAM = """
-from firesteel.common import WatermarkStrategy
+from firesteel.common import Configuration, WatermarkStrategy
 from firesteel.datastream import StreamExecutionEnvironment
 from firesteel.datastream.connectors.datagen import DataGeneratorSource, RateLimiterStrategy
 from texts_of_the_program import text_of
 
 if __name__ == "__main__":
-    env = StreamExecutionEnvironment.get_execution_environment().set_parallelism(2)
+    configuration = Configuration().set_string("heartbeat.timeout", "10 s")
+    env = StreamExecutionEnvironment.get_execution_environment(configuration).set_parallelism(2)
     source = DataGeneratorSource(lambda index: index, None, RateLimiterStrategy.per_second(100))
     numbers = env.from_source(source, WatermarkStrategy.no_watermarks(), "numbers")
     numbers.key_by(lambda number: number % 5).map(text_of).print()
     env.execute("endless")
 """
 BESIDE_IT = """
+import os
+
 def text_of(number):
-    return f"number {number}"
+    return f"number {number} of {os.getpid()}"
 """
 """A module that only the program can find, since it lies in the same directory."""
 DEADLINE_S = 120
@@ -122,3 +126,27 @@ def test_processes_of_a_killed_driver_end_by_themselves(driver: Driver, monkeypa
     monkeypatch.setattr(tempfile, "tempdir", str(driver.output.parent))
     session._remove_left_behind()
     assert not left.exists()
+
+
+def _is_slot(pid: int) -> bool:
+    """Whether the process runs a slot: then it has threads, which a worker that waits for Spark's next task has not."""
+    try:
+        return bool(psutil.Process(pid).num_threads() > 1)
+    except psutil.NoSuchProcess:
+        return False
+
+
+def test_slots_of_a_driver_that_stands_still_end_by_themselves(driver: Driver) -> None:
+    """Somebody else may have taken the job over meanwhile."""
+    slots = {int(line.rpartition(" ")[2]) for line in driver.output.read_text().splitlines() if " of " in line}
+    assert len(slots) == 2
+    assert all(_is_slot(slot) for slot in slots)
+    os.kill(driver.process.pid, signal.SIGSTOP)
+    try:
+        # the first one ends its process; another may notice that first, and leave its process to Spark
+        eventually(lambda: not any(_is_slot(slot) for slot in slots), timeout=DEADLINE_S)
+    finally:
+        os.kill(driver.process.pid, signal.SIGCONT)
+    # when it goes on, its job has failed: there are no checkpoints that it could start from again
+    assert driver.process.wait(DEADLINE_S) == 1
+    driver.wait_until_nothing_is_left()

@@ -100,8 +100,8 @@ def running(*task_managers: str) -> FakeJob:
     """A job with a slot in each of these."""
     pool = SlotPool(0, len(task_managers))
     for index, task_manager in enumerate(task_managers):
-        pool.register(RegisterSlot(0, index, "h", ("h", 5000 + index), 99, "1", task_manager), 10)
-        pool[index].heard(Heartbeat(0, index, 11, 100 * MB, 7), 12)
+        pool.register(RegisterSlot(0, index, "h", ("h", 5000 + index), 99, "1", task_manager), 10, 10)
+        pool[index].heard(Heartbeat(0, index, 11, 100 * MB, 7), 12, 12)
     return FakeJob(JOB, JobStatus.RUNNING, FakeRunner(pool))
 
 
@@ -114,9 +114,9 @@ def resources(total: int, held: int = 0) -> ResourceManager:
 
 def test_what_a_slot_says_of_its_process_is_kept() -> None:
     slot = Slot(0, SlotState.REGISTERED)
-    slot.heard(Heartbeat(0, 0, 1, 5, 6), 2)
-    slot.heard(Heartbeat(0, 0, 1), 3)
-    assert (slot.rss_bytes, slot.cpu_ms, slot.last_seen) == (5, 6, 3)
+    slot.heard(Heartbeat(0, 0, 1, 5, 6), 2, 1002)
+    slot.heard(Heartbeat(0, 0, 1), 3, 1003)
+    assert (slot.rss_bytes, slot.cpu_ms, slot.last_seen, slot.heard_at) == (5, 6, 3, 1003)
 
 
 def test_a_task_manager_per_executor() -> None:
