@@ -6,9 +6,10 @@ it cannot change the meaning:
 1. The client reads the function's source (``find_inline_expressions``), where the file is at hand. Candidates are
    lambdas and one-line ``def`` functions of one argument whose body is an expression of that argument, constants,
    builtins, and names of the function's module or closure, which are looked up each time as the function would.
-2. The candidate is compiled and must have exactly the bytecode of the function itself, so that a stale file or a
+2. Nothing in it looks at the frame it is called from, as ``eval`` and ``locals`` do: that is the loop's.
+3. The candidate is compiled and must have exactly the bytecode of the function itself, so that a stale file or a
    second lambda on the same line cannot be mistaken for it.
-3. The table travels with the job, by code object; a slot looks up the code of the function it was given. A function
+4. The table travels with the job, by code object; a slot looks up the code of the function it was given. A function
    that is not in the table is called.
 """
 
@@ -16,14 +17,17 @@ from __future__ import annotations
 
 import ast
 import builtins
-import dis
+import inspect
 import linecache
+import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache, partial
 from types import CodeType, FunctionType
 from typing import Any
+
+from firesteel.runtime.bytecode import shape_of
 
 __all__ = [
     "InlineExpression",
@@ -39,6 +43,22 @@ InlineTable = dict[CodeType, "InlineExpression"]
 _registered: InlineTable = {}
 _NO_NAMES: Mapping[str, str] = {}
 _ATTEMPTS = 10
+
+_FRAME_NAMES = frozenset(
+    {
+        *("breakpoint", "dir", "eval", "exec", "globals", "locals", "super", "vars", "__import__"),
+        # of inspect and sys, and of DataFrames, whose expressions may name variables
+        *("currentframe", "_getframe", "_getframemodulename", "query", "stack", "trace"),
+    }
+)
+"""Functions that look at the frame of whoever calls them, as names and as attributes of anything."""
+_FRAME_FUNCTIONS = frozenset(
+    id(found)
+    for module in (builtins, sys, inspect)
+    for name in _FRAME_NAMES
+    if (found := getattr(module, name, None)) is not None
+)
+"""The same under other names."""
 
 _ALLOWED = (
     ast.Expression,
@@ -128,6 +148,8 @@ def _find(function: Any) -> InlineExpression | None:
             names = sorted({node.id for node in ast.walk(body) if isinstance(node, ast.Name)} - {argument})
             if not all(_is_known(name, function) for name in names):
                 return None  # a global that open() will define: only the function itself finds it then
+            if any(_looks_at_frames(name, function) for name in names):
+                return None
             return InlineExpression(ast.unparse(body), argument, code.co_filename, body.lineno, tuple(names))
     return None
 
@@ -164,8 +186,24 @@ def _is_known(name: str, function: FunctionType) -> bool:
     return name in function.__code__.co_freevars or name in function.__globals__ or hasattr(builtins, name)
 
 
+def _looks_at_frames(name: str, function: FunctionType) -> bool:
+    if name in _FRAME_NAMES:
+        return True
+    code = function.__code__
+    if name not in code.co_freevars:
+        return id(function.__globals__.get(name)) in _FRAME_FUNCTIONS
+    cell = (function.__closure__ or ())[code.co_freevars.index(name)]
+    try:
+        return id(cell.cell_contents) in _FRAME_FUNCTIONS
+    except ValueError:
+        return False  # not bound yet
+
+
 def _is_simple(body: ast.expr) -> bool:
-    return all(isinstance(node, _ALLOWED) for node in ast.walk(body))
+    return all(
+        isinstance(node, _ALLOWED) and not (isinstance(node, ast.Attribute) and node.attr in _FRAME_NAMES)
+        for node in ast.walk(body)
+    )
 
 
 def _same(body: ast.expr, argument: str, code: CodeType) -> bool:
@@ -179,23 +217,8 @@ def _same(body: ast.expr, argument: str, code: CodeType) -> bool:
         return False
     for _ in range(2 if code.co_freevars else 1):
         compiled = next(constant for constant in compiled.co_consts if isinstance(constant, CodeType))
-    return _shape(compiled) == _shape(code)
-
-
-def _shape(code: CodeType) -> tuple[Any, ...]:
-    # a def keeps its docstring slot (None) as first constant, a lambda does not: compare what is loaded, not where
-    return (
-        code.co_names,
-        code.co_varnames,
-        code.co_freevars,
-        tuple(_instructions(code)),
-    )
-
-
-def _instructions(code: CodeType) -> Iterator[tuple[str, Any]]:
-    for instruction in dis.get_instructions(code):
-        argument = instruction.argval
-        yield instruction.opname, (type(argument), repr(argument)) if instruction.opname == "LOAD_CONST" else argument
+    shape = shape_of(code)
+    return shape is not None and shape_of(compiled) == shape
 
 
 class _Renamer(ast.NodeTransformer):

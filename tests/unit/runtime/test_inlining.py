@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.util
 import itertools
 import linecache
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from firesteel.runtime import bytecode
 from firesteel.runtime.codegen import LOOPS, LoopWriter
 from firesteel.runtime.inlining import (
     find_inline_expressions,
@@ -165,6 +167,75 @@ def test_constants_of_equal_value_but_other_type_are_told_apart(load: Load) -> N
     assert [repr(evaluate(f, 0)) for f in (module.a, module.b, module.c)] == ["1", "True", "1.0"]
 
 
+EXPRESSIONS = """
+x % 3 != 0; x[0]; (x, 1); {'a': x, 'b': [x, x]}; {x: x}; {'a': 1, 'b': 2}; x if x > 2 else -x; x and not x or x
+0 < x < 10; len(str(x)) + max(x, 3); x.upper().split('-'); dict(x=x, key=x); f'{x!r:>5}|{x}'; f'{x!s}{x!a}{x:>{x}}'
+x[1:3:2]; x[1:]; x[x:x]; x ** -2 // 0.1; 5; None; True; x == b'a' or x is Ellipsis; x is not None; x in (1, 2)
+x not in [1, 2]; [1, 2, 3]; (); {}; +x; ~x; -x; not x; x @ x; x << 1 | x & 3 ^ x >> 2; x - 1; x / 2; print(x, sep='')
+x.f(1, a=2); x.a.b[x.c]; n + x; n(x); n.a(x); 1 if x else 2; x if x is None else 3; (x and x) if x else (x or x)
+x < 1 and x > 2 or x == 3; 1 if 0 < x < 2 else 3; 1 < x <= 2 < x; (x, x, n); x['a'] * x.get('b', 2); f(n=n)(x)
+-1 if x < 0 else 1 if x > 0 else 0; int(x) if x.isdigit() else float(x); x[1, 2:3]; {**x, 'a': 1}; 1e999 * x; x * 1j
+"""
+
+
+@pytest.mark.parametrize("text", [text.strip() for text in EXPRESSIONS.replace("\n", ";").split(";") if text.strip()])
+@pytest.mark.parametrize("shape", ["lambda", "def", "closure"])
+def test_every_kind_of_expression_is_known_in_this_version_of_python(load: Load, text: str, shape: str) -> None:
+    """Each version compiles them to instructions of its own; one that nobody has looked at is not inlined."""
+    if shape == "lambda":
+        source = f"n = f = None\nfunction = lambda x: {text}\n"
+    elif shape == "def":
+        source = f"n = f = None\ndef function(x):\n    return {text}\n"
+    else:
+        source = f"def make(n, f):\n    return lambda x: {text}\nfunction = make(None, None)\n"
+    assert is_inlined(load(source).function)
+
+
+def test_an_instruction_that_is_not_known_keeps_a_function_out(load: Load, monkeypatch: pytest.MonkeyPatch) -> None:
+    module = load("function = lambda x: x + 1\n")
+    assert is_inlined(module.function)
+    version = sys.version_info[:2]
+    monkeypatch.setitem(bytecode._KNOWN, version, bytecode._KNOWN[version] - {"RETURN_VALUE"})
+    assert not is_inlined(module.function)
+    monkeypatch.delitem(bytecode._KNOWN, version)
+    assert not is_inlined(module.function), "a version of Python that is not known"
+
+
+@pytest.mark.parametrize(
+    "texts",
+    [
+        ("1", "True", "1.0"),
+        ("(1, 2)", "(True, 2)", "(1.0, 2)"),
+        ("x + 1", "x + True", "x + 1.0"),
+        ("0.0", "-0.0", "0"),
+        ("x in (0, 1)", "x in (0, True)"),
+        ("[0, 1, 2]", "[False, 1, 2]"),
+        ("x[0]", "x[False]"),
+        ("dict(a=x)", "dict(b=x)"),
+        ("'a'", "b'a'"),
+        ("f'{x!r}'", "f'{x!s}'", "f'{x}'"),
+        ("x < 1", "x <= 1", "x > 1"),
+        ("x or 1", "x and 1"),
+        ("x.real", "x.imag"),
+    ],
+)
+def test_expressions_that_differ_a_little_are_told_apart_on_one_line(load: Load, texts: tuple[str, ...]) -> None:
+    for order in itertools.permutations(texts):
+        functions = load(f"functions = [{', '.join(f'lambda x: {text}' for text in order)}]\n").functions
+        for value in (0, 1, (5, 6)):
+            for function in functions:
+                assert outcome(loop_of(function), value) == outcome(function, value)
+
+
+def outcome(function: Callable[[Any], Any], value: Any) -> tuple[type, str]:
+    """What a function gives, with its type, or the error it raises."""
+    try:
+        given = function(value)
+    except Exception as error:
+        return type(error), str(error)
+    return type(given), repr(given)
+
+
 @pytest.mark.parametrize(
     "text",
     [
@@ -192,6 +263,22 @@ def test_constants_of_equal_value_but_other_type_are_told_apart(load: Load) -> N
         "import functools\nfunction = functools.partial(pow, 2)",
         "function = str.upper",
         "function = eval('lambda x: x + 1')",
+        "RULE = 'x + 1'\nfunction = lambda x: eval(RULE)",
+        "function = lambda x: exec('x')",
+        "function = lambda x: '{x}'.format(**locals())",
+        "function = lambda x: vars()['x']",
+        "function = lambda x: dir()",
+        "function = lambda x: globals()['x']",
+        "function = lambda x: __import__('math')",
+        "function = lambda x: list(map(eval, x))",
+        "evaluate = eval\nfunction = lambda x: evaluate('x + 1')",
+        "def make(known):\n    return lambda x: known()['x']\nfunction = make(locals)",
+        "import builtins\nfunction = lambda x: builtins.eval('x + 1')",
+        "import sys\nfunction = lambda x: sys._getframe().f_locals['x']",
+        "from sys import _getframe as frame\nfunction = lambda x: frame().f_locals['x']",
+        "import inspect\nfunction = lambda x: inspect.currentframe().f_locals",
+        "limit = 3\nfunction = lambda frame: frame.query('a > @limit')",
+        "class C:\n    def make(self):\n        return lambda x: super()\nfunction = C().make()",
     ],
 )  # fmt: skip
 def test_what_could_change_its_meaning_is_only_called(load: Load, text: str) -> None:
