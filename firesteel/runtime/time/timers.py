@@ -12,6 +12,9 @@ from firesteel.runtime.turns import Turn
 
 __all__ = ["BatchTimerService", "InternalTimerService", "TimerQueue", "Triggerable", "renumbered"]
 
+_MAX_DELETED = 1024
+"""Deleted timers that may stay in a heap however few others there are."""
+
 
 class Triggerable(Protocol):
     """Called back when a timer is due, with the timer's key already set in the backend."""
@@ -30,16 +33,15 @@ class TimerQueue:
 
     ``live`` maps each timer ``(timestamp, key, namespace)`` to its registration number; it is what snapshots contain
     and what a queue is restored from. A deleted timer stays in the heap until its time and is skipped then, so
-    deletion costs one set operation.
+    deletion costs one set operation. When deleted ones are the greater part, the heap is made anew without them:
+    timeouts that every record moves on would else take an entry per record.
     """
 
     __slots__ = ("_heap", "_sequence", "live")
 
     def __init__(self, live: dict[tuple[int, Any, Any], int] | None = None) -> None:
         self.live: dict[tuple[int, Any, Any], int] = {} if live is None else live
-        self._heap: list[tuple[int, int, Any, Any]] = [
-            (timestamp, number, key, namespace) for (timestamp, key, namespace), number in self.live.items()
-        ]
+        self._heap = _entries(self.live)
         heapq.heapify(self._heap)
         self._sequence = max(self.live.values(), default=0)
 
@@ -55,7 +57,16 @@ class TimerQueue:
 
     def remove(self, timestamp: int, key: Any, namespace: Any) -> None:
         """Removes a timer if it is there."""
-        self.live.pop((timestamp, key, namespace), None)
+        if self.live.pop((timestamp, key, namespace), None) is not None:
+            self.compact()
+
+    def compact(self) -> None:
+        """Drops deleted timers from the heap if they are more than the others; amortised, it costs nothing."""
+        heap, live = self._heap, self.live
+        if len(heap) > 2 * len(live) + _MAX_DELETED:
+            # in place: a batch holds on to the list
+            heap[:] = _entries(live)
+            heapq.heapify(heap)
 
     def pop_due(self, now: int) -> tuple[int, Any, Any] | None:
         """Removes and returns the first timer at or before now."""
@@ -99,6 +110,10 @@ class TimerQueue:
 
     def __len__(self) -> int:
         return len(self.live)
+
+
+def _entries(live: dict[tuple[int, Any, Any], int]) -> list[tuple[int, int, Any, Any]]:
+    return [(timestamp, number, key, namespace) for (timestamp, key, namespace), number in live.items()]
 
 
 def renumbered(live: dict[tuple[int, Any, Any], int]) -> dict[tuple[int, Any, Any], int]:

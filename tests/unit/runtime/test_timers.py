@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from firesteel.runtime.key_groups import KeyGroupRange
 from firesteel.runtime.state.hashmap import HashMapKeyedStateBackend
+from firesteel.runtime.time import timers
 from firesteel.runtime.time.timers import InternalTimerService, TimerQueue
 from firesteel.testing import FakeClock
 
@@ -47,6 +48,41 @@ def test_a_queue_behaves_like_a_sorted_list(script: list[tuple[str, int, str, An
         assert len(queue) == len(model)
         assert queue.timers() == sorted(model, key=lambda timer: timer[0])
         assert queue.peek() == min((timer[0] for timer in model), default=None)
+
+
+@given(operations)
+def test_a_queue_that_is_made_anew_all_the_time_behaves_the_same(script: list[tuple[str, int, str, Any]]) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(timers, "_MAX_DELETED", -1)
+        test_a_queue_behaves_like_a_sorted_list.hypothesis.inner_test(script)
+
+
+def test_deleted_timers_do_not_pile_up() -> None:
+    """An inactivity timeout: each record deletes the timer of its key and sets a later one."""
+    queue = TimerQueue()
+    heap = queue._heap
+    due: dict[int, int] = {}
+    most = 0
+    for number in range(50_000):
+        key = number % 50
+        if key in due:
+            queue.remove(due[key], key, None)
+        due[key] = 3_600_000 + number
+        queue.add(due[key], key, None)
+        most = max(most, len(heap))
+    assert most <= 2 * 50 + 1024 + 2
+    assert queue._heap is heap
+    assert [queue.pop_due(1 << 40) for _ in range(50)] == [(3_600_000 + n, n % 50, None) for n in range(49_950, 50_000)]
+    assert queue.pop_due(1 << 40) is None
+
+
+def test_timers_that_are_all_deleted_do_not_stay() -> None:
+    queue = TimerQueue()
+    for number in range(10_000):
+        queue.add(number, "k", None)
+    for number in range(10_000):
+        queue.remove(number, "k", None)
+    assert len(queue._heap) <= 1024
 
 
 class Bench:

@@ -369,3 +369,18 @@ def test_values_of_classes_that_cannot_be_imported(bench: Workbench, backend: An
         assert restored.get_state(VALUE).value() == Local(1)
         assert restored.get_state(LIST).get() == [Local(2)]
         assert dict(restored.get_state(MAP).items()) == {"m": Local(3)}
+
+
+def test_timers_that_were_moved_on_do_not_pile_up(bench: Workbench, backend: Any) -> None:
+    """An inactivity timeout, through snapshots: the heap has about as many entries as there are timers."""
+    queue = backend.timer_queue("t/event")
+    for number in range(20_000):
+        queue.remove(number - 10, number % 10, None)
+        queue.add(number, number % 10, None)
+        if number % 5_000 == 0:
+            bench.snapshot(backend)
+    assert len(queue._heap) < 1100
+    handle = bench.snapshot(backend)
+    expected = [(number, number % 10, None) for number in range(19_990, 20_000)]
+    assert bench.restore([handle]).timer_queue("t/event").timers() == expected
+    assert [queue.pop_due(1 << 40) for _ in range(11)] == [*expected, None]

@@ -46,6 +46,7 @@ class TrackedTimerQueue(TimerQueue):
                 self._fresh.remove(timer)
             else:
                 self._gone.add(timer)
+            self.compact()
 
     def pop_due(self, now: int) -> tuple[int, Any, Any] | None:
         """Removes and returns the first timer at or before now."""

@@ -58,6 +58,7 @@ class StoredTimerQueue(TimerQueue):
         timer = (timestamp, key, namespace)
         if self.live.pop(timer, None) is not None:
             self._forget(timer)
+            self.compact()
 
     def pop_due(self, now: int) -> Timer | None:
         """Removes and returns the first timer at or before now."""
