@@ -4,6 +4,6 @@ from __future__ import annotations
 
 import sys
 
-from firesteel.testing.programs.campaign import main
+from firesteel.testing.programs.command import main
 
 sys.exit(main())

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, TypeVar
@@ -46,15 +46,15 @@ class Site:
         return self.directory / f"sink-{node.id}"
 
 
-def build(program: Program, site: Site) -> None:
-    """Makes the program's streams and sinks in the environment of the site."""
+def build(program: Program, site: Site, assign: Callable[[Ref, Any], Any] = lambda _ref, stream: stream) -> None:
+    """Makes the program's streams and sinks in the environment of the site.
+
+    ``assign`` is given every stream as soon as it is made, and returns what to use for it.
+    """
     streams: dict[Ref, Any] = {}
     for node in program.nodes:
-        inputs = [_stream(streams, ref) for ref in node.inputs]
-        streams[Ref(node.id)] = node.build(inputs, site)
-
-
-def _stream(streams: dict[Ref, Any], ref: Ref) -> Any:
-    if ref not in streams:
-        streams[ref] = streams[Ref(ref.node)].get_side_output(OutputTag(ref.tag))
-    return streams[ref]
+        for ref in node.inputs:
+            if ref not in streams:
+                streams[ref] = assign(ref, streams[Ref(ref.node)].get_side_output(OutputTag(ref.tag)))
+        made = node.build([streams[ref] for ref in node.inputs], site)
+        streams[Ref(node.id)] = assign(Ref(node.id), made)

@@ -2,62 +2,160 @@
 
 from __future__ import annotations
 
-import argparse
 import logging
 import re
 import shutil
-import sys
 import tempfile
 import time
 import warnings
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
 from pathlib import Path
 
-from firesteel.testing.programs.grammar import draw_program
-from firesteel.testing.programs.results import check
+from firesteel.testing.programs.coverage import Coverage, Met, met_by
+from firesteel.testing.programs.grammar import GRAMMAR, draw_program
+from firesteel.testing.programs.printing import print_program
+from firesteel.testing.programs.program import Node
+from firesteel.testing.programs.results import Runner, check
 from firesteel.testing.programs.running import InProcessRunner
+from firesteel.testing.programs.shrinking import Case, shrink
 from firesteel.testing.programs.way_drawing import draw_way
 
-__all__ = ["main"]
+__all__ = ["Campaign", "Finding", "Report", "Verdict"]
 
 
-def main() -> int:
-    """Runs the programs that the command line asks for."""
-    parser = argparse.ArgumentParser(prog="python -m firesteel.testing.programs")
-    parser.add_argument("--programs", type=int, default=100)
-    parser.add_argument("--seed", default="7")
-    parser.add_argument("--first", type=int, default=0)
-    parser.add_argument("--without", metavar="REGEX", help="skip programs whose text matches")
-    arguments = parser.parse_args()
-    warnings.simplefilter("ignore")
-    logging.disable(logging.CRITICAL)
-    runner = InProcessRunner(20)
-    started = time.monotonic()
-    failures = 0
-    for number in range(arguments.first, arguments.first + arguments.programs):
-        seed = f"{arguments.seed}-{number}"
-        program = draw_program(seed)
-        way = draw_way(program, seed)
-        if arguments.without and re.search(arguments.without, f"{program} {way}"):
-            continue
-        directory = Path(tempfile.mkdtemp(prefix="programs-"))
+@dataclass(frozen=True)
+class Verdict:
+    """What came of one program."""
+
+    seed: str
+    met: Met | None
+    problems: tuple[str, ...] = ()
+    details: str = ""
+    seconds: float = 0.0
+
+
+@dataclass(frozen=True)
+class Finding:
+    """A program with wrong results, made small."""
+
+    seed: str
+    problems: tuple[str, ...]
+    text: str
+    """A Python file that shows it."""
+    details: str = ""
+
+
+@dataclass
+class Report:
+    """What came of a campaign."""
+
+    programs: int = 0
+    skipped: int = 0
+    findings: list[Finding] = field(default_factory=list)
+    coverage: Coverage = field(default_factory=Coverage)
+    seconds: float = 0.0
+
+    @property
+    def summary(self) -> str:
+        """One line."""
+        rate = self.programs / self.seconds * 60 if self.seconds else 0
+        return f"{self.programs} programs in {self.seconds:.0f} s ({rate:.0f} a minute), {len(self.findings)} wrong"
+
+
+@dataclass
+class Campaign:
+    """Draws programs from seeds and runs each once.
+
+    ``grammar`` may have nodes of your own; ``runner`` is what programs are run on.
+    """
+
+    seed: str = "7"
+    runner: Runner = field(default_factory=InProcessRunner)
+    grammar: tuple[type[Node], ...] = GRAMMAR
+    kills: bool = False
+    without: str | None = None
+    """A regular expression: programs whose text matches are left out."""
+    shrink_seconds: float = 60.0
+
+    def case(self, number: int) -> Case:
+        """Returns the program of a number, and the way to run it."""
+        seed = f"{self.seed}-{number}"
+        program = draw_program(seed, self.grammar)
+        return Case(program, draw_way(program, seed, kills=self.kills))
+
+    def judge(self, number: int) -> Verdict:
+        """Runs the program of a number."""
+        case = self.case(number)
+        seed = case.program.seed
+        if self.without and re.search(self.without, f"{case.program} {case.way}"):
+            return Verdict(seed, None)
         began = time.monotonic()
-        outcome = runner.run(program, way, directory)
-        if time.monotonic() - began > 2:
-            _say(seed, "took", time.monotonic() - began, way.phases, len(program.nodes))
-        problems = check(program, way, outcome)
-        shutil.rmtree(directory, ignore_errors=True)
-        if problems:
-            failures += 1
-            _say(seed, problems)
-            for node in program.nodes:
-                _say("   ", str(node)[:600])
-            _say("   ", way)
-            if outcome.details:
-                _say(outcome.details)
-    _say(f"{arguments.programs} programs in {time.monotonic() - started:.1f} s, {failures} wrong")
-    return failures > 0
+        with _directory() as directory:
+            outcome = self.runner.run(case.program, case.way, directory)
+        problems = check(case.program, case.way, outcome)
+        met = met_by(case.program, case.way, outcome)
+        return Verdict(seed, met, tuple(problems), outcome.details, time.monotonic() - began)
+
+    def run(
+        self, numbers: Iterable[int], on_verdict: Callable[[Verdict], None] = lambda _verdict: None, stop_after: int = 3
+    ) -> Report:
+        """Runs programs until so many were wrong; makes those small."""
+        return self.sum_up((self.judge(number) for number in numbers), on_verdict, stop_after)
+
+    def sum_up(
+        self, verdicts: Iterator[Verdict], on_verdict: Callable[[Verdict], None], stop_after: int
+    ) -> Report:
+        """Counts verdicts, and makes programs that were wrong small."""
+        report, began = Report(), time.monotonic()
+        with _quiet():
+            for verdict in verdicts:
+                on_verdict(verdict)
+                if verdict.met is None:
+                    report.skipped += 1
+                    continue
+                report.programs += 1
+                report.coverage.add(verdict.met)
+                report.seconds = time.monotonic() - began
+                if verdict.problems:
+                    report.findings.append(self.make_small(verdict))
+                    if len(report.findings) >= stop_after:
+                        break
+        return report
+
+    def make_small(self, verdict: Verdict) -> Finding:
+        """Returns the smallest program that was found to fail like this one."""
+        number = int(verdict.seed.rpartition("-")[2])
+        case, problems = shrink(self.case(number), self._fails, seconds=self.shrink_seconds)
+        problems = problems or [*verdict.problems, "(it was right when it was run again)"]
+        return Finding(
+            verdict.seed, tuple(problems), print_program(case.program, case.way, problems), verdict.details
+        )
+
+    def _fails(self, case: Case) -> list[str]:
+        with _directory() as directory:
+            return check(case.program, case.way, self.runner.run(case.program, case.way, directory))
 
 
-def _say(*words: object) -> None:
-    sys.stdout.write(" ".join(map(str, words)) + "\n")
-    sys.stdout.flush()
+class _directory:  # noqa: N801 - a context manager
+    def __enter__(self) -> Path:
+        self._path = Path(tempfile.mkdtemp(prefix="programs-"))
+        return self._path
+
+    def __exit__(self, *_: object) -> None:
+        shutil.rmtree(self._path, ignore_errors=True)
+
+
+class _quiet:  # noqa: N801 - a context manager
+    """Jobs that are made to fail say so in logs and warnings."""
+
+    def __enter__(self) -> None:
+        self._level = logging.root.manager.disable
+        logging.disable(logging.CRITICAL)
+        self._warnings = warnings.catch_warnings()
+        self._warnings.__enter__()
+        warnings.simplefilter("ignore")
+
+    def __exit__(self, *_: object) -> None:
+        self._warnings.__exit__(None, None, None)
+        logging.disable(self._level)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -36,6 +36,8 @@ class EnvironmentRunner:
     """Runs programs where the environment of this process runs them: on Spark."""
 
     deadline_s: float = DEADLINE_S
+    build: Callable[[Any, str, Mapping[str, Trip]], None] | None = None
+    """Makes the program's streams in an environment; None to make them from the program's nodes."""
 
     def create_environment(self, configuration: Configuration, tasks: Sequence[Fault]) -> StreamExecutionEnvironment:
         """Returns the environment of a phase. ``tasks`` are the faults of tasks that are still to come."""
@@ -56,8 +58,8 @@ class EnvironmentRunner:
 class InProcessRunner(EnvironmentRunner):
     """Runs programs in a thread of this process."""
 
-    def __init__(self, deadline_s: float = DEADLINE_S):
-        super().__init__(deadline_s)
+    def __init__(self, deadline_s: float = DEADLINE_S, build: Callable[..., None] | None = None):
+        super().__init__(deadline_s, build)
         self._stages: list[InProcessStages] = []
 
     def create_environment(self, configuration: Configuration, tasks: Sequence[Fault]) -> StreamExecutionEnvironment:
@@ -174,7 +176,10 @@ class _Run:
             configuration.set_string(*faults.setting)
         tasks = [fault for fault in self.way.faults if fault.kind == "task"]
         env = self.runner.create_environment(configuration, tasks)
-        build(self.program, Site(env, self.directory, self.trips))
+        if self.runner.build is None:
+            build(self.program, Site(env, self.directory, self.trips))
+        else:
+            self.runner.build(env, str(self.directory), self.trips)
         client = env.execute_async(f"program {self.program.seed}")
         self.job = job = RunningJob(client, self.program, self.directory, self.deadline)
         for sink in self.program.sinks:

@@ -63,7 +63,9 @@ class Expression:
 
     def __call__(self) -> Any:
         """Returns the function."""
-        return eval(self.text, {})  # noqa: S307 - the text is the program's own
+        function = eval(self.text, {})  # noqa: S307 - the text is the program's own
+        function.program_text = self.text
+        return function
 
 
 @dataclass
@@ -306,7 +308,7 @@ class ByRemainder(Partitioner):
         return int(key) % num_partitions
 
 
-def _k(record: Any) -> int:
+def number_of(record: Any) -> int:
     return fields(record)[0]
 
 
@@ -342,7 +344,7 @@ class Repartition(Node):
         """Calls the partitioning; the next operator applies it."""
         stream = inputs[0]
         if self.how == "custom":
-            return stream.partition_custom(site.arm(self, ByRemainder()), _k)
+            return stream.partition_custom(site.arm(self, ByRemainder()), number_of)
         return getattr(stream, self.how)()
 
     @property
