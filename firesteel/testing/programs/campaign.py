@@ -103,9 +103,7 @@ class Campaign:
         """Runs programs until so many were wrong; makes those small."""
         return self.sum_up((self.judge(number) for number in numbers), on_verdict, stop_after)
 
-    def sum_up(
-        self, verdicts: Iterator[Verdict], on_verdict: Callable[[Verdict], None], stop_after: int
-    ) -> Report:
+    def sum_up(self, verdicts: Iterator[Verdict], on_verdict: Callable[[Verdict], None], stop_after: int) -> Report:
         """Counts verdicts, and makes programs that were wrong small."""
         report, began = Report(), time.monotonic()
         with _quiet():
@@ -128,9 +126,7 @@ class Campaign:
         number = int(verdict.seed.rpartition("-")[2])
         case, problems = shrink(self.case(number), self._fails, seconds=self.shrink_seconds)
         problems = problems or [*verdict.problems, "(it was right when it was run again)"]
-        return Finding(
-            verdict.seed, tuple(problems), print_program(case.program, case.way, problems), verdict.details
-        )
+        return Finding(verdict.seed, tuple(problems), print_program(case.program, case.way, problems), verdict.details)
 
     def _fails(self, case: Case) -> list[str]:
         with _directory() as directory:

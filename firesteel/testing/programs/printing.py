@@ -162,8 +162,8 @@ class _Printer:
         return f"{self.name(type(value))}({', '.join(given)})"
 
     def _strategy(self, strategy: WatermarkStrategy) -> str:
-        generator = strategy.create_watermark_generator()
-        supplier = strategy.generator_supplier
+        generator: Any = strategy.create_watermark_generator()
+        supplier: Any = strategy.generator_supplier
         name = self.name(WatermarkStrategy)
         if isinstance(generator, AscendingTimestampsWatermarks):
             text = f"{name}.for_monotonous_timestamps()"

@@ -60,6 +60,8 @@ class StreamType:
     """By how much a timestamp can be below an earlier one of the same subtask, if that is known."""
     ascending: bool = False
     """Timestamps of records with the same k never go back. Only if ``ordered``."""
+    volume: int = 0
+    """How many records there are at most."""
     batchable: bool = True
     """The oracle knows what comes out in a batch."""
     batch_times: bool = True

@@ -10,7 +10,6 @@ from typing import Any
 
 from firesteel.common import fault_points
 from firesteel.common.configuration import Configuration
-from firesteel.common.errors import FiresteelError
 from firesteel.datastream.stream_execution_environment import StreamExecutionEnvironment
 from firesteel.testing.in_process import InProcessExecutor
 from firesteel.testing.programs.building import Site, build
@@ -110,7 +109,7 @@ class _Run:
         except Hang as hang:
             self.outcome.problem = f"hangs: {hang}"
             self.outcome.details = thread_dump()
-        except FiresteelError as error:
+        except Exception as error:  # noqa: BLE001 - nothing a program does may raise
             self.outcome.problem = f"fails: {type(error).__name__}: {error}"
         finally:
             self.runner.arm("")

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import logging
 import multiprocessing
 import time
+import warnings
 from collections.abc import Iterator
 from multiprocessing.connection import Connection, wait
 from typing import Any
 
 from firesteel.testing.programs.campaign import Campaign, Verdict
+from firesteel.testing.programs.coverage import met_by
+from firesteel.testing.programs.results import Outcome
 
 __all__ = ["judge_in_processes"]
 
@@ -71,9 +75,6 @@ class _Worker:
         self.close()
         self._start()
         case = self._campaign.case(self._number or 0)
-        from firesteel.testing.programs.coverage import met_by
-        from firesteel.testing.programs.results import Outcome
-
         return Verdict(case.program.seed, met_by(case.program, case.way, Outcome()), (problem,))
 
     def close(self) -> None:
@@ -84,9 +85,6 @@ class _Worker:
 
 
 def _work(campaign: Campaign, connection: Connection[Any, Any]) -> None:
-    import logging
-    import warnings
-
     logging.disable(logging.CRITICAL)
     warnings.simplefilter("ignore")
     while True:

@@ -71,6 +71,7 @@ def joined(inputs: Sequence[StreamType], shape: str, width: int | None) -> Strea
         time=EventTime.SAFE if safe else EventTime.TAINTED if timed else EventTime.NONE,
         width=width,
         idle=any(kind.idle for kind in inputs),
+        volume=2 * sum(kind.volume for kind in inputs),
         batchable=all(kind.batchable for kind in inputs),
         batch_times=all(kind.batch_times for kind in inputs),
     )

@@ -185,6 +185,7 @@ class Source(Node):
                 width=self.parallelism,
                 disorder=disorder if one_by_one and not self.shared else None,
                 ascending=ordered and disorder == 0,
+                volume=sum(1 for split in full for _ in _records(split)),
             )
         }
 

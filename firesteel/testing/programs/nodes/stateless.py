@@ -11,7 +11,7 @@ from firesteel.datastream.functions import FilterFunction, FlatMapFunction, MapF
 from firesteel.testing.programs.building import Site
 from firesteel.testing.programs.faults import Trip, step
 from firesteel.testing.programs.oracle.flow import Flow, Mark, Mode, Record, copied
-from firesteel.testing.programs.program import EventTime, Misfit, Node, Ref, Sketch, StreamType
+from firesteel.testing.programs.program import EventTime, Misfit, Node, Sketch, StreamType
 from firesteel.testing.programs.records import MUTABLE_SHAPES, SHAPES, change, fields, make
 
 __all__ = [
@@ -26,6 +26,8 @@ __all__ = [
     "Repartition",
     "Union",
 ]
+
+_MAX_VOLUME = 10_000
 
 
 @dataclass
@@ -264,7 +266,7 @@ class FlatMap(_Simple):
             inputs=(ref,),
             parallelism=kind.width,
             chain=sketch.draw_chain(),
-            function=Copies(modulus, scale if _copies_so_far(sketch, ref) < 2 else 1, changes),
+            function=Copies(modulus, scale, changes),
         )
 
     @property
@@ -277,7 +279,10 @@ class FlatMap(_Simple):
         kind = inputs[0].at(self.parallelism)
         if not kind.settled or (self.function.changes and kind.shape not in MUTABLE_SHAPES):
             raise Misfit("the function does not fit")
-        return {"": kind}
+        volume = kind.volume * (self.function.modulus - 1) * self.function.scale
+        if volume > _MAX_VOLUME:
+            raise Misfit("too many records")
+        return {"": replace(kind, volume=volume)}
 
     def build(self, inputs: Sequence[Any], site: Site) -> Any:
         """Calls flat_map."""
@@ -287,13 +292,6 @@ class FlatMap(_Simple):
         """Each copy as it is when it is emitted."""
         for emitted in self.function.flat_map(value):
             yield copied(emitted)
-
-
-def _copies_so_far(sketch: Sketch, ref: Ref) -> int:
-    """Counts the flat_maps on the way to a stream: each multiplies the records."""
-    node = sketch.nodes[ref.node]
-    before = max((_copies_so_far(sketch, source) for source in node.inputs), default=0)
-    return before + (isinstance(node, FlatMap) and node.function.scale > 1) * 2 + isinstance(node, FlatMap)
 
 
 @dataclass
@@ -387,6 +385,7 @@ class Union(Node):
                 time=EventTime.SAFE if safe else EventTime.TAINTED if timed else EventTime.NONE,
                 width=inputs[0].width,
                 idle=any(kind.idle for kind in inputs),
+                volume=sum(kind.volume for kind in inputs),
                 batchable=all(kind.batchable for kind in inputs),
             )
         }

@@ -22,6 +22,7 @@ from firesteel.testing.programs.records import MUTABLE_SHAPES, SHAPES
 __all__ = ["Window"]
 
 _DEFAULT = Triggering()
+_MAX_FIRINGS = 400
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -102,6 +103,8 @@ class Window(Node):
         needs_order = counts or any(getattr(f, "ordered", False) for f in (self.incremental, self.function))
         if needs_order and not (kind.ordered if self.key else kind.lane):
             raise Misfit("what is counted depends on the order")
+        if counts and not self.triggering.purging and kind.volume > _MAX_FIRINGS:
+            raise Misfit("each record would be looked at too often")
         if self.triggering.name == "continuous" and kind.time is not EventTime.EXACT:
             raise Misfit("the watermarks decide when it fires")
         if isinstance(self.incremental, Add) and self.incremental.shape != kind.shape:
