@@ -5,7 +5,7 @@ BIN = $(VENV)/bin
 STAMP = $(VENV)/.installed
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint types unit chaos chaos-outside simulate bench docs format lock clean check-python check-java
+.PHONY: help demo test lint types unit chaos chaos-outside simulate fuzz bench docs format lock clean check-python check-java
 
 help: ## List every target
 	@awk 'BEGIN {FS = ":.*## "} /^[a-z-]+:.*## / {printf "  %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -37,6 +37,10 @@ chaos-outside: check-java $(STAMP) ## The same with Kafka and PostgreSQL in it; 
 
 simulate: $(STAMP) ## Run whole clusters in virtual time with what breaks drawn from a seed; RUNS=200 SEED=7
 	@$(BIN)/python -m firesteel.testing.simulation --runs $(or $(RUNS),50) --seed $(or $(SEED),1) $(ARGS)
+
+fuzz: $(STAMP) ## Run programs drawn at random against an oracle; PROGRAMS=500 SEED=7 ON=spark, more in ARGS
+	@$(BIN)/python -m firesteel.testing.programs --programs $(or $(PROGRAMS),500) --seed $(or $(SEED),7) \
+	  $(if $(ON),--on $(ON)) $(ARGS)
 
 bench: check-java $(STAMP) ## Measure Firesteel and its peers; options in ARGS="--cases keyed_sum --json"
 	@$(BIN)/python -m benchmarks $(ARGS)

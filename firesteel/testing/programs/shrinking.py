@@ -102,6 +102,8 @@ def _smaller_ways(way: Way) -> Iterator[Way]:
         yield replace(way, phases=(*way.phases[:-2], replace(way.phases[-2], stop_after=None)))
     for index in range(len(way.faults)):
         yield replace(way, faults=way.faults[:index] + way.faults[index + 1 :])
+    if len(way.phases) == 1 and not way.faults and not way.phases[0].actions and way.phases[0].checkpoint_ms:
+        yield _with_phase(way, 0, replace(way.phases[0], checkpoint_ms=None))
     plain = Phase()
     for index, phase in enumerate(way.phases):
         for field in dataclasses.fields(phase):

@@ -12,7 +12,7 @@ from firesteel.testing.programs.results import check
 from firesteel.testing.programs.running import InProcessRunner
 from firesteel.testing.programs.way_drawing import draw_way
 
-SEEDS = [3, 5, 8, 13]
+SEEDS = [3, 5, 8, 13, 21, 34, 55, 89, 144, 233]
 
 
 @pytest.mark.filterwarnings("ignore")

@@ -352,7 +352,7 @@ class Repartition(Node):
 
     def interpret(self, inputs: Sequence[Flow], mode: Mode) -> Mapping[str, Flow]:
         """The same records."""
-        return {"": Flow(list(inputs[0].items))}
+        return {"": inputs[0]}
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -45,6 +45,8 @@ class Flow:
     """A stream from its first record to its last watermark."""
 
     items: list[Record | Mark] = field(default_factory=list)
+    watermark: int = MIN_TIME
+    """The last watermark."""
 
     def emit(self, value: Any, time: int | None) -> None:
         """Appends a copy of a value."""
@@ -53,26 +55,14 @@ class Flow:
     def mark(self, time: int) -> None:
         """Appends a watermark if it is an advance."""
         if time > self.watermark:
+            self.watermark = time
             self.items.append(Mark(time))
-
-    @property
-    def watermark(self) -> int:
-        """The last watermark."""
-        return next((item.time for item in reversed(self.items) if isinstance(item, Mark)), MIN_TIME)
 
     def records(self) -> Iterator[Record]:
         """Yields the records, with a copy of each value for who reads them."""
         for item in self.items:
             if isinstance(item, Record):
                 yield Record(copied(item.value), item.time)
-
-    @staticmethod
-    def union(flows: Iterable[Flow]) -> Flow:
-        """Returns all records of several flows; their watermark is the lowest of the last ones."""
-        flows = list(flows)
-        joined = Flow([item for flow in flows for item in flow.items if isinstance(item, Record)])
-        joined.mark(min(flow.watermark for flow in flows))
-        return joined
 
 
 def by_time(records: Iterable[Record]) -> list[Record]:

@@ -1,0 +1,88 @@
+"""What is drawn."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from pathlib import Path
+
+import firesteel
+from firesteel.testing.programs.coverage import EXECUTIONS, OPERATORS, Coverage, Met
+from firesteel.testing.programs.faults import BATCH_POINTS, EPOCH_POINTS, POINTS
+from firesteel.testing.programs.grammar import GRAMMAR, draw_program
+from firesteel.testing.programs.keys import KEY_KINDS, KeyOf, k_of
+from firesteel.testing.programs.oracle.evaluate import evaluate
+from firesteel.testing.programs.oracle.flow import Mode
+from firesteel.testing.programs.program import EventTime
+from firesteel.testing.programs.way_drawing import draw_way
+
+ELSEWHERE = {"s3.", "kafka.", "ha.", "cluster.", "job."}
+"""Fault points of what generated programs do not have in one process."""
+
+
+def test_programs_fit_and_the_oracle_knows_them() -> None:
+    for seed in range(80):
+        program = draw_program(f"fit-{seed}")
+        program.types()
+        assert set(evaluate(program, Mode.STREAM)) == {sink.id for sink in program.sinks}
+        assert program.sinks
+
+
+def test_every_operator_is_drawn_behind_every_kind_of_event_time() -> None:
+    drawn: Counter[str] = Counter()
+    times: Counter[EventTime] = Counter()
+    for seed in range(300):
+        program = draw_program(f"every-{seed}")
+        drawn.update(node.kind.partition("[")[0] for node in program.nodes)
+        times.update(kind.time for kind in program.types().values())
+    assert set(drawn) == set(OPERATORS)
+    assert {node.__name__ for node in GRAMMAR} <= set(OPERATORS)
+    assert set(times) == set(EventTime)
+
+
+def test_every_execution_and_fault_is_drawn() -> None:
+    executions, faults = set(), set()
+    for seed in range(800):
+        way = draw_way(draw_program(f"way-{seed % 20}"), f"way-{seed}")
+        executions |= {phase.label for phase in way.phases}
+        faults |= {fault.place for fault in way.faults if fault.kind == "point"}
+    assert executions == set(EXECUTIONS)
+    assert faults == {*POINTS, *EPOCH_POINTS}
+
+
+def test_every_fault_point_is_known() -> None:
+    reached = set()
+    for path in Path(firesteel.__file__).parent.rglob("*.py"):
+        reached |= set(re.findall(r'fault_points\.reach\("([\w.]+)"\)', path.read_text(encoding="utf-8")))
+    unknown = reached - {*POINTS, *EPOCH_POINTS, *BATCH_POINTS}
+    assert {point for point in unknown if not point.startswith(tuple(ELSEWHERE))} == set()
+    assert {*POINTS, *EPOCH_POINTS, *BATCH_POINTS} <= reached
+
+
+def test_kills_are_drawn_only_if_asked_for() -> None:
+    program = draw_program(1)
+    kinds = {fault.kind for seed in range(300) for fault in draw_way(program, seed).faults}
+    assert "kill" not in kinds
+    kinds = {fault.kind for seed in range(300) for fault in draw_way(program, seed, kills=True).faults}
+    assert "kill" in kinds
+
+
+def test_equal_keys_come_from_one_number() -> None:
+    for kind in KEY_KINDS:
+        selector = KeyOf(kind)
+        for k in range(16):
+            forms = [selector.get_key((k, v, 0)) for v in range(12)]
+            assert len(set(forms)) == 1, kind
+            assert k_of(kind, forms[0]) == k
+    numbers = [KeyOf("number").get_key((1, v, 0)) for v in range(12)]
+    assert {type(number).__name__ for number in numbers} == {"int", "float", "Decimal", "Fraction", "bool"}
+
+
+def test_coverage_shows_what_was_not_met() -> None:
+    coverage = Coverage()
+    coverage.add(Met(("Map[lambda]", "Sink[store]"), ("aligned",), ("user",)))
+    coverage.add(Met(("Map[lambda]",), ("batch",), ("none",)))
+    report = coverage.report()
+    assert re.search(r"Map\[lambda\] +· +1 +· +· +1\n", report)
+    assert "Not drawn: AssignTimestamps, Broadcast," in report
+    assert "3 of 4 combinations met; not met, for example: Sink x none x batch" in report
