@@ -222,7 +222,10 @@ def _check_singles(array: Any, column: Any) -> None:
     numbers = array.to_numpy(zero_copy_only=False)
     for index in ((numbers == 0) | (abs(numbers) == math.inf)).nonzero()[0].tolist():
         value = column[index]
-        to_single(value.as_py() if hasattr(value, "as_py") else value)
+        if value.__class__ is not float:
+            value = value.as_py() if hasattr(value, "as_py") else value
+        if value:
+            to_single(value)
 
 
 def _checked(kinds: tuple[type, ...], expected: str) -> Encode:

@@ -37,6 +37,8 @@ __all__ = ["NumberIsTextError", "RowReader", "needs_exact_numbers"]
 
 Converter = Callable[[Any], Any]
 
+_TEXT = JsonCodec(library="json")
+
 _CLASSES = {
     Kind.STRING: "str",
     Kind.BOOLEAN: "bool",
@@ -210,7 +212,7 @@ def _text_without_fractions(value: Any) -> str:
         return str(value)
     if _has_fractions(value):
         raise NumberIsTextError
-    return JsonCodec(library="json").dumps(value).decode("utf-8")
+    return _TEXT.dumps(value).decode("utf-8")
 
 
 def _has_fractions(value: Any) -> bool:

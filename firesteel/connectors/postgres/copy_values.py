@@ -8,16 +8,25 @@ from __future__ import annotations
 
 import datetime as dt
 import math
+import operator
 import struct
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from decimal import Decimal
 from functools import partial
-from operator import index
+from operator import itemgetter
 from typing import Any
+from uuid import UUID
 
-from firesteel.common.single_precision import MAX_SINGLE, MIN_SINGLE, to_single
+from firesteel.common.single_precision import MIN_SINGLE, to_single
 
-__all__ = ["BINARY_TYPES", "Converter", "binary_converter", "checked_dumpers", "text_converter"]
+__all__ = [
+    "BINARY_TYPES",
+    "Converter",
+    "binary_check",
+    "binary_converter",
+    "checked_dumpers",
+    "text_converter",
+]
 
 Converter = Callable[[Any], Any]
 
@@ -30,11 +39,27 @@ BINARY_TYPES = frozenset(
 )
 """Types that are sent in binary form, as are arrays of them: a tenth of the time of text."""
 
-_REAL = struct.Struct("!f")
-_DOUBLE = struct.Struct("!d")
-_TIME = struct.Struct("!q")
 _NUMBERS = frozenset({int, float, Decimal, str})
 _TEXTS = (str, bytes, bytearray, memoryview)
+
+
+def binary_check(types: Sequence[str]) -> Callable[[Sequence[Sequence[Any]]], None]:
+    """What is checked of rows of these types before the dumpers get them: raises if a number would become another.
+
+    Dumpers in Python would cost as much as all the rest, so that the usual values are looked at many at once.
+    """
+    doubles = [index for index, name in enumerate(types) if name == "double precision"]
+    reals = [index for index, name in enumerate(types) if name == "real"]
+
+    def check(rows: Sequence[Sequence[Any]]) -> None:
+        for index in doubles:
+            if not _KEPT.issuperset(map(type, map(itemgetter(index), rows))):
+                for value in map(itemgetter(index), rows):
+                    _verify_double(value)
+        for index in reals:
+            _verify_reals(map(itemgetter(index), rows))
+
+    return check
 
 
 def binary_converter(type_name: str) -> Converter | None:
@@ -42,7 +67,9 @@ def binary_converter(type_name: str) -> Converter | None:
     if not type_name.endswith("[]"):
         return None
     # a list in a list may be an element or a dimension: it is an element, as in text
-    return _json_items if type_name in ("json[]", "jsonb[]") else _only_list
+    if type_name in ("json[]", "jsonb[]"):
+        return _json_items
+    return partial(_only_list, verify=_VERIFY.get(type_name.removesuffix("[]")))
 
 
 def text_converter(type_name: str) -> Converter | None:
@@ -73,9 +100,8 @@ def checked_dumpers() -> list[tuple[type, Any]]:
         [
             make(int, 21, struct.Struct("!h").pack),
             make(int, 23, struct.Struct("!i").pack),
-            make(float, 700, _pack_real),
-            make(float, 701, _pack_double),
-            make(bool, 16, _pack_boolean),
+            make(float, 700, struct.Struct("!f").pack),
+            make(bool, 16, {True: b"\x01", False: b"\x00"}.__getitem__),
             make(dt.time, 1083, _pack_time),
         ]
     )
@@ -85,24 +111,19 @@ def checked_dumpers() -> list[tuple[type, Any]]:
 _dumpers: list[tuple[type, Any]] = []
 
 
-def _pack_real(value: Any) -> bytes:
-    return _REAL.pack(value if value.__class__ is float and MIN_SINGLE < value < MAX_SINGLE else to_single(value))
+def _verify_reals(values: Iterable[Any]) -> None:
+    small = [value for value in values if value.__class__ is not float or -MIN_SINGLE < value < MIN_SINGLE]
+    for value in small:
+        if value:
+            to_single(value)
 
 
-def _pack_double(value: Any) -> bytes:
-    if value.__class__ is not float:
-        number = float(value)
-        if (math.isinf(number) and not _is_infinite(value)) or (value and not number):
-            raise OverflowError(f"{value!r} is out of range for type double precision")
-    return _DOUBLE.pack(value)
-
-
-def _pack_boolean(value: Any) -> bytes:
-    if value is True:
-        return b"\x01"
-    if value is False:
-        return b"\x00"
-    raise TypeError(f"{value!r} is not a boolean")
+def _verify_double(value: Any) -> None:
+    if value is None or value.__class__ is float:
+        return
+    number = float(value)
+    if (math.isinf(number) and not _is_infinite(value)) or (value and not number):
+        raise OverflowError(f"{value!r} is out of range for type double precision")
 
 
 def _pack_time(value: dt.time) -> bytes:
@@ -110,6 +131,15 @@ def _pack_time(value: dt.time) -> bytes:
         raise TypeError("a time with a zone")
     seconds = (value.hour * 60 + value.minute) * 60 + value.second
     return _TIME.pack(seconds * 10**6 + value.microsecond)
+
+
+_TIME = struct.Struct("!q")
+_KEPT = frozenset({type(None), float, int, bool, str, bytes, dt.datetime, dt.date, dt.time, UUID, list, dict})
+"""Classes that no dumper of doubles takes and changes: it takes the first four as they are, and refuses the others."""
+_VERIFY: dict[str, Callable[[Any], Any]] = {
+    "real": lambda value: _verify_reals([value]),
+    "double precision": _verify_double,
+}
 
 
 def _is_infinite(value: Any) -> bool:
@@ -127,7 +157,15 @@ def _integer(value: Any) -> Any:
     if value.__class__ in _NUMBERS:
         return value
     try:
-        return index(value)
+        return operator.index(value)
+    except TypeError:
+        return value
+
+
+def _boolean(value: Any) -> Any:
+    """What is equal to True or False is that, as in binary form."""
+    try:
+        return {True: True, False: False}.get(value, value)
     except TypeError:
         return value
 
@@ -163,10 +201,13 @@ def _json_items(value: Any) -> Any:
     return [None if item is None else _to_json(item) for item in value]
 
 
-def _only_list(value: Any) -> Any:
+def _only_list(value: Any, verify: Callable[[Any], Any] | None) -> Any:
     # psycopg takes whatever is empty, or 0, for an empty array
     if value.__class__ is not list:
         raise TypeError("a list is needed")
+    if verify is not None:
+        for item in value:
+            _only_list(item, verify) if item.__class__ is list else verify(item)
     return value
 
 
@@ -191,6 +232,7 @@ _SCALARS: dict[str, Converter] = {
     "numeric": _integer,
     "real": _real,
     "double precision": _double,
+    "boolean": _boolean,
     "json": _to_json,
     "jsonb": _to_json,
     "timestamp without time zone": _without_zone,

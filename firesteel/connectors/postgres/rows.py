@@ -14,6 +14,7 @@ from firesteel.connectors.postgres.connection import import_psycopg
 from firesteel.connectors.postgres.copy_values import (
     BINARY_TYPES,
     Converter,
+    binary_check,
     binary_converter,
     checked_dumpers,
     text_converter,
@@ -91,15 +92,18 @@ class CopyFormat:
         types = [*extra, *(column.base_type for column in columns)]
         self._for_text = _converters(types, text_converter)
         self._for_binary = _converters(types, binary_converter)
+        self._check = binary_check(types)
         self._is_binary = all(name.removesuffix("[]") in BINARY_TYPES for name in types) and all(self._oids)
 
     def write(self, connection: psycopg.Connection[Any], target: Any, rows: Sequence[Sequence[Any]]) -> None:
         """Copies rows into a table; ``target`` is its name and columns, as SQL."""
         if self._is_binary:
             try:
+                self._check(rows)
+                converted = _converted(rows, self._for_binary)
                 # within a transaction a COPY that is given up must not take the rest with it
                 with connection.transaction() if _in_transaction(connection) else nullcontext():
-                    self._copy(connection, target, _converted(rows, self._for_binary), binary=True)
+                    self._copy(connection, target, converted, binary=True)
             except (TypeError, AttributeError, LookupError, ValueError, OverflowError, struct.error) as error:
                 # a value that is not of its column's type, found before it was sent
                 _log.info("Rows are sent as text from now on: %s", error)

@@ -290,9 +290,9 @@ def test_an_error_of_the_broker_fails_the_job_and_names_the_sink(kafka, tmp_path
 def test_properties_that_librdkafka_does_not_know(kafka):
     from firesteel.common.errors import InvalidProgramError
 
-    sink = sink_builder(kafka, "out").set_property("no.such.property", "1").build()
+    builder = sink_builder(kafka, "out").set_property("no.such.property", "1")
     with pytest.raises(InvalidProgramError, match=r"no\.such\.property"):
-        SinkHarness(sink).open()
+        builder.build()
 
 
 def test_a_schema_that_gives_no_bytes(kafka):
