@@ -30,9 +30,8 @@ __all__ = ["JobPlan", "JobWatch"]
 
 SAVEPOINTS = "sim://store/savepoints"
 _LOOK_US = 2_000_000
-_HEARD_US = 60_000_000
+_HEARD_US = 20_000_000
 """How soon a cancelled job must show that it was cancelled, as long as its leader runs."""
-_CANCELLED = ("CANCELLING", "CANCELED")
 _RESTARTED = ("goes on from it", "is rescaled")
 """A stop fails with these if the job has restarted instead."""
 
@@ -171,7 +170,7 @@ class JobWatch:
             dispatcher.job(job_id).cancel()
             return dispatcher, _this_process(simulation)
 
-        while self.ended is None:
+        while self.ended is None and self.job_id == job_id:
             # again and again: a new leader does not know of a request that the one before had not dealt with
             try:
                 leader, process = self._cluster.ask(cancel)
@@ -179,7 +178,7 @@ class JobWatch:
                 simulation.sleep(1_000_000)
                 continue
             waited = 0
-            while self.ended is None and process.alive and leader.job(job_id).status.name not in _CANCELLED:
+            while self.ended is None and process.alive and not _has_heard(leader.job(job_id).status):
                 simulation.sleep(_LOOK_US)
                 waited = 0 if process.frozen else waited + _LOOK_US
                 if waited >= _HEARD_US:
@@ -233,6 +232,10 @@ class JobWatch:
             simulation.sleep(_LOOK_US)
         failure = future.exception()
         return None if failure is None else str(failure)
+
+
+def _has_heard(status: JobStatus) -> bool:
+    return status is JobStatus.CANCELLING or status.is_globally_terminal_state()
 
 
 def _this_process(simulation: Scheduler) -> Process:

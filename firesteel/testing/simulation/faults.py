@@ -54,7 +54,7 @@ class Faults:
         self._statuses = statuses
         self.met: Counter[tuple[str, str]] = Counter()
         """How often which kind met a job in which status."""
-        self.last_at = 0
+        self.last_at = -(10**12)
         """When something was last wrong."""
         self.active = 0
         self.clock_was_set = False

@@ -64,33 +64,42 @@ def draw_plan(seed: int, kinds: Sequence[str] = KINDS) -> RunPlan:
     draw = random.Random(f"plan-{seed}")
     heartbeat_s = draw.choice((2, 5, 10))
     cluster = ClusterSettings(jobmanagers=draw.choice((1, 2, 2, 2, 3)), workers=draw.choice((1, 2, 2, 3)), cores=8)
-    jobs = []
     makers: list[Callable[[random.Random, dict[str, str], int], Workload]] = draw.sample(
         WORKLOADS, draw.choice((0, 1, 1, 2))
     )
     makers += [generated] * (draw.choice((1, 1, 2)) if not makers else draw.choice((0, 1)))
-    for number, make in enumerate(makers):
-        settings = _job_settings(draw, heartbeat_s)
-        workload: Workload = make(draw, settings, draw.choice((1, 2, 2, 3)))
-        graph = replace(workload.job_graph, job_id=f"{seed % 16**8:08x}{number:024x}")
-        requests = []
-        for _ in range(draw.choice((0, 0, 0, 1, 1, 2))):
-            request = draw.choice(("savepoint", "savepoint", "rescale", "rescale", "stop", "cancel"))
-            requests.append((draw.uniform(8, 120), request if workload.can_rescale else "savepoint"))
-        if workload.can_rescale and draw.random() < 0.1:
-            at = draw.uniform(8, 40)
-            requests += [(at, "rescale"), (at + draw.uniform(-0.5, 0.5), "stop")]
-        jobs.append(JobPlan(replace(workload, job_graph=graph), draw.uniform(0, 15), tuple(requests)))
-    count = draw.choice((0, 1, 1, 2, 2, 3, 4, 6))
     if any(make is generated for make in makers):
         kinds = [kind for kind in kinds if kind != "set clock"]  # their sources pause by the wall clock
+    count = draw.choice((0, 1, 1, 2, 2, 3, 4, 6))
     faults = draw_faults(draw, count, draw.choice((60.0, 150.0)), tuple(kinds))
+    jobs = []
+    for number, make in enumerate(makers):
+        workload = make(draw, _job_settings(draw, heartbeat_s), draw.choice((1, 2, 2, 3)))
+        graph = replace(workload.job_graph, job_id=f"{seed % 16**8:08x}{number:024x}")
+        requests = _draw_requests(draw, workload, faults)
+        jobs.append(JobPlan(replace(workload, job_graph=graph), draw.uniform(0, 15), tuple(requests)))
     return RunPlan(seed, cluster, tuple(jobs), tuple(faults), 5 * heartbeat_s)
+
+
+def _draw_requests(draw: random.Random, workload: Workload, faults: Sequence[Fault]) -> list[tuple[float, str]]:
+    """What a client asks of a job: at any time, or while something is wrong."""
+    requests = []
+    for _ in range(draw.choice((0, 0, 0, 1, 1, 2))):
+        request = draw.choice(("savepoint", "savepoint", "rescale", "rescale", "stop", "cancel", "cancel"))
+        at_s = draw.uniform(8, 120)
+        if faults and draw.random() < 0.5:
+            at_s = max(5.0, draw.choice(faults).at_s + draw.uniform(-2, 40))
+        requests.append((at_s, request if workload.can_rescale or request != "rescale" else "savepoint"))
+    if workload.can_rescale and draw.random() < 0.1:
+        # at nearly the same time: a checkpoint takes milliseconds
+        at_s, apart_s = draw.uniform(8, 40), 10 ** draw.uniform(-2.7, -1)
+        requests += [(at_s, "rescale"), (at_s + draw.choice((-1, 1)) * apart_s, "stop")]
+    return requests
 
 
 def _job_settings(draw: random.Random, heartbeat_s: int) -> dict[str, str]:
     settings = {
-        "execution.checkpointing.interval": draw.choice(("1 s", "3 s", "10 s")),
+        "execution.checkpointing.interval": draw.choice(("1 s", "5 s", "15 s")),
         "execution.checkpointing.dir": "sim://store/checkpoints",
         "execution.checkpointing.timeout": draw.choice(("10 s", "60 s")),
         "execution.checkpointing.unaligned.enabled": draw.choice(("true", "false")),
