@@ -6,7 +6,7 @@ import pickle
 import struct
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
@@ -31,8 +31,8 @@ from firesteel.runtime.key_groups import KeyGroupRange, encode_key, key_group_of
 from firesteel.runtime.state.chunks import CanonicalWriter, is_timer_table, timer_table
 from firesteel.runtime.state.pickling import dumps_by_value
 from firesteel.savepoint.keyed_state import Entry, KeyedSlice, read_entries
-from firesteel.spark.state_processor.reader_tasks import open_files
-from firesteel.spark.state_processor.values import from_spark
+from firesteel.spark.state_processor.reader_tasks import class_name, open_files
+from firesteel.spark.state_processor.values import from_shape, from_spark
 
 __all__ = [
     "Accessor",
@@ -77,26 +77,77 @@ class EntryMaker:
     key_type: TypeInformation | None = None
     value_type: TypeInformation | None = None
     map_key_type: TypeInformation | None = None
+    shapes: Mapping[str, Any] = field(default_factory=dict)
+    """Of columns that were read from a state: by name, what their values were made from."""
+    classes: Mapping[str, frozenset[str]] = field(default_factory=dict)
+    """Which classes the keys, values and map keys of the savepoint have, for those that must have one of them."""
 
     def __call__(self, rows: Iterable[SparkRow]) -> Iterator[Keyed]:
         """The entries of rows, ready for the shuffle; entries of a map go row by row."""
         now = time.time_ns() // 1_000_000
+        get_key = self._getter(self.key, self.key_type, "key")
+        get_namespace = self._namespace_getter()
+        get_entry = None if self.domain is not None else self._entry_getter(now)
         for row in rows:
-            key = self._not_none(row, "key", _get(row, self.key, self.key_type))
-            namespace = self._namespace(row)
+            key = self._not_none(row, "key", get_key(row))
+            namespace = get_namespace(row)
             if self.domain is not None:
                 table, stored_key, value = self._timer(row, key, namespace)
                 yield _keyed(Entry(table, None, stored_key, value), self.max_parallelism)
             else:
-                yield _keyed(Entry(self.table, namespace, key, self._stored(row, now)), self.max_parallelism)
+                assert get_entry is not None
+                yield _keyed(Entry(self.table, namespace, key, get_entry(row)), self.max_parallelism)
 
-    def _stored(self, row: SparkRow, now: int) -> Any:
-        value = self._not_none(row, "value", _get(row, self.value, self.value_type))
+    def _getter(self, accessor: Accessor, type_info: TypeInformation | None, what: str) -> Callable[[SparkRow], Any]:
+        """What takes a part of the state from a row: a function of the user's, or the value of a column."""
+        if not isinstance(accessor, str):
+            return accessor
+        name = accessor
+        if name in self.shapes:
+            restore = from_shape(self.shapes[name])
+            return lambda row: restore(row[name])
+        known = self.classes.get(what)
+        if known is None:
+            return lambda row: from_spark(row[name], type_info)
+
+        def get(row: SparkRow) -> Any:
+            value = from_spark(row[name], type_info)
+            if value is not None:
+                for part in value if what == "value" and self.meta.kind == "list" else (value,):
+                    self._check_class(name, what, part, known)
+            return value
+
+        return get
+
+    def _check_class(self, column: str, what: str, value: Any, known: frozenset[str]) -> None:
+        if class_name(value) not in known:
+            raise BootstrapError(
+                f"State '{self.meta.name}': a {what} of column '{column}' is of class {class_name(value)}, but those "
+                f"in the savepoint are of class {' or '.join(sorted(known))}: {value!r:.100}.",
+                hint=f"Give a function of the row that makes the {what}, such as lambda row: uuid.UUID(row.key), or "
+                "keep the column as it was read.",
+            )
+
+    def _entry_getter(self, now: int) -> Callable[[SparkRow], Any]:
+        get_value = self._getter(self.value, self.value_type, "value")
+        get_map_key = self._getter(self.map_key, self.map_key_type, "map key") if self.meta.kind == "map" else None
+        return lambda row: self._stored(row, now, get_value, get_map_key)
+
+    def _stored(
+        self,
+        row: SparkRow,
+        now: int,
+        get_value: Callable[[SparkRow], Any],
+        get_map_key: Callable[[SparkRow], Any] | None,
+    ) -> Any:
+        value = get_value(row)
         ttl = self.meta.ttl
         access = now if self.last_access is None or not ttl else _get(row, self.last_access)
-        if self.meta.kind == "map":
-            map_key = self._not_none(row, "map key", _get(row, self.map_key, self.map_key_type))
+        if get_map_key is not None:
+            # None is a value like any other in a map
+            map_key = self._not_none(row, "map key", get_map_key(row))
             return {map_key: [value, access] if ttl else value}
+        value = self._not_none(row, "value", value)
         if self.meta.kind == "list":
             if not isinstance(value, list):
                 raise BootstrapError(
@@ -115,13 +166,18 @@ class EntryMaker:
         timestamp = self._not_none(row, "timestamp", _get(row, self.value))
         return timer_table(f"{self.table}/{domain}"), (int(timestamp), key, namespace), 0
 
-    def _namespace(self, row: SparkRow) -> Any:
+    def _namespace_getter(self) -> Callable[[SparkRow], Any]:
         if self.namespace is not None:
-            return _get(row, self.namespace)
-        if self.windows is not None:
-            start, end = (row[name] for name in self.windows)
+            return self._getter(self.namespace, None, "namespace")
+        if self.windows is None:
+            return lambda _row: None
+        first, second = self.windows
+
+        def get(row: SparkRow) -> Any:
+            start, end = row[first], row[second]
             return None if start is None else TimeWindow(start, end)
-        return None
+
+        return get
 
     def _not_none(self, row: SparkRow, what: str, value: Any) -> Any:
         if value is None:
@@ -129,8 +185,8 @@ class EntryMaker:
         return value
 
 
-def _get(row: SparkRow, accessor: Accessor, type_info: TypeInformation | None = None) -> Any:
-    return from_spark(row[accessor], type_info) if isinstance(accessor, str) else accessor(row)
+def _get(row: SparkRow, accessor: Accessor) -> Any:
+    return from_spark(row[accessor]) if isinstance(accessor, str) else accessor(row)
 
 
 def _keyed(entry: Entry, max_parallelism: int) -> Keyed:

@@ -13,6 +13,7 @@ or of the map's entry. State of windows also has ``window_start`` and ``window_e
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any
@@ -22,30 +23,39 @@ from pyspark.sql import types as t
 from firesteel.common.windows import TimeWindow
 from firesteel.runtime.state.chunks import timer_table
 from firesteel.savepoint.keyed_state import TIMERS, Entry
-from firesteel.spark.state_processor.spark_types import (
-    ConversionError,
-    infer_type,
-    merge_types,
-    parse_declared_type,
-    without_nulls,
-)
-from firesteel.spark.state_processor.values import to_spark
+from firesteel.spark.state_processor.shapes import PLAIN, Column, fit, infer, merge
+from firesteel.spark.state_processor.spark_types import ConversionError, parse_declared_type
+from firesteel.spark.state_processor.values import to_column
 
-__all__ = ["KeyedColumns", "Sample", "declared_columns", "sample_of"]
+__all__ = ["KeyedColumns", "Sample", "declared_columns", "field_of", "sample_of", "shape_of"]
 
 NO_NAMESPACE, TIME_WINDOWS, OTHER_NAMESPACE = "none", "windows", "other"
 _TIME_DOMAINS = ("event", "processing")
+_LONG, _TEXT = Column(t.LongType(), PLAIN), Column(t.StringType(), PLAIN)
+SHAPE = "firesteel"
+"""The key of the shape in the metadata of a column."""
+
+
+def field_of(name: str, column: Column) -> t.StructField:
+    """The field of a schema for a column."""
+    return t.StructField(name, column.type, metadata={SHAPE: json.dumps(column.shape)})
+
+
+def shape_of(field: t.StructField) -> Any:
+    """The shape of a column that was read from a state; None if it was computed."""
+    text = field.metadata.get(SHAPE)
+    return None if text is None else json.loads(text)
 
 
 @dataclass(frozen=True)
 class Sample:
     """What some entries of a state look like."""
 
-    key: t.DataType
-    value: t.DataType
-    map_key: t.DataType
+    key: Column
+    value: Column
+    map_key: Column
     namespaces: str
-    namespace: t.DataType
+    namespace: Column
 
 
 def sample_of(kind: str, ttl: bool, entries: Iterable[Entry]) -> Sample | None:
@@ -56,15 +66,15 @@ def sample_of(kind: str, ttl: bool, entries: Iterable[Entry]) -> Sample | None:
             _, key, namespace = entry.key
         else:
             key, namespace = entry.key, entry.namespace
-        keys.append(infer_type(key))
+        keys.append(infer(key))
         namespaces.append(namespace)
         if kind == "map":
-            map_keys += [infer_type(map_key) for map_key in entry.value]
-            values += [infer_type(stored[0] if ttl else stored) for stored in entry.value.values()]
+            map_keys += [infer(map_key) for map_key in entry.value]
+            values += [infer(stored[0] if ttl else stored) for stored in entry.value.values()]
         elif kind == "list":
-            values.append(infer_type([stored[0] for stored in entry.value] if ttl else list(entry.value)))
+            values.append(infer([stored[0] for stored in entry.value] if ttl else list(entry.value)))
         elif kind != TIMERS:
-            values.append(infer_type(entry.value[0] if ttl else entry.value))
+            values.append(infer(entry.value[0] if ttl else entry.value))
     if not keys:
         return None
     if all(namespace is None for namespace in namespaces):
@@ -74,13 +84,11 @@ def sample_of(kind: str, ttl: bool, entries: Iterable[Entry]) -> Sample | None:
     else:
         form = OTHER_NAMESPACE
     return Sample(
-        key=without_nulls(merge_types(keys)),
-        value=without_nulls(merge_types(values)),
-        map_key=without_nulls(merge_types(map_keys)),
+        key=merge(keys),
+        value=merge(values),
+        map_key=merge(map_keys),
         namespaces=form,
-        namespace=without_nulls(merge_types(map(infer_type, namespaces)))
-        if form == OTHER_NAMESPACE
-        else t.StringType(),
+        namespace=merge(map(infer, namespaces)),
     )
 
 
@@ -99,7 +107,7 @@ class KeyedColumns:
     kind: str
     ttl: bool
     namespaces: str
-    types: tuple[tuple[str, t.DataType], ...]
+    columns: tuple[tuple[str, Column], ...]
 
     @staticmethod
     def of(
@@ -112,37 +120,40 @@ class KeyedColumns:
         map_key: t.DataType | None = None,
     ) -> KeyedColumns:
         """All columns of a state; types that are not given are those of the sample."""
-        columns: list[tuple[str, t.DataType]] = [("key", key or sample.key)]
+        columns: list[tuple[str, Column]] = [("key", fit(key, sample.key))]
         if sample.namespaces == TIME_WINDOWS:
-            columns += [("window_start", t.LongType()), ("window_end", t.LongType())]
+            columns += [("window_start", _LONG), ("window_end", _LONG)]
         elif sample.namespaces == OTHER_NAMESPACE:
-            columns.append(("namespace", sample.namespace))
+            columns.append(("namespace", fit(None, sample.namespace)))
         if kind == TIMERS:
-            columns += [("queue", t.StringType()), ("time_domain", t.StringType()), ("timestamp", t.LongType())]
+            columns += [("queue", _TEXT), ("time_domain", _TEXT), ("timestamp", _LONG)]
         elif kind == "map":
-            columns += [("map_key", map_key or sample.map_key), ("map_value", value or sample.value)]
+            columns += [("map_key", fit(map_key, sample.map_key)), ("map_value", fit(value, sample.value))]
         else:
-            columns.append(("value", value or sample.value))
+            columns.append(("value", fit(value, sample.value)))
         if ttl:
-            columns.append(("last_access", t.ArrayType(t.LongType()) if kind == "list" else t.LongType()))
+            times = Column(t.ArrayType(t.LongType()), ["list", PLAIN]) if kind == "list" else _LONG
+            columns.append(("last_access", times))
         return KeyedColumns(kind, ttl, sample.namespaces, tuple(columns))
 
     def with_schema(self, schema: t.StructType) -> KeyedColumns:
         """Only the columns of a schema, with its types."""
-        known = [name for name, _ in self.types]
+        known = dict(self.columns)
         unknown = [name for name in schema.names if name not in known]
         if unknown:
             raise ValueError(f"The state has no column {', '.join(unknown)}; it has {', '.join(known)}.")
-        return replace(self, types=tuple((field.name, field.dataType) for field in schema.fields))
+        return replace(
+            self, columns=tuple((field.name, fit(field.dataType, known[field.name])) for field in schema.fields)
+        )
 
     @property
     def schema(self) -> t.StructType:
-        """The schema of the DataFrame."""
-        return t.StructType([t.StructField(name, type_) for name, type_ in self.types])
+        """The schema of the DataFrame, with the shapes of its columns."""
+        return t.StructType([field_of(name, column) for name, column in self.columns])
 
     def rows(self, entries: Iterable[Entry]) -> Iterator[tuple[Any, ...]]:
         """The rows of entries."""
-        columns = [(name, to_spark(type_)) for name, type_ in self.types]
+        columns = [(name, to_column(column)) for name, column in self.columns]
         for entry in entries:
             for values in self._values(entry):
                 try:

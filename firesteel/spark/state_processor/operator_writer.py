@@ -10,6 +10,7 @@ from typing import Any
 from pyspark import RDD, SparkContext
 from pyspark.sql import DataFrame
 
+from firesteel.common.type_information import PickledBytesTypeInfo, TypeInformation
 from firesteel.filesystem.filesystem import join
 from firesteel.filesystem.stores import get_filesystem
 from firesteel.runtime.checkpoint.handles import (
@@ -35,6 +36,7 @@ from firesteel.spark.state_processor.bootstrap import (
     write_items,
     write_keyed,
 )
+from firesteel.spark.state_processor.reader_tasks import classes as sample_classes
 
 __all__ = ["OperatorChanges", "OperatorWriter", "tables_of"]
 
@@ -102,7 +104,8 @@ class OperatorWriter:
         for maker, df in operator.keyed:
             for table in tables_of(maker):
                 states[table] = replace(maker.meta, name=_state_name(maker, table))
-            parts.append(df.rdd.mapPartitions(replace(maker, max_parallelism=state.max_parallelism)))
+            classes = self._classes(maker, old)
+            parts.append(df.rdd.mapPartitions(replace(maker, max_parallelism=state.max_parallelism, classes=classes)))
         if not parts:
             return {}
         parallelism = state.parallelism
@@ -115,6 +118,28 @@ class OperatorWriter:
             partial(write_keyed, self._settings, self._directory, states, most, parallelism)
         )
         return dict(written.collect())
+
+    def _classes(self, maker: EntryMaker, old: Sequence[Any]) -> dict[str, frozenset[str]]:
+        """The classes in the savepoint that computed columns must have too."""
+        unchecked = {"key": maker.key, "value": maker.value, "map key": maker.map_key}
+        if maker.domain is not None:
+            del unchecked["value"], unchecked["map key"]
+        elif maker.meta.kind != "map":
+            del unchecked["map key"]
+        declared = {"value": maker.value_type, "map key": maker.map_key_type, "key": maker.key_type}
+        wanted = [
+            what
+            for what, accessor in unchecked.items()
+            if isinstance(accessor, str) and accessor not in maker.shapes and not says_something(declared[what])
+        ]
+        if not wanted or not old:
+            return {}
+        pieces: RDD[Any] = self._context.parallelize(old, len(old))
+        found: dict[str, set[str]] = {}
+        sample = partial(sample_classes, self._settings, maker.table, maker.meta.kind, maker.meta.ttl)
+        for what, name in pieces.mapPartitions(sample).collect():
+            found.setdefault(what, set()).add(name)
+        return {what: frozenset(found[what]) for what in wanted if what in found}
 
     def _write_list(
         self, state: OperatorState, name: str, mode: str, item: Callable[[Any], Any], df: DataFrame
@@ -156,6 +181,11 @@ class OperatorWriter:
         needed = metadata.files()
         found = (join(self._directory, name) for name in get_filesystem(self._directory).list(self._directory))
         delete_files([path for path in found if path not in needed])
+
+
+def says_something(type_info: TypeInformation | None) -> bool:
+    """Whether a declared type says of which class values are."""
+    return type_info is not None and not isinstance(type_info, PickledBytesTypeInfo)
 
 
 def tables_of(maker: EntryMaker) -> tuple[str, ...]:

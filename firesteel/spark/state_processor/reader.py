@@ -19,8 +19,9 @@ from firesteel.runtime.checkpoint.storage import load
 from firesteel.savepoint.contents import find_operator, keyed_states, operator_handles, operator_lists
 from firesteel.savepoint.keyed_state import TIMERS, KeyedSlice, slices, table_of
 from firesteel.spark.state_processor import reader_tasks as tasks
-from firesteel.spark.state_processor.columns import KeyedColumns, Sample, declared_columns
+from firesteel.spark.state_processor.columns import KeyedColumns, Sample, declared_columns, field_of
 from firesteel.spark.state_processor.reader_function import KeyedStateReaderFunction
+from firesteel.spark.state_processor.shapes import PLAIN, Column, fit
 from firesteel.spark.state_processor.spark_types import to_spark_type
 
 __all__ = ["SavepointReader"]
@@ -29,7 +30,8 @@ _OPERATORS = (
     "name string, uid string, id string, parallelism int, max_parallelism int, "
     "state string, kind string, type string, ttl boolean, entries bigint"
 )
-_NOTHING = Sample(t.StringType(), t.StringType(), t.StringType(), "none", t.StringType())
+_NULL = Column(t.NullType(), PLAIN)
+_NOTHING = Sample(_NULL, _NULL, _NULL, "none", _NULL)
 
 
 class SavepointReader:
@@ -101,6 +103,10 @@ class SavepointReader:
         Types are those of the schema, or given one by one (Spark types, their names in SQL, or ``Types.…``), or else
         those the state was declared with, or else found from a sample; ``binary`` holds pickled bytes of what Spark has
         no like of. A schema also chooses columns. For a function it says what columns its rows have.
+
+        The metadata of a column says what its values were made from, so that a ``SavepointWriter`` makes the same of
+        them again. A value that would not come back as it was fails the query, unless already the sample has such
+        values: these are converted to the given or declared type, and the column cannot be written back.
         """
         operator = find_operator(self.metadata.operators, uid)
         if isinstance(state, KeyedStateReaderFunction):
@@ -172,18 +178,19 @@ class SavepointReader:
         items = self._parallelize([(0, handle) for handle in handles]).mapPartitions(
             partial(tasks.items, self._settings(), name)
         )
-        types = items.mapPartitions(tasks.pair_types).take(1) or [(t.StringType(), t.StringType())]
-        key, value = to_spark_type(key_type) or types[0][0], to_spark_type(value_type) or types[0][1]
+        keys, values = (items.mapPartitions(tasks.pair_columns).take(1) or [(_NULL, _NULL)])[0]
+        key, value = fit(to_spark_type(key_type), keys), fit(to_spark_type(value_type), values)
         rows = items.mapPartitions(partial(tasks.pairs, key, value))
-        schema = t.StructType([t.StructField("key", key), t.StructField("value", value)])
+        schema = t.StructType([field_of("key", key), field_of("value", value)])
         return self._spark.createDataFrame(rows, schema, verifySchema=False)
 
     def _read_list(self, uid: str, name: str, mode: str, value_type: Any) -> DataFrame:
         operator = find_operator(self.metadata.operators, uid)
         handles = _find_list(operator, name, mode)
         items = self._parallelize(list(enumerate(handles))).mapPartitions(partial(tasks.items, self._settings(), name))
-        value = to_spark_type(value_type) or (items.mapPartitions(tasks.item_types).take(1) or [t.StringType()])[0]
-        schema = t.StructType([t.StructField("subtask", t.IntegerType()), t.StructField("value", value)])
+        sample = (items.mapPartitions(tasks.item_column).take(1) or [_NULL])[0]
+        value = fit(to_spark_type(value_type), sample)
+        schema = t.StructType([t.StructField("subtask", t.IntegerType()), field_of("value", value)])
         return self._spark.createDataFrame(
             items.mapPartitions(partial(tasks.list_rows, value)), schema, verifySchema=False
         )

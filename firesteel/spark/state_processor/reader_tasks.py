@@ -14,20 +14,23 @@ from firesteel.common.errors import StateIncompatibleError
 from firesteel.filesystem.stores import configure_filesystems
 from firesteel.runtime.checkpoint.files import StateFileReader
 from firesteel.runtime.checkpoint.handles import OperatorStateHandle
+from firesteel.runtime.state.chunks import is_timer_table
 from firesteel.savepoint.keyed_state import Entry, KeyedSlice, read_entries
 from firesteel.spark.state_processor.columns import KeyedColumns, Sample, sample_of
 from firesteel.spark.state_processor.reader_function import KeyedStateReaderFunction, read_with_function
-from firesteel.spark.state_processor.spark_types import infer_type, merge_types, without_nulls
-from firesteel.spark.state_processor.values import to_spark
+from firesteel.spark.state_processor.shapes import Column, infer, merge
+from firesteel.spark.state_processor.values import to_column, to_spark
 
 __all__ = [
+    "class_name",
+    "classes",
     "entries",
     "function_rows",
-    "item_types",
+    "item_column",
     "items",
     "list_rows",
     "open_files",
-    "pair_types",
+    "pair_columns",
     "pairs",
     "rows",
     "sample_partition",
@@ -107,28 +110,52 @@ def _load(name: str, item: bytes) -> Any:
         ) from error
 
 
-def item_types(items: Iterable[tuple[int, Any]]) -> Iterator[t.DataType]:
-    """The type of the first items; nothing if there are none."""
-    types = [infer_type(item) for _, item in islice(items, _SAMPLE)]
-    if types:
-        yield without_nulls(merge_types(types))
+def item_column(items: Iterable[tuple[int, Any]]) -> Iterator[Column]:
+    """The column that holds the first items; nothing if there are none."""
+    columns = [infer(item) for _, item in islice(items, _SAMPLE)]
+    if columns:
+        yield merge(columns)
 
 
-def pair_types(items: Iterable[tuple[int, Any]]) -> Iterator[tuple[t.DataType, t.DataType]]:
-    """The types of the first keys and values; nothing if there are none."""
+def pair_columns(items: Iterable[tuple[int, Any]]) -> Iterator[tuple[Column, Column]]:
+    """The columns that hold the first keys and values; nothing if there are none."""
     pairs = [item for _, item in islice(items, _SAMPLE)]
     if pairs:
-        keys = merge_types(infer_type(key) for key, _ in pairs)
-        yield without_nulls(keys), without_nulls(merge_types(infer_type(value) for _, value in pairs))
+        yield merge(infer(key) for key, _ in pairs), merge(infer(value) for _, value in pairs)
 
 
-def list_rows(type_: t.DataType, items: Iterable[tuple[int, Any]]) -> Iterator[tuple[Any, ...]]:
+def list_rows(column: Column, items: Iterable[tuple[int, Any]]) -> Iterator[tuple[Any, ...]]:
     """The rows of a DataFrame of list state."""
-    convert = to_spark(type_)
+    convert = to_column(column)
     return ((subtask, convert(item)) for subtask, item in items)
 
 
-def pairs(key: t.DataType, value: t.DataType, items: Iterable[tuple[int, Any]]) -> Iterator[tuple[Any, Any]]:
+def pairs(key: Column, value: Column, items: Iterable[tuple[int, Any]]) -> Iterator[tuple[Any, Any]]:
     """The rows of a DataFrame of broadcast state."""
-    to_key, to_value = to_spark(key), to_spark(value)
+    to_key, to_value = to_column(key), to_column(value)
     return ((to_key(item[0]), to_value(item[1])) for _, item in items)
+
+
+def classes(
+    settings: dict[str, str], table: str, kind: str, ttl: bool, pieces: Iterable[KeyedSlice]
+) -> Iterator[tuple[str, str]]:
+    """Which classes the keys of slices, and the values (elements, map keys) of one table have, as far as a sample goes.
+
+    Pairs of what it is (``key``, ``value`` or ``map key``) and the name of the class.
+    """
+    found: set[tuple[str, str]] = set()
+    with open_files(settings) as files:
+        for piece in pieces:
+            for entry in islice(read_entries(piece, files), _SAMPLE):
+                found.add(("key", class_name(entry.key[1] if is_timer_table(entry.table) else entry.key)))
+            for entry in islice(read_entries(piece, files, table), _SAMPLE):
+                if kind == "map":
+                    found |= {("map key", class_name(key)) for key in entry.value}
+                stored = entry.value.values() if kind == "map" else entry.value if kind == "list" else [entry.value]
+                found |= {("value", class_name(value[0] if ttl else value)) for value in stored}
+    yield from found
+
+
+def class_name(value: Any) -> str:
+    """The name of a value's class."""
+    return f"{type(value).__module__}.{type(value).__qualname__}".removeprefix("builtins.")

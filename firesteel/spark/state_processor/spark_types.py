@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import datetime
-import decimal
 import re
 from collections.abc import Iterable, Mapping
 from typing import Any
@@ -12,13 +10,12 @@ from typing import Any
 from pyspark.sql import types as t
 
 from firesteel.common.errors import FiresteelError
-from firesteel.common.time import Instant
 from firesteel.common.type_information import TypeInformation
 from firesteel.common.types import Row
 
-__all__ = ["PICKLED", "infer_type", "merge_types", "parse_declared_type", "to_spark_type"]
+__all__ = ["ConversionError", "fields_of", "parse_declared_type", "to_spark_type"]
 
-PICKLED = t.BinaryType()
+_PICKLED = t.BinaryType()
 """For values of which Spark has no like: their pickled bytes."""
 
 _BASIC: Mapping[str, t.DataType] = {
@@ -93,7 +90,7 @@ def parse_declared_type(text: str | None) -> t.DataType | None:
 
 
 def _parse_or_pickled(text: str) -> t.DataType:
-    return parse_declared_type(text) or PICKLED
+    return parse_declared_type(text) or _PICKLED
 
 
 def _struct(fields: Iterable[tuple[str, str]]) -> t.StructType:
@@ -117,46 +114,6 @@ def _split(text: str) -> list[str]:
     return [*parts, rest] if rest else parts
 
 
-def infer_type(value: Any) -> t.DataType:
-    """The Spark type of one value; PICKLED for what Spark has no like of."""
-    value = _plain(value)
-    if value is None:
-        return t.NullType()
-    for kind, spark_type in _PYTHON:
-        if isinstance(value, kind):
-            return spark_type
-    if isinstance(value, int):
-        return t.LongType() if -(1 << 63) <= value < 1 << 63 else t.DecimalType(38, 0)
-    if isinstance(value, datetime.datetime):
-        return t.TimestampNTZType() if value.tzinfo is None else t.TimestampType()
-    fields = fields_of(value)
-    if fields is not None:
-        return t.StructType([t.StructField(name, infer_type(part)) for name, part in fields])
-    if isinstance(value, list):
-        return t.ArrayType(merge_types(map(infer_type, value)))
-    if isinstance(value, dict):
-        return t.MapType(merge_types(map(infer_type, value)), merge_types(map(infer_type, value.values())))
-    return PICKLED
-
-
-_PYTHON: tuple[tuple[Any, t.DataType], ...] = (
-    (bool, t.BooleanType()),
-    (str, t.StringType()),
-    (float, t.DoubleType()),
-    ((bytes, bytearray), t.BinaryType()),
-    (decimal.Decimal, t.DecimalType(38, 18)),
-    (Instant, t.TimestampType()),
-    (datetime.timedelta, t.DayTimeIntervalType()),
-)
-
-
-def _plain(value: Any) -> Any:
-    item = getattr(value, "item", None)
-    if callable(item) and getattr(value, "shape", None) == ():  # a numpy scalar
-        return item()
-    return value
-
-
 def fields_of(value: Any) -> list[tuple[str, Any]] | None:
     """The fields of a tuple, a named tuple, a Row or a dataclass; None for anything else."""
     if isinstance(value, Row):
@@ -168,45 +125,6 @@ def fields_of(value: Any) -> list[tuple[str, Any]] | None:
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         return [(field.name, getattr(value, field.name)) for field in dataclasses.fields(value)]
     return None
-
-
-def merge_types(types: Iterable[t.DataType]) -> t.DataType:
-    """One type for values of several; PICKLED where they have nothing in common."""
-    merged: t.DataType = t.NullType()
-    for other in types:
-        merged = _merge(merged, other)
-    return merged
-
-
-def _merge(one: t.DataType, other: t.DataType) -> t.DataType:
-    if one == other or isinstance(other, t.NullType):
-        return one
-    if isinstance(one, t.NullType):
-        return other
-    numbers = (t.LongType, t.DoubleType)
-    if isinstance(one, numbers) and isinstance(other, numbers):
-        return t.DoubleType()
-    if isinstance(one, t.ArrayType) and isinstance(other, t.ArrayType):
-        return t.ArrayType(_merge(one.elementType, other.elementType))
-    if isinstance(one, t.MapType) and isinstance(other, t.MapType):
-        return t.MapType(_merge(one.keyType, other.keyType), _merge(one.valueType, other.valueType))
-    if isinstance(one, t.StructType) and isinstance(other, t.StructType) and one.names == other.names:
-        pairs = zip(one.fields, other.fields, strict=True)
-        return t.StructType([t.StructField(a.name, _merge(a.dataType, b.dataType)) for a, b in pairs])
-    return PICKLED
-
-
-def without_nulls(type_: t.DataType) -> t.DataType:
-    """The type with strings in place of parts that no value had: Spark can store those anywhere."""
-    if isinstance(type_, t.NullType):
-        return t.StringType()
-    if isinstance(type_, t.ArrayType):
-        return t.ArrayType(without_nulls(type_.elementType))
-    if isinstance(type_, t.MapType):
-        return t.MapType(without_nulls(type_.keyType), without_nulls(type_.valueType))
-    if isinstance(type_, t.StructType):
-        return t.StructType([t.StructField(field.name, without_nulls(field.dataType)) for field in type_.fields])
-    return type_
 
 
 class ConversionError(FiresteelError):

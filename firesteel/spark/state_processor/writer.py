@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import time
 import uuid
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -36,9 +36,11 @@ from firesteel.spark.state_processor.bootstrap import (
     BootstrapError,
     EntryMaker,
 )
+from firesteel.spark.state_processor.columns import shape_of
 from firesteel.spark.state_processor.operator_writer import OperatorChanges, OperatorWriter, tables_of
 from firesteel.spark.state_processor.reader import SavepointReader
-from firesteel.spark.state_processor.values import from_spark
+from firesteel.spark.state_processor.shapes import LOSSY
+from firesteel.spark.state_processor.values import from_shape, from_spark
 
 __all__ = ["SavepointWriter"]
 
@@ -174,9 +176,10 @@ class SavepointWriter:
         """Sets a keyed state to the rows of a DataFrame, in place of what it held.
 
         The columns are those that :meth:`SavepointReader.read_keyed_state` gives: its frame, changed, fits as it is.
-        Each may be named, or be a function of the row, which runs on the executors. A struct with fields
-        ``_1, _2, …`` becomes a tuple, another one a Row, unless the descriptor's type says otherwise. With a
-        time-to-live, values without ``last_access`` count as accessed now.
+        Each may be named, or be a function of the row, which runs on the executors. A column that was read becomes what
+        it was made from. In one that was computed, a struct with fields ``_1, _2, …`` becomes a tuple, another one a
+        Row, unless the descriptor's type says otherwise; keys, and values of no declared type, must be of a class that
+        the savepoint has. With a time-to-live, values without ``last_access`` count as accessed now.
         """
         operator = self._find(uid) or self._add(uid)
         meta = meta_of(descriptor)
@@ -201,8 +204,11 @@ class SavepointWriter:
             key_type=key_type,
             value_type=value_type,
             map_key_type=map_key_type,
+            shapes=shapes_of(df),
         )
-        _check_columns(df, meta.name, (maker.key, maker.value, *((map_key,) if is_map else ())))
+        used = (maker.key, maker.value, *((map_key,) if is_map else ()))
+        _check_columns(df, meta.name, used)
+        _check_shapes(df, meta.name, (*used, namespace))
         self._set_keyed(operator, maker, df)
         return self
 
@@ -232,8 +238,10 @@ class SavepointWriter:
             windows=windows if namespace is None else None,
             domain=time_domain,
             key_type=key_type,
+            shapes=shapes_of(df),
         )
         _check_columns(df, f"timers {queue}", (key, timestamp, time_domain))
+        _check_shapes(df, f"timers {queue}", (key, namespace))
         self._set_keyed(operator, maker, df)
         return self
 
@@ -262,7 +270,9 @@ class SavepointWriter:
         name = state if isinstance(state, str) else state.get_name()
         _check_columns(df, name, (key, value))
         operator = self._find(uid) or self._add(uid)
-        self._set_list(operator, name, BROADCAST, partial(_pair, key, value), df)
+        _check_shapes(df, name, (key, value))
+        shapes = shapes_of(df)
+        self._set_list(operator, name, BROADCAST, partial(_pair, key, value, shapes), df)
         return self
 
     def _with_list(
@@ -271,7 +281,8 @@ class SavepointWriter:
         name = state if isinstance(state, str) else state.get_name()
         _check_columns(df, name, (value,))
         operator = self._find(uid) or self._add(uid)
-        self._set_list(operator, name, mode, partial(_item, value), df)
+        _check_shapes(df, name, (value,))
+        self._set_list(operator, name, mode, partial(_item, value, shapes_of(df)), df)
         return self
 
     def _set_keyed(self, operator: OperatorChanges, maker: EntryMaker, df: DataFrame) -> None:
@@ -343,12 +354,32 @@ def _now() -> int:
     return time.time_ns() // 1_000_000
 
 
-def _item(value: Accessor, row: Any) -> Any:
-    return from_spark(row[value]) if isinstance(value, str) else value(row)
+def _item(value: Accessor, shapes: Mapping[str, Any], row: Any) -> Any:
+    if not isinstance(value, str):
+        return value(row)
+    return from_shape(shapes[value])(row[value]) if value in shapes else from_spark(row[value])
 
 
-def _pair(key: Accessor, value: Accessor, row: Any) -> tuple[Any, Any]:
-    return _item(key, row), _item(value, row)
+def _pair(key: Accessor, value: Accessor, shapes: Mapping[str, Any], row: Any) -> tuple[Any, Any]:
+    return _item(key, shapes, row), _item(value, shapes, row)
+
+
+def shapes_of(df: DataFrame) -> dict[str, Any]:
+    """The shapes of the columns that were read from a state."""
+    found = {field.name: shape_of(field) for field in df.schema.fields}
+    return {name: shape for name, shape in found.items() if shape is not None}
+
+
+def _check_shapes(df: DataFrame, state: str, accessors: Sequence[Accessor | None]) -> None:
+    shapes = shapes_of(df)
+    for name in accessors:
+        if isinstance(name, str) and LOSSY in str(shapes.get(name)):
+            raise BootstrapError(
+                f"State '{state}': column '{name}' was converted when it was read, as its values do not fit the type "
+                f"{df.schema[name].dataType.simpleString()}: what they were is not known any more.",
+                hint="Read it as 'binary' (value_type, key_type or map_key_type), or give a function of the row that "
+                "makes the value.",
+            )
 
 
 def _declared_parts(descriptor: StateDescriptor) -> tuple[TypeInformation | None, TypeInformation | None]:
