@@ -81,7 +81,13 @@ class SourceOperator(StreamOperator):
         super().open(context)
         emit_watermark = _stands_still if context.mode is TaskMode.BATCH else context.emit_watermark
         self._assigner = WatermarkAssigner(
-            self._strategy, context.monotonic_ms, self._emit, emit_watermark, context.emit_idle
+            self._strategy,
+            context.monotonic_ms,
+            self._emit,
+            emit_watermark,
+            context.emit_idle,
+            # the end of an epoch, in which nothing is left to read, is gap enough
+            split_gap_ms=self._interval if context.mode is TaskMode.PIPELINED else 0,
         )
         self._reader = self._source.create_reader(self)
         if self._restored_splits:
@@ -207,13 +213,6 @@ class SourceOperator(StreamOperator):
         super().notify_checkpoint_complete(checkpoint_id)
         if self._reader is not None:
             self._reader.notify_checkpoint_complete(checkpoint_id)
-
-    def prepare_snapshot_pre_barrier(self, checkpoint_id: int) -> None:
-        """Sends what a checkpoint does not keep: how far event time came with a split that has ended."""
-        super().prepare_snapshot_pre_barrier(checkpoint_id)
-        if not self.ended and self._interval > 0:
-            self.resume_event_time()
-            self._assigner.send_end_of_splits()
 
     def snapshot_state(
         self, checkpoint_id: int, operator_state: OperatorStateBackend, timestamp: int | None = None

@@ -95,15 +95,19 @@ class WatermarkAssigner:
         emit: Emit,
         emit_watermark: Callable[[int], None],
         emit_idle: Callable[[bool], None],
+        *,
+        split_gap_ms: int = 0,
     ):
+        """``split_gap_ms``: how long there are no splits although the next one is on its way."""
         self._strategy = strategy
         self._clock = clock
         self._emit = emit
         self._emit_watermark = emit_watermark
         self._emit_idle = emit_idle
+        self._split_gap = split_gap_ms
         self._without_splits_since = clock()
         self._ended_at = MIN_TIMESTAMP
-        """Without splits: the watermark of the one that ended last, if it is to count."""
+        """Without splits: the watermark of the one that ended last, if it is to count when none follows."""
         self._splits: dict[str, SplitWatermarks] = {}
         assigner = strategy.timestamp_assigner
         self._extract = None if assigner is None else getattr(assigner, "extract_timestamp", assigner)
@@ -166,7 +170,7 @@ class WatermarkAssigner:
         self._set_idle(False)
 
     def release_split(self, split_id: str, *, keeps_watermark: bool = False) -> None:
-        """A split that has ended; ``keeps_watermark`` if its watermark counts while there is no other split."""
+        """A split that has ended; ``keeps_watermark`` if its watermark counts when no other split follows."""
         split = self._splits.pop(split_id, None)
         if split is not None and not self._splits:
             self._without_splits_since = self._clock()
@@ -230,6 +234,8 @@ class WatermarkAssigner:
             silent_since = max(split.last_event for split in active)
             self._send(min(split.watermark for split in active if split.last_event == silent_since))
         self._combine()
+        if not self._splits and now - self._without_splits_since >= self._split_gap:
+            self._send(self._ended_at)
         idle_at = self._idle_without_splits_at
         if idle_at is not None and now >= idle_at:
             self._set_idle(True)
@@ -240,16 +246,10 @@ class WatermarkAssigner:
             split.advance()
         self._combine()
 
-    def send_end_of_splits(self) -> None:
-        """Sends the watermark of the split that ended last, if there is none any more: no checkpoint keeps it."""
-        self._send(self._ended_at)
-
     def _combine(self) -> None:
         if self._splits:
             self._send_if_advanced()
             self._set_idle(self._all_idle)
-        else:
-            self.send_end_of_splits()
 
     @property
     def _all_idle(self) -> bool:

@@ -180,15 +180,6 @@ def test_the_end_of_a_split_of_a_bounded_source_does_not():
     assert subtask.context.watermarks == []
 
 
-def test_a_checkpoint_comes_behind_the_watermark_of_a_split_that_has_ended():
-    strategy = WatermarkStrategy.for_monotonous_timestamps()
-    subtask = Subtask(TestingSource([At("a", 100), EOF()], bounded=False), [0], strategy=strategy).poll(2)
-    subtask.operator.prepare_snapshot_pre_barrier(1)
-    assert subtask.context.watermarks == [99]
-    (item,) = subtask.lists()[WATERMARKS][1]
-    assert item.sent == 99
-
-
 @pytest.mark.parametrize("ends", ["at its end", "with a drain"])
 def test_a_source_that_is_idle_is_active_before_event_time_ends(ends):
     strategy = WatermarkStrategy.for_monotonous_timestamps().with_idleness(Duration.of_millis(1000))

@@ -22,7 +22,7 @@ IDLE, ACTIVE = "idle", "active"
 class Bench:
     """An assigner whose output is one list of batches, watermarks and statuses in order."""
 
-    def __init__(self, strategy: WatermarkStrategy):
+    def __init__(self, strategy: WatermarkStrategy, split_gap_ms: int = 0):
         self.clock = FakeClock()
         self.out: list[Any] = []
         self.assigner = WatermarkAssigner(
@@ -31,6 +31,7 @@ class Bench:
             lambda values, timestamps: self.out.append((list(values), timestamps and list(timestamps))),
             self.out.append,
             lambda idle: self.out.append(IDLE if idle else ACTIVE),
+            split_gap_ms=split_gap_ms,
         )
 
     def tick(self, milliseconds: int = 200) -> list[Any]:
@@ -228,6 +229,23 @@ class TestWithoutSplits:
         bench.assigner.release_split("s", keeps_watermark=True)
         assert bench.tick() == [94]
         assert bench.tick(800) == [IDLE]
+
+    def test_the_next_split_may_be_on_its_way(self) -> None:
+        bench = Bench(self.strategy, split_gap_ms=200)
+        bench.process("a", timestamps=[100])
+        bench.tick(100)
+        bench.process("b", timestamps=[200])
+        bench.assigner.release_split("s", keeps_watermark=True)
+        assert bench.tick(199) == []
+        assert bench.tick(1) == [194]
+        assert bench.tick(800) == [IDLE]
+
+    def test_a_gap_that_is_longer_than_the_idle_timeout(self) -> None:
+        bench = Bench(self.strategy, split_gap_ms=1500)
+        bench.process("a", timestamps=[100])
+        bench.assigner.release_split("s", keeps_watermark=True)
+        assert bench.tick(1000) == [IDLE]
+        assert bench.tick(500) == [ACTIVE, 94, IDLE]
 
     def test_the_next_split_counts_instead_of_the_one_that_ended(self) -> None:
         bench = Bench(self.strategy)
