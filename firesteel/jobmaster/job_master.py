@@ -152,6 +152,7 @@ class JobMaster(WindingDown):
             if self._pool is not None and event.attempt == self.attempt:
                 if isinstance(event, events.SlotsOffered):
                     self._pool.offered = event.available
+                    self._pool.granted = event.available >= self._pool.needed
                 self._pool.accepted = True
         elif isinstance(event, events.SlotsQueued):
             self._on_slots_queued(event)
@@ -269,8 +270,8 @@ class JobMaster(WindingDown):
 
     def _on_slot_request_timeout(self) -> None:
         pool, timeout = self._expect_pool(), self.settings.slot_request_timeout
-        if self.settings.is_kept and not pool.accepted:
-            self._fail(FailureKind.HOST, slot_failures.host_did_not_answer(timeout))
+        if self.settings.is_kept and (pool.granted or not pool.accepted):
+            self._fail(FailureKind.HOST, slot_failures.host_did_not_start(pool, timeout))
         else:
             self._fail(FailureKind.CAUSE, slot_failures.did_not_come(pool, timeout))
 

@@ -12,7 +12,7 @@ __all__ = [
     "did_not_come",
     "did_not_stop",
     "fell_silent",
-    "host_did_not_answer",
+    "host_did_not_start",
     "registered_twice",
     "stopped_early",
     "was_lost",
@@ -30,9 +30,10 @@ def did_not_come(pool: SlotPool, timeout: int) -> TaskFailure:
     return TaskFailure(error.message, error_type="NotEnoughSlotsError", hint=error.hint, cause=error)
 
 
-def host_did_not_answer(timeout: int) -> TaskFailure:
-    """The host has not even taken the order to start the attempt."""
-    error = HostError(f"The attempt could not be started within {timeout / 1000:g} s: Spark does not answer.")
+def host_did_not_start(pool: SlotPool, timeout: int) -> TaskFailure:
+    """The host has slots for the attempt but starts nothing in them, or has not even taken the order to."""
+    why = "Spark has slots for it, but starts nothing in them" if pool.granted else "Spark does not answer"
+    error = HostError(f"The attempt could not be started within {timeout / 1000:g} s: {why}.")
     return TaskFailure(error.message, error_type="HostError", cause=error)
 
 

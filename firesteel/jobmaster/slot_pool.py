@@ -63,6 +63,8 @@ class SlotPool:
         """The host has said that no process of the attempt is left."""
         self.accepted = False
         """The host has taken the order to start the attempt."""
+        self.granted = False
+        """The host has said that it has enough slots for the attempt, which others do not hold."""
         self.offered: int | None = None
         """How many slots the host has, if it said so."""
         self.free: int | None = None

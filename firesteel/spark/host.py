@@ -142,7 +142,7 @@ class SparkHost:
                 )
                 slots = self._context.parallelize(range(attempt.slots), attempt.slots)
                 slots.barrier().mapPartitions(main).collect()
-        except Exception as error:  # noqa: BLE001 - whatever Spark says is passed on
+        except BaseException as error:  # noqa: BLE001 - whatever Spark says is passed on
             lost = host_error(self._context, error)
             failure = _spark_failure(error) if lost is None else host_failure(lost)
         post(AttemptEnded(attempt.number, failure))
@@ -237,7 +237,7 @@ class _Slot:
             self._host.post(SlotLost(*self._identity, reason))
 
 
-def _spark_failure(error: Exception) -> TaskFailure:
+def _spark_failure(error: BaseException) -> TaskFailure:
     """Spark's account, cut to what a user can read; the whole of it stays in the traceback."""
     failure = describe_failure(error)
     if isinstance(error, FiresteelError):

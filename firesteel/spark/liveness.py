@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from py4j.protocol import Py4JNetworkError
+from py4j.protocol import Py4JError, Py4JJavaError
 from pyspark import SparkContext
 
 from firesteel.common.errors import FiresteelError, HostError
@@ -22,15 +22,20 @@ def spark_lives(context: SparkContext) -> bool:
 
 
 def host_error(context: SparkContext, error: BaseException) -> HostError | None:
-    """The error as one that Spark itself is to blame for; None if Spark is there, so that it tells of the job."""
+    """The error as one that Spark itself is to blame for; None if it tells of the job.
+
+    What the JVM raises (Py4JJavaError) tells of the job as long as Spark is there. What the connection to it raises,
+    or what ends a thread, never does.
+    """
     if isinstance(error, HostError):
         return error
     if isinstance(error, FiresteelError):
         return None
     is_gone = not spark_lives(context)
-    if not is_gone and not isinstance(error, Py4JNetworkError):
+    is_of_connection = isinstance(error, (OSError, EOFError, Py4JError)) and not isinstance(error, Py4JJavaError)
+    if isinstance(error, Exception) and not is_gone and not is_of_connection:
         return None
-    text = "Spark's JVM has ended, or was stopped" if is_gone else "Spark does not answer"
+    text = "Spark's JVM has ended, or was stopped" if is_gone else "Spark could not be reached"
     return HostError(f"{text}: {type(error).__name__}: {_first_line(error)}", is_gone=is_gone)
 
 

@@ -81,8 +81,9 @@ class HostCalls:
         try:
             self._host.start(attempt, self._post)
         except BaseException as error:  # noqa: BLE001 - whatever the host raises, the job is not to blame
-            self._kill(attempt.number, "the attempt could not be started")  # something of it may have been
+            # in this order: what may have been started all the same, and now ends, is no cause of anything
             self._post(AttemptEnded(attempt.number, host_failure(error)))
+            self._kill(attempt.number, "the attempt could not be started")
         else:
             self._post(AttemptAccepted(attempt.number))
 

@@ -134,7 +134,9 @@ class _SparkCluster(SparkCluster):
         self._java = application.jvm.pid
         try:
             self._started.set_result((context, ResourceManager.of_spark(context)))
-        except Exception as error:  # noqa: BLE001 - raised where Spark is awaited
+        except ProcessKilled:
+            raise
+        except BaseException as error:  # noqa: BLE001 - raised where Spark is awaited
             self._started.set_exception(error)
 
     def kill(self) -> None:

@@ -22,7 +22,7 @@ from firesteel.common.errors import (
 )
 from firesteel.common.job_status import JobStatus
 from firesteel.jobmaster.end_of_job import CORRUPT_READS, ends_preparation, is_final, may_record, retry_delay_ms
-from firesteel.jobmaster.events import AttemptAccepted, AttemptEnded, SlotLost
+from firesteel.jobmaster.events import AttemptAccepted, AttemptEnded, SlotLost, SlotsOffered
 from firesteel.jobmaster.job_master import JobMaster
 from firesteel.jobmaster.restart_strategy import NoRestartStrategy
 
@@ -139,14 +139,23 @@ def test_a_slot_that_the_host_cannot_reach_is_no_failure_of_the_job(make_kept: A
     assert h.status is JobStatus.RESTARTING
 
 
-@pytest.mark.parametrize("accepted", [False, True])
-def test_a_host_that_never_takes_the_order_is_not_a_lack_of_slots(make_kept: Any, accepted: bool) -> None:
+@pytest.mark.parametrize(
+    ("told", "status"),
+    [
+        ([], JobStatus.RESTARTING),
+        ([AttemptAccepted(0)], JobStatus.FAILING),
+        ([AttemptAccepted(0), SlotsOffered(0, 1)], JobStatus.FAILING),
+        ([AttemptAccepted(0), SlotsOffered(0, 1), SlotsOffered(0, 2)], JobStatus.RESTARTING),
+    ],
+    ids=["no answer", "no word of slots", "too few slots", "enough slots"],
+)
+def test_a_host_that_starts_nothing_is_not_a_lack_of_slots(make_kept: Any, told: list[Any], status: JobStatus) -> None:
     h = make_kept()
     h.start()
-    if accepted:
-        h.feed(AttemptAccepted(0))
+    for event in told:
+        h.feed(event)
     h.fire("slot-request-timeout")
-    assert h.status is (JobStatus.FAILING if accepted else JobStatus.RESTARTING)
+    assert h.status is status
 
 
 def test_a_host_that_is_gone_ends_a_job_that_nobody_else_would_run(make_kept: Any) -> None:
