@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import math
 from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any, NamedTuple
@@ -97,7 +98,7 @@ def test_values_come_back(type_, values):
 
 def test_points_in_time():
     zone = dt.timezone(dt.timedelta(hours=2))
-    values = [Instant(1577934245, 6999), MOMENT.replace(tzinfo=zone), Instant(-1, 999_999_000)]
+    values = [Instant(1577934245, 6000), MOMENT.replace(tzinfo=zone), Instant(-1, 999_999_000)]
     utc = dt.timezone.utc
     expected = [
         MOMENT.replace(tzinfo=utc),
@@ -105,6 +106,18 @@ def test_points_in_time():
         dt.datetime(1969, 12, 31, 23, 59, 59, 999_999, tzinfo=utc),
     ]
     assert encoded_values(UTC, values) == expected
+    with pytest.raises(RecordMismatchError, match="more exact than the column, which keeps 1,000,000 parts"):
+        encoded_values(UTC, [Instant(1577934245, 6999)])
+
+
+def test_numbers_of_32_bits():
+    values = [0.5, -0.0, math.inf, None, 1e-40, 3]
+    assert encoded_values(pa.float32(), values) == [0.5, -0.0, math.inf, None, pytest.approx(1e-40, rel=1e-4), 3.0]
+    for value in (1e39, -1e300, 1e-60):
+        with pytest.raises(RecordMismatchError, match="does not fit into 32 bits"):
+            encoded_values(pa.float32(), [0.5, value])
+        with pytest.raises(RecordMismatchError, match="does not fit into 32 bits"):
+            encoded_values(pa.list_(pa.float32()), [([0.5, value],)])
 
 
 def test_nested_values():
