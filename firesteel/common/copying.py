@@ -33,7 +33,7 @@ from firesteel.common.time import Duration, Instant, Time
 from firesteel.common.types import Row, RowKind
 from firesteel.common.windows import CountWindow, GlobalWindow, TimeWindow
 
-__all__ = ["IMMUTABLE", "are_immutable", "copy_all", "copy_value", "is_fixed"]
+__all__ = ["IMMUTABLE", "are_immutable", "copy_all", "copy_flat", "copy_known_flat", "copy_value", "is_fixed"]
 
 IMMUTABLE: frozenset[type] = frozenset(
     {
@@ -69,19 +69,11 @@ def copy_value(value: Any) -> Any:
                 break
         else:
             return value
-    # flat containers need no memo: nothing in them can occur twice and matter
-    elif kind is list or kind is set:
-        if _are_atoms(map(type, value)):
-            return value.copy()
-    elif kind is dict:
-        if _are_atoms(map(type, value.values())) and _are_atoms(map(type, value)):
-            return value.copy()
-    elif kind is Row:
-        values = value._values
-        if _are_atoms(map(type, values)):
-            row = _new_row(Row)
-            row._fields, row._row_kind, row._values = value._fields, value._row_kind, values.copy()
-            return row
+        copied = _copy_tuple_of_flat(value)
+    else:
+        copied = copy_flat(value)
+    if copied is not None:
+        return copied
     if kind in _CONTAINERS and _CONTAINERS.issuperset(map(type, value.values() if kind is dict else value)):
         # nested plain data: pickle is written in C
         try:
@@ -89,6 +81,61 @@ def copy_value(value: Any) -> Any:
         except Exception:  # noqa: BLE001 - whatever is deeper inside may raise anything
             return _copy(value, {})
     return _copy(value, {})
+
+
+def copy_flat(value: Any) -> Any:
+    """A copy of a list, dict, set, row or object whose members are of immutable types, else None.
+
+    Frozen dataclasses and named tuples of such members are returned themselves. A loop is no slower here than functions
+    written in C, and much quicker to start. Keys of dicts are shared: they must not change anyway.
+    """
+    kind = value.__class__
+    if kind is dict:
+        for member in value.values():
+            if member.__class__ not in IMMUTABLE:
+                return None
+        return value.copy()
+    if kind is list or kind is set:
+        for member in value:
+            if member.__class__ not in IMMUTABLE:
+                return None
+        return value.copy()
+    if kind is Row:
+        for member in value._values:
+            if member.__class__ not in IMMUTABLE:
+                return None
+        return _copy_flat_row(value)
+    copier = _flat_copiers.get(kind)
+    return None if copier is None else copier(value)
+
+
+def copy_known_flat(value: Any) -> Any:
+    """A copy of what ``copy_flat`` has returned; an immutable value itself."""
+    kind = value.__class__
+    if kind in IMMUTABLE or kind is tuple:
+        return value
+    if kind is Row:
+        return _copy_flat_row(value)
+    return value.copy() if kind in _CONTAINERS else copy_flat(value)
+
+
+def _copy_flat_row(value: Row) -> Row:
+    row = _new_row(Row)
+    row._fields, row._row_kind, row._values = value._fields, value._row_kind, value._values.copy()
+    return row
+
+
+def _copy_tuple_of_flat(value: tuple[Any, ...]) -> tuple[Any, ...] | None:
+    """A copy of a tuple with one member that can change, and that is flat; else None."""
+    members = list(value)
+    place = -1
+    for i, member in enumerate(members):
+        if member.__class__ not in IMMUTABLE and not (member.__class__ is tuple and is_fixed(member)):
+            if place >= 0:
+                return None
+            place = i
+    members[place] = copied = copy_flat(members[place])
+    return None if copied is None else tuple(members)
 
 
 def is_fixed(value: tuple[Any, ...]) -> bool:
@@ -150,9 +197,7 @@ def _copy_dict(value: dict[Any, Any], memo: Memo) -> dict[Any, Any]:
 def _fill_dict(made: dict[Any, Any], value: dict[Any, Any], memo: Memo) -> dict[Any, Any]:
     memo[id(value)] = made
     for key, member in value.items():
-        made[key if key.__class__ in IMMUTABLE else _copy(key, memo)] = (
-            member if member.__class__ in IMMUTABLE else _copy(member, memo)
-        )
+        made[key] = member if member.__class__ in IMMUTABLE else _copy(member, memo)
     return made
 
 
@@ -233,6 +278,27 @@ _new = object.__new__
 _set = object.__setattr__
 
 
+def _copy_flat_object(value: Any) -> Any:
+    fields = value.__dict__
+    for member in fields.values():
+        if member.__class__ not in IMMUTABLE:
+            return None
+    made = _new(value.__class__)
+    made.__dict__.update(fields)
+    return made
+
+
+def _flat_frozen(value: Any) -> Any:
+    for member in value.__dict__.values():
+        if member.__class__ not in IMMUTABLE:
+            return None
+    return value
+
+
+def _flat_named_tuple(value: Any) -> Any:
+    return value if is_fixed(value) else None
+
+
 def _copy_frozen(slots: tuple[str, ...], value: Any, memo: Memo) -> Any:
     """A frozen dataclass: the object itself if all its fields are immutable."""
     fields = getattr(value, "__dict__", None)
@@ -261,6 +327,8 @@ _BUILT_IN: dict[type, Copier] = {
 }
 _copiers: dict[type, Copier] = dict(_BUILT_IN)
 _MAX_COPIERS = 1_000
+_flat_copiers: dict[type, Callable[[Any], Any]] = {}
+"""For classes, once an object of theirs was copied: copy it if its members are immutable, or return None."""
 _NOT_COPYABLE = (TypeError, copy.Error, pickle.PicklingError)
 """What Python raises for an object that stands for something outside of the program."""
 
@@ -269,6 +337,7 @@ def _find_copier(kind: type) -> Copier:
     if len(_copiers) >= _MAX_COPIERS:
         # classes of jobs that have ended are not kept for ever
         _copiers.clear()
+        _flat_copiers.clear()
         _copiers.update(_BUILT_IN)
     copier = _copiers[kind] = _make_copier(kind)
     return copier
@@ -278,11 +347,16 @@ def _make_copier(kind: type) -> Copier:
     if issubclass(kind, (enum.Enum, type)) or _is_numpy_scalar(kind):
         return _copy_not
     if kind.__bases__ == (tuple,) and hasattr(kind, "_fields") and not _has_dict(kind):
-        return partial(_copy_tuple_as, kind)  # a named tuple
+        # a named tuple
+        _flat_copiers[kind] = _flat_named_tuple
+        return partial(_copy_tuple_as, kind)
     if kind.__new__ is not object.__new__ or _has_protocol(kind) or not _is_written_in_python(kind):
         return _copy_by_protocol
-    copier = _copy_frozen if _is_frozen_dataclass(kind) else _copy_object
-    return partial(copier, tuple(copyreg._slotnames(kind)))  # type: ignore[attr-defined]
+    slots = tuple(copyreg._slotnames(kind))  # type: ignore[attr-defined]
+    is_frozen = _is_frozen_dataclass(kind)
+    if not slots:
+        _flat_copiers[kind] = _flat_frozen if is_frozen else _copy_flat_object
+    return partial(_copy_frozen if is_frozen else _copy_object, slots)
 
 
 def _copy_by_protocol(value: Any, memo: Memo) -> Any:

@@ -22,7 +22,7 @@ from firesteel.runtime.operators.co import TwoInputOperator
 from firesteel.runtime.operators.inline import InlineOperator, method_of
 from firesteel.runtime.operators.sink import SinkOperator
 from firesteel.runtime.output import TaskOutput
-from firesteel.runtime.ownership import Ownership, ownership_of_type
+from firesteel.runtime.ownership import Ownership, Shape, ownership_of_type, shape_of
 from firesteel.runtime.state.backend import KeyedSnapshot, KeyedStateBackend
 from firesteel.runtime.state.factory import create_keyed_backend
 from firesteel.runtime.state.operator_state import OperatorStateBackend, PendingOperatorState
@@ -118,6 +118,8 @@ class ChainedOperator:
         self.results = Ownership.FIXED if self.reuses_objects else ownership_of_type(descriptor.output_type)
         """Who may change what the operator's function returns."""
         self.copies_results = self.results is not Ownership.FIXED
+        self.usual_shape: Shape | None = None
+        """What the first results were, if they were all alike; empty if they were not."""
         self._services = services
         self.downstream: dict[str | None, list[ChainedOperator | TaskOutput]] = {None: []}
         """What reads the results (None) and each side output that is read."""
@@ -220,6 +222,11 @@ class ChainedOperator:
         for function in functions:
             if hasattr(function, "open") and hasattr(function, "close"):
                 yield function
+
+    def note_shape(self, result: Any) -> None:
+        """Looks at one of the first results."""
+        shape = shape_of(result)
+        self.usual_shape = shape if self.usual_shape in (None, shape) else ()
 
     def write(self, writer: LoopWriter, value: str) -> None:
         """Writes this operator's lines into a loop."""

@@ -25,7 +25,7 @@ from weakref import WeakValueDictionary
 from firesteel.common.copying import IMMUTABLE, copy_value
 from firesteel.common.output_tag import OutputTag
 from firesteel.runtime.inlining import code_location, inline_expression
-from firesteel.runtime.ownership import Ownership, copy_batch, keeps_nothing
+from firesteel.runtime.ownership import Ownership, Shape, copy_batch, keeps_nothing
 
 if TYPE_CHECKING:
     from firesteel.runtime.chain import ChainedOperator
@@ -106,6 +106,8 @@ class LoopWriter:
         self._user_code: tuple[str, int] | None = None
         self._ownership = {"v0": ownership}
         """Who may change the record in a variable; if it is not said, a function may have kept it."""
+        self._shapes: dict[str, Shape] = {}
+        """What the record in a variable usually looks like."""
 
     # -- what operators call ------------------------------------------------------------------------
 
@@ -189,6 +191,11 @@ class LoopWriter:
         operator = self._operators[-1]
         if self.checked and operator.type_check is not None:
             self.line(f"{self.bind('check', operator.type_check)}({value})", element=value, what="result")
+        if self.checked and operator.results is Ownership.SHARED:
+            self.line(f"{self.bind('note', operator.note_shape)}({value})")
+        shape = self._shape_of(operator)
+        if shape is not None:
+            self._shapes[value] = shape
         if operator.results is Ownership.FIXED:
             self._ownership[value] = Ownership.FIXED
         elif operator.results is Ownership.TUPLE:
@@ -201,22 +208,33 @@ class LoopWriter:
         tags = operator.tags()
         if not tags and all(target.discards for target in operator.consumers(None)):
             return
-        is_tagged = f"{value} and {value}[0].__class__ is {self.bind('OutputTag', OutputTag)}"
         # this runs for every result: a truth test of the tuple is cheaper than its length
-        if operator.results is Ownership.TUPLE and self._is_kept(operator.consumers(None)):
+        is_tagged = f"{value} and {value}[0].__class__ is {self.bind('OutputTag', OutputTag)}"
+        shape = self._shape_of(operator)
+        knows_tuples = shape is not None or operator.results is Ownership.TUPLE
+        if not knows_tuples or not self._is_kept(operator.consumers(None)):
+            with self.block(f"if {value}.__class__ is tuple and {is_tagged}:"):
+                self._write_side_outputs(value)
+            with self.block("else:"):
+                self.write_consumers(value)
+            return
+        # one look at the result's class is enough to see that it needs neither a copy nor a side output
+        if shape is None:
             with self.block(f"if {value}.__class__ is not tuple:"):
                 self._write_copy(value, value)
-            with self.block(f"elif {is_tagged}:"):
-                self._write_side_outputs(value)
-                self.write_room_check()
-                self.line("continue")
-            self._ownership[value] = Ownership.EXCLUSIVE
-            self.write_consumers(value)
-            return
-        with self.block(f"if {value}.__class__ is tuple and {is_tagged}:"):
+        else:
+            with self.block(f"if {self._is_of_shape(value, shape)}:"):
+                pass
+            is_tagged = f"{value}.__class__ is tuple and {is_tagged}"
+        with self.block(f"elif {is_tagged}:"):
             self._write_side_outputs(value)
-        with self.block("else:"):
-            self.write_consumers(value)
+            self.write_room_check()
+            self.line("continue")
+        if shape is not None:
+            with self.block("else:"):
+                self._write_copy(value, value)
+        self._ownership[value] = Ownership.EXCLUSIVE
+        self.write_consumers(value)
 
     def _write_side_outputs(self, value: str) -> None:
         """Writes the consumers of a result ``(tag, value)``."""
@@ -274,7 +292,21 @@ class LoopWriter:
     def _unless_immutable(self, value: str, ownership: Ownership) -> str:
         if ownership is Ownership.TUPLE:
             return f"if {value}.__class__ is not tuple:"
+        shape = self._shapes.get(value)
+        if shape is not None:
+            return f"if not ({self._is_of_shape(value, shape)}):"
         return f"if {value}.__class__ not in {self.bind('immutable', IMMUTABLE)}:"
+
+    def _shape_of(self, operator: ChainedOperator) -> Shape | None:
+        """What the results of an operator were like when types were checked, if they were alike and small tuples."""
+        shape = operator.usual_shape
+        return None if operator.results is not Ownership.SHARED or self.checked or not shape else shape
+
+    def _is_of_shape(self, value: str, shape: Shape) -> str:
+        """The condition that a value is a tuple of values of these classes, which are immutable."""
+        parts = [f"{value}.__class__ is tuple", f"len({value}) == {len(shape)}"]
+        parts += [f"{value}[{i}].__class__ is {self.bind(kind.__name__, kind)}" for i, kind in enumerate(shape)]
+        return " and ".join(parts)
 
     def _write_copy(self, name: str, value: str) -> None:
         self.line(f"{name} = {self.bind('copy', copy_value)}({value})", element=value, what="copying the record")

@@ -17,12 +17,16 @@ from operator import itemgetter
 from types import BuiltinFunctionType
 from typing import Any
 
-from firesteel.common.copying import copy_all
+from firesteel.common.copying import IMMUTABLE, copy_all
 from firesteel.common.type_information import BasicTypeInfo, DateTypeInfo, TimestampTypeInfo, TimeTypeInfo
 from firesteel.common.typeinfo import TupleTypeInfo, Types
 from firesteel.runtime.inlining import InlineExpression, inline_expression
 
-__all__ = ["Ownership", "copy_batch", "keeps_nothing", "ownership_of_type", "python_type"]
+__all__ = ["Ownership", "Shape", "copy_batch", "keeps_nothing", "ownership_of_type", "python_type", "shape_of"]
+
+
+Shape = tuple[type, ...]
+_MAX_SHAPE = 5
 
 
 class Ownership(Enum):
@@ -58,6 +62,14 @@ def ownership_of_type(type_info: Any) -> Ownership:
     if isinstance(type_info, TupleTypeInfo) and all(isinstance(t, _FIXED_TYPES) for t in type_info.get_field_types()):
         return Ownership.TUPLE
     return Ownership.SHARED
+
+
+def shape_of(value: Any) -> Shape:
+    """The classes of a small tuple's members if all are immutable, else nothing."""
+    if value.__class__ is not tuple or len(value) > _MAX_SHAPE:
+        return ()
+    shape = tuple(map(type, value))
+    return shape if IMMUTABLE.issuperset(shape) else ()
 
 
 def python_type(type_info: Any) -> type:

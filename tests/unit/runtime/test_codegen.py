@@ -21,6 +21,7 @@ from firesteel.runtime.inlining import find_inline_expressions, inline_expressio
 from firesteel.runtime.operators import specs
 from firesteel.runtime.operators.base import StreamOperator
 from firesteel.runtime.operators.factory import create_operator
+from firesteel.runtime.turns import Turn
 from firesteel.testing import FakeClock
 
 TAGS = [OutputTag("left"), OutputTag('it\'s "right"')]
@@ -154,6 +155,7 @@ class Services:
     def __init__(self) -> None:
         self.clock = FakeClock()
         self.room_checks = 0
+        self.turn = Turn()
 
     def processing_time(self) -> int:
         return self.clock.now

@@ -25,6 +25,7 @@ from firesteel.runtime.operators import specs
 from firesteel.runtime.operators.base import StreamOperator
 from firesteel.runtime.operators.factory import create_operator
 from firesteel.runtime.ownership import Ownership, copy_batch, keeps_nothing, ownership_of_type
+from firesteel.runtime.turns import Turn
 from firesteel.testing import FakeClock
 
 TAG = OutputTag("side")
@@ -122,6 +123,7 @@ def test_a_batch_is_copied_if_somebody_may_change_it() -> None:
 class Services:
     def __init__(self) -> None:
         self.clock = FakeClock()
+        self.turn = Turn()
 
     def processing_time(self) -> int:
         return self.clock.now

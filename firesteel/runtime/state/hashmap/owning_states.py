@@ -8,10 +8,10 @@ written out for each class.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-from firesteel.common.copying import IMMUTABLE, are_immutable, copy_value, is_fixed
+from firesteel.common.copying import IMMUTABLE, are_immutable, copy_flat, copy_known_flat, copy_value, is_fixed
 from firesteel.common.state import StateDescriptor
 from firesteel.runtime.ownership import python_type
 from firesteel.runtime.state.backend import KeyedStateBackend
@@ -34,6 +34,8 @@ class _OwningState(states.HashMapState):
             for table in state_table.namespaces.values()
             for stored in self._parts(table)
         )
+        self._copy: Callable[[Any], Any] = copy_known_flat if self._is_plain else copy_value
+        """Copies what is read: with less ado as long as nothing nested was stored."""
 
     def _parts(self, table: dict[Any, Any]) -> Iterable[Any]:
         """Collections of values, of what was restored."""
@@ -44,7 +46,11 @@ class _OwningState(states.HashMapState):
 
     def _take_in(self, value: Any) -> Any:
         """What to store for a value that may change."""
-        copied = copy_value(value)
+        copied = copy_flat(value)
+        if copied is None:
+            copied = copy_value(value)
+            if copied is not value:
+                self._copy = copy_value
         if copied is not value:
             self._is_plain = False
         return copied
@@ -59,7 +65,7 @@ class OwningValueState(_OwningState, states.HashMapValueState):
     def value(self) -> Any:
         """The current key's value, or None."""
         value = self._table.get(self._backend.key)
-        return value if self._is_plain or value.__class__ in IMMUTABLE else copy_value(value)
+        return value if self._is_plain or value.__class__ in IMMUTABLE else self._copy(value)
 
     def update(self, value: Any) -> None:
         """Replaces the current key's value; None removes it, as in Flink."""
@@ -134,7 +140,7 @@ class _OwningListState(_OwningState, states.HashMapListState):
     def get(self) -> list[Any]:
         """Copies of the current key's elements."""
         elements = self._table.get(self._backend.key, ())
-        return list(elements) if self._is_plain else list(map(copy_value, elements))
+        return list(elements) if self._is_plain else list(map(self._copy, elements))
 
     def update(self, values: Sequence[Any]) -> None:
         """Replaces the elements."""
@@ -184,7 +190,7 @@ class _OwningMapState(_OwningState, states.HashMapMapState):
         """The value of a map key, or None."""
         entries = self._table.get(self._backend.key)
         value = None if entries is None else entries.get(key)
-        return value if self._is_plain or value.__class__ in IMMUTABLE else copy_value(value)
+        return value if self._is_plain or value.__class__ in IMMUTABLE else self._copy(value)
 
     def put_all(self, dict_value: dict[Any, Any]) -> None:
         """Sets many entries."""
@@ -197,12 +203,12 @@ class _OwningMapState(_OwningState, states.HashMapMapState):
         entries = self._table.get(self._backend.key, {})
         if self._is_plain:
             return list(entries.items())
-        return [(key, copy_value(value)) for key, value in entries.items()]
+        return [(key, self._copy(value)) for key, value in entries.items()]
 
     def values(self) -> list[Any]:
         """All values: copies."""
         values = self._table.get(self._backend.key, {}).values()
-        return list(values) if self._is_plain else list(map(copy_value, values))
+        return list(values) if self._is_plain else list(map(self._copy, values))
 
 
 class OwningMapState(_OwningMapState):
