@@ -18,9 +18,10 @@ from firesteel.testing.simulation.jobmanagers import JobManagerProcess, simulate
 from firesteel.testing.simulation.network import Network
 from firesteel.testing.simulation.outside import Outside
 from firesteel.testing.simulation.scheduler import Machine, Process, ProcessKilled, Scheduler
+from firesteel.testing.simulation.shared_directory import simulated_shared_directory
 from firesteel.testing.simulation.spark import SparkApplication, simulated_spark
 from firesteel.testing.simulation.standard_library import replaced, simulated_standard_library
-from firesteel.testing.simulation.storage import Storage, simulated_storage
+from firesteel.testing.simulation.storage import HA_DIRECTORY, Storage, simulated_storage
 from firesteel.testing.simulation.story import Story
 from firesteel.testing.simulation.zookeeper import Ensemble, simulated_zookeeper
 
@@ -40,7 +41,8 @@ class ClusterSettings:
     jobmanagers: int = 2
     workers: int = 2
     cores: int = 4
-    configuration: tuple[tuple[str, str], ...] = ()
+    ha: str = "zookeeper"
+    """``zookeeper`` or ``filesystem``."""
 
 
 class Cluster:
@@ -62,14 +64,14 @@ class Cluster:
 
     def start(self) -> None:
         """Starts the JobManagers; inside `entered`."""
+        in_directory = self.settings.ha == "filesystem"
         configuration = Configuration.from_dict(
             {
-                "high-availability.type": "zookeeper",
+                "high-availability.type": self.settings.ha,
                 "high-availability.zookeeper.quorum": "zk:2181",
-                "high-availability.storageDir": "sim://store/ha",
-                # with a clock that is set by hours in mind
+                "high-availability.storageDir": HA_DIRECTORY if in_directory else "sim://store/ha",
+                # the clock may be set by hours
                 "jobstore.expiration-time": "1000000",
-                **dict(self.settings.configuration),
             }
         )
         for number in range(self.settings.jobmanagers):
@@ -95,6 +97,7 @@ class Cluster:
             stack.enter_context(simulated_storage(self.storage))
             stack.enter_context(simulated_spark())
             stack.enter_context(simulated_zookeeper(self.ensemble))
+            stack.enter_context(simulated_shared_directory(simulation, self.storage))
             stack.enter_context(simulated_jobmanagers(simulation))
             stack.enter_context(replaced(fault_points, reach=simulation.reach))
             stack.enter_context(replaced(slot_watch, resident_bytes=lambda: 50 << 20))

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from firesteel.testing.simulation.scheduler import Machine, Process
-from firesteel.testing.simulation.storage import StorageFault
+from firesteel.testing.simulation.storage import HA_DIRECTORY, StorageFault
 
 if TYPE_CHECKING:
     from firesteel.testing.simulation.cluster import Cluster
@@ -207,13 +207,18 @@ class Faults:
     def _storage_vanishes(self, fault: Fault) -> str:
         return self._storage(fault, "vanish")
 
-    def _zookeeper_down(self, fault: Fault) -> str:
-        return self._ensemble(fault, "down")
+    def _ha_store_hangs(self, fault: Fault) -> str:
+        return self._ha_store(fault, "down", "hang")
 
-    def _zookeeper_refuses(self, fault: Fault) -> str:
-        return self._ensemble(fault, "refuses_writes")
+    def _ha_store_refuses(self, fault: Fault) -> str:
+        return self._ha_store(fault, "refuses_writes", "full")
 
-    def _ensemble(self, fault: Fault, attribute: str) -> str:
+    def _ha_store(self, fault: Fault, attribute: str, kind: str) -> str:
+        if self._cluster.settings.ha == "filesystem":
+            wrong = StorageFault(kind, path_part=HA_DIRECTORY)
+            self._cluster.storage.add_fault(wrong)
+            self._until(fault, lambda: self._cluster.storage.remove_fault(wrong), "")
+            return f"for {fault.seconds:.1f} s"
         ensemble = self._cluster.ensemble
         if getattr(ensemble, attribute):
             return ""
@@ -254,6 +259,7 @@ class Faults:
 
         def recover() -> None:
             machine.down = False
+            machine.boots += 1
             for source, target in pairs:
                 network.heal(source, target)
 
@@ -302,8 +308,8 @@ _KINDS: dict[str, Callable[[Faults, Fault], str]] = {
     "storage full": Faults._storage_full,
     "storage hangs": Faults._storage_hangs,
     "storage vanishes": Faults._storage_vanishes,
-    "ZooKeeper down": Faults._zookeeper_down,
-    "ZooKeeper refuses writes": Faults._zookeeper_refuses,
+    "HA store hangs": Faults._ha_store_hangs,
+    "HA store refuses writes": Faults._ha_store_refuses,
     "set clock": Faults._set_clock,
 }
 KINDS = tuple(_KINDS)

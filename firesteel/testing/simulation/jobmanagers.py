@@ -140,6 +140,7 @@ class _SparkCluster(SparkCluster):
             self._started.set_exception(error)
 
     def kill(self) -> None:
+        self._process.scheduler.check_alive()
         if self._application is not None:
             self._application.jvm.kill("its JobManager ends it")
 

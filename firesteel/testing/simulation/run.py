@@ -37,7 +37,10 @@ class RunPlan:
 
     def describe(self) -> str:
         """All of it, for people."""
-        lines = [f"seed {self.seed}: {self.settings.jobmanagers} JobManagers, {self.settings.workers} workers"]
+        settings = self.settings
+        lines = [
+            f"seed {self.seed}: {settings.jobmanagers} JobManagers (HA: {settings.ha}), {settings.workers} workers"
+        ]
         for job in self.jobs:
             requests = "".join(f", {request} at {at_s:.1f} s" for at_s, request in job.requests)
             lines.append(f"  {job.workload.name} at {job.submit_s:.1f} s{requests}")
@@ -63,7 +66,12 @@ def draw_plan(seed: int, kinds: Sequence[str] = KINDS) -> RunPlan:
     """The run of a seed."""
     draw = random.Random(f"plan-{seed}")
     heartbeat_s = draw.choice((2, 5, 10))
-    cluster = ClusterSettings(jobmanagers=draw.choice((1, 2, 2, 2, 3)), workers=draw.choice((1, 2, 2, 3)), cores=8)
+    cluster = ClusterSettings(
+        jobmanagers=draw.choice((1, 2, 2, 2, 3)),
+        workers=draw.choice((1, 2, 2, 3)),
+        cores=8,
+        ha=draw.choice(("zookeeper", "filesystem")),
+    )
     makers: list[Callable[[random.Random, dict[str, str], int], Workload]] = draw.sample(
         WORKLOADS, draw.choice((0, 1, 1, 2))
     )

@@ -69,6 +69,7 @@ class Machine:
         """How far its wall clock is off."""
         self.down = False
         """Whether nothing can be started on it."""
+        self.boots = 1
 
     def __repr__(self) -> str:
         return self.name

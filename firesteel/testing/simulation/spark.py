@@ -312,7 +312,9 @@ def simulated_spark() -> Iterator[None]:
     assert host_creation  # loaded by the product when it is needed: now is better than in a simulated thread
     with ExitStack() as stack:
         stack.enter_context(replaced(host, InheritableThread=SimulatedThread))
-        stack.enter_context(replaced(slot_main, UserOutput=_UnredirectedOutput, executor_id_of_worker=lambda: "1"))
+        # simulated processes share one terminal and one set of loggers
+        stack.enter_context(replaced(slot_main, UserOutput=_UnredirectedOutput, setup_function_logging=lambda _: None))
+        stack.enter_context(replaced(slot_main, executor_id_of_worker=lambda: "1"))
         # virtual time stands still while a task has its turn
         stack.enter_context(replaced(slot_main, TaskExecutor=partial(TaskExecutor, watch_turns=False)))
         yield

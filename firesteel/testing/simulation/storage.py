@@ -13,9 +13,11 @@ from firesteel.filesystem.filesystem import CHUNK, FileSystem, FileWriter, paren
 from firesteel.filesystem.stores import registered_scheme
 from firesteel.testing.simulation.scheduler import Process, Scheduler
 
-__all__ = ["SCHEME", "Storage", "StorageFault", "simulated_storage"]
+__all__ = ["HA_DIRECTORY", "SCHEME", "Storage", "StorageFault", "simulated_storage"]
 
 SCHEME = "sim"
+HA_DIRECTORY = "/sim/ha"
+"""Where JobManagers find out who leads, if they do so in a directory: a path without a scheme."""
 _LATENCY_US = (200, 3_000)
 _SLOW_SHARE = 0.01
 _SLOW_US = 200_000
@@ -60,8 +62,11 @@ class Storage:
         thread = self._simulation.this_thread()
         return None if thread is None else thread.process
 
-    def begin(self, operation: str, path: str) -> bool:
-        """Takes its time and raises what is to go wrong; whether the storage is there at all."""
+    def begin(self, operation: str, path: str, *, usual: bool = True) -> bool:
+        """Takes its time and raises what is to go wrong; whether the storage is there at all.
+
+        What is not ``usual`` mostly takes no time: there is too much of it to simulate each operation.
+        """
         simulation = self._simulation
         process = self._process()
         if process is None:
@@ -69,7 +74,12 @@ class Storage:
         self.operations += 1
         draw = simulation.random.random()
         low, high = _LATENCY_US
-        simulation.sleep(int(low + draw * high) if draw > _SLOW_SHARE else int(draw / _SLOW_SHARE * _SLOW_US))
+        if draw <= _SLOW_SHARE:
+            simulation.sleep(int(draw / _SLOW_SHARE * _SLOW_US))
+        elif usual:
+            simulation.sleep(int(low + draw * high))
+        else:
+            simulation.check_alive()
         is_there = True
         for fault in list(self.faults):
             if not self._concerns(fault, process, path):
@@ -103,7 +113,7 @@ class Storage:
         self._link(path)
 
     def _link(self, path: str) -> None:
-        while "://" in (above := parent(path)):
+        while not (above := parent(path)).endswith(":/") and path != "/":
             names = self.directories.setdefault(above, {})
             name = path.rpartition("/")[2]
             if name in names:
@@ -131,6 +141,14 @@ class Storage:
                 self.remove_tree(below)
         if self.directories.pop(directory, None) is not None:
             self._unlink(directory)
+
+    def rename_tree(self, source: str, target: str) -> None:
+        """Renames a directory, with all beneath it, in one step."""
+        for paths in (self.files, self.directories):
+            for path in [path for path in paths if path == source or path.startswith(f"{source}/")]:
+                paths[target + path[len(source) :]] = paths.pop(path)  # type: ignore[assignment]
+        self._unlink(source)
+        self._link(target)
 
     def make(self, directory: str) -> None:
         """Makes a directory."""
@@ -248,6 +266,7 @@ class _Writer(FileWriter):
 
 @contextmanager
 def simulated_storage(storage: Storage) -> Iterator[None]:
-    """While it lasts, paths that begin with ``sim://`` are in that storage."""
-    with registered_scheme(SCHEME, lambda: SimulatedFileSystem(storage)):
+    """While it lasts, paths that begin with ``sim://``, or are local, are in that storage."""
+    create = lambda: SimulatedFileSystem(storage)
+    with registered_scheme(SCHEME, create), registered_scheme("file", create):
         yield
