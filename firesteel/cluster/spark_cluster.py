@@ -6,16 +6,20 @@ import logging
 import os
 import signal
 import threading
+import time
 from collections.abc import Callable
 from concurrent.futures import Future
+from concurrent.futures import TimeoutError as FutureTimeoutError
 from pathlib import Path
 from typing import Any
 
 import psutil
 
+from firesteel.cluster.application_watch import LOST_S, ApplicationWatch, can_reach_master
 from firesteel.cluster.resource_manager import ResourceManager
 from firesteel.common import cluster_options
 from firesteel.common.configuration import Configuration
+from firesteel.common.futures import complete
 from firesteel.jobmaster.job_preparation import PreparedJob
 from firesteel.jobmaster.job_services import JobServices
 from firesteel.jobmaster.runner import JobMasterRunner
@@ -27,6 +31,7 @@ _log = logging.getLogger(__name__)
 _START_S = 600.0
 """Whoever does not want to wait that long gives up before: the command line does after two minutes."""
 _LOOK_S = 1.0
+_LOOK_AT_SLOTS_S = 5.0
 _ANSWER_S = 10.0
 """How long Spark may take to say that it is there."""
 
@@ -70,18 +75,32 @@ class SparkCluster:
         self._started.result(_START_S)
 
     def watch(self, on_lost: Callable[[str], None]) -> None:
-        """Tells when Spark's JVM has ended by itself, and with it all slots."""
+        """Tells when Spark is lost, and with it all slots: its JVM has ended, or its cluster has forgotten it."""
 
-        def look() -> None:
+        def look_at_jvm() -> None:
             while not self._stopped.wait(_LOOK_S):
                 if self._java is not None and not _is_alive(self._java):
                     on_lost("Spark's JVM has ended")
                     return
 
-        threading.Thread(target=look, name="firesteel-watch-spark", daemon=True).start()
+        def look_at_application() -> None:
+            master = self.context.master
+            watch = ApplicationWatch(lambda: can_reach_master(master))
+            while not self._stopped.wait(_LOOK_AT_SLOTS_S):
+                slots = self._slots()
+                if slots is not None and watch.is_lost(slots, time.monotonic()):
+                    on_lost(
+                        f"Spark's Master has forgotten this application: it has had no executors for {LOST_S:g} s, "
+                        "although the Master answers"
+                    )
+                    return
+
+        threading.Thread(target=look_at_jvm, name="firesteel-watch-spark", daemon=True).start()
+        if self.context.master.startswith("spark://") and not self._is_allocated_dynamically():
+            threading.Thread(target=look_at_application, name="firesteel-watch-executors", daemon=True).start()
 
     def is_alive(self) -> bool:
-        """Whether Spark is there and answers within a few seconds."""
+        """Whether Spark is there, answers within a few seconds, and has executors."""
         if self._java is not None and not _is_alive(self._java):
             return False
         answer: Future[bool] = Future()
@@ -89,13 +108,33 @@ class SparkCluster:
         def ask() -> None:
             from firesteel.spark.liveness import spark_lives
 
-            answer.set_result(spark_lives(self.context))
+            complete(answer, spark_lives(self.context) and self._has_slots())
 
         threading.Thread(target=ask, name="firesteel-ask-spark", daemon=True).start()
         try:
             return answer.result(_ANSWER_S)
-        except TimeoutError:
+        except FutureTimeoutError:
             return False
+
+    def _has_slots(self) -> bool:
+        """Whether there are executors, or come within a moment, where they are not only there when they are needed."""
+        if self._is_allocated_dynamically():
+            return True
+        deadline = time.monotonic() + _ANSWER_S
+        while (slots := self._slots()) is None or slots == 0:
+            if time.monotonic() > deadline or self._stopped.wait(_LOOK_S):
+                return False
+        return True
+
+    def _slots(self) -> int | None:
+        """How many slots there are; None if Spark does not tell."""
+        try:
+            return self.resources.total
+        except Exception:  # noqa: BLE001 - it may tell the next time
+            return None
+
+    def _is_allocated_dynamically(self) -> bool:
+        return self._configuration.to_dict().get("spark.dynamicAllocation.enabled", "").lower() == "true"
 
     @property
     def context(self) -> Any:
