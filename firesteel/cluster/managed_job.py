@@ -249,7 +249,11 @@ class ManagedJob:
 
     def not_recorded_yet(self, status: JobStatus, error: BaseException) -> None:
         """It has ended, but the store cannot be written; others need not wait for its slots."""
-        self._pending_end = f"{status.name}, but that is not recorded yet: {type(error).__name__}: {error}"
+        text = f"{status.name}, but that is not recorded yet: {type(error).__name__}: {error}"
+        if text != self._pending_end:
+            self._pending_end = text
+            failure = TaskFailure(f"The job is {text}", error_type=type(error).__name__)
+            self._mishaps.append(ExceptionHistoryEntry(-1, self._concurrency.wall_ms(), failure))
         if self.runner is not None:
             self.runner.release_slots()
 

@@ -315,6 +315,8 @@ def test_an_end_that_cannot_be_recorded_is_tried_again_and_nothing_is_deleted_be
     job = cluster.submit(writing(leaders.directory / "out"), settings={"execution.checkpointing.interval": "20 ms"})
     eventually(lambda: job.view().pending_end is not None)
     assert job.view().pending_end.startswith("FINISHED, but that is not recorded yet: OSError")
+    (shown,) = job.view().exceptions()
+    assert "FINISHED, but that is not recorded yet" in shown.failure.message
     assert job.status is JobStatus.RUNNING
     assert not job.is_over
     _, path = store.registered[job.job_id][-1]
