@@ -234,6 +234,37 @@ def _unaligned() -> Scenario:
     )
 
 
+def _fairness() -> Scenario:
+    params: dict[str, Any] = {
+        "slots": 2,
+        "slow_ms": 0.2,
+        "own_slots": False,
+        "warmup_s": 25.0,
+        "seconds": 30.0,
+        "patience_s": 300.0,
+    }
+    small = {"slow_ms": 0.0, "warmup_s": 0.2, "seconds": 0.6, "patience_s": 60.0}
+    return Scenario(
+        "fairness",
+        "a source and three keyed operators, one of which takes 0.2 ms a record: subtasks of the source, event time",
+        (
+            Column("slowest", "slowest records/s"),
+            Column("fastest", "fastest"),
+            Column("slowest_over_fastest", "slowest/fastest", ",.2f"),
+            Column("watermark_lag_s", "watermark lag s", ",.1f"),
+            Column("watermark_lag_max_s", "max s", ",.1f", worst=True),
+            Column("checkpoint_s", "checkpoint s", ",.1f"),
+        ),
+        (
+            *(
+                ScenarioVariant(f"{slots} slots, {place} slow", {**params, "slots": slots, "place": place}, small)
+                for slots, place in ((2, "first"), (2, "second"), (2, "third"), (4, "third"))
+            ),
+            ScenarioVariant("2 slots for each, third slow", {**params, "place": "third", "own_slots": True}, small),
+        ),
+    )
+
+
 def _batch() -> Scenario:
     params = {"records": 100_000_000, "warm": 100_000}
     small = {"records": 20_000, "warm": 1_000}
@@ -535,6 +566,7 @@ SCENARIOS: dict[str, Scenario] = {
         _rocksdb_large(),
         _recovery(),
         _unaligned(),
+        _fairness(),
         _batch(),
         _epoch_cost(),
         _epoch_load(),
