@@ -5,7 +5,7 @@ BIN = $(VENV)/bin
 STAMP = $(VENV)/.installed
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint types unit chaos chaos-outside simulate fuzz bench docs format lock clean check-python check-java
+.PHONY: help demo test test-versions lint types unit chaos chaos-outside simulate fuzz bench docs format lock clean check-python check-java
 
 help: ## List every target
 	@awk 'BEGIN {FS = ":.*## "} /^[a-z-]+:.*## / {printf "  %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -16,6 +16,9 @@ demo: check-java $(STAMP) ## Run the example job: spend per customer in five-min
 test: check-java $(STAMP) ## Check style and types, then run every test
 	@$(MAKE) --no-print-directory lint types
 	@$(BIN)/python scripts/run_tests.py $(ARGS)
+
+test-versions: check-java ## Run the unit tests and a job on Spark with every supported Python that is installed; tests in ARGS
+	@$(PYTHON) scripts/test_versions.py $(ARGS)
 
 lint: $(STAMP) ## Check style
 	@$(BIN)/ruff check .
@@ -56,7 +59,7 @@ lock: $(STAMP) ## Resolve the dependencies anew into requirements.lock
 	@$(BIN)/uv pip compile -q --universal --python-version 3.10 --generate-hashes --group dev -o requirements.lock pyproject.toml
 
 clean: ## Remove the virtual environment and caches
-	@rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis build dist
+	@rm -rf $(VENV) .venvs .mypy_cache .ruff_cache .pytest_cache .hypothesis build dist
 	@find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 $(STAMP): requirements.lock pyproject.toml | check-python

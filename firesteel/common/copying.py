@@ -362,7 +362,7 @@ def _make_copier(kind: type) -> Copier:
 def _copy_by_protocol(value: Any, memo: Memo) -> Any:
     try:
         return copy.deepcopy(value, memo)
-    except _NOT_COPYABLE:
+    except Exception:  # noqa: BLE001 - what cannot be copied is handed on; if it cannot be sent either, that is told
         return value
 
 

@@ -79,7 +79,7 @@ def test_a_job_that_runs_keeps_its_spark(spark_env: Any) -> None:
 
 
 def _control_port(client: Any) -> tuple[str, int]:
-    host, port = client._handle._host._inner._address
+    host, port = client._handle._host._host._inner._address
     return host, port
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.util
 import itertools
 import linecache
+import re
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -199,6 +200,12 @@ def test_an_instruction_that_is_not_known_keeps_a_function_out(load: Load, monke
     assert not is_inlined(module.function)
     monkeypatch.delitem(bytecode._KNOWN, version)
     assert not is_inlined(module.function), "a version of Python that is not known"
+
+
+def test_every_supported_version_of_python_is_known() -> None:
+    project = (Path(bytecode.__file__).parents[2] / "pyproject.toml").read_text()
+    supported = re.findall(r"Programming Language :: Python :: 3\.(\d+)", project)
+    assert {(3, int(minor)) for minor in supported} == set(bytecode._KNOWN)
 
 
 @pytest.mark.parametrize(
