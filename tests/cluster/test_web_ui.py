@@ -129,6 +129,15 @@ class Cluster:
             raise AssertionError(f"{url}: {error}") from None
         return url
 
+    def login_link(self) -> str:
+        """What ``firesteel cluster link`` prints: running a program takes the token."""
+        token = (self.directory / "token").read_text().strip()
+        request = urllib.request.Request(
+            f"{self.url}/login/codes", method="POST", headers={"Authorization": f"Bearer {token}"}
+        )
+        with urllib.request.urlopen(request, timeout=START_S) as answer:
+            return f"{self.url}/#/login/{json.loads(answer.read())['code']}"
+
     def close(self) -> None:
         self._process.send_signal(signal.SIGTERM)
         try:
@@ -170,10 +179,12 @@ def visit(browser: Any) -> Iterator[Visit]:
         assert visit.problems == []
 
 
-def _submit(page: Any, url: str, program: str, directory: Path, text: str) -> None:
+def _submit(page: Any, cluster: Cluster, program: str, directory: Path, text: str) -> None:
     file = directory / program
     file.write_text(text)
-    page.goto(f"{url}/#/submit")
+    page.goto(cluster.login_link())
+    expect(page).to_have_url(re.compile(r"#/$"))  # the code is not in the history
+    page.goto(f"{cluster.url}/#/submit")
     page.locator("input[type=file]").set_input_files(str(file))
     expect(page.get_by_text(f"{program} is uploaded.")).to_be_visible()
     expect(page.get_by_role("button", name="Run")).to_be_visible()
@@ -420,7 +431,7 @@ def test_a_job_from_submit_over_all_pages_and_a_savepoint_to_its_end(
     page = visit.page
     page.goto(cluster.url)
     expect(page.get_by_text("Nothing runs now.")).to_be_visible()
-    _submit(page, cluster.url, "digits.py", tmp_path, COUNTING)
+    _submit(page, cluster, "digits.py", tmp_path, COUNTING)
     page.get_by_role("button", name="Show plan").click()
     plan = page.get_by_role("dialog", name="Plan of digits.py")
     expect(plan.locator(".node")).to_have_count(2)
@@ -499,7 +510,7 @@ def test_a_job_from_submit_over_all_pages_and_a_savepoint_to_its_end(
 
 def test_a_failing_job_shows_the_users_own_line(cluster: Cluster, visit: Visit, tmp_path: Path) -> None:
     page = visit.page
-    _submit(page, cluster.url, "zero.py", tmp_path, FAILING)
+    _submit(page, cluster, "zero.py", tmp_path, FAILING)
     page.get_by_role("button", name="Run").click()
     expect(page.get_by_role("heading", level=1)).to_contain_text("FAILED")
     page.get_by_role("link", name="See why").click()
@@ -538,6 +549,6 @@ def test_the_pages_of_the_cluster(cluster: Cluster, visit: Visit) -> None:
 
 def test_a_program_without_a_job_says_so_in_the_servers_words(cluster: Cluster, visit: Visit, tmp_path: Path) -> None:
     visit.expect_problems("status of 400")
-    _submit(visit.page, cluster.url, "empty.py", tmp_path, "print('no job')\n")
+    _submit(visit.page, cluster, "empty.py", tmp_path, "print('no job')\n")
     visit.page.get_by_role("button", name="Run").click()
     expect(visit.page.get_by_role("alert")).to_contain_text("execute")

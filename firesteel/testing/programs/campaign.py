@@ -74,8 +74,12 @@ class Campaign:
     runner: Runner = field(default_factory=InProcessRunner)
     grammar: tuple[type[Node], ...] = GRAMMAR
     kills: bool = False
+    only: str | None = None
+    """A regular expression: programs whose text does not match are left out."""
     without: str | None = None
     """A regular expression: programs whose text matches are left out."""
+    prepare: Callable[[], None] | None = None
+    """Called once in each process that runs programs; with several processes it must be importable."""
     shrink_seconds: float = 60.0
 
     def case(self, number: int) -> Case:
@@ -88,7 +92,7 @@ class Campaign:
         """Runs the program of a number."""
         case = self.case(number)
         seed = case.program.seed
-        if self.without and re.search(self.without, f"{case.program} {case.way}"):
+        if self._is_skipped(case):
             return Verdict(seed, None)
         began = time.monotonic()
         with _directory() as directory:
@@ -96,6 +100,12 @@ class Campaign:
         problems = check(case.program, case.way, outcome)
         met = met_by(case.program, case.way, outcome)
         return Verdict(seed, met, tuple(problems), outcome.details, time.monotonic() - began)
+
+    def _is_skipped(self, case: Case) -> bool:
+        if not self.only and not self.without:
+            return False
+        text = f"{case.program} {case.way}"
+        return bool((self.only and not re.search(self.only, text)) or (self.without and re.search(self.without, text)))
 
     def run(
         self, numbers: Iterable[int], on_verdict: Callable[[Verdict], None] = lambda _verdict: None, stop_after: int = 3
@@ -105,6 +115,8 @@ class Campaign:
 
     def sum_up(self, verdicts: Iterator[Verdict], on_verdict: Callable[[Verdict], None], stop_after: int) -> Report:
         """Counts verdicts, and makes programs that were wrong small."""
+        if self.prepare is not None:
+            self.prepare()
         report, began = Report(), time.monotonic()
         with _quiet():
             for verdict in verdicts:

@@ -21,7 +21,12 @@ def main(arguments: list[str] | None = None) -> int:
     in_process = options.on == "process"
     runner = InProcessRunner(options.deadline) if in_process else EnvironmentRunner(options.deadline)
     campaign = Campaign(
-        options.seed, runner, kills=not in_process, without=options.without, shrink_seconds=options.shrink
+        options.seed,
+        runner,
+        kills=not in_process,
+        only=options.only,
+        without=options.without,
+        shrink_seconds=options.shrink,
     )
     if in_process and options.jobs > 1:
         verdicts = judge_in_processes(campaign, numbers, options.jobs, options.deadline)
@@ -45,6 +50,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--deadline", type=float, default=60.0, metavar="SECONDS", help="for one program (60)")
     parser.add_argument("--shrink", type=float, default=60.0, metavar="SECONDS", help="for making one small (60)")
     parser.add_argument("--stop-after", type=int, default=3, metavar="N", help="wrong programs (3)")
+    parser.add_argument("--only", metavar="REGEX", help="skip programs whose text does not match")
     parser.add_argument("--without", metavar="REGEX", help="skip programs whose text matches")
     parser.add_argument("--directory", type=Path, metavar="DIR", help="where to write programs that are wrong")
     return parser

@@ -15,6 +15,7 @@ from firesteel.testing.in_process import InProcessExecutor
 from firesteel.testing.programs.building import Site, build
 from firesteel.testing.programs.comparing import compare
 from firesteel.testing.programs.faults import Fault, Trip
+from firesteel.testing.programs.invariants import TimerWatch
 from firesteel.testing.programs.job import Hang, RunningJob
 from firesteel.testing.programs.oracle.evaluate import evaluate
 from firesteel.testing.programs.oracle.flow import Mode
@@ -73,6 +74,13 @@ class InProcessRunner(EnvironmentRunner):
         env = super().create_environment(configuration, tasks)
         env._executor = InProcessExecutor(create_stages=create_stages)
         return env
+
+    def run(self, program: Program, way: Way, directory: Path) -> Outcome:
+        """Runs the program, and looks at what it keeps in memory."""
+        with TimerWatch() as timers:
+            outcome = super().run(program, way, directory)
+        outcome.problem = outcome.problem or timers.problem
+        return outcome
 
     def arm(self, points: str) -> None:
         """Sets the fault points of this process."""

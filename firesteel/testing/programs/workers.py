@@ -87,6 +87,8 @@ class _Worker:
 def _work(campaign: Campaign, connection: Connection[Any, Any]) -> None:
     logging.disable(logging.CRITICAL)
     warnings.simplefilter("ignore")
+    if campaign.prepare is not None:
+        campaign.prepare()
     while True:
         try:
             number = connection.recv()

@@ -322,7 +322,9 @@ def _draw_split(
             items.append(Pause(rng.choice((2, 5, 15))))
     many = rng.random() < 0.04
     if many:
-        items.append(Many(rng.choice((300, 3000)), tuple(keys[:3]), base + 5_000, clock - clock % 4, 0))
+        items.append(
+            Many(rng.choice((300, 5000)), tuple(keys[:2]), base + 5_000, clock - clock % 4, rng.choice((0, 4)))
+        )
     if style == "idle":
         _add_silences(rng, items)
     burst, gap = (500, 0) if many else (rng.choice((1, 1, 2, 5, 50)), rng.choice((0, 0, 0, 1, 2)))
