@@ -42,6 +42,7 @@ from firesteel.runtime.messages import (
     JobMasterMessage,
     NoMoreSplits,
     RegisterSlot,
+    SendBeforeBarrier,
     Shutdown,
     SlotMessage,
     SlotStopped,
@@ -108,8 +109,8 @@ class BatchHost:
 
     def send(self, attempt: int, slot: int, message: JobMasterMessage) -> None:
         """Takes what the JobMaster says to a slot."""
-        if isinstance(message, HeartbeatReceived):
-            return  # the slots are played in the JobMaster's own process
+        if isinstance(message, (HeartbeatReceived, SendBeforeBarrier)):
+            return  # for slots in processes of their own
         if self._current is not None and self._current.number == attempt:
             self._current.deliver(message)
 

@@ -118,6 +118,10 @@ class CheckpointCoordinator:
         """The numbers of the checkpoints under way."""
         return sorted(self._pending)
 
+    def under_way(self) -> list[tuple[int, int]]:
+        """The checkpoints under way, oldest first, and when each was triggered; 0 for a savepoint, which is urgent."""
+        return [(number, 0 if each.kind.is_savepoint else each.triggered_at) for number, each in self._pending.items()]
+
     @property
     def is_stopping(self) -> bool:
         """Whether the job is being stopped with a savepoint, or has been."""

@@ -1,64 +1,117 @@
-"""Puts what sinks send to the client in order, once each."""
+"""Puts what sinks send to the client in order, once each, and keeps a client that is slow from filling memory."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections import deque
+from collections.abc import Iterator, Sequence, Sized
+from dataclasses import dataclass
+from typing import TypeAlias
 
-from firesteel.runtime.messages import ClientAck, ClientPayload
+from firesteel.runtime.messages import ClientAck, ClientPayload, SendBeforeBarrier
 
-__all__ = ["PRINT_CHANNEL", "ClientChannels"]
+__all__ = ["PRINT_CHANNEL", "ClientChannels", "ClientLimits", "is_printed"]
+
+Answer: TypeAlias = ClientAck | SendBeforeBarrier
+"""What a slot is told that waits."""
 
 PRINT_CHANNEL = "print"
 """Lines for the client's own terminal."""
 
 
+@dataclass(frozen=True, slots=True)
+class ClientLimits:
+    """How many bytes of a channel are there at once before its slots have to wait."""
+
+    unread: int = 64 << 20
+    """What the client could read, but has not."""
+    total: int = 1 << 30
+    """That, and what waits for a checkpoint."""
+
+
+@dataclass(slots=True)
+class _Volume:
+    """Bytes of a channel."""
+
+    held: int = 0
+    unread: int = 0
+
+
 class _Sequence:
-    __slots__ = ("acknowledged", "early", "expected", "slot_index")
+    """The payloads of one subtask."""
+
+    __slots__ = ("acknowledged", "early", "expected", "slot_index", "told_to_send", "waiting")
 
     def __init__(self, slot_index: int) -> None:
         self.slot_index = slot_index
         self.expected = 0
         self.acknowledged = -1
         self.early: dict[int, ClientPayload] = {}
+        self.waiting: deque[ClientPayload] = deque()
+        """Payloads that are held and not acknowledged yet."""
+        self.told_to_send = 0
+        """The checkpoint before whose barrier the slot sends without acknowledgements."""
 
 
 class ClientChannels:
-    """The payloads of one attempt, per channel and subtask.
+    """The payloads of a job, per channel and subtask.
 
     Numbers start at 0 in each attempt: without checkpoints a restarted job sends everything again. With checkpoints
     what is collected is held until a checkpoint contains it, and forgotten with its attempt, so the client gets
     each record exactly once. What is printed is printed at once.
+
+    A slot sends a few payloads that are not acknowledged, then it stops. Without checkpoints a payload is acknowledged
+    when the client has taken it. One that is held is acknowledged at once, as long as the channel is below its limits;
+    after that not before the client has read.
+
+    A barrier behind records comes through only when the sink has sent them. So a slot that has stopped is told to send
+    what comes before the barrier of a checkpoint under way: when that has waited for the client for a while, or at once
+    if the client has nothing to read.
     """
 
-    def __init__(self, *, hold: bool = False) -> None:
-        self._sequences: dict[tuple[str, int], _Sequence] = {}
+    def __init__(self, *, hold: bool = False, limits: ClientLimits | None = None) -> None:
         self._hold = hold
+        self._limits = limits or ClientLimits()
+        self._sequences: dict[tuple[str, int], _Sequence] = {}
         self._held: list[ClientPayload] = []
+        self._volumes: dict[str, _Volume] = {}
+
+    def begin_attempt(self) -> None:
+        """Forgets what is held. What the client has not read of earlier attempts counts on."""
+        self._sequences.clear()
+        self._held.clear()
+        for volume in self._volumes.values():
+            volume.held = 0
 
     def accept(self, slot_index: int, payload: ClientPayload) -> Iterator[ClientAck | ClientPayload]:
         """Takes what a slot sent: yields what the slot is to be told, and what is to be delivered now."""
         if self.is_duplicate(payload):
             yield _acknowledgement(payload)
         for ready in self.receive(slot_index, payload):
-            if self._is_held(ready):
-                self._keep(ready)
+            volume = self._volume(ready.channel)
+            if not self._is_held(ready):
+                volume.unread += _size(ready)
+                yield ready
+                continue
+            self._held.append(ready)
+            volume.held += _size(ready)
+            sequence = self._sequences[ready.channel, ready.subtask]
+            if self._has_room(volume) and not sequence.waiting:
+                sequence.acknowledged = ready.sequence
                 yield _acknowledgement(ready)
             else:
-                yield ready
+                sequence.waiting.append(ready)
 
     def _is_held(self, payload: ClientPayload) -> bool:
-        return self._hold and payload.channel.partition("#")[0] != PRINT_CHANNEL
-
-    def _keep(self, payload: ClientPayload) -> None:
-        """A payload that waits for a checkpoint counts as taken by the client: its slot may send more."""
-        self._held.append(payload)
-        sequence = self._sequences[payload.channel, payload.subtask]
-        sequence.acknowledged = max(sequence.acknowledged, payload.sequence)
+        return self._hold and not is_printed(payload.channel)
 
     def release(self, checkpoint_id: int) -> list[ClientPayload]:
         """What a completed checkpoint contains, in order."""
         ready = [payload for payload in self._held if payload.epoch < checkpoint_id]
         self._held = [payload for payload in self._held if payload.epoch >= checkpoint_id]
+        for payload in ready:
+            volume = self._volume(payload.channel)
+            volume.held -= _size(payload)
+            volume.unread += _size(payload)
         return ready
 
     def receive(self, slot_index: int, payload: ClientPayload) -> list[ClientPayload]:
@@ -81,13 +134,79 @@ class ClientChannels:
         sequence = self._sequences.get((payload.channel, payload.subtask))
         return sequence is not None and payload.sequence <= sequence.acknowledged
 
-    def consumed(self, channel: str, subtask: int, number: int) -> int | None:
-        """The client took a payload: the slot to acknowledge it to, None if that was done before."""
-        sequence = self._sequences.get((channel, subtask))
+    def consumed(
+        self, channel: str, subtask: int, number: int, size: int = 0, *, is_current: bool = True
+    ) -> tuple[int, ClientAck] | None:
+        """The client took a payload, perhaps of an earlier attempt; what a slot is to be told, if anything.
+
+        See `answer` for others that may go on now.
+        """
+        volume = self._volume(channel)
+        volume.unread = max(0, volume.unread - size)
+        sequence = self._sequences.get((channel, subtask)) if is_current else None
         if sequence is None or not sequence.acknowledged < number < sequence.expected:
             return None
         sequence.acknowledged = number
-        return sequence.slot_index
+        while sequence.waiting and sequence.waiting[0].sequence <= number:
+            sequence.waiting.popleft()
+        return sequence.slot_index, ClientAck(channel, subtask, number)
+
+    @property
+    def has_waiting(self) -> bool:
+        """Whether a slot waits for an acknowledgement that it would have got at once below the limits."""
+        return any(sequence.waiting for sequence in self._sequences.values())
+
+    def answer(
+        self, under_way: Sequence[tuple[int, int]], now: int, patience: int
+    ) -> tuple[list[tuple[int, Answer]], int | None]:
+        """What slots that wait are to be told now, and when to ask again.
+
+        ``under_way`` are the checkpoints under way and when they were triggered.
+        """
+        answers: list[tuple[int, Answer]] = []
+        due: int | None = None
+        for sequence in self._sequences.values():
+            if not sequence.waiting:
+                continue
+            last = sequence.waiting[-1]
+            volume = self._volume(last.channel)
+            if self._has_room(volume):
+                sequence.waiting.clear()
+                sequence.acknowledged = last.sequence
+                answers.append((sequence.slot_index, _acknowledgement(last)))
+                continue
+            is_client_slow = volume.unread >= self._limits.unread
+            for checkpoint_id, triggered_at in under_way:
+                if last.epoch >= checkpoint_id or sequence.told_to_send >= checkpoint_id:
+                    continue
+                at = triggered_at + patience if is_client_slow else now
+                if at <= now:
+                    sequence.told_to_send = checkpoint_id
+                    told = SendBeforeBarrier(last.channel, last.subtask, checkpoint_id)
+                    answers.append((sequence.slot_index, told))
+                elif due is None or at < due:
+                    due = at
+        return answers, due
+
+    def _has_room(self, volume: _Volume) -> bool:
+        return volume.unread < self._limits.unread and volume.held + volume.unread < self._limits.total
+
+    def _volume(self, channel: str) -> _Volume:
+        return self._volumes.setdefault(_name(channel), _Volume())
+
+
+def is_printed(channel: str) -> bool:
+    """Whether what comes on a channel goes to the client's terminal."""
+    return _name(channel) == PRINT_CHANNEL
+
+
+def _name(channel: str) -> str:
+    """The channel's name without the operator that writes to it."""
+    return channel.partition("#")[0]
+
+
+def _size(payload: ClientPayload) -> int:
+    return len(payload.payload) if isinstance(payload.payload, Sized) else 0
 
 
 def _acknowledgement(payload: ClientPayload) -> ClientAck:

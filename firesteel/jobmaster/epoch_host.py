@@ -18,6 +18,7 @@ from firesteel.filesystem.stores import current_stores
 from firesteel.graph.job_graph import JobGraph
 from firesteel.graph.rescaling import limit_parallelism
 from firesteel.jobmaster.admission import AdmissionControl, SplitRequests
+from firesteel.jobmaster.client_channels import is_printed
 from firesteel.jobmaster.epoch_commits import CommitFailed, EpochCommits
 from firesteel.jobmaster.epoch_messages import EpochMessages, EpochResult
 from firesteel.jobmaster.epoch_settings import EpochSettings
@@ -36,6 +37,8 @@ from firesteel.runtime.mailbox import Clock, ProcessClock
 from firesteel.runtime.messages import (
     AcknowledgeCheckpoint,
     CancelSlot,
+    ClientAck,
+    ClientPayload,
     Deploy,
     Heartbeat,
     HeartbeatReceived,
@@ -45,6 +48,7 @@ from firesteel.runtime.messages import (
     NotifyCheckpointComplete,
     ReaderStarted,
     RegisterSlot,
+    SendBeforeBarrier,
     Shutdown,
     SlotFailed,
     SlotMessage,
@@ -116,8 +120,8 @@ class EpochHost:
 
     def send(self, attempt: int, slot: int, message: JobMasterMessage) -> None:
         """Keeps a message for the tasks of a slot, or does what it says."""
-        if isinstance(message, HeartbeatReceived):
-            return  # the slots are played in the JobMaster's own process
+        if isinstance(message, (HeartbeatReceived, SendBeforeBarrier)):
+            return  # for slots in processes of their own
         if self._current is not None and self._current.number == attempt:
             self._current.deliver(slot, message)
 
@@ -206,6 +210,8 @@ class _EpochAttempt:
         """The epoch that runs."""
         self._overdue = False
         """Whether its checkpoint was given up because it took too long."""
+        self._unread: dict[tuple[str, int], int] = {}
+        """The last payload for the client, by channel and subtask, where it has not been acknowledged."""
         self._failed_slots: set[int] = set()
         self._rests = 0
         self._resting = False
@@ -292,6 +298,10 @@ class _EpochAttempt:
                 self._overdue |= message.is_expired and message.checkpoint_id == self._running
                 self._tasks.drop(message.checkpoint_id)
                 self._asked_at = None
+            elif isinstance(message, ClientAck):
+                stream = message.channel, message.subtask
+                if self._unread.get(stream, -1) <= message.sequence:
+                    self._unread.pop(stream, None)
             task = self._tasks.tell(self._messages.tasks_in(slot), message)
             if task is not None:
                 self._trigger.task_has_work(task, self._clock.monotonic_ms())
@@ -362,6 +372,9 @@ class _EpochAttempt:
                 # else there is an epoch more, with which the sinks hand over all they hold
                 if self._trigger.is_over and not self._commits.any_sink_commits:
                     self._finish(set(self._tasks.descriptors))
+                elif self._unread:
+                    self._rest(_MAX_WAIT_S)  # the client has so much to read that it gets no more for now
+                    continue
                 elif self._asked_at is None or moment - self._asked_at > _ASK_AGAIN_S:
                     if self._trigger.due <= now:
                         self._asked_at = moment
@@ -458,6 +471,10 @@ class _EpochAttempt:
             if isinstance(message, AcknowledgeCheckpoint) and message.checkpoint_id == epoch.number:
                 epoch.states[message.vertex_id, message.subtask] = message.state
         for event in self._messages.events(result, ask, measured):
+            message = event.message
+            if isinstance(message, ClientPayload) and not is_printed(message.channel):
+                with self._changed:
+                    self._unread[message.channel, message.subtask] = message.sequence
             self._post(event)
 
     def _await_completion(self, epoch: PlannedEpoch) -> bool:

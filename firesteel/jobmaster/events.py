@@ -162,6 +162,8 @@ class ClientConsumed:
     channel: str
     subtask: int
     sequence: int
+    size: int = 0
+    """In bytes, where that counts."""
 
 
 @dataclass(frozen=True, slots=True)

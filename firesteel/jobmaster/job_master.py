@@ -99,7 +99,7 @@ class JobMaster(WindingDown):
         self.exception_history = ExceptionHistory(self.settings.exception_history_size)
         self._job_graph = execution_graph.job_graph
         self._restart_strategy = restart_strategy
-        self._client = ClientChannels()
+        self._client = ClientChannels(hold=self.settings.checkpointing)
         self._alignment = WatermarkAlignment()
         self._root_cause = RootCause(self.exception_history, Redactor(self._job_graph.configuration.to_dict()))
         self._shutting_down = self._restarts_by_plan = False
@@ -129,6 +129,7 @@ class JobMaster(WindingDown):
         elif isinstance(event, events.TriggerSavepoint):
             self._refuse(event)
         self._consider_slots()
+        self._consider_client()
         self._keep_timer(Timer.CHECKPOINT, self.checkpoints.coordinator.next_due())
         self._out += (CallAsync(self.attempt, call) for call in self.sources.take_calls())
         instructions, self._out = self._out, []
@@ -232,7 +233,7 @@ class JobMaster(WindingDown):
         self.attempt += 1
         self._transition(JobStatus.CREATED)
         self.metrics.begin_attempt()
-        self._client = ClientChannels(hold=self.settings.checkpointing)
+        self._client.begin_attempt()
         self._alignment = WatermarkAlignment()
         self._pool = None
         self._shutting_down = self._killed = self._restarts_by_plan = False
@@ -396,10 +397,10 @@ class JobMaster(WindingDown):
 
     def _on_client_payload(self, slot: Slot, message: messages.ClientPayload) -> None:
         for reply in self._client.accept(slot.index, message):
-            if isinstance(reply, messages.ClientAck):
-                self._send(slot.index, reply)
-            else:
+            if isinstance(reply, messages.ClientPayload):
                 self._deliver(reply)
+            else:
+                self._send(slot.index, reply)
 
     def _deliver(self, payload: messages.ClientPayload) -> None:
         self._out.append(
@@ -407,11 +408,12 @@ class JobMaster(WindingDown):
         )
 
     def _on_client_consumed(self, event: events.ClientConsumed) -> None:
-        if event.attempt != self.attempt:
-            return
-        slot_index = self._client.consumed(event.channel, event.subtask, event.sequence)
-        if slot_index is not None:
-            self._send(slot_index, messages.ClientAck(event.channel, event.subtask, event.sequence))
+        is_current = event.attempt == self.attempt
+        acknowledged = self._client.consumed(
+            event.channel, event.subtask, event.sequence, event.size, is_current=is_current
+        )
+        if acknowledged is not None:
+            self._send(*acknowledged)
 
     def _on_heartbeat_timeout(self) -> None:
         pool = self._expect_pool()
@@ -422,6 +424,17 @@ class JobMaster(WindingDown):
             self._fail(FailureKind.CAUSE, slot_failures.fell_silent(silent, timeout))
         elif live:
             self._set_timer(Timer.HEARTBEAT, min(slot.last_seen for slot in live) + timeout - self._now)
+
+    def _consider_client(self) -> None:
+        """Has sinks go on that have waited for the client, or that a checkpoint has waited for long enough."""
+        due = None
+        if self._client.has_waiting and self._pool is not None:
+            under_way = self.checkpoints.coordinator.under_way()
+            patience = min(self.settings.client_patience, self.checkpoints.coordinator.settings.timeout // 4)
+            answers, due = self._client.answer(under_way, self._now, patience)
+            for slot_index, answer in answers:
+                self._send(slot_index, answer)
+        self._keep_timer(Timer.CLIENT, due)
 
     # Checkpoints
 

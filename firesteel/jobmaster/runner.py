@@ -37,7 +37,7 @@ from firesteel.graph.rescaling import with_parallelism
 from firesteel.graph.slots import assign_slots
 from firesteel.jobmaster import events, instructions
 from firesteel.jobmaster.checkpoint_coordinator import CheckpointCoordinator
-from firesteel.jobmaster.client_channels import PRINT_CHANNEL
+from firesteel.jobmaster.client_channels import is_printed
 from firesteel.jobmaster.end_of_job import may_record
 from firesteel.jobmaster.host import Attempt, AttemptHost
 from firesteel.jobmaster.job_master import JobMaster
@@ -47,6 +47,7 @@ from firesteel.jobmaster.job_services import JobServices
 from firesteel.jobmaster.restart_strategy import create_restart_strategy
 from firesteel.jobmaster.settings import JobMasterSettings
 from firesteel.jobmaster.shell.checkpoint_io import CheckpointIO
+from firesteel.jobmaster.shell.client_results import ClientResults
 from firesteel.jobmaster.shell.host_calls import HostCalls
 from firesteel.jobmaster.shell.serial_worker import SerialWorker
 from firesteel.jobmaster.shell.snapshot_requests import SnapshotRequests
@@ -58,7 +59,6 @@ from firesteel.runtime.network.serialization import deserialize_batch
 __all__ = ["JobMasterRunner"]
 
 _log = logging.getLogger(__name__)
-_END = object()
 _OUTPUT_S = 10.0
 """How long the end of a job waits until what it printed is written."""
 
@@ -115,8 +115,7 @@ class JobMasterRunner:
         self._calls: list[tuple[int, int, instructions.CallAsync]] = []
         """Calls of enumerators that are not due yet, by time."""
         self._call_numbers = itertools.count()
-        self._collected: dict[str, queue.Queue[Any]] = {}
-        self._collecting = threading.Lock()
+        self._results = ClientResults(concurrency)
         self._result: Future[JobExecutionResult] = Future()
         self._started_at = concurrency.monotonic()
         self._done = False
@@ -275,45 +274,52 @@ class JobMasterRunner:
         """Takes what a host posts, in the host's thread."""
         if self._questions.hears(event):
             return
-        if isinstance(event, events.MessageReceived) and isinstance(event.message, messages.Heartbeat):
-            attempt = event.message.attempt
+        if not isinstance(event, events.MessageReceived):
+            self._events.put(event)
+            return
+        message = event.message
+        if isinstance(message, messages.ClientPayload) and not is_printed(message.channel):
+            event = events.MessageReceived(event.slot_index, self._results.store(message))
+        elif isinstance(message, messages.Heartbeat):
+            attempt = message.attempt
             # Not in the JobMaster's thread, which an enumerator may hold up. A slot of an attempt that is over gets no
             # answer: should it still run, because nobody could end it, it ends itself.
             if attempt == self._master.attempt:
-                self._host.send(attempt, event.slot_index, messages.HeartbeatReceived())
+                self._host.send(attempt, message.slot_index, messages.HeartbeatReceived())
         self._events.put(event)
 
     def collect_iterator(self, channel: str) -> Iterator[Any]:
-        """The records of a collect sink, as they come; raises the job's error at the end if it failed."""
-        incoming = self._channel(channel)
-        while True:
-            item = incoming.get()
-            if item is _END:
-                break
-            delivery, payload = item
-            yield from self._read(payload)
-            self._events.put(delivery)
-        error = self._result.exception()
-        if error is not None and not isinstance(error, JobCancelledError):
-            raise error
+        """The records of a collect sink, as they come; raises the job's error at the end if it failed.
+
+        Whoever closes it does not want the rest.
+        """
+        records = self._records(channel)
+        next(records)  # so that it has begun, and its end comes, whoever closes it
+        return records
+
+    def _records(self, channel: str) -> Iterator[Any]:
+        try:
+            yield None
+            while (taken := self._results.take(channel)) is not None:
+                consumed, payload = taken
+                yield from self._read(payload)
+                self._events.put(consumed)
+            error = self._result.exception()
+            if error is not None and not isinstance(error, JobCancelledError):
+                raise error
+        finally:
+            self._results.drop(channel)
 
     def take_results(self, channel: str, timeout_s: float) -> tuple[events.ClientConsumed, bytes] | None:
         """The next records of a collect sink, serialized, and what to `acknowledge` once they are where they belong.
 
         None if nothing came in time. Raises EOFError when nothing will come any more.
         """
-        incoming = self._channel(channel)
-        try:
-            item = incoming.get(timeout=timeout_s)
-        except queue.Empty:
-            return None
-        if item is _END:
-            incoming.put(_END)
-            if self.ended_as is None:
-                return None  # the JobMaster broke down: this is not the end of the results
+        taken = self._results.take(channel, timeout_s)
+        # a JobMaster that broke down has not ended: neither have the results
+        if taken is None and self.ended_as is not None and self._results.is_at_end(channel):
             raise EOFError(channel)
-        consumed, payload = item
-        return consumed, payload
+        return taken
 
     def acknowledge(self, consumed: events.ClientConsumed) -> None:
         """The client has what `take_results` gave: the slot may send more."""
@@ -412,6 +418,7 @@ class JobMasterRunner:
                 self._say_why(instruction.attempt)
                 self._requests.end_stops("the job failed before it had ended, and goes on from it")
             self._checkpoint_io.attempt_starts()
+            self._results.begin_attempt(instruction.attempt)
             attempt = Attempt(
                 instruction.attempt,
                 instruction.slots_needed,
@@ -498,12 +505,11 @@ class JobMasterRunner:
         )
 
     def _deliver(self, delivery: instructions.DeliverToClient) -> None:
+        if not is_printed(delivery.channel):
+            self._results.deliver(delivery)
+            return
         consumed = events.ClientConsumed(delivery.attempt, delivery.channel, delivery.subtask, delivery.sequence)
-        channel = delivery.channel.partition("#")[0]
-        if channel == PRINT_CHANNEL:
-            self._output.submit(self._write_output, delivery.payload, consumed)
-        else:
-            self._channel(channel).put((consumed, delivery.payload))
+        self._output.submit(self._write_output, delivery.payload, consumed)
 
     def _write_output(self, payload: bytes, consumed: events.ClientConsumed) -> None:
         try:
@@ -511,10 +517,6 @@ class JobMasterRunner:
         except Exception as error:  # noqa: BLE001 - a full disk, a closed terminal: the job does not depend on it
             _log.warning("What job '%s' printed is lost: %s", self.job_graph.job_name, error)
         self._events.put(consumed)
-
-    def _channel(self, channel: str) -> queue.Queue[Any]:
-        with self._collecting:
-            return self._collected.setdefault(channel, self._concurrency.queue())
 
     def _complete(self, done: instructions.JobDone) -> None:
         if done.status is JobStatus.FINISHED:
@@ -544,21 +546,7 @@ class JobMasterRunner:
         self._requests.end_stops(None if error is None else "the job did not end well")
         self._requests.close()
         self._questions.close()
-        with self._collecting:  # somebody may just now ask for a channel that nothing was sent to
-            for incoming in self._collected.values():
-                incoming.put(_END)
-            self._collected = _Ended(self._collected)
-
-
-class _Ended(dict[str, Any]):
-    """After the job: a channel keeps what nobody has taken yet; one that never was ends at once."""
-
-    def setdefault(self, key: str, default: Any = None) -> Any:
-        """The channel; a new one holds just its end."""
-        if key not in self:
-            default.put(_END)
-            self[key] = default
-        return self[key]
+        self._results.close()
 
 
 def _with_source(failure: TaskFailure) -> TaskFailure:

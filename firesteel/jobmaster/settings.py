@@ -85,6 +85,9 @@ class JobMasterSettings:
     failure_grace: int = 1_000
     """How long a failure that may be the consequence of another waits for that other one."""
 
+    client_patience: int = 10_000
+    """How long a checkpoint waits for a client that is slow before sinks send it more than it has room for."""
+
     exception_history_size: int = 16
     """Failures kept for the web page."""
 

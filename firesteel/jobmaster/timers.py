@@ -22,6 +22,7 @@ class Timer(str, Enum):
     LEFTOVERS = "leftovers-timeout"
     CHECKPOINT = "checkpoint"
     SLOTS = "slots"
+    CLIENT = "client"
 
 
 class Timers:

@@ -43,6 +43,7 @@ __all__ = [
     "RegisterSlot",
     "ReportWatermark",
     "RequestSplit",
+    "SendBeforeBarrier",
     "Shutdown",
     "SlotFailed",
     "SlotMessage",
@@ -336,6 +337,15 @@ class Ask:
 
 
 @dataclass(frozen=True, slots=True)
+class SendBeforeBarrier:
+    """A sink sends what comes before a checkpoint's barrier, although the client has not read what it sent before."""
+
+    channel: str
+    subtask: int
+    checkpoint_id: int
+
+
+@dataclass(frozen=True, slots=True)
 class ClientAck:
     """The client has taken this payload and every one before it on the same channel and subtask."""
 
@@ -388,6 +398,7 @@ JobMasterMessage: TypeAlias = (
     | NotifyCheckpointAborted
     | Ask
     | ClientAck
+    | SendBeforeBarrier
     | HeartbeatReceived
     | CancelSlot
     | Shutdown

@@ -37,6 +37,8 @@ class SlotMessages:
         self._host = host
         self._sequences: dict[tuple[str, int], int] = {}
         self._unacked: dict[tuple[str, int], int] = {}
+        self._awaited: dict[tuple[str, int], int] = {}
+        """Checkpoints for which a sink sends without room; until their barrier has gone through it."""
 
     def request_split(self, task: Task, operator_id: str) -> None:
         """Asks a source's enumerator for a split."""
@@ -80,13 +82,22 @@ class SlotMessages:
         )
 
     def client_has_room(self, task: Task, channel: str) -> bool:
-        """Whether the client has taken most of what the sink sent."""
-        return self._unacked.get((channel, task.descriptor.subtask), 0) < MAX_UNACKED
+        """Whether the client has taken most of what the sink sent, or a checkpoint waits for more of it."""
+        stream = channel, task.descriptor.subtask
+        return self._unacked.get(stream, 0) < MAX_UNACKED or task.snapshots.last_id < self._awaited.get(stream, 0)
 
     def client_acknowledged(self, message: messages.ClientAck) -> None:
         """The client has taken a payload and those before it."""
         stream = (message.channel, message.subtask)
         self._unacked[stream] = self._sequences[stream] - message.sequence - 1
+
+    def send_before_barrier(self, message: messages.SendBeforeBarrier) -> None:
+        """A checkpoint waits for what a sink sends before its barrier."""
+        self._awaited[message.channel, message.subtask] = message.checkpoint_id
+
+    def await_no_barrier(self, checkpoint_id: int) -> None:
+        """A checkpoint was given up: nothing is sent for its sake."""
+        self._awaited = {stream: awaited for stream, awaited in self._awaited.items() if awaited > checkpoint_id}
 
     def acknowledge(self, task: Task, checkpoint_id: int, state: TaskStateSnapshot, metrics: CheckpointMetrics) -> None:
         """Tells the coordinator that a task's part of a checkpoint is stored."""

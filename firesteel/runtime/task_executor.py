@@ -445,6 +445,8 @@ class TaskExecutor(SlotMessages):
                 self._answers.ask(message)
             elif isinstance(message, messages.ClientAck):
                 self.client_acknowledged(message)
+            elif isinstance(message, messages.SendBeforeBarrier):
+                self.send_before_barrier(message)
             elif isinstance(message, messages.Shutdown):
                 self._shutdown = True
 
@@ -462,6 +464,7 @@ class TaskExecutor(SlotMessages):
             for task in self._tasks:
                 self._between_batches(task, partial(task.notify_checkpoint_complete, message.checkpoint_id))
         else:
+            self.await_no_barrier(message.checkpoint_id)
             for task in self._tasks:
                 self._between_batches(task, partial(task.notify_checkpoint_aborted, message.checkpoint_id))
 

@@ -75,7 +75,7 @@ def test_channels_do_not_mix_and_numbers_are_per_subtask():
     assert receive("a", 1, 0) == [("a", 1, 0)]
     assert receive("a", 1, 2) == []
     assert receive("a", 1, 1) == [("a", 1, 1), ("a", 1, 2)]
-    assert channels.consumed("a", 1, 2) == 1
+    assert channels.consumed("a", 1, 2) == (1, messages.ClientAck("a", 1, 2))
     assert channels.consumed("a", 1, 1) is None
     assert channels.consumed("a", 1, 3) is None
     assert channels.consumed("c", 0, 0) is None
