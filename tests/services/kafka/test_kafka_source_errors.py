@@ -17,7 +17,7 @@ from kafka_topics import (
 )
 from running_jobs import environment, no_job_goes_on, start  # noqa: F401 - a fixture
 
-from firesteel.common.errors import JobExecutionError
+from firesteel.common.errors import InvalidProgramError, JobExecutionError
 from firesteel.datastream import OutputTag, RuntimeExecutionMode
 from firesteel.datastream.connectors.kafka import (
     BadRecords,
@@ -80,10 +80,8 @@ def test_no_such_partition(kafka):
 
 
 def test_no_such_property(kafka):
-    failure = failure_of(builder(kafka, fresh_topic(kafka)).set_property("fetch.min.octets", "1").build())
-
-    assert failure.error_type == "InvalidProgramError"
-    assert "fetch.min.octets" in failure.message
+    with pytest.raises(InvalidProgramError, match=r"fetch\.min\.octets"):
+        builder(kafka, fresh_topic(kafka)).set_property("fetch.min.octets", "1").build()
 
 
 def test_a_topic_that_is_deleted_while_it_is_read(kafka):
