@@ -95,7 +95,7 @@ def test_a_configuration_makes_storage_faulty(tmp_path: Path) -> None:
 def test_an_environment_variable_makes_storage_faulty_in_another_process(tmp_path: Path) -> None:
     faults = StorageFaults(tmp_path / "faults")
     path = str(tmp_path / "file")
-    code = f"from firesteel.filesystem.filesystem import *; get_filesystem({path!r}).write({path!r}, [b'x'])"
+    code = f"from firesteel.filesystem.stores import *; get_filesystem({path!r}).write({path!r}, [b'x'])"
 
     def run() -> subprocess.CompletedProcess[str]:
         return subprocess.run(

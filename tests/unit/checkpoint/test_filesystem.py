@@ -12,7 +12,7 @@ from firesteel.common import fault_points
 from firesteel.common.errors import CheckpointStorageError
 from firesteel.filesystem.filesystem import checksum, join, new_checksum, normalize, parent, scheme_of
 from firesteel.filesystem.local_filesystem import LocalFileSystem
-from firesteel.filesystem.stores import get_filesystem
+from firesteel.filesystem.stores import current_stores, get_filesystem
 from firesteel.testing.faulty_storage import StorageFaults
 
 
@@ -193,7 +193,7 @@ def test_many_threads_use_one_file_system(store: CheckpointStore) -> None:
         except BaseException as error:
             failures.append(error)
 
-    threads = [threading.Thread(target=work, args=(number,)) for number in range(6)]
+    threads = [threading.Thread(target=current_stores().bind(work), args=(number,)) for number in range(6)]
     for thread in threads:
         thread.start()
     for thread in threads:
