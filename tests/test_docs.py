@@ -129,7 +129,8 @@ def check_command(command: str) -> None:
             if "--help" in words:
                 run_command([sys.executable, *words[1:]])
         else:
-            assert module in ("benchmarks", "pytest"), f"unknown command: {command}"
+            known = ("benchmarks", "pytest", "firesteel.testing.programs", "firesteel.testing.simulation")
+            assert module in known, f"unknown command: {command}"
     elif program in ("python", "python3"):
         assert (ROOT / words[1]).exists(), command
         run_command([sys.executable, *words[1:], "--check"])
