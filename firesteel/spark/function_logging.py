@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import sys
-from typing import Any, TextIO
+from typing import TYPE_CHECKING, Any, TextIO
 
 from firesteel.common.configuration import Configuration
 from firesteel.common.options import LOG_LEVEL
@@ -18,7 +18,13 @@ _QUIET = ("firesteel", "py4j")
 """Loggers below user functions, which log at WARNING and above unless DEBUG is set."""
 
 
-class _FunctionLogHandler(logging.StreamHandler[TextIO]):
+if TYPE_CHECKING:
+    _StreamHandler = logging.StreamHandler[TextIO]
+else:
+    _StreamHandler = logging.StreamHandler  # on Python 3.10 it takes no parameter
+
+
+class _FunctionLogHandler(_StreamHandler):
     """Writes to what ``sys.stderr`` is at that moment: in a slot it leads to the program that runs the job."""
 
     def __init__(self) -> None:

@@ -40,7 +40,7 @@ class TimerWatch:
                 self.worst = surplus
             return is_new
 
-        TimerQueue.add = watched_add  # type: ignore[method-assign]
+        TimerQueue.add = watched_add  # type: ignore[method-assign, assignment]
         return self
 
     def __exit__(
