@@ -45,6 +45,8 @@ def executors(context: SparkContext) -> list[ExecutorInfo]:
         if executor_id == _DRIVER and not is_embedded:
             continue
         host, _, port = str(executor.hostPort()).rpartition(":")
+        if not port.isdecimal():
+            continue  # it is just registering: its port is not known yet
         task_manager = (
             (embedded_task_manager(context) or "") if is_embedded else executor_task_manager_id(host, executor_id)
         )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pyspark import SparkContext
 
+from firesteel.common.errors import InvalidProgramError
 from firesteel.graph.exchange import JobExecution, execution_of
 from firesteel.graph.job_graph import JobGraph
 from firesteel.jobmaster.batch_host import BatchHost
@@ -15,7 +16,7 @@ from firesteel.runtime.network.tls_settings import TlsSettings
 from firesteel.spark.blocking.stage_runner import SparkStages
 from firesteel.spark.cluster_info import embedded_task_manager
 from firesteel.spark.host import SparkHost
-from firesteel.spark.slots import allocator_of
+from firesteel.spark.slots import allocator_of, has_fixed_slots, is_allocated_dynamically
 
 __all__ = ["create_host"]
 
@@ -41,6 +42,13 @@ def create_host(
     elif execution is JobExecution.EPOCHS:
         inner = EpochHost(SparkStages(context))
     else:
+        if is_allocated_dynamically(context) and not has_fixed_slots(context):
+            raise InvalidProgramError(
+                f"Job '{job_graph.job_name}' needs all its slots at once and for as long as it runs. Spark cannot give "
+                "them with spark.dynamicAllocation.enabled.",
+                hint="Run it in epochs (execution.exchange: spark) or as a batch, or on a Spark with a fixed number of "
+                "executors.",
+            )
         tls = tls or TlsSettings.of(job_graph.configuration)
         inner = SparkHost(context, memory_limit=memory_limit, tls=tls)
     is_elastic = execution is not JobExecution.PIPELINED

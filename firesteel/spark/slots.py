@@ -11,7 +11,7 @@ from pyspark import SparkContext
 from firesteel.common.errors import NotEnoughSlotsError
 from firesteel.jobmaster.slot_allocator import SlotAllocator
 
-__all__ = ["allocator_of", "available_slots", "has_fixed_slots", "wait_for_slots"]
+__all__ = ["allocator_of", "available_slots", "has_fixed_slots", "is_allocated_dynamically", "wait_for_slots"]
 
 _POLL_S = 0.1
 _lock = threading.Lock()
@@ -38,7 +38,14 @@ def available_slots(context: SparkContext) -> int:
     """How many tasks Spark can run at once: executors × cores / cores per task."""
     scala = context._jsc.sc()
     profile = scala.resourceProfileManager().defaultResourceProfile()
-    return int(scala.maxNumConcurrentTasks(profile))
+    found = int(scala.maxNumConcurrentTasks(profile))
+    # with dynamic allocation Spark asks for executors only when tasks wait for them: somebody has to begin
+    return max(1, found) if is_allocated_dynamically(context) else found
+
+
+def is_allocated_dynamically(context: SparkContext) -> bool:
+    """Whether Spark starts executors when tasks wait for them, and ends those that idle."""
+    return str(context.getConf().get("spark.dynamicAllocation.enabled", "false")).lower() == "true"
 
 
 def wait_for_slots(
