@@ -239,7 +239,11 @@ def first_numbers(results: Any, count: int) -> list[int]:
 @pytest.mark.parametrize("parallelism", [1, 2])
 def test_a_client_that_reads_nothing_stops_the_job(tmp_path: Path, tight: ClientLimits, parallelism: int) -> None:
     env = environment(
-        tmp_path, parallelism, execution__checkpointing__interval="20 ms", execution__checkpointing__timeout="2 s"
+        tmp_path,
+        parallelism,
+        execution__checkpointing__interval="20 ms",
+        execution__checkpointing__timeout="10 s",
+        execution__checkpointing__tolerable_failed_checkpoints="1000",
     )
     with texts(env.from_sequence(1, 10**9).rebalance()).execute_and_collect() as results:
         runner: Any = results._job_client._handle
