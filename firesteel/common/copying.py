@@ -362,8 +362,12 @@ def _make_copier(kind: type) -> Copier:
 def _copy_by_protocol(value: Any, memo: Memo) -> Any:
     try:
         return copy.deepcopy(value, memo)
-    except Exception:  # noqa: BLE001 - what cannot be copied is handed on; if it cannot be sent either, that is told
+    except _NOT_COPYABLE:
         return value
+    except Exception:
+        if hasattr(type(value), "__deepcopy__"):
+            raise
+        return value  # what cannot be made again from its parts is handed on; if it is sent, that is told
 
 
 def _has_protocol(kind: type) -> bool:
