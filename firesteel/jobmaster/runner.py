@@ -105,7 +105,9 @@ class JobMasterRunner:
         )
         self._requests = SnapshotRequests(job_graph.job_name)
         self._events: queue.Queue[events.Event] = concurrency.queue()
-        self._host = HostCalls(host, self._hear, concurrency, job.stores)
+        self._host = HostCalls(
+            host, self._hear, concurrency, job.stores, self._master.settings.heartbeat_timeout / 1000
+        )
         self._questions = SlotQuestions(self._master, self._host.send, concurrency)
         self._output = SerialWorker(concurrency, "firesteel-output", job.stores)
         self._checkpoint_io = CheckpointIO(job, self._services, self._events.put, concurrency)

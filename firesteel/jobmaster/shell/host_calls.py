@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import logging
+from dataclasses import replace
 
 from firesteel.common.concurrency import Concurrency
 from firesteel.common.errors import FiresteelError, HostError, TaskFailure
 from firesteel.filesystem.stores import Stores
 from firesteel.jobmaster.end_of_job import retry_delay_ms
-from firesteel.jobmaster.events import AttemptAccepted, AttemptEnded, SlotLost
+from firesteel.jobmaster.events import AttemptAccepted, AttemptEnded, Event, SlotLost
 from firesteel.jobmaster.host import Attempt, AttemptHost, Post
 from firesteel.jobmaster.shell.serial_worker import SerialWorker
 from firesteel.runtime.failure import describe_failure
@@ -30,15 +31,20 @@ class HostCalls:
     Attempts are started and killed in order, and messages are sent in order, in a thread each. What goes wrong becomes
     an event: an attempt that could not be started has ended because of the host, and a slot that nothing can be sent
     to is lost. A kill that fails is logged; the JobMaster does not wait for its effect without end.
+
+    A slot ends itself if nothing is sent to it for ``heartbeat.timeout``. If one is lost while messages are held up, or
+    so soon after, the host is to blame.
     """
 
-    def __init__(self, host: AttemptHost, post: Post, concurrency: Concurrency, stores: Stores):
+    def __init__(self, host: AttemptHost, post: Post, concurrency: Concurrency, stores: Stores, heartbeat_s: float):
         self._host = host
         self._post = post
         self._concurrency = concurrency
         self._stores = stores
+        self._heartbeat_s = heartbeat_s
         self._control = SerialWorker(concurrency, "firesteel-host-calls", stores)
-        self._sends = SerialWorker(concurrency, "firesteel-host-sends", stores)
+        slow_s = min(_ANSWER_S, heartbeat_s / 2)
+        self._sends = SerialWorker(concurrency, "firesteel-host-sends", stores, slow_s)
         self._closed = concurrency.event()
 
     @property
@@ -79,13 +85,18 @@ class HostCalls:
 
     def _start(self, attempt: Attempt) -> None:
         try:
-            self._host.start(attempt, self._post)
+            self._host.start(attempt, self._hear)
         except BaseException as error:  # noqa: BLE001 - whatever the host raises, the job is not to blame
             # in this order: what may have been started all the same, and now ends, is no cause of anything
             self._post(AttemptEnded(attempt.number, host_failure(error)))
             self._kill(attempt.number, "the attempt could not be started")
         else:
             self._post(AttemptAccepted(attempt.number))
+
+    def _hear(self, event: Event) -> None:
+        if isinstance(event, SlotLost) and self._sends.was_slow(self._heartbeat_s):
+            event = replace(event, by_host=True)
+        self._post(event)
 
     def _kill(self, attempt: int, reason: str) -> None:
         try:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import math
 import threading
 from collections.abc import Callable
 from typing import Any
@@ -22,21 +23,30 @@ class SerialWorker:
     What a call raises is logged, and the next one follows. All work with the given stores.
     """
 
-    def __init__(self, concurrency: Concurrency, name: str, stores: Stores):
+    def __init__(self, concurrency: Concurrency, name: str, stores: Stores, slow_s: float = math.inf):
         self._concurrency = concurrency
         self._stores = stores
         self._name = name
+        self._slow_s = slow_s
         self._calls = concurrency.queue()
         self._lock = threading.Lock()
         self._started = self._closed = False
         self._thread: BackgroundThread | None = None
         self._busy_since: float | None = None
+        self._slow_call_returned: float | None = None
 
     @property
     def busy_for_s(self) -> float:
         """How long the call that is being made has taken so far, in seconds; 0 if none is."""
         since = self._busy_since
         return 0.0 if since is None else self._concurrency.monotonic() - since
+
+    def was_slow(self, within_s: float) -> bool:
+        """Whether a call takes ``slow_s`` or longer now, or one did that returned within so many seconds."""
+        if self.busy_for_s >= self._slow_s:
+            return True
+        returned = self._slow_call_returned
+        return returned is not None and self._concurrency.monotonic() - returned < within_s
 
     @property
     def is_idle(self) -> bool:
@@ -77,5 +87,10 @@ class SerialWorker:
             except BaseException:  # noqa: BLE001 - the calls behind it must be made
                 _log.exception("A call in %s failed", self._name)
             finally:
-                self._busy_since = None
+                self._note_end()
                 self._calls.task_done()
+
+    def _note_end(self) -> None:
+        if self.busy_for_s >= self._slow_s:
+            self._slow_call_returned = self._concurrency.monotonic()
+        self._busy_since = None
