@@ -226,20 +226,34 @@ class Values(ProcessWindowFunction[Any, Any, Any, Any]):
         yield key, context.window().start, sorted(value for _, value in elements)
 
 
+def timed(first: int, stop: int) -> list[Any]:
+    items: list[Any] = []
+    for number in range(first, stop):
+        items.append(At((f"k{number % KEYS}", number), number))
+        if number % 100 == 99:
+            items.append(WATERMARK(number))
+    return items
+
+
+def windows(stop: int, copies: int = 1) -> list[Any]:
+    """What windows of 50 ms hold of the records that ``timed`` gives."""
+    expected = [
+        (f"k{key}", begin, [n for n in range(begin, begin + 50) if n % KEYS == key for _ in range(copies)])
+        for key in range(KEYS)
+        for begin in range(0, stop, 50)
+    ]
+    return sorted(entry for entry in expected if entry[2])
+
+
+@pytest.mark.parametrize("copies", [1, 3])
 @pytest.mark.parametrize("parallelism", [2, 3])
-def test_watermarks_in_flight(parallelism: int, tmp_path: Path) -> None:
-    """Windows have the same content whether their records and watermarks were read or in flight at the checkpoint."""
+def test_watermarks_in_flight(parallelism: int, copies: int, tmp_path: Path) -> None:
+    """Windows have the same content whether their records and watermarks were read or in flight at the checkpoint.
+
+    A stream that is united with itself has several channels between the same two tasks, each with its own watermarks.
+    """
     clock = clock_of_today()
     gate = Gate()
-
-    def timed(first: int, stop: int) -> list[Any]:
-        items: list[Any] = []
-        for number in range(first, stop):
-            items.append(At((f"k{number % KEYS}", number), number))
-            if number % 100 == 99:
-                items.append(WATERMARK(number))
-        return items
-
     items = phases(clock, timed(0, RECORDS), timed(RECORDS, RECORDS + 500))
 
     def build(width: int, **overrides: str) -> RunningJob:
@@ -251,7 +265,8 @@ def test_watermarks_in_flight(parallelism: int, tmp_path: Path) -> None:
             **UNALIGNED,
             **overrides,
         )
-        keyed = source(env, items).key_by(lambda pair: pair[0])
+        stream = source(env, items)
+        keyed = (stream if copies == 1 else stream.union(*[stream] * (copies - 1))).key_by(lambda pair: pair[0])
         windowed = keyed.window(TumblingEventTimeWindows.of(Time.milliseconds(50))).process(Values()).uid("windows")
         return start(windowed, GatedSink("results", gate))
 
@@ -262,9 +277,4 @@ def test_watermarks_in_flight(parallelism: int, tmp_path: Path) -> None:
     gate.open()
     second = build(parallelism, execution__state_recovery__path=path)
     clock.advance(HOUR)
-    expected = [
-        (f"k{key}", begin, [n for n in range(begin, begin + 50) if n % KEYS == key])
-        for key in range(KEYS)
-        for begin in range(0, RECORDS + 500, 50)
-    ]
-    assert sorted(second.wait()) == sorted(entry for entry in expected if entry[2])
+    assert sorted(second.wait()) == windows(RECORDS + 500, copies)

@@ -208,8 +208,8 @@ def test_a_subtask_that_had_finished_gets_a_copy_of_the_others_broadcast_state()
 # -- records in flight -------------------------------------------------------------------------------
 
 
-def in_flight(graph, old_consumers, producers=1):
-    name = edge_name(graph, graph.edges[0])
+def in_flight(graph, old_consumers, producers=1, edge=0):
+    name = edge_name(graph, graph.edges[edge])
     return [
         ChannelStateHandle(name, producer, consumer, at_producer, InlineBytes(b""))
         for at_producer in (True, False)
@@ -246,6 +246,19 @@ def test_buffers_after_rescaling(partitioner, old, new, expected):
     assigned = assign(metadata(keyed_state(old), channels=in_flight(graph, old)), graph)
     assert consumers(assigned, new) == expected
     assert all(assigned["v-sum", i].rescaled for i in range(new))
+
+
+def test_buffers_of_a_stream_that_is_united_with_itself_are_told_apart():
+    """``stream.union(stream.broadcast())``: two edges between the same operators, which distribute differently."""
+    graph = job(2, partitioner=RebalancePartitioner())
+    twins = (graph.edges[0], replace(graph.edges[0], id=1, partitioner=BroadcastPartitioner()))
+    reader = replace(graph.vertices[1], input_edges=twins)
+    graph = replace(graph, vertices=(graph.vertices[0], reader), edges=twins)
+    state = keyed_state(3)
+    assert consumers(assign(metadata(state, channels=in_flight(graph, 3, edge=0)), graph), 2) == [[0, 2], [1]]
+    assert consumers(assign(metadata(state, channels=in_flight(graph, 3, edge=1)), graph), 2) == [[0], [1]]
+    both = [*in_flight(graph, 3, edge=0), *in_flight(graph, 3, edge=1)]
+    assert len({(each.edge, each.producer, each.consumer, each.at_producer) for each in both}) == len(both)
 
 
 def test_buffers_of_a_broadcast_go_where_the_broadcast_state_of_their_consumer_goes():
