@@ -7,6 +7,9 @@ between.
 *Unaligned*: the first barrier that arrives, read or not, starts the snapshot. What is queued before a channel's
 barrier, and what still arrives before it, is in flight: it becomes part of the checkpoint.
 
+After rescaling, what was in flight is read before anything else, in an order that channels could not keep: no barrier
+overtakes it.
+
 *Aligned with a timeout*: an aligned checkpoint that has not come through when its time is over goes on as an
 unaligned one. What had been read by then stays read.
 """
@@ -105,7 +108,9 @@ class BarrierHandler:
         self._aborted: set[int] = set()
         """Later ones that are void."""
         self._urgent: CheckpointBarrier | None = None
+        """The newest one that is to overtake, as soon as it may."""
         gate.on_mark = self.arrived
+        gate.on_restored_read = self._restored_read
 
     @property
     def all_ended(self) -> bool:
@@ -138,6 +143,10 @@ class BarrierHandler:
         barrier, self._urgent = self._urgent, None
         if barrier is not None and not self._is_void(barrier):
             self._go_unaligned(barrier)
+
+    def _restored_read(self) -> None:
+        if self._urgent is not None:
+            self._listener.is_urgent()
 
     def received(self, channel: int, barrier: CheckpointBarrier) -> None:
         """A barrier was read from its channel."""
@@ -255,6 +264,10 @@ class BarrierHandler:
             self._go_unaligned(replace(barrier, options=replace(barrier.options, unaligned=True)))
 
     def _go_unaligned(self, barrier: CheckpointBarrier, read: int | None = None) -> None:
+        if self._gate.restored:
+            if self._urgent is None or self._urgent.checkpoint_id < barrier.checkpoint_id:
+                self._urgent = barrier
+            return
         alignment = self._begin(barrier)
         if alignment is None:
             return

@@ -111,7 +111,7 @@ class InputChannel:
 
     def in_flight(self, checkpoint_id: int) -> tuple[list[InFlightItem], bool]:
         """What is queued before the barrier of a checkpoint, and whether that barrier is there."""
-        items = [to_in_flight(buffer) for index, buffer in self.gate.restored or () if index == self.index]
+        items: list[InFlightItem] = []
         for item in self.queue:
             if isinstance(item, CheckpointBarrier):
                 if item.checkpoint_id >= checkpoint_id:
@@ -142,6 +142,7 @@ class InputGate:
         "num_bytes_in",
         "objects",
         "on_mark",
+        "on_restored_read",
         "restored",
     )
 
@@ -164,6 +165,8 @@ class InputGate:
         self.objects = HandedOver()
         self.on_mark: Callable[[int, ControlEvent], None] = _nobody_looks
         """Hears of a barrier or the end of a channel when it arrives, before it is read."""
+        self.on_restored_read: Callable[[], None] = _nobody_waits
+        """Called when the last of ``restored`` is read; a part of it may yet be put back."""
 
     @property
     def has_input(self) -> bool:
@@ -246,6 +249,8 @@ class InputGate:
         if len(batch.values) > most:
             batch, rest = batch.split(most)
             self.restored.appendleft((channel_index, rest))
+        elif not self.restored:
+            self.on_restored_read()
         return channel_index, batch
 
     def push_back(self, channel_index: int, rest: Batch) -> None:
@@ -278,3 +283,7 @@ class InputGate:
 
 def _nobody_looks(_channel: int, _event: ControlEvent) -> None:
     """What a gate calls before its task takes part in checkpoints."""
+
+
+def _nobody_waits() -> None:
+    """What a gate calls when what was restored has been read, unless a checkpoint waits for that."""

@@ -15,7 +15,7 @@ from firesteel.runtime.checkpoint.options import CheckpointLocation, CheckpointO
 from firesteel.runtime.elements import Batch, CheckpointBarrier, ControlEvent, EndOfPartition, Watermark
 from firesteel.runtime.network.config import NetworkConfig
 from firesteel.runtime.network.gate import InputGate
-from firesteel.runtime.network.serialization import deserialize_batch
+from firesteel.runtime.network.serialization import deserialize_batch, serialize_records
 
 OPTIONS = CheckpointOptions(SnapshotKind.CHECKPOINT, CheckpointLocation("/chk", "/shared"))
 
@@ -237,6 +237,53 @@ class TestUnaligned:
             story = task.run()
             assert story[0] == f"snapshot {checkpoint_id} unaligned"
             assert task.recorded() == {0: [f"{checkpoint_id}0"], 1: [f"{checkpoint_id}1"]}
+
+
+class TestAfterRescaling:
+    """What was in flight is read first, in an order that no channel can keep."""
+
+    def test_no_barrier_overtakes_what_was_restored(self) -> None:
+        task = FakeTask(2)
+        task.gate.restore_first(1, [serialize_records(["old"], None), serialize_records(["older", "oldest"], None)])
+        task.send(0, "a", barrier(1, unaligned=True))
+        task.send(1, "b")
+        assert task.run(steps=3) == ["old", "older", "oldest"]
+        assert task.run(steps=1) == ["snapshot 1 unaligned"]
+        task.send(1, barrier(1, unaligned=True))
+        task.run()
+        assert task.recorded() == {0: ["a"], 1: ["b"]}
+
+    def test_a_part_that_was_put_back_has_to_be_read_too(self) -> None:
+        task = FakeTask(1)
+        task.gate.restore_first(0, [serialize_records(["old", "older"], None)])
+        task.send(0, barrier(1, unaligned=True))
+        task.handler.process_urgent()
+        task.urgent = False
+        assert task.gate.poll() is not None
+        task.gate.push_back(0, Batch(["older"]))
+        assert task.run() == ["older", "snapshot 1 unaligned"]
+
+    def test_one_that_is_given_up_meanwhile_does_not_begin(self) -> None:
+        task = FakeTask(1)
+        task.gate.restore_first(0, [serialize_records(["old"], None)])
+        task.send(0, barrier(1, unaligned=True))
+        task.handler.process_urgent()
+        task.handler.aborted(1)
+        assert task.run() == ["old"]
+
+    def test_one_whose_time_is_over_waits_too(self) -> None:
+        task = FakeTask(1)
+        task.gate.restore_first(0, [serialize_records(["old"], None)])
+        task.send(0, "a", barrier(1, alignment_timeout=100))
+        task.advance(1100)
+        assert task.run() == ["old", "snapshot 1 unaligned", "a"]
+        assert task.recorded() == {0: ["a"]}
+
+    def test_one_that_the_coordinator_triggers_waits_too(self) -> None:
+        task = FakeTask(1)
+        task.gate.restore_first(0, [serialize_records(["old"], None)])
+        task.handler.trigger(barrier(1, unaligned=True))
+        assert task.run() == ["old", "snapshot 1 unaligned"]
 
 
 class TestAlignedWithTimeout:

@@ -162,6 +162,45 @@ def test_what_was_in_flight_is_restored_at_another_parallelism(
         assert sorted(value for _, value in results) == everything(3)
 
 
+def test_what_was_restored_at_another_parallelism_is_read_before_the_next_checkpoint(tmp_path: Path) -> None:
+    """Another subtask reads the long split on. In a second checkpoint its records would be in another channel than
+    what was in flight before them, and nothing would keep the two in order."""
+    clock = clock_of_today()
+    gate = Gate()
+    splits = [phases(clock, records(split, 0, RECORDS if split == 2 else 1), records(split, 0, 1)) for split in range(3)]
+
+    def build(width: int, **overrides: str) -> RunningJob:
+        env = environment(
+            tmp_path,
+            width,
+            clock,
+            execution__checkpointing__externalized_checkpoint_retention="RETAIN_ON_CANCELLATION",
+            **UNALIGNED,
+            **overrides,
+        )
+        stream = source(env, *splits).key_by(lambda pair: pair[0]).process(Numbered()).uid("slow")
+        return start(stream, GatedSink("results", gate))
+
+    first = build(2).runs(clock)
+    path = first.handle.trigger_checkpoint().result(30)
+    first.cancel()
+    second = build(3, execution__state_recovery__path=path).runs(clock)
+    checkpoint = second.handle.trigger_checkpoint()
+    eventually(lambda: second.statistics["counts"]["in_progress"] == 1)
+    clock.settle()
+    gate.open()
+    path = checkpoint.result(30)
+    second.cancel()
+    third = build(3, execution__state_recovery__path=path)
+    by_key: dict[str, list[Any]] = defaultdict(list)
+    clock.advance(HOUR)
+    for key, value, number in third.wait():
+        if value[1] > 0:
+            by_key[key].append((number, value))
+    for numbered in by_key.values():
+        assert [value for _, value in sorted(numbered)] == sorted(value for _, value in numbered)
+
+
 class BySubtask(MapFunction):
     """Says where a record came."""
 
