@@ -32,6 +32,7 @@ def create_deployment(job_graph: JobGraph, attempt: int) -> list[list[TaskDeploy
         producer, consumer = job_graph.vertex(edge.source_vertex), job_graph.vertex(edge.target_vertex)
         reader = consumer.operator(edge.target_node_id).node
         name = edge_name(job_graph, edge)
+        unaligned = all(each.partitioner.can_be_overtaken for each in consumer.input_edges)
         by_producer: dict[int, list[ChannelDescriptor]] = defaultdict(list)
         by_consumer: dict[int, list[ChannelDescriptor]] = defaultdict(list)
         for source, target in connections(edge.partitioner, producer.parallelism, consumer.parallelism):
@@ -60,10 +61,11 @@ def create_deployment(job_graph: JobGraph, attempt: int) -> list[list[TaskDeploy
                     reader.defined_at,
                     name,
                     _reduction_of(reader.spec),
+                    unaligned,
                 )
             )
         for subtask, channels in by_consumer.items():
-            descriptor = InputDescriptor(edge.input_index, tuple(channels), name, edge.partitioner)
+            descriptor = InputDescriptor(edge.input_index, tuple(channels), name, edge.partitioner, unaligned)
             inputs[consumer.id, subtask].append(descriptor)
     deployment: list[list[TaskDeploymentDescriptor]] = [[] for _ in range(slots.total)]
     for vertex in job_graph.vertices:

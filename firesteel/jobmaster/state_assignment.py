@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 
 from firesteel.graph.job_graph import JobEdge, JobGraph, JobVertex
 from firesteel.jobmaster.checkpoint_plan import TaskKey
@@ -15,11 +15,10 @@ from firesteel.jobmaster.state_compatibility import (
     is_fully_finished,
 )
 from firesteel.runtime.checkpoint.assignment import RestoredOperator, TaskRestore
-from firesteel.runtime.checkpoint.handles import BROADCAST, ChannelStateHandle, KeyedStateHandle
+from firesteel.runtime.checkpoint.handles import ChannelStateHandle, KeyedStateHandle
 from firesteel.runtime.checkpoint.metadata import CheckpointMetadata, OperatorState
 from firesteel.runtime.key_groups import KeyGroupRange
 from firesteel.runtime.partitioner import (
-    BroadcastPartitioner,
     CustomPartitioner,
     GlobalPartitioner,
     KeyGroupPartitioner,
@@ -104,8 +103,7 @@ def _assign_channels(
     """Records in flight go to the subtask they were on their way to, or where that does not exist any more, to others.
 
     Where the key decides, to all subtasks that own some of the old one's key groups, or to all if the user's own
-    partitioner chooses; each takes its own records. Where it does not, to one; a broadcast to all, each getting what
-    one of the old ones had before it, just as it gets that one's copy of the broadcast state.
+    partitioner chooses; each takes its own records. Where it does not, to one.
     """
     assigned: dict[TaskKey, list[ChannelStateHandle]] = defaultdict(list)
     edges = {edge_name(job_graph, edge): edge for edge in job_graph.edges}
@@ -115,22 +113,12 @@ def _assign_channels(
         if edge is not None:
             consumer = job_graph.vertex(edge.target_vertex)
             old = _old_parallelism(consumer, states) or consumer.parallelism
-            donors = _donors(consumer, states) or range(old)
-            for subtask in _takers(handle.consumer, edge, old, consumer, donors):
+            for subtask in _takers(handle.consumer, edge, old, consumer):
                 assigned[consumer.id, subtask].append(handle)
     return assigned
 
 
-def _donors(vertex: JobVertex, states: Mapping[str, OperatorState]) -> list[int]:
-    """The subtasks that have left broadcast state, of which ``repartition`` gives everybody one's copy."""
-    head = states.get(vertex.operators[0].node.operator_id)
-    subtasks = {} if head is None else head.subtasks
-    return sorted(each for each, state in subtasks.items() if any(part.mode == BROADCAST for part in state.operator))
-
-
-def _takers(
-    old_subtask: int, edge: JobEdge, old_parallelism: int, vertex: JobVertex, donors: Sequence[int]
-) -> list[int]:
+def _takers(old_subtask: int, edge: JobEdge, old_parallelism: int, vertex: JobVertex) -> list[int]:
     parallelism = vertex.parallelism
     if parallelism == old_parallelism:
         return [old_subtask]
@@ -138,8 +126,6 @@ def _takers(
         old = KeyGroupRange.of(old_subtask, vertex.max_parallelism, old_parallelism)
         ranges = (KeyGroupRange.of(each, vertex.max_parallelism, parallelism) for each in range(parallelism))
         return [each for each, own in enumerate(ranges) if own.start <= old.end and old.start <= own.end]
-    if isinstance(edge.partitioner, BroadcastPartitioner):
-        return [each for each in range(parallelism) if donors[each % len(donors)] == old_subtask]
     if isinstance(edge.partitioner, GlobalPartitioner):
         return [0]
     if isinstance(edge.partitioner, CustomPartitioner):

@@ -68,6 +68,8 @@ class InputDescriptor:
     edge: str = ""
     """Names the edge across restarts, whatever the parallelism: see ChannelStateHandle."""
     partitioner: Partitioner | None = None
+    unaligned: bool = True
+    """Whether an unaligned barrier overtakes records here: all inputs of a task are alike."""
 
 
 @dataclass(frozen=True)
@@ -89,6 +91,8 @@ class OutputDescriptor:
     reduction: tuple[str, int | str] | None = None
     """What the consumer does with the records of a key, if that may be done to parts of them before: ``sum``, ``min``
     or ``max``, and of which field."""
+    unaligned: bool = True
+    """As in InputDescriptor, of the consumer."""
 
 
 @dataclass(frozen=True)

@@ -24,6 +24,12 @@ class Partitioner:
 
     name: ClassVar[str] = ""
     is_pointwise: ClassVar[bool] = False
+    can_be_overtaken: ClassVar[bool] = True
+    """Whether records in flight may be part of a checkpoint: after rescaling it must be known where they belong.
+
+    Behind a forward edge nobody can tell which subtask goes on with the records of a key, or of a split: they would
+    come to another one than the records that follow, and could be processed after them. Of a broadcast, some subtasks
+    may have read what others have not: with another number of them, each cannot get it once."""
 
 
 @dataclass(frozen=True)
@@ -32,6 +38,7 @@ class ForwardPartitioner(Partitioner):
 
     name: ClassVar[str] = "FORWARD"
     is_pointwise: ClassVar[bool] = True
+    can_be_overtaken: ClassVar[bool] = False
 
 
 @dataclass(frozen=True)
@@ -55,6 +62,7 @@ class RescalePartitioner(Partitioner):
 
     name: ClassVar[str] = "RESCALE"
     is_pointwise: ClassVar[bool] = True
+    can_be_overtaken: ClassVar[bool] = False
 
 
 @dataclass(frozen=True)
@@ -69,6 +77,7 @@ class BroadcastPartitioner(Partitioner):
     """To every subtask."""
 
     name: ClassVar[str] = "BROADCAST"
+    can_be_overtaken: ClassVar[bool] = False
 
 
 @dataclass(frozen=True)

@@ -187,7 +187,8 @@ class Task:
         self._loops: dict[tuple[int, bool], Loop] = {}
         self._first_loops = FirstLoops(self._loops)
         self.snapshots = TaskSnapshots(self.chain, self.outputs, descriptor.inputs, self)
-        self._barriers = None if gate is None else BarrierHandler(gate, self)
+        unaligned = all(entry.unaligned for entry in descriptor.inputs)
+        self._barriers = None if gate is None else BarrierHandler(gate, self, unaligned=unaligned)
         self._awaits_checkpoint = self.head.checkpointing
         self._last_checkpoint: int | None = None
         """The first checkpoint after the end, or the savepoint to stop with: the task ends when it is complete."""

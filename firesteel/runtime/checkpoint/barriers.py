@@ -96,8 +96,10 @@ class _Alignment:
 class BarrierHandler:
     """The barriers of one task's gate. ``arrived`` is called when one comes in, ``received`` when it is read."""
 
-    def __init__(self, gate: InputGate, listener: BarrierListener):
+    def __init__(self, gate: InputGate, listener: BarrierListener, *, unaligned: bool = True):
+        """``unaligned``: whether barriers may overtake; if not, unaligned ones are aligned here and go on unaligned."""
         self._gate = gate
+        self._unaligned = unaligned
         self._listener = listener
         self._open = set(range(len(gate.channels)))
         self._alignment: _Alignment | None = None
@@ -125,7 +127,7 @@ class BarrierHandler:
         if isinstance(event, CheckpointBarrier):
             if alignment is not None and alignment.missing and event.checkpoint_id >= alignment.barrier.checkpoint_id:
                 self._no_longer_missing(alignment, channel)
-            if self._is_void(event):
+            if self._is_void(event) or not self._unaligned:
                 return
             if event.options.unaligned:
                 if self._urgent is None:
@@ -152,7 +154,7 @@ class BarrierHandler:
         """A barrier was read from its channel."""
         if self._is_void(barrier):
             return
-        if barrier.options.unaligned:
+        if barrier.options.unaligned and self._unaligned:
             # it was read before process_urgent was called, so it is in no queue any more
             self._go_unaligned(barrier, channel)
             return
@@ -181,10 +183,10 @@ class BarrierHandler:
         """
         if self._is_void(barrier):
             return
-        if barrier.options.unaligned:
+        if barrier.options.unaligned and self._unaligned:
             self._go_unaligned(barrier)
             return
-        if barrier.options.alignment_timeout is not None:
+        if barrier.options.alignment_timeout is not None and self._unaligned:
             delay = alignment_delay(barrier, self._listener.processing_time())
             self._listener.call_after(delay, lambda: self._on_timeout(barrier))
         self._track(barrier)

@@ -97,6 +97,8 @@ class TaskSnapshots:
     ):
         self._chain = chain
         self._outputs = outputs
+        self._overtaken = [output for output in outputs if output.descriptor.unaligned]
+        """Those in which an unaligned barrier goes ahead of the records."""
         # one entry per channel of the gate
         self._channels = [(entry.edge, channel) for entry in inputs for channel in entry.channels]
         self._services = services
@@ -138,7 +140,7 @@ class TaskSnapshots:
             start_delay_ms=start_delay,
             alignment_ms=alignment_ms,
             sync_ms=round((time.perf_counter() - started) * 1000),
-            unaligned=barrier.options.unaligned,
+            unaligned=in_flight is not None or bool(snapshot.outputs),
         )
         self._current[checkpoint_id] = snapshot
         if in_flight is not None and not in_flight.is_complete:
@@ -165,14 +167,14 @@ class TaskSnapshots:
 
     def _send_barrier(self, snapshot: _Snapshot) -> None:
         barrier = snapshot.barrier
-        if barrier.options.unaligned:
-            for output in self._outputs:
-                snapshot.outputs.append((output, output.partition.overtake(barrier)))
-            return
+        overtaken = self._overtaken if barrier.options.unaligned else []
         for output in self._outputs:
-            output.broadcast_event(barrier)
+            if output in overtaken:
+                snapshot.outputs.append((output, output.partition.overtake(barrier)))
+            else:
+                output.broadcast_event(barrier)
         timeout = barrier.options.alignment_timeout
-        if timeout is not None:
+        if timeout is not None and not barrier.options.unaligned:
             self._watch_outputs(snapshot, alignment_delay(barrier, self._services.processing_time()))
 
     def _watch_outputs(self, snapshot: _Snapshot, delay: int) -> None:
@@ -184,7 +186,7 @@ class TaskSnapshots:
                 snapshot.unsent -= 1
                 self._write_when_ready(snapshot)
 
-        for output in self._outputs:
+        for output in self._overtaken:
             for subpartition in output.partition.subpartitions:
                 if subpartition.holds_barrier(checkpoint_id):
                     subpartition.on_barrier_sent = sent
@@ -198,7 +200,7 @@ class TaskSnapshots:
         snapshot.unsent = 0
         options = replace(snapshot.barrier.options, unaligned=True)
         barrier = replace(snapshot.barrier, options=options)
-        for output in self._outputs:
+        for output in self._overtaken:
             overtaken: list[list[InFlightItem]] = [
                 subpartition.overtake(barrier) if subpartition.holds_barrier(barrier.checkpoint_id) else []
                 for subpartition in output.partition.subpartitions

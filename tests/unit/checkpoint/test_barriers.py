@@ -35,9 +35,9 @@ def test_the_alignment_timeout_is_never_exceeded_where_clocks_differ() -> None:
 class FakeTask:
     """Reads a gate as a task does, and writes down what happens."""
 
-    def __init__(self, channels: int):
+    def __init__(self, channels: int, *, unaligned: bool = True):
         self.gate = InputGate(channels, config=NetworkConfig(buffers_per_channel=100))
-        self.handler = BarrierHandler(self.gate, self)
+        self.handler = BarrierHandler(self.gate, self, unaligned=unaligned)
         self.story: list[Any] = []
         self.in_flight: InFlightInput | None = None
         self.now = 1000
@@ -284,6 +284,35 @@ class TestAfterRescaling:
         task.gate.restore_first(0, [serialize_records(["old"], None)])
         task.handler.trigger(barrier(1, unaligned=True))
         assert task.run() == ["old", "snapshot 1 unaligned"]
+
+
+class TestWhereNothingMayBeInFlight:
+    """Behind a forward or a broadcast edge an unaligned barrier waits in line, and goes on as it came."""
+
+    def test_an_unaligned_barrier_is_aligned(self) -> None:
+        task = FakeTask(2, unaligned=False)
+        task.send(0, "a", barrier(1, unaligned=True), "c")
+        task.send(1, "b")
+        assert not task.urgent
+        assert task.run() == ["a", "b"]
+        task.send(1, barrier(1, unaligned=True), "d")
+        story = task.run()
+        assert story[0] == "snapshot 1"
+        assert sorted(story[1:]) == ["c", "d"]
+
+    def test_no_timeout_makes_it_overtake(self) -> None:
+        task = FakeTask(1, unaligned=False)
+        task.send(0, "a", barrier(1, alignment_timeout=100))
+        task.advance(5000)
+        assert task.run() == ["a", "snapshot 1"]
+
+    @pytest.mark.parametrize("options", [{"unaligned": True}, {"alignment_timeout": 100}])
+    def test_one_that_the_coordinator_triggers_waits_for_what_is_left(self, options: dict[str, Any]) -> None:
+        task = FakeTask(1, unaligned=False)
+        task.send(0, "a", EndOfPartition())
+        task.handler.trigger(barrier(1, **options))
+        task.advance(5000)
+        assert task.run() == ["a", "snapshot 1"]
 
 
 class TestAlignedWithTimeout:

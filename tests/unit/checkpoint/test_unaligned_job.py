@@ -24,7 +24,9 @@ from running_jobs import (
     start,
 )
 
+from firesteel.common.connector import WriterContext
 from firesteel.common.time import Time
+from firesteel.connectors.collect_sink import CollectWriter
 from firesteel.datastream import MapFunction, ProcessWindowFunction
 from firesteel.datastream.window import TumblingEventTimeWindows
 from firesteel.testing import ABORT, WATERMARK, At, eventually
@@ -167,7 +169,8 @@ def test_what_was_restored_at_another_parallelism_is_read_before_the_next_checkp
     what was in flight before them, and nothing would keep the two in order."""
     clock = clock_of_today()
     gate = Gate()
-    splits = [phases(clock, records(split, 0, RECORDS if split == 2 else 1), records(split, 0, 1)) for split in range(3)]
+    counts = (1, 1, RECORDS)
+    splits = [phases(clock, records(split, 0, count), records(split, 0, 1)) for split, count in enumerate(counts)]
 
     def build(width: int, **overrides: str) -> RunningJob:
         env = environment(
@@ -199,6 +202,60 @@ def test_what_was_restored_at_another_parallelism_is_read_before_the_next_checkp
             by_key[key].append((number, value))
     for numbered in by_key.values():
         assert [value for _, value in sorted(numbered)] == sorted(value for _, value in numbered)
+
+
+class FirstGatedSink(GatedSink):
+    """Collects; its gate is that of the first subtask."""
+
+    def create_writer(self, context: WriterContext) -> CollectWriter:
+        return CollectWriter(context, self.channel) if context.subtask_index else super().create_writer(context)
+
+
+@every_barrier
+@pytest.mark.parametrize("edge", ["forward", "rescale"])
+def test_nothing_is_in_flight_behind_a_pointwise_edge(edge: str, barriers: dict[str, str], tmp_path: Path) -> None:
+    """At another parallelism the records of a key would come through another subtask, which may be faster."""
+    clock = clock_of_today()
+    last = RECORDS + 100
+    splits = [phases(clock, records(split, 0, RECORDS), records(split, RECORDS, last)) for split in range(3)]
+
+    def build(width: int, probe: Probe, sink: GatedSink, **overrides: str) -> RunningJob:
+        env = environment(
+            tmp_path,
+            width,
+            clock,
+            execution__checkpointing__externalized_checkpoint_retention="RETAIN_ON_CANCELLATION",
+            **barriers,
+            **overrides,
+        )
+        stream = source(env, *splits).key_by(lambda pair: pair[0]).process(Numbered()).uid("numbered")
+        stream = stream.rescale() if edge == "rescale" else stream.forward()
+        return start(stream.map(probe.pass_on).start_new_chain().uid("behind"), sink)
+
+    gate = Gate()
+    first = build(2, Probe(), GatedSink("results", gate)).runs(clock)
+    checkpoint = first.handle.trigger_checkpoint()
+    eventually(lambda: first.statistics["counts"]["in_progress"] == 1 or checkpoint.done())
+    clock.settle()
+    clock.advance(1000)
+    clock.settle()
+    gate.open()
+    path = checkpoint.result(30)
+    first.cancel()
+    gate, probe = Gate(), Probe()
+    second = build(3, probe, FirstGatedSink("results", gate), execution__state_recovery__path=path)
+    clock.advance(HOUR)
+    probe.awaits(20)
+    clock.settle()
+    gate.open()
+    second.wait()
+    by_key: dict[str, list[int]] = defaultdict(list)
+    for key, _, number in probe.values:
+        by_key[key].append(number)
+    assert len(by_key) == KEYS
+    assert {key: numbers for key, numbers in by_key.items() if numbers != sorted(numbers)} == {}
+    (numbered,) = [each.operator_id for each in metadata_of(path).operators if each.uid == "numbered"]
+    assert all(channel.edge.endswith(f"->{numbered}#0") for channel in metadata_of(path).channels)
 
 
 class BySubtask(MapFunction):

@@ -37,7 +37,6 @@ from firesteel.runtime.checkpoint.options import SnapshotKind
 from firesteel.runtime.key_groups import KeyGroupRange
 from firesteel.runtime.operators.specs import MapSpec
 from firesteel.runtime.partitioner import (
-    BroadcastPartitioner,
     GlobalPartitioner,
     KeyGroupPartitioner,
     RebalancePartitioner,
@@ -236,8 +235,6 @@ def test_buffers_go_to_the_same_consumer_in_order():
         (HASH, 3, 1, [[0, 1, 2]]),
         (RebalancePartitioner(), 3, 2, [[0, 2], [1]]),
         (RebalancePartitioner(), 1, 2, [[0], []]),
-        (BroadcastPartitioner(), 2, 3, [[0], [1], [0]]),
-        (BroadcastPartitioner(), 3, 2, [[0], [1]]),
         (GlobalPartitioner(), 1, 3, [[0], [], []]),
     ],
 )
@@ -249,28 +246,16 @@ def test_buffers_after_rescaling(partitioner, old, new, expected):
 
 
 def test_buffers_of_a_stream_that_is_united_with_itself_are_told_apart():
-    """``stream.union(stream.broadcast())``: two edges between the same operators, which distribute differently."""
+    """``stream.rebalance().union(stream.global_())``: two edges between two operators, which distribute differently."""
     graph = job(2, partitioner=RebalancePartitioner())
-    twins = (graph.edges[0], replace(graph.edges[0], id=1, partitioner=BroadcastPartitioner()))
+    twins = (graph.edges[0], replace(graph.edges[0], id=1, partitioner=GlobalPartitioner()))
     reader = replace(graph.vertices[1], input_edges=twins)
     graph = replace(graph, vertices=(graph.vertices[0], reader), edges=twins)
     state = keyed_state(3)
     assert consumers(assign(metadata(state, channels=in_flight(graph, 3, edge=0)), graph), 2) == [[0, 2], [1]]
-    assert consumers(assign(metadata(state, channels=in_flight(graph, 3, edge=1)), graph), 2) == [[0], [1]]
+    assert consumers(assign(metadata(state, channels=in_flight(graph, 3, edge=1)), graph), 2) == [[0, 1, 2], []]
     both = [*in_flight(graph, 3, edge=0), *in_flight(graph, 3, edge=1)]
     assert len({(each.edge, each.producer, each.consumer, each.at_producer) for each in both}) == len(both)
-
-
-def test_buffers_of_a_broadcast_go_where_the_broadcast_state_of_their_consumer_goes():
-    """Subtask 0 had finished: the copies are of 1 and 2, and each belongs with what that one had not processed yet."""
-    graph = job(4, partitioner=BroadcastPartitioner())
-    copies = {i: OperatorStateHandle("b", BROADCAST, 1, InlineBytes(bytes([i]))) for i in (1, 2)}
-    left = {i: OperatorSubtaskState(operator=(copy,)) for i, copy in copies.items()}
-    state = OperatorState("op-sum", "sum-uid", "sum", 3, 128, left, finished=frozenset({0}))
-    assigned = assign(metadata(state, channels=in_flight(graph, 3)), graph)
-    assert consumers(assigned, 4) == [[1], [2], [1], [2]]
-    restored = [assigned["v-sum", i].operators["op-sum"].operator[0].handle for i in range(4)]
-    assert restored == [copies[1], copies[2], copies[1], copies[2]]
 
 
 def test_buffers_of_an_edge_that_is_gone_are_not_dropped_silently():
