@@ -76,7 +76,7 @@ _OUTCOME_S = 60.0
 _OVERDUE = "An epoch has taken longer than execution.checkpointing.timeout."
 _OVERDUE_HINT = "Does a function of the job hang? An epoch also has to load the state where a worker is new."
 _BUDGET = 2
-"""A source may read for so many times the target duration, should its credits be too many."""
+"""A source may read for so many times what an epoch should take, should its credits be too many."""
 
 
 class EpochHost:
@@ -193,7 +193,6 @@ class _EpochAttempt:
         self._admission = AdmissionControl(settings.target_duration, settings.max_records)
         self._split_requests = SplitRequests()
         self._trigger = create_epoch_trigger(settings, clock.monotonic_ms(), self._tasks.sources)
-        self._budget_ms = _BUDGET * settings.target_duration
         self._heartbeat_s = min(configuration.get(options.HEARTBEAT_TIMEOUT).to_millis() / 4000, 10.0)
         self._changed = Condition(concurrency)
         self._deployed: set[int] = set()
@@ -344,6 +343,7 @@ class _EpochAttempt:
             self._predecessor.join(_PREDECESSOR_S)
             if self._predecessor.runs:
                 raise TimeoutError("A run of the attempt before does not end: does a function of the job hang?")
+            self._resume_admission(self._predecessor)
             self._predecessor = None
         host = socket.gethostname()
         for slot in range(self._slots):
@@ -356,6 +356,11 @@ class _EpochAttempt:
             self._report(task, "RUNNING")
         for task, operator_id in self._tasks.sources.items():
             self._say(self._messages.slot_of(task), ReaderStarted(self.number, *_in(task, operator_id)))
+
+    def _resume_admission(self, predecessor: _EpochAttempt) -> None:
+        subtasks = len(self._tasks.sources)
+        if subtasks:
+            self._admission.resume(predecessor._admission, len(predecessor._tasks.sources) / subtasks)
 
     def _next_epoch(self) -> PlannedEpoch:
         """Steps 1 and 2."""
@@ -412,7 +417,7 @@ class _EpochAttempt:
             # for a savepoint somebody waits: it takes no more than what is there already
             credits = 0 if is_last or checkpoint.kind.is_savepoint else self._admission.credits
             self._trigger.epoch_began(self._clock.monotonic_ms())
-            orders = self._tasks.orders(epoch, credits, self._budget_ms, is_last=is_last)
+            orders = self._tasks.orders(epoch, credits, _BUDGET * self._admission.duration_ms, is_last=is_last)
         result = self._run_tasks(EpochRun(epoch.number, orders))
         with self._changed:
             self._tasks.ran(epoch)
@@ -499,12 +504,14 @@ class _EpochAttempt:
             self._report(error.task, "FAILED", error.failure)
             raise _Failed from error
         if not result.reloaded and not self._is_first:
-            self._admission.epoch_ended(took_ms, list(result.loads.values()))
+            self._admission.epoch_ended(took_ms, result.records_ms, list(result.loads.values()))
         self._is_first = False
         _log.debug(
-            "Epoch %d took %d ms: %d records, %d tasks loaded, %d committables, backlog %s; the next has %d credits.",
+            "Epoch %d took %d ms, %d ms of that for records: %d records, %d tasks loaded, %d committables, backlog %s; "
+            "the next has %d credits.",
             epoch.number,
             took_ms,
+            result.records_ms,
             result.records,
             result.reloaded,
             committed,

@@ -63,6 +63,18 @@ class EpochResult:
         return sum(load.records for load in self.loads.values())
 
     @property
+    def records_ms(self) -> float:
+        """For how long tasks were at records.
+
+        Vertices run one after the other, and subtasks of one on several hosts at once, but not always all on a host.
+        """
+        by_host: dict[str, dict[str, list[tuple[float, float]]]] = defaultdict(lambda: defaultdict(list))
+        for report in self.reports.values():
+            if report.at_records is not None:
+                by_host[report.vertex_id][report.host].append(report.at_records)
+        return 1000 * sum(max(map(_covered, hosts.values())) for hosts in by_host.values())
+
+    @property
     def ended(self) -> set[TaskKey]:
         """Tasks that have nothing left to do."""
         return {task for task, report in self.reports.items() if report.ended}
@@ -217,3 +229,12 @@ class EpochMessages:
             )
             for slot in sorted(metrics)
         ]
+
+
+def _covered(spans: Iterable[tuple[float, float]]) -> float:
+    """How much time lies within at least one of the spans."""
+    covered, until = 0.0, float("-inf")
+    for began, ended in sorted(spans):
+        covered += max(ended - max(began, until), 0.0)
+        until = max(until, ended)
+    return covered

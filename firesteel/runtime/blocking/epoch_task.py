@@ -7,6 +7,7 @@ it goes is in the report. No barriers travel: when a task has read all its rows,
 from __future__ import annotations
 
 import pickle
+import socket
 import time
 import uuid
 from collections.abc import Generator, Iterable, Iterator
@@ -144,6 +145,7 @@ class EpochTask(StageTask):
         self._read_runs: dict[tuple[int, int], str] = {}
         self._next_sequence: dict[tuple[int, int], int] = {}
         self._ran_dry = True
+        self._at_records: tuple[float, float] | None = None
         self._next_periodic = self.clock.monotonic_ms() + self._interval
         self.restart_rows(_ANNOUNCEMENT + 1)
 
@@ -157,7 +159,6 @@ class EpochTask(StageTask):
 
     def run_epoch(self, order: EpochOrder, rows: Iterable[bytes], *, reloaded: bool) -> Iterator[bytes]:
         """One epoch, from the announcement to the report."""
-        started = time.perf_counter()
         task, trigger = self.task, _trigger_of(order)
         self._begin(uuid.uuid4().hex[:16])
         before = task.records_in
@@ -183,7 +184,7 @@ class EpochTask(StageTask):
                 fault_points.reach("epoch.processed")
                 self._take_snapshot(trigger)
         yield from self.drain(flush=True)
-        yield from self.report_row(self._report(order, task.records_in - before, started, reloaded))
+        yield from self.report_row(self._report(order, task.records_in - before, reloaded))
 
     def _announce(self, epoch: int) -> Iterator[bytes]:
         """Tells every consumer what this task has said before: a consumer may have been loaded anew."""
@@ -300,6 +301,7 @@ class EpochTask(StageTask):
             self.act(lambda: task.run_once(left))  # noqa: B023 - called at once
             self._emit_if_due()
             yield from self.drain()
+        self._at_records = began, time.monotonic()
 
     def _hear_producers(self, rows: Iterable[bytes]) -> Generator[bytes, None, Iterable[bytes]]:
         """Reads until every producer has announced how far event time has come; returns the rows that are left.
@@ -322,8 +324,10 @@ class EpochTask(StageTask):
         return rows if self._early is None else chain(self._early.read(), rows)
 
     def _process(self, rows: Iterable[bytes]) -> Iterator[bytes]:
+        began: float | None = None
         for packed in rows:
             row = unpack_row(packed)
+            began = time.monotonic() if began is None else began
             if row.kind == REPORT:
                 yield from self.pass_on(packed)
             elif not self.task.finished:
@@ -332,6 +336,8 @@ class EpochTask(StageTask):
                 self.run()
                 self._emit_if_due()
                 yield from self.drain()
+        if began is not None:
+            self._at_records = began, time.monotonic()
         if not self.task.finished:
             self._check_producers()
 
@@ -437,9 +443,7 @@ class EpochTask(StageTask):
                 )
         return super().told_to_client()
 
-    def _report(
-        self, order: EpochOrder, records: int, started: float, reloaded: bool
-    ) -> list[messages.SlotMessage | EpochReport]:
+    def _report(self, order: EpochOrder, records: int, reloaded: bool) -> list[messages.SlotMessage | EpochReport]:
         self.told_to_client()
         descriptor, task, source = self.descriptor.task, self.task, self.task.source
         told: list[messages.SlotMessage | EpochReport] = [*self.messages]
@@ -457,6 +461,8 @@ class EpochTask(StageTask):
             run=self.run_id,
             read_runs=self._read_runs,
             output_edges=self.descriptor.output_edges,
+            host=socket.gethostname(),
+            at_records=self._at_records if records else None,
         )
         if not report.ended:
             report = replace(report, next_timer=self._next_timer())
@@ -467,7 +473,7 @@ class EpochTask(StageTask):
                 if report.pending_records:
                     # it only waits for what it has asked for
                     report = replace(report, ran_dry=False)
-        told.append(replace(report, elapsed_ms=round((time.perf_counter() - started) * 1000)))
+        told.append(report)
         return told
 
     def _next_timer(self) -> int | None:

@@ -69,7 +69,9 @@ class EpochReport:
     epoch: int
     records: int = 0
     """Records read, from a source or from rows."""
-    elapsed_ms: int = 0
+    host: str = ""
+    at_records: tuple[float, float] | None = None
+    """From when to when the task was at records, in seconds of its host's monotonic clock; None if there were none."""
     reloaded: bool = False
     """Whether its state had to be loaded."""
     next_timer: int | None = None

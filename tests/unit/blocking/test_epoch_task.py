@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import time
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -162,6 +163,20 @@ class TestState:
         ran, _ = run_to_the_end(driven(graph_of(lambda env: sums(env, two_lists()))))
         reports = [ran[-1].of(messages.MetricReport, "1", subtask)[-1] for subtask in (0, 1)]
         assert sum(counted["seen"] for report in reports for counted in report.accumulators.values()) == 200
+
+    def test_tasks_tell_when_they_were_at_records(self, driven):
+        epochs = driven(graph_of(lambda env: sums(env, two_lists(bounded=False))))
+        epochs.add_splits()
+        before = time.monotonic()
+        epoch = epochs.run(credits=100)
+        spans = [epoch.report(vertex).at_records for vertex in "01"]
+        times = [before, *(moment for span in spans for moment in span), time.monotonic()]
+        assert times == sorted(times)
+        assert all(ended > began for began, ended in spans)
+        epochs.complete()
+        nothing = epochs.run(credits=100)
+        assert [nothing.report(vertex).records for vertex in "01"] == [0, 0]
+        assert [nothing.report(vertex).at_records for vertex in "01"] == [None, None]
 
 
 class TestEnd:

@@ -164,6 +164,15 @@ class TestFailures:
         assert orders[3].is_restorable
         assert [order.descriptor.task.attempt for order in orders] == [0, 0, 0, 1, 1]
 
+    def test_the_next_attempt_goes_on_with_what_was_learned_of_the_cost_of_records(self) -> None:
+        full = Epoch(records=20_000, used_up=True)
+        # no epoch is too long, so that credits grow as fast as they may
+        settings = {**RESTARTS, "execution.epoch.target-duration": "1 h"}
+        job = ScriptedJob(full, full, full, Fails("x"), ENDED, settings=settings).start()
+        job.result()
+        # nothing is learned from the first epoch, and the next attempt begins with a quarter
+        assert [job.stages.orders(run).credits for run in range(5)] == [20_000, 20_000, 80_000, 320_000, 80_000]
+
     def test_a_run_whose_tasks_have_read_from_different_runs_is_not_completed(self) -> None:
         job = ScriptedJob(Epoch(mixed=True)).start()
         with pytest.raises(JobExecutionError, match="that is not the one that counts"):

@@ -155,6 +155,28 @@ class TestWhatTasksAreTold:
         ]
 
 
+class TestTimeAtRecords:
+    def records_ms(self, *reports: tuple[str, int, str, tuple[float, float] | None]) -> float:
+        told = [EpochReport(vertex, subtask, 1, host=host, at_records=span) for vertex, subtask, host, span in reports]
+        return EpochResult.of(1, told, ()).records_ms
+
+    def test_without_records_there_is_none(self) -> None:
+        assert self.records_ms(("source", 0, "a", None), ("sink", 0, "a", None)) == 0
+
+    def test_vertices_follow_one_another(self) -> None:
+        assert self.records_ms(("source", 0, "a", (1, 2)), ("sink", 0, "a", (5, 7))) == pytest.approx(3000)
+
+    def test_subtasks_on_a_host_run_at_once_or_one_after_the_other(self) -> None:
+        spans = (10, 12), (11, 14), (11.5, 12), (20, 21)
+        reports = [("source", subtask, "a", span) for subtask, span in enumerate(spans)]
+        assert self.records_ms(*reports) == pytest.approx(5000)
+        assert self.records_ms(*reversed(reports)) == pytest.approx(5000)
+
+    def test_the_clocks_of_hosts_have_nothing_in_common(self) -> None:
+        spans = ("a", (0, 2)), ("b", (1000, 1003)), ("b", (1001, 1004))
+        assert self.records_ms(*(("source", n, *span) for n, span in enumerate(spans))) == pytest.approx(4000)
+
+
 class TestWhatTasksTell:
     def events(self, messages: EpochMessages, tasks: EpochTasks, number: int, told: list[Any]) -> list[Any]:
         result = EpochResult.of(number, told, tasks.sources)
