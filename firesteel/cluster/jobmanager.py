@@ -11,7 +11,7 @@ import sys
 import threading
 import time
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import psutil
 
@@ -31,10 +31,14 @@ from firesteel.common.errors import FiresteelError
 from firesteel.filesystem.filesystem import join
 from firesteel.rest.token import TOKEN_FILE_NAME, read_or_create_token
 
-__all__ = ["JobManager"]
+__all__ = ["AGAIN", "JobManager"]
+
+AGAIN = "--again"
+"""Tells the process that it has been up before."""
 
 _log = logging.getLogger(__name__)
 _SUSPEND_S = 30.0
+_PAUSE_S = 2.0
 _WEB = Path(__file__).parent / "web"
 
 
@@ -46,10 +50,12 @@ class JobManager:
     3. It is told to stop: jobs are suspended, so that the next leader goes on with them.
 
     If it turns out that another one leads, the process begins anew as it was started, without any of the cleaning up
-    of step 3: what is shared is no longer its own.
+    of step 3: what is shared is no longer its own. It also begins anew, again and again, if something that it needs is
+    away after it has been up once: Spark, the directory or the ZooKeeper of high availability. What is wrong at its
+    first start ends it, so that whoever started it is told.
     """
 
-    def __init__(self, launch: Launch, logs: LogFiles):
+    def __init__(self, launch: Launch, logs: LogFiles, *, again: bool = False):
         self._launch = launch
         self._logs = logs
         self._configuration = launch.configuration
@@ -58,6 +64,9 @@ class JobManager:
         self._told: queue.Queue[str | Leadership | BaseException] = queue.Queue()
         self._spark = SparkCluster(self._configuration, logs.spark_log)
         self._program_failed = False
+        self._was_up = again
+        self._stopping = threading.Event()
+        self._leadership: Leadership | None = None
 
     def run(self) -> int:
         """Runs until it is told to stop, or its program's jobs have ended; the process's exit code."""
@@ -73,7 +82,10 @@ class JobManager:
             # one that cannot run jobs must not lead, and one that is not ready to should not say it is there
             self._spark.start()
             self._spark.await_start()
+            # also as long as it stands by: one without Spark must not take over
+            self._spark.watch_jvm(self._spark_lost)
             with _Presence(self.directory, server, self._launch.mode, self.started_at):
+                self._was_up = True
                 return self._lead(server, services)
         finally:
             self._spark.stop()
@@ -82,6 +94,7 @@ class JobManager:
 
     def stop(self, why: str) -> None:
         """Tells it to stop; from any thread, or a signal handler."""
+        self._stopping.set()
         self._told.put(f"stopping: {why}")
 
     # -- steps --------------------------------------------------------------------------------------
@@ -96,12 +109,8 @@ class JobManager:
             return 0
         leadership = told
         _log.info("This JobManager leads (epoch %d).", leadership.epoch)
-
-        def spark_lost(why: str) -> None:
-            leadership.resign()
-            self._begin_anew(why)
-
-        self._spark.watch(spark_lost)
+        self._leadership = leadership
+        self._spark.watch_application(self._spark_lost)
         dispatcher = Dispatcher(
             leadership.store,
             self._configuration,
@@ -132,12 +141,29 @@ class JobManager:
         except Exception as error:  # noqa: BLE001 - raised in the main thread
             self._told.put(error)
 
+    def _spark_lost(self, why: str) -> None:
+        if self._leadership is not None:
+            self._leadership.resign()
+        self._begin_anew(why)
+
     def _begin_anew(self, why: str) -> None:
         """This process becomes a new one, and with it go its slots and connections; nothing is cleaned up."""
         _log.error("This JobManager cannot lead any more (%s): it begins anew as a standby.", why)
         self._spark.kill()
+        self._execute_anew()
+
+    def begin_anew_after(self, error: BaseException) -> None:
+        """Begins anew in a moment if something that it needs is away; returns if the error ends it."""
+        if not self._was_up or self._stopping.is_set():
+            return
+        _log.error("This JobManager begins anew in %g s: %s", _PAUSE_S, error)
+        if not self._stopping.wait(_PAUSE_S):
+            self._execute_anew()
+
+    def _execute_anew(self) -> NoReturn:
         logging.shutdown()
-        os.execv(sys.executable, [sys.executable, "-m", "firesteel.cluster.main", *sys.argv[1:]])  # noqa: S606
+        module = "firesteel.cluster.main"
+        os.execv(sys.executable, [sys.executable, "-m", module, sys.argv[1], AGAIN])  # noqa: S606
 
     # -- the program of an application --------------------------------------------------------------
 

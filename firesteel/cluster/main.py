@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import sys
 
-from firesteel.cluster.jobmanager import JobManager
+from firesteel.cluster.jobmanager import AGAIN, JobManager
 from firesteel.cluster.launch import Launch, cluster_directory
 from firesteel.cluster.logs import setup_logging
 from firesteel.common.errors import FiresteelError
@@ -15,12 +15,17 @@ __all__ = ["main"]
 _log = logging.getLogger(__name__)
 
 
-def main(path: str) -> int:
+def main(path: str, *, again: bool = False) -> int:
     """Runs the JobManager that the file describes; its exit code."""
     try:
         launch = Launch.read(path)
         logs = setup_logging(cluster_directory(launch.configuration) / "log")
-        return JobManager(launch, logs).run()
+        manager = JobManager(launch, logs, again=again)
+        try:
+            return manager.run()
+        except Exception as error:
+            manager.begin_anew_after(error)
+            raise
     except FiresteelError as error:
         # whoever started the process reads this
         print(f"firesteel: {error}", file=sys.stderr)  # noqa: T201
@@ -29,4 +34,4 @@ def main(path: str) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1]))
+    sys.exit(main(sys.argv[1], again=AGAIN in sys.argv[2:]))

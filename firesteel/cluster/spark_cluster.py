@@ -74,16 +74,21 @@ class SparkCluster:
         """Waits until Spark runs; raises why it could not be started."""
         self._started.result(_START_S)
 
-    def watch(self, on_lost: Callable[[str], None]) -> None:
-        """Tells when Spark is lost, and with it all slots: its JVM has ended, or its cluster has forgotten it."""
+    def watch_jvm(self, on_lost: Callable[[str], None]) -> None:
+        """Tells when Spark's JVM has ended, and with it all slots."""
 
-        def look_at_jvm() -> None:
+        def look() -> None:
             while not self._stopped.wait(_LOOK_S):
                 if self._java is not None and not _is_alive(self._java):
                     on_lost("Spark's JVM has ended")
                     return
 
-        def look_at_application() -> None:
+        threading.Thread(target=look, name="firesteel-watch-spark", daemon=True).start()
+
+    def watch_application(self, on_lost: Callable[[str], None]) -> None:
+        """Tells when Spark's cluster has forgotten this application."""
+
+        def look() -> None:
             master = self.context.master
             watch = ApplicationWatch(lambda: can_reach_master(master))
             while not self._stopped.wait(_LOOK_AT_SLOTS_S):
@@ -95,9 +100,8 @@ class SparkCluster:
                     )
                     return
 
-        threading.Thread(target=look_at_jvm, name="firesteel-watch-spark", daemon=True).start()
         if self.context.master.startswith("spark://") and not self._is_allocated_dynamically():
-            threading.Thread(target=look_at_application, name="firesteel-watch-executors", daemon=True).start()
+            threading.Thread(target=look, name="firesteel-watch-executors", daemon=True).start()
 
     def is_alive(self) -> bool:
         """Whether Spark is there, answers within a few seconds, and has executors."""

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import os
 import random
 import shutil
 import signal
 import tempfile
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import pytest
 from job_managers import JobManagerProcess, check_counts, submit_counting
+from processes import command_line, descendants
 
 from firesteel.testing import eventually
 from firesteel.testing.services.processes import ServiceUnavailable
@@ -137,6 +140,54 @@ def test_jobs_survive_whatever_happens_to_their_leaders(cluster: HighlyAvailable
     last = progress(third)
     assert all(last[job_id] > number for job_id, number in again.items())
     stop_and_check(cluster, third)
+
+
+def test_job_managers_outlive_a_directory_that_is_away_for_a_while(cluster: HighlyAvailableCluster) -> None:
+    """Until the leader has lost its lease. Neither it nor the standby ends, and one of them goes on with the jobs."""
+    leader = cluster.start()
+    await_leader(leader)
+    standby = cluster.start()
+    standby.url()
+    cluster.submit_jobs(leader, 1)
+    await_progress(cluster, leader, 1)
+
+    shared, away = cluster.directory / "shared", cluster.directory / "away"
+    shared.rename(away)
+    shared.write_text("a file where the directory was")
+    eventually(leader.begins_anew, timeout=DEADLINE_S, interval=0.05)
+    shared.unlink()
+    away.rename(shared)
+
+    restored = await_progress(cluster, next_leader(cluster), 1)
+    assert all(number > 0 for number in restored.values()), "they began again instead of going on"
+    assert {manager.pid for manager in cluster.managers} == {leader.pid, standby.pid}
+    stop_and_check(cluster, next_leader(cluster))
+
+
+def test_a_standby_whose_jvm_was_killed_begins_anew(cluster: HighlyAvailableCluster) -> None:
+    """Before it has to take over, when there would be no Spark for the jobs."""
+    leader = cluster.start()
+    await_leader(leader)
+    standby = cluster.start()
+    standby.url()
+    (jvm,) = (pid for pid in descendants(standby.pid) if "SparkSubmit" in command_line(pid))
+    os.kill(jvm, signal.SIGKILL)
+    eventually(standby.begins_anew, timeout=DEADLINE_S, interval=0.05)
+    eventually(lambda: not standby.leads(), timeout=DEADLINE_S, interval=0.05)
+    assert leader.leads()
+
+
+def next_leader(cluster: HighlyAvailableCluster) -> JobManagerProcess:
+    """Whoever leads first."""
+
+    def look() -> JobManagerProcess:
+        for manager in cluster.managers:
+            with suppress(AssertionError):  # it does not listen any more, or not yet
+                if manager.is_up() and manager.leads():
+                    return manager
+        raise AssertionError("nobody leads")
+
+    return eventually(look, timeout=DEADLINE_S, interval=0.1)
 
 
 @pytest.fixture

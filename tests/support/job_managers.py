@@ -15,9 +15,10 @@ from pathlib import Path
 from typing import Any
 
 from endless import endless
-from processes import descendants, is_alive
+from processes import command_line, descendants, is_alive
 from visible_files import visible_lines
 
+from firesteel.cluster.jobmanager import AGAIN
 from firesteel.common import Configuration, Types
 from firesteel.common.serialization import Encoder
 from firesteel.datastream import KeyedProcessFunction, RuntimeContext, StreamExecutionEnvironment
@@ -29,6 +30,7 @@ from firesteel.rest.client import RestClient
 from firesteel.rest.submission import SUBMIT_JOB, JobSubmitRequest
 from firesteel.rest.token import TOKEN_FILE_NAME, read_token
 from firesteel.testing import eventually
+from firesteel.testing.services.processes import die_with_parent
 
 ROOT = Path(__file__).parents[2]
 START_S = 360.0
@@ -40,7 +42,7 @@ KEYS = 20
 class JobManagerProcess:
     """One JobManager of the cluster whose directory is given."""
 
-    def __init__(self, directory: Path, settings: Mapping[str, str]):
+    def __init__(self, directory: Path, settings: Mapping[str, str], environment: Mapping[str, str] | None = None):
         self.directory = directory
         configuration = {"rest.bind-port": "0", "cluster.directory": str(directory), **settings}
         launch = directory / f"launch-{len(list(directory.glob('launch-*')))}.json"
@@ -51,7 +53,8 @@ class JobManagerProcess:
                 [sys.executable, "-m", "firesteel.cluster.main", str(launch)],
                 stdout=output,
                 stderr=output,
-                env={**os.environ, "PYTHONPATH": f"{ROOT}:{ROOT / 'tests' / 'support'}"},
+                env={**os.environ, "PYTHONPATH": f"{ROOT}:{ROOT / 'tests' / 'support'}", **(environment or {})},
+                preexec_fn=die_with_parent,
             )
         self.pid = self._process.pid
         self._family: set[int] = set()
@@ -72,7 +75,7 @@ class JobManagerProcess:
         """What it answers itself: None if it does not lead."""
         request = urllib.request.Request(f"{self.url()}{path}")
         try:
-            with _NO_REDIRECTS.open(request, timeout=REQUEST_S) as answer:
+            with NO_REDIRECTS.open(request, timeout=REQUEST_S) as answer:
                 return json.loads(answer.read())
         except urllib.error.HTTPError as error:
             if error.code in (307, 503):
@@ -80,6 +83,15 @@ class JobManagerProcess:
             raise AssertionError(f"{path}: {error.code} {error.read()[:1000]!r}") from None
         except OSError as error:
             raise AssertionError(f"{path}: {error}") from None
+
+    def is_up(self) -> bool:
+        """Whether it says where it listens."""
+        return (self.directory / "jobmanagers" / f"{self.pid}.json").exists()
+
+    def begins_anew(self) -> None:
+        """It runs, but has not been ready since it began anew."""
+        assert is_alive(self.pid), f"JobManager {self.pid} has ended: {self.output.read_text()[-3000:]}"
+        assert AGAIN in command_line(self.pid).split(), f"JobManager {self.pid} has not begun anew"
 
     def leads(self) -> bool:
         """Whether it answers for the cluster."""
@@ -121,7 +133,7 @@ class _NoRedirects(urllib.request.HTTPRedirectHandler):
         return None
 
 
-_NO_REDIRECTS = urllib.request.build_opener(_NoRedirects)
+NO_REDIRECTS = urllib.request.build_opener(_NoRedirects)
 
 
 class Count(KeyedProcessFunction):
@@ -146,6 +158,11 @@ def submit_counting(manager: JobManagerProcess, name: str, output: Path, per_sec
     sink = FileSink.for_row_format(str(output), Encoder.simple_string_encoder())
     lines = endless(env, per_second).key_by(lambda number: number % KEYS).process(Count()).uid("count")
     lines.sink_to(sink.with_rolling_policy(RollingPolicy.on_checkpoint_rolling_policy()).build()).uid("files")
+    return submit(manager, env, name)
+
+
+def submit(manager: JobManagerProcess, env: StreamExecutionEnvironment, name: str) -> str:
+    """Sends what was built in an environment to a JobManager; the job's id."""
     executor = _Submission(manager)
     env._executor = executor
     env.execute_async(name)

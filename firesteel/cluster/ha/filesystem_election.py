@@ -14,7 +14,7 @@ from firesteel.cluster.ha.filesystem_store import Epochs, Leader, Observation
 from firesteel.cluster.ha.job_store import PersistentJobStore, Retention
 from firesteel.cluster.ha.lease import Lease, clock_with_sleep
 from firesteel.cluster.ha.process_identity import this_process
-from firesteel.cluster.ha.services import ElectionClosedError, FencedError, JobStore
+from firesteel.cluster.ha.services import ElectionClosedError, FencedError, HighAvailabilityError, JobStore
 from firesteel.common.concurrency import SYSTEM, Concurrency
 
 __all__ = ["FileSystemHighAvailability", "FileSystemLeadership", "LeaseObserver"]
@@ -91,12 +91,24 @@ class FileSystemHighAvailability:
         self._leadership: FileSystemLeadership | None = None
 
     def await_leadership(self, address: str, on_lost: Callable[[str], None]) -> FileSystemLeadership:
-        """Blocks until this JobManager leads."""
+        """Blocks until this JobManager leads. A directory that cannot be read is an error only at the first look."""
         observer = LeaseObserver()
         poll = min(_LONGEST_POLL, self._duration / 10)
+        seen: Observation | None = None
+        sees = True
         while not self._closing.is_set():
             now = self._clock()
-            seen = self._epochs.observe()
+            try:
+                seen = self._epochs.observe()
+            except HighAvailabilityError as error:
+                if seen is None:
+                    raise
+                if sees:
+                    _log.warning("This JobManager does not see who leads: %s", error.message)
+                sees = False
+                self._closing.wait(poll)
+                continue
+            sees = True
             if observer.is_free(now, seen):
                 leadership = self._lead(seen.epoch + 1, address, on_lost)
                 if leadership is not None:

@@ -265,11 +265,14 @@ class FileSystemRecords:
 
 @contextmanager
 def _reported(root: Path, live: Path | None = None) -> Iterator[None]:
-    """Turns an OSError into what it means: that another one leads, if ``live`` is gone; else that nothing works."""
+    """Turns an OSError into what it means: that another one leads, if ``live`` is gone; else that nothing works.
+
+    Whoever takes ``live`` away leaves the epoch. If that is gone too, the file system is away.
+    """
     try:
         yield
     except OSError as error:
-        if live is not None and isinstance(error, FileNotFoundError):
+        if live is not None and isinstance(error, FileNotFoundError) and live.parent.is_dir():
             raise FencedError(f"Another JobManager leads: {live} was taken away from this one.") from error
         raise HighAvailabilityError(
             f"The directory of high availability, {root}, cannot be used: {error.strerror or error}.",

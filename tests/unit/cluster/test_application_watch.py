@@ -129,7 +129,7 @@ def test_a_lost_application_is_a_lost_spark(monkeypatch: pytest.MonkeyPatch, tmp
             return int(total.__get__(self))
 
     spark.__class__ = Watched
-    spark.cluster.watch(on_lost)
+    spark.cluster.watch_application(on_lost)
     try:
         assert looked.wait(60)
         assert not lost

@@ -8,6 +8,7 @@ import stat
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
@@ -20,6 +21,7 @@ from firesteel.cluster.ha.filesystem_election import FileSystemHighAvailability,
 from firesteel.cluster.ha.job_store import Retention
 from firesteel.cluster.ha.services import ElectionClosedError, FencedError, HighAvailabilityError, Leadership
 from firesteel.common import fault_points
+from firesteel.testing import eventually
 
 LEASE_S = 0.3
 """Only where nobody else waits to lead while the leader is well: machines are slow at times."""
@@ -317,6 +319,45 @@ def test_a_directory_that_cannot_be_one_is_named(tmp_path: Path) -> None:
     place.touch()
     with pytest.raises(HighAvailabilityError, match="file"):
         FileSystemHighAvailability(str(place / "ha"), NEVER_S)
+
+
+@contextmanager
+def away(directory: Path) -> Iterator[None]:
+    """The directory is gone, as if it were not mounted."""
+    elsewhere = directory.with_name(f"{directory.name}-away")
+    directory.rename(elsewhere)
+    try:
+        yield
+    finally:
+        elsewhere.rename(directory)
+
+
+def test_a_directory_that_is_away_for_a_moment_does_not_end_leadership(cluster: DirectoryCluster) -> None:
+    """Nobody has taken it away from this leader alone, as is so when another one leads."""
+    member, leadership = cluster.leading()
+    leadership.store.put(job(1))
+    with away(cluster.directory):
+        _leadership(member)._lease.tick()
+        with pytest.raises(HighAvailabilityError):
+            leadership.store.add_checkpoint(job_id(1), 1, "/chk-1")
+    _leadership(member)._lease.tick()
+    leadership.store.add_checkpoint(job_id(1), 2, "/chk-2")
+    assert [number for number, _ in leadership.store.checkpoints(job_id(1))] == [2]
+    assert leadership.is_valid()
+    assert member.lost == []
+
+
+def test_a_standby_waits_for_a_directory_that_is_away(
+    cluster: DirectoryCluster, caplog: pytest.LogCaptureFixture
+) -> None:
+    _, first = cluster.leading()
+    waiting = cluster.waiting(cluster.join())
+    eventually(waiting.running)
+    with away(cluster.directory):
+        eventually(lambda: waiting.done() or "does not see who leads" in caplog.text)
+        assert not waiting.done()
+    cluster.silence_newest()
+    assert waiting.result(60).epoch > first.epoch
 
 
 def test_a_write_that_fails_changes_nothing(cluster: DirectoryCluster) -> None:

@@ -25,7 +25,7 @@ class _NoSpark:
     def await_start(self) -> None:
         pass
 
-    def watch(self, on_lost: Callable[[str], None]) -> None:
+    def watch_application(self, on_lost: Callable[[str], None]) -> None:
         pass
 
     def is_alive(self) -> bool:
