@@ -19,7 +19,7 @@ from firesteel.common.connector import (
 from firesteel.testing.programs.faults import Trip, step
 from firesteel.testing.programs.records import make
 
-__all__ = ["Item", "Many", "Pause", "Position", "Split", "SplitSource", "WatermarkAt", "expanded"]
+__all__ = ["Item", "Many", "Pause", "Position", "Split", "SplitReader", "SplitSource", "WatermarkAt", "expanded"]
 
 _EPOCH_BURST = 10
 
@@ -111,7 +111,7 @@ class SplitSource(Source[Position]):
 
     def create_reader(self, context: ReaderContext) -> SourceReader[Position]:
         """Returns a reader."""
-        return _Reader(context, self)
+        return SplitReader(context, self)
 
 
 class _Enumerator(SplitEnumerator[Position]):
@@ -157,43 +157,59 @@ class _Cursor:
         self.ready_at = 0
 
 
-class _Reader(SourceReader[Position]):
+class SplitReader(SourceReader[Position]):
+    """Reads splits, each at its own pace."""
+
     def __init__(self, context: ReaderContext, source: SplitSource):
         self._context = context
         self._source = source
-        self._cursors: list[_Cursor] = []
+        self.cursors: list[_Cursor] = []
+        """The splits that are being read."""
         self._no_more_splits = False
 
     def start(self) -> None:
+        """Asks for splits."""
         self._context.send_split_request()
 
     def add_splits(self, splits: Sequence[Position]) -> None:
-        self._cursors += [_Cursor(split, self._source.splits[int(split.split_id)]) for split in splits]
+        """Goes on from the positions."""
+        self.cursors += [_Cursor(split, self._source.splits[int(split.split_id)]) for split in splits]
 
     def notify_no_more_splits(self) -> None:
+        """Ends after the splits it has."""
         self._no_more_splits = True
 
     def snapshot_state(self, checkpoint_id: int) -> list[Position]:
-        return [Position(cursor.split_id, cursor.position) for cursor in self._cursors]
+        """Returns how far each split was read."""
+        return [Position(cursor.split_id, cursor.position) for cursor in self.cursors]
+
+    def now_ms(self) -> int:
+        """What pauses are measured with."""
+        return self._context.processing_time()
+
+    def await_ms(self, time_ms: int) -> None:
+        """Has the reader polled at a time."""
+        self._context.poll_at(time_ms)
 
     def poll_next(self, output: ReaderOutput, max_records: int) -> InputStatus:
-        now = self._context.processing_time()
-        for cursor in list(self._cursors):
+        """Reads from the splits whose time has come."""
+        now = self.now_ms()
+        for cursor in list(self.cursors):
             if cursor.ready_at <= now:
                 # an epoch costs more than a poll: it gets more records
                 burst = cursor.split.burst + _EPOCH_BURST if self._context.in_epochs else cursor.split.burst
                 self._read(cursor, output, min(max_records, burst), now)
-        if not self._cursors and self._no_more_splits:
+        if not self.cursors and self._no_more_splits:
             return InputStatus.END_OF_INPUT
         waiting = [
             cursor.ready_at
-            for cursor in self._cursors
+            for cursor in self.cursors
             if self._source.bounded or cursor.position < len(cursor.items)  # the end of a split is read too
         ]
         if any(ready_at <= now for ready_at in waiting):
             return InputStatus.MORE_AVAILABLE
         if waiting:
-            self._context.poll_at(min(waiting))
+            self.await_ms(min(waiting))
         return InputStatus.NOTHING_AVAILABLE
 
     def _read(self, cursor: _Cursor, output: ReaderOutput, limit: int, now: int) -> None:
@@ -215,7 +231,7 @@ class _Reader(SourceReader[Position]):
             elif isinstance(item, WatermarkAt):
                 output.emit_watermark(cursor.split_id, item.t)
         if self._source.bounded and cursor.position == len(cursor.items) and cursor.ready_at <= now:
-            self._cursors.remove(cursor)
+            self.cursors.remove(cursor)
             output.release_split(cursor.split_id)
             if self._source.shared:
                 self._context.send_split_request()

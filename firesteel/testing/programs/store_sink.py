@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import pickle
+import struct
 import uuid
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -12,7 +15,10 @@ from typing import Any
 from firesteel.common.connector import Committer, DeliveryGuarantee, Sink, SinkWriter, WriterContext
 from firesteel.testing.programs.faults import Trip, step
 
-__all__ = ["StoreSink", "read_store"]
+__all__ = ["StoreSink", "committed_batches", "read_store"]
+
+_NUMBER = struct.Struct(">Q")
+"""How many batches had been committed before: what a file begins with."""
 
 
 @dataclass(frozen=True)
@@ -65,25 +71,33 @@ class _Writer(SinkWriter[_Batch]):
 
 
 class _Committer(Committer[_Batch]):
+    """Gives a file its name in one step: whoever commits a batch again, even at the same moment, changes nothing."""
+
     def __init__(self, directory: Path):
         self._directory = directory
 
     def commit(self, committables: Sequence[_Batch]) -> None:
         self._directory.mkdir(parents=True, exist_ok=True)
         for batch in committables:
-            names = {path.name.partition("_")[2] for path in self._directory.iterdir()}
-            if batch.name not in names:
-                hidden = self._directory / f".{batch.name}"
-                hidden.write_bytes(batch.payload)
-                hidden.rename(self._directory / f"{len(names):06d}_{batch.name}")
+            names = [path.name for path in self._directory.iterdir() if not path.name.startswith(".")]
+            if batch.name in names:
+                continue
+            hidden = self._directory / f".{batch.name}-{uuid.uuid4().hex}"
+            hidden.write_bytes(_NUMBER.pack(len(names)) + batch.payload)
+            with suppress(FileExistsError):
+                os.link(hidden, self._directory / batch.name)
+            hidden.unlink()
+
+
+def committed_batches(directory: Path, known: Container[str] = ()) -> list[tuple[Path, list[Any]]]:
+    """Returns the files of records in the order in which they were committed, without those known by name."""
+    if not directory.is_dir():
+        return []
+    paths = [path for path in directory.iterdir() if not path.name.startswith(".") and path.name not in known]
+    contents = sorted(((path.read_bytes(), path) for path in paths), key=lambda each: _NUMBER.unpack_from(each[0]))
+    return [(path, pickle.loads(memoryview(content)[_NUMBER.size :])) for content, path in contents]
 
 
 def read_store(directory: Path) -> list[Any]:
     """Returns all committed records, in the order in which they were committed."""
-    if not directory.is_dir():
-        return []
-    records: list[Any] = []
-    for path in sorted(directory.iterdir()):
-        if not path.name.startswith("."):
-            records += pickle.loads(path.read_bytes())
-    return records
+    return [record for _, records in committed_batches(directory) for record in records]
