@@ -5,7 +5,7 @@ BIN = $(VENV)/bin
 STAMP = $(VENV)/.installed
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-versions lint types unit chaos chaos-outside simulate fuzz bench docs format lock clean check-python check-java
+.PHONY: help demo test test-versions lint types unit chaos chaos-outside soak simulate fuzz bench docs format lock clean check-python check-java
 
 help: ## List every target
 	@awk 'BEGIN {FS = ":.*## "} /^[a-z-]+:.*## / {printf "  %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -30,13 +30,16 @@ types: $(STAMP) ## Check types
 unit: $(STAMP) ## Run the tests that need no Java (seconds)
 	@$(BIN)/python -m pytest -q tests/unit
 
-chaos: check-java $(STAMP) ## Kill, stop, cut and fill what a job runs on; FAULTS=200 SEED=7 EXECUTION=epochs, more in ARGS
+chaos: check-java $(STAMP) ## Kill, stop, cut and fill what jobs run on; FAULTS=200 SEED=7 EXECUTION=epochs PROGRAMS=5
 	@$(BIN)/python -m tests.chaos --faults $(or $(FAULTS),20) $(if $(SEED),--seed $(SEED)) \
-	  $(if $(EXECUTION),--execution $(EXECUTION)) $(ARGS)
+	  $(if $(EXECUTION),--execution $(EXECUTION)) $(if $(PROGRAMS),--programs $(PROGRAMS)) $(ARGS)
 
 chaos-outside: check-java $(STAMP) ## The same with Kafka and PostgreSQL in it; FAULTS=60 RECORDS=10000000 SEED=7
 	@$(BIN)/python -m tests.chaos.outside --faults $(or $(FAULTS),13) --records $(or $(RECORDS),1000000) \
 	  $(if $(SEED),--seed $(SEED)) $(ARGS)
+
+soak: check-java $(STAMP) ## Run three jobs for an hour with restarts and show what grows; MINUTES=60
+	@$(BIN)/python -m tests.chaos.soak --minutes $(or $(MINUTES),60) $(ARGS)
 
 simulate: $(STAMP) ## Run whole clusters in virtual time with what breaks drawn from a seed; RUNS=200 SEED=7
 	@$(BIN)/python -m firesteel.testing.simulation --runs $(or $(RUNS),50) --seed $(or $(SEED),1) $(ARGS)

@@ -58,12 +58,14 @@ class SlotBoard:
     def __init__(self, directory: Path):
         self._directory = directory
 
-    def slots(self) -> list[Slot]:
-        """Those of the latest attempt that are alive."""
+    def slots(self, run: int | None = None) -> list[Slot]:
+        """Those of the latest attempt that are alive; if one is named, of that run only."""
         found = []
         for path in self._directory.glob("*.json"):
             told = json.loads(path.read_text())
             found.append(Slot(told["pid"], told["run"], told["attempt"], tuple(told["places"]), told["retried at"]))
+        if run is not None:
+            found = [slot for slot in found if slot.run == run]
         latest = max((slot.number for slot in found), default=None)
         return sorted(
             (slot for slot in found if slot.number == latest and is_alive(slot.pid)), key=lambda slot: slot.pid

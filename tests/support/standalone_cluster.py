@@ -29,11 +29,14 @@ _MASTER = re.compile(r"Starting Spark master at (spark://\S+)\s")
 
 
 class StandaloneCluster:
-    """A master on a port of its own choice, and workers of one core."""
+    """A master on a port of its own choice, and workers."""
 
-    def __init__(self, directory: Path):
+    def __init__(self, directory: Path, environment: Mapping[str, str] | None = None):
         self.directory = directory
+        self._environment = dict(environment or {})
         self._processes: list[subprocess.Popen[bytes]] = []
+        self.pids: dict[str, int] = {}
+        """Of the master and the workers, by name."""
         _, log = self._start("master", "master.Master", "--host", "127.0.0.1", "--port", "0", "--webui-port", "0")
 
         def url() -> str:
@@ -43,15 +46,9 @@ class StandaloneCluster:
 
         self.url = eventually(url, timeout=START_S, interval=0.05)
 
-    def add_workers(self, count: int) -> list[subprocess.Popen[bytes]]:
-        """More workers of one core; returns once the master knows them."""
-        options = ("--host", "127.0.0.1", "--cores", "1", "--memory", "1g", "--webui-port", "0")
-        started = []
-        for _ in range(count):
-            name = f"worker-{len(self._processes)}"
-            started.append(
-                self._start(name, "worker.Worker", *options, "--work-dir", str(self.directory / name), self.url)
-            )
+    def add_workers(self, count: int, cores: int = 1) -> list[subprocess.Popen[bytes]]:
+        """More workers, of one core by default; returns once the master knows them."""
+        started = [self._start_worker(cores) for _ in range(count)]
 
         def registered() -> None:
             for _, log in started:
@@ -60,6 +57,19 @@ class StandaloneCluster:
 
         eventually(registered, timeout=START_S, interval=0.05)
         return [process for process, _ in started]
+
+    def replace_workers(self, count: int, cores: int = 1) -> None:
+        """Starts workers for those that have ended, up to so many; does not wait for them."""
+        for name, pid in list(self.pids.items()):
+            if name != "master" and not is_alive(pid):
+                del self.pids[name]
+        for _ in range(count + 1 - len(self.pids)):
+            self._start_worker(cores)
+
+    def _start_worker(self, cores: int) -> tuple[subprocess.Popen[bytes], Path]:
+        name = f"worker-{len(self._processes)}"
+        options = ("--host", "127.0.0.1", "--cores", str(cores), "--memory", "1g", "--webui-port", "0")
+        return self._start(name, "worker.Worker", *options, "--work-dir", str(self.directory / name), self.url)
 
     @contextmanager
     def another_worker(self) -> Iterator[None]:
@@ -99,6 +109,7 @@ class StandaloneCluster:
             "SPARK_DAEMON_JAVA_OPTS": SHORT_LIVED,
             "SPARK_LOCAL_DIRS": str(self.directory),
             "SPARK_LOCAL_IP": "127.0.0.1",
+            **self._environment,
         }
         with log.open("wb") as output:
             process = subprocess.Popen(
@@ -110,6 +121,7 @@ class StandaloneCluster:
                 cwd=self.directory,
             )
         self._processes.append(process)
+        self.pids[name] = process.pid
         return process, log
 
 
