@@ -12,6 +12,8 @@ from collections.abc import Iterator
 from itertools import islice
 from pathlib import Path
 
+from chaos_cluster_command import run_programs
+from chaos_namespace import enter, is_inside
 from chaos_plan import EPOCHS, KILL_EXECUTOR, PIPELINED, RETRIED, all_kinds, make_plan
 from chaos_report import Report, as_text, summarize
 from chaos_run import ChaosRun
@@ -31,7 +33,12 @@ def main(arguments: list[str] | None = None) -> int:
     """Runs the rounds; 0 if all of them passed."""
     options = _parse(arguments)
     seed = options.seed if options.seed is not None else random.SystemRandom().randrange(1_000_000)
+    if options.programs and not is_inside():
+        again = [f"--seed={seed}", *(sys.argv[1:] if arguments is None else arguments)]
+        enter("tests.chaos", again)  # a seed that was given comes later, and counts
     _say(f"seed {seed}, {options.faults} faults")
+    if options.programs:
+        return run_programs(options, seed, _say)
     reports: list[Report] = []
     base = Path(tempfile.mkdtemp(prefix="firesteel-chaos-", dir=options.directory))
     kinds = endless_kinds(seed, options.kinds or all_kinds(cluster=False, execution=options.execution))
@@ -109,6 +116,13 @@ def _parse(arguments: list[str] | None) -> argparse.Namespace:
         help="whether rounds run on a standalone cluster instead of embedded Spark; some: every fourth",
     )
     parser.add_argument("--kinds", action="append", help="only this kind of fault; may be repeated")
+    parser.add_argument(
+        "--programs",
+        type=int,
+        default=0,
+        help="so many generated programs at once, on two JobManagers, instead of the chaos job",
+    )
+    parser.add_argument("--report", type=Path, help="with --programs: the file for a report in JSON")
     parser.add_argument("--directory", help="where to work; a temporary one by default")
     parser.add_argument("--json", action="store_true", help="the report as JSON on standard output")
     return parser.parse_args(arguments)

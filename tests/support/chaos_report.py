@@ -27,6 +27,8 @@ class FaultReport:
     attempts_before: int = 0
     recovered_after: float | None = None
     """Until the first result of a record that came in after the fault was visible."""
+    statuses: dict[str, int] = field(default_factory=dict)
+    """How many jobs were in which status when it struck, where there are several."""
     attempts: int = 0
     """Attempts, of all drivers, that began between the fault and the recovery."""
 

@@ -84,6 +84,10 @@ class JobManagerProcess:
         except OSError as error:
             raise AssertionError(f"{path}: {error}") from None
 
+    def has_ended(self) -> bool:
+        """Whether its process is over. One that begins anew is not, although it may look like a zombie for a moment."""
+        return self._process.poll() is not None
+
     def is_up(self) -> bool:
         """Whether it says where it listens."""
         return (self.directory / "jobmanagers" / f"{self.pid}.json").exists()
