@@ -11,12 +11,10 @@ from typing import Any
 
 from firesteel.testing.simulation import scheduler
 from firesteel.testing.simulation.scheduler import Machine, Process, Scheduler, Thread
-from firesteel.testing.simulation.sockets import Epoll, SimulatedSocket
+from firesteel.testing.simulation.sockets import WINDOW, Epoll, SimulatedSocket
 
 __all__ = ["Direction", "Network", "socket_class"]
 
-WINDOW = 1 << 18
-"""Bytes that one side may have sent and the other not read."""
 _LATENCY_US = (40, 400)
 _SLOW_SHARE = 0.02
 _SLOW_US = 30_000

@@ -196,7 +196,8 @@ class Scheduler:
         self._idents = itertools.count(1_000_001)
         self._pids = itertools.count(101)
         self._hub = getcurrent()
-        self._real_thread = _get_ident()
+        self.real_thread = _get_ident()
+        """The one that runs all simulated threads."""
         self._reads = 0
         self._stopped = False
 
@@ -269,7 +270,7 @@ class Scheduler:
 
     def this_thread(self) -> Thread | None:
         """The simulated thread that calls; None if it is a real one."""
-        return self.running if _get_ident() == self._real_thread else None
+        return self.running if _get_ident() == self.real_thread else None
 
     # -- waiting ------------------------------------------------------------------------------------
 
@@ -290,11 +291,23 @@ class Scheduler:
         """Has the running thread wait; whether it was woken before the timeout. Its token names the wait."""
         thread = self.running
         assert thread is not None
-        if not thread.process.alive:
+        process = thread.process
+        if not process.alive:
             raise ProcessKilled
-        if timeout_us is not None:
-            self.at(self.now + max(timeout_us, 0), thread, thread.token, False)
-        woken = bool(self._hub.switch())
+        woken = False
+        if timeout_us is None:
+            woken = bool(self._hub.switch())
+        else:
+            until, heap = self.now + max(timeout_us, 0), self._heap
+            if (not heap or heap[0][0] > until) and not process.frozen and not self._stopped:
+                # nothing else happens until then: the thread would be continued next
+                self.now = until
+                thread.token += 1
+                self.switches += 1
+                self._reads = 0
+            else:
+                heapq.heappush(heap, (until, next(self._numbers), thread, thread.token, False))
+                woken = bool(self._hub.switch())
         if thread.signals:
             self._handle_signals(thread)
         return woken

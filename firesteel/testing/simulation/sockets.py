@@ -17,8 +17,11 @@ from firesteel.testing.simulation.scheduler import Process, Thread, microseconds
 if TYPE_CHECKING:
     from firesteel.testing.simulation.network import Direction, Network
 
-__all__ = ["Epoll", "SimulatedSocket"]
+__all__ = ["WINDOW", "Epoll", "SimulatedSocket"]
 
+WINDOW = 1 << 18
+"""Bytes that one side may have sent and the other not read."""
+_IN, _OUT, _ERROR = select.EPOLLIN, select.EPOLLOUT, select.EPOLLERR
 _STEP_US = (20, 300)
 """What a turn of a loop that polls costs."""
 
@@ -86,14 +89,13 @@ class SimulatedSocket(socket.socket):
     def events(self) -> int:
         """What epoll tells of it."""
         if self.listening:
-            return select.EPOLLIN if self.backlog else 0
+            return _IN if self.backlog else 0
         if self._error:
-            return select.EPOLLIN | select.EPOLLOUT | select.EPOLLERR
-        found = 0
-        if self._incoming is not None and (self._incoming.arrived or self._incoming.ended):
-            found |= select.EPOLLIN
-        if self.outgoing is not None and self.outgoing.room > 0:
-            found |= select.EPOLLOUT
+            return _IN | _OUT | _ERROR
+        incoming, outgoing = self._incoming, self.outgoing
+        found = _IN if incoming is not None and (incoming.arrived or incoming.ended) else 0
+        if outgoing is not None and outgoing.unread + outgoing.in_flight < WINDOW:
+            found |= _OUT
         return found
 
     def _wait_for(self, event: int, what: str) -> None:
@@ -167,12 +169,12 @@ class SimulatedSocket(socket.socket):
         self._connecting = True
         if self._timeout == 0:
             raise BlockingIOError(errno.EINPROGRESS, os.strerror(errno.EINPROGRESS))
-        self._wait_for(select.EPOLLOUT, "connecting")
+        self._wait_for(_OUT, "connecting")
         self._check()
 
     def accept(self) -> tuple[Any, Any]:
         """Takes a connection."""
-        self._wait_for(select.EPOLLIN, "accepting")
+        self._wait_for(_IN, "accepting")
         accepted = self.backlog.popleft()
         return accepted, accepted.getpeername()
 
@@ -195,7 +197,7 @@ class SimulatedSocket(socket.socket):
         if self._connecting or self.outgoing is None:
             raise OSError(errno.ENOTCONN, os.strerror(errno.ENOTCONN))
         self._network.simulation.step()
-        self._wait_for(select.EPOLLOUT, "sending")
+        self._wait_for(_OUT, "sending")
         self._check()
         reader = self.outgoing.reader
         if self._shut or (reader is not None and reader.closed and self._incoming is not None and self._incoming.ended):
@@ -208,7 +210,7 @@ class SimulatedSocket(socket.socket):
         """Bytes that have come; none at the end."""
         if self._connecting:
             raise OSError(errno.ENOTCONN, os.strerror(errno.ENOTCONN))
-        self._wait_for(select.EPOLLIN, "receiving")
+        self._wait_for(_IN, "receiving")
         assert self._incoming is not None or self._error
         if self._incoming is not None and self._incoming.arrived:
             return self._incoming.read(size)
@@ -337,7 +339,7 @@ class Epoll:
     def _ready(self) -> list[tuple[int, int]]:
         found = []
         for fd, mask in self._masks.items():
-            events = self._sockets[fd].events() & (mask | select.EPOLLERR)
+            events = self._sockets[fd].events() & (mask | _ERROR)
             if events:
                 found.append((fd, events))
         return found

@@ -20,6 +20,8 @@ _NEVER = -1
 class Lock:
     """A lock between simulated threads; outside of a simulation one that is never contended."""
 
+    __slots__ = ("_held", "_scheduler", "_waiting")
+
     def __init__(self, scheduler: Scheduler):
         self._scheduler = scheduler
         self._held = False
@@ -27,13 +29,13 @@ class Lock:
 
     def acquire(self, blocking: bool = True, timeout: float = _NEVER) -> bool:
         """Takes the lock; whether it has it."""
-        simulation = self._scheduler
-        thread = simulation.this_thread()
         if not self._held:
             self._held = True
             return True
         if not blocking:
             return False
+        simulation = self._scheduler
+        thread = simulation.this_thread()
         if thread is None:
             raise scheduler.SimulationError("a lock is held by a simulated thread that does not run now")
         deadline = None if timeout is None or timeout < 0 else simulation.now + microseconds(timeout)
@@ -66,6 +68,9 @@ class Lock:
         return self._held
 
     def __enter__(self) -> bool:
+        if not self._held:
+            self._held = True
+            return True
         return self.acquire()
 
     def __exit__(self, *_exception: object) -> None:
