@@ -266,14 +266,17 @@ class CheckpointStorage:
 
         Only while no checkpoint is being written, which would be taken for one of those. ``needed`` are the files of
         all checkpoints that are kept. Of the completed ones those that are ``retained`` stay, by default all: another
-        should have been deleted, but could not be at the time. ``may_delete`` is asked once all files have been found
-        and before the first is deleted: whether nothing has been written meanwhile. Returns what was deleted.
+        should have been deleted, but could not be at the time. Whatever the store says, one that is retained is never
+        taken for an incomplete one: its metadata may be out of sight for a moment. ``may_delete`` is asked once all
+        files have been found and before the first is deleted: whether nothing has been written meanwhile. Returns what
+        was deleted.
         """
         needed = frozenset(needed)
         complete = frozenset(self.completed())
         given_up: frozenset[str] = frozenset()
         if retained is not None:
-            complete, given_up = complete.intersection(retained), complete.difference(retained)
+            retained = frozenset(retained)
+            complete, given_up = retained, complete - retained
         incomplete = [
             join(self.job_directory, name)
             for name in self._filesystem.list(self.job_directory)

@@ -15,8 +15,10 @@ from firesteel.common.configuration import Configuration
 from firesteel.common.errors import FiresteelWarning
 from firesteel.spark import slot_watch
 from firesteel.testing.simulation.jobmanagers import JobManagerProcess, simulated_jobmanagers
+from firesteel.testing.simulation.local_disks import local_disks
 from firesteel.testing.simulation.network import Network
 from firesteel.testing.simulation.outside import Outside
+from firesteel.testing.simulation.registered_checkpoints import RegisteredCheckpoints
 from firesteel.testing.simulation.scheduler import Machine, Process, ProcessKilled, Scheduler
 from firesteel.testing.simulation.shared_directory import simulated_shared_directory
 from firesteel.testing.simulation.spark import SparkApplication, simulated_spark
@@ -43,6 +45,8 @@ class ClusterSettings:
     cores: int = 4
     ha: str = "zookeeper"
     """``zookeeper`` or ``filesystem``."""
+    local_disks: bool = False
+    """Whether slots keep files on local disks."""
 
 
 class Cluster:
@@ -54,6 +58,7 @@ class Cluster:
         self.simulation = Scheduler(seed, self.story)
         self.network = Network(self.simulation)
         self.storage = Storage(self.simulation)
+        self.checkpoints = RegisteredCheckpoints(self.simulation, self.storage)
         self.outside = Outside()
         self.simulation.outside = self.outside
         self.ensemble = Ensemble(self.simulation, self.network, self.network.add_machine("zk"))
@@ -99,6 +104,9 @@ class Cluster:
             stack.enter_context(simulated_zookeeper(self.ensemble))
             stack.enter_context(simulated_shared_directory(simulation, self.storage))
             stack.enter_context(simulated_jobmanagers(simulation))
+            stack.enter_context(self.checkpoints.watched())
+            if self.settings.local_disks:
+                stack.enter_context(local_disks())
             stack.enter_context(replaced(fault_points, reach=simulation.reach))
             stack.enter_context(replaced(slot_watch, resident_bytes=lambda: 50 << 20))
             stack.enter_context(warnings.catch_warnings())

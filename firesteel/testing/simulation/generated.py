@@ -57,7 +57,7 @@ def generated(draw: random.Random, settings: Mapping[str, str], parallelism: int
     while True:
         seed = f"{draw.getrandbits(48):x}"
         program = draw_program(seed)
-        if program.ends and not program.mutates:
+        if program.ends:
             break
     factor = draw.choice((100, 300))
     program = replace(program, nodes=tuple(_adapted(node, draw, factor) for node in program.nodes))

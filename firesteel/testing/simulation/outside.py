@@ -13,6 +13,7 @@ from firesteel.testing.simulation import scheduler
 __all__ = ["Ledger", "LedgerSink", "Outside", "UpsertSink", "Write"]
 
 _LATENCY_US = (100, 2_000)
+_RECOVERS_US = 5_000_000
 
 
 @dataclass(frozen=True)
@@ -35,6 +36,22 @@ class Ledger:
     """Those that are committed, by id."""
     prepared: dict[str, list[Any]] = field(default_factory=dict)
     writes: list[Write] = field(default_factory=list)
+    active: dict[str, tuple[int, int]] = field(default_factory=dict)
+    """When each attempt got its first and its last record, by its id."""
+
+    def got_records(self, attempt: str) -> None:
+        """A writer of an attempt has records.
+
+        Not if its process has just been continued after it had been stopped: it has not had the time to find out what
+        has happened meanwhile.
+        """
+        simulation = scheduler.current
+        assert simulation is not None
+        thread = simulation.this_thread()
+        assert thread is not None
+        now, thawed_at = simulation.now, thread.process.thawed_at
+        if not thawed_at or now - thawed_at > _RECOVERS_US:
+            self.active[attempt] = self.active.get(attempt, (now, now))[0], now
 
 
 class Outside:
@@ -92,12 +109,15 @@ class LedgerSink(Sink):
 class _LedgerWriter(SinkWriter[str]):
     def __init__(self, name: str, context: WriterContext):
         self._name = name
+        self._attempt = context.attempt_id
         self._prefix = f"{context.attempt_id}/{context.subtask_index}"
         self._records: list[Any] = []
         self._number = 0
 
     def write_batch(self, values: Sequence[Any], timestamps: Sequence[int] | None) -> None:
         self._records += values
+        outside: Outside = scheduler.current.outside  # type: ignore[union-attr]
+        outside.ledger(self._name).got_records(self._attempt)
 
     def prepare_commit(self) -> list[str]:
         if not self._records:
@@ -150,6 +170,7 @@ class _UpsertWriter(SinkWriter[Any]):
         thread = simulation.this_thread()
         assert thread is not None
         ledger = _ledger(self._name)
+        ledger.got_records(self._attempt)
         ledger.writes += (
             Write(simulation.now, thread.process.name, self._attempt, self._subtask, value)
             for value in _copied(list(values))

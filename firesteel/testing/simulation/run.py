@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, replace
 from itertools import pairwise
 
 from firesteel.common.job_status import JobStatus
+from firesteel.common.options import STATE_BACKEND
 from firesteel.testing.simulation.client import JobPlan, JobWatch
 from firesteel.testing.simulation.cluster import Cluster, ClusterSettings, RequestFailedError
 from firesteel.testing.simulation.faults import KINDS, Fault, Faults, draw_faults
@@ -88,6 +89,8 @@ def draw_plan(seed: int, kinds: Sequence[str] = KINDS) -> RunPlan:
         graph = replace(workload.job_graph, job_id=f"{seed % 16**8:08x}{number:024x}")
         requests = _draw_requests(draw, workload, faults)
         jobs.append(JobPlan(replace(workload, job_graph=graph), draw.uniform(0, 15), tuple(requests)))
+    on_disk = any(job.workload.job_graph.configuration.get(STATE_BACKEND) == "rocksdb" for job in jobs)
+    cluster = replace(cluster, local_disks=on_disk)
     return RunPlan(seed, cluster, tuple(jobs), tuple(faults), 5 * heartbeat_s)
 
 
@@ -109,7 +112,7 @@ def _draw_requests(draw: random.Random, workload: Workload, faults: Sequence[Fau
 
 def _job_settings(draw: random.Random, heartbeat_s: int) -> dict[str, str]:
     settings = {
-        "execution.checkpointing.interval": draw.choice(("1 s", "5 s", "15 s")),
+        "execution.checkpointing.interval": draw.choice(("2 s", "5 s", "15 s")),
         "execution.checkpointing.dir": "sim://store/checkpoints",
         "execution.checkpointing.timeout": draw.choice(("10 s", "60 s")),
         "execution.checkpointing.unaligned.enabled": draw.choice(("true", "false")),
@@ -118,7 +121,7 @@ def _job_settings(draw: random.Random, heartbeat_s: int) -> dict[str, str]:
         "heartbeat.timeout": f"{5 * heartbeat_s} s",
         "pipeline.auto-watermark-interval": draw.choice(("200 ms", "1 s", "5 s")),
         "metrics.fetcher.update-interval": "0 s",
-        "state.backend.type": "hashmap",
+        "state.backend.type": "rocksdb" if draw.random() < 0.1 else "hashmap",
     }
     if draw.random() < 0.25:
         settings |= {
@@ -248,6 +251,7 @@ class _Run:
         if not self._over and not found:
             found.append("the audit has not come to its end")
         found += self._zombies()
+        found += self._cluster.checkpoints.problems
         found += self._cluster.simulation.uncaught
         return found
 
@@ -255,17 +259,11 @@ class _Run:
         """Attempts that go on writing beside a later one for longer than they may."""
         found = []
         allowed = (self._plan.heartbeat_timeout_s + 15) * 1_000_000
-        for watch in self._watches:
-            first: dict[str, int] = {}
-            last: dict[str, int] = {}
-            for write in self._cluster.outside.ledger(watch.name).writes:
-                first.setdefault(write.attempt, write.at_us)
-                last[write.attempt] = write.at_us
-            order = sorted(first, key=lambda attempt: first[attempt])
-            for earlier, later in pairwise(order):
-                beside = last[earlier] - first[later]
-                if beside > allowed:
-                    found.append(f"{watch.name}: an attempt wrote beside a later one for {beside / 1e6:.1f} s")
+        for name, ledger in self._cluster.outside.ledgers.items():
+            order = sorted(ledger.active.values())
+            for (_, last), (first, _) in pairwise(order):
+                if last - first > allowed:
+                    found.append(f"{name}: an attempt wrote beside a later one for {(last - first) / 1e6:.1f} s")
         return found
 
 

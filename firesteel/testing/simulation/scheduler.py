@@ -120,6 +120,10 @@ class Process:
         self.handlers: dict[int, Any] = {}
         """Signal handlers."""
         self.exit_code: int | None = None
+        self.attached: dict[type, Any] = {}
+        """What belongs to it, by its type."""
+        self.thawed_at = 0
+        """When it was last continued after it had been frozen."""
         self._at_end: list[Callable[[], None]] = []
         self._parked: list[tuple[Thread, int, Any]] = []
 
@@ -148,6 +152,7 @@ class Process:
     def thaw(self) -> None:
         """Lets it continue."""
         self.frozen = False
+        self.thawed_at = self.scheduler.now
         parked, self._parked = self._parked, []
         for thread, token, value in parked:
             self.scheduler.at(self.scheduler.now + self.scheduler.jitter(), thread, token, value)
@@ -267,6 +272,10 @@ class Scheduler:
             self.running = before
             thread.ended = True
             thread.token += 1
+
+    def next_number(self) -> int:
+        """A number that was not given before."""
+        return next(self._numbers)
 
     def this_thread(self) -> Thread | None:
         """The simulated thread that calls; None if it is a real one."""

@@ -67,6 +67,7 @@ class SparkApplication:
         self.stages: list[_Stage] = []
         self._workers = list(workers)
         self._names = itertools.count(1)
+        owner.attached[SparkApplication] = self
         self.jvm = simulation.start_process(f"jvm-{number}", driver, self._rest)
         self.jvm.at_end(self._on_jvm_end)
         owner.at_end(lambda: self._later(2_000_000, lambda: self.jvm.kill("its JobManager is gone")))
@@ -306,12 +307,21 @@ class _UnredirectedOutput:
         return False
 
 
+class _InheritableThread(SimulatedThread):
+    """A thread with the JVM's properties of the one that makes it, which it asks the JVM for."""
+
+    def __init__(self, *args: Any, **kwargs: Any):
+        super().__init__(*args, **kwargs)
+        application: SparkApplication = self._process.attached[SparkApplication]
+        application.call()
+
+
 @contextmanager
 def simulated_spark() -> Iterator[None]:
     """While it lasts, hosts start their stages in simulated threads, and slots know where they are."""
     assert host_creation  # loaded by the product when it is needed: now is better than in a simulated thread
     with ExitStack() as stack:
-        stack.enter_context(replaced(host, InheritableThread=SimulatedThread))
+        stack.enter_context(replaced(host, InheritableThread=_InheritableThread))
         # simulated processes share one terminal and one set of loggers
         stack.enter_context(replaced(slot_main, UserOutput=_UnredirectedOutput, setup_function_logging=lambda _: None))
         stack.enter_context(replaced(slot_main, executor_id_of_worker=lambda: "1"))

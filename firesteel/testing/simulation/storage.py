@@ -5,7 +5,7 @@ from __future__ import annotations
 import errno
 import itertools
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
@@ -46,7 +46,8 @@ class Storage:
         self.faults: list[StorageFault] = []
         self.operations = 0
         self._numbers = itertools.count(1)
-        self._waiting: list[tuple[object, int]] = []
+        self.on_remove: Callable[[str], None] | None = None
+        """Called for each file that is deleted."""
 
     # -- what goes wrong ----------------------------------------------------------------------------
 
@@ -125,6 +126,8 @@ class Storage:
         """Deletes a file."""
         del self.files[path]
         self._unlink(path)
+        if self.on_remove is not None:
+            self.on_remove(path)
 
     def _unlink(self, path: str) -> None:
         names = self.directories.get(parent(path))

@@ -160,8 +160,13 @@ class SimulatedThread:
         self._args = tuple(args)
         self._kwargs = dict(kwargs or {})
         self._thread: Thread | None = None
+        self._number = simulation.next_number()
         self.name: str = name or str(getattr(target, "__name__", "thread"))
         self.daemon = bool(daemon)
+
+    def __hash__(self) -> int:
+        """Not its address: an executor joins its threads in the order of a set."""
+        return self._number
 
     @classmethod
     def of(cls, thread: Thread) -> Self:
@@ -171,6 +176,7 @@ class SimulatedThread:
         made = cls.__new__(cls)
         made._scheduler, made._process, made._thread = thread.process.scheduler, thread.process, thread
         made._target, made._args, made._kwargs, made.name, made.daemon = None, (), {}, thread.name, True
+        made._number = thread.process.scheduler.next_number()
         thread.public = made
         return made
 

@@ -272,6 +272,17 @@ def test_a_checkpoint_that_could_not_be_deleted_goes_with_the_next_cleaning(
     assert store.files() == []
 
 
+def test_a_checkpoint_whose_metadata_is_out_of_sight_is_no_incomplete_one(
+    storage: CheckpointStorage, store: CheckpointStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kept = write(storage, 1)
+    before = store.files()
+    with monkeypatch.context() as patch:
+        patch.setattr(type(store.filesystem), "exists", lambda _filesystem, _path: False)
+        assert storage.remove_unreferenced(kept.files(), [storage.location(1).exclusive]) == []
+    assert store.files() == before
+
+
 def own_of(metadata: CheckpointMetadata) -> FileSegment:
     return next(segment for segment in metadata.segments() if "/shared/" not in segment.path)
 
