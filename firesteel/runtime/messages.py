@@ -192,8 +192,9 @@ class AcknowledgeCheckpoint:
     checkpoint_id: int
     vertex_id: str
     subtask: int
-    state: TaskStateSnapshot
-    metrics: CheckpointMetrics
+    # not in stories: state may have thousands of handles
+    state: TaskStateSnapshot = field(repr=False)
+    metrics: CheckpointMetrics = field(repr=False)
 
 
 @dataclass(frozen=True, slots=True)

@@ -26,6 +26,7 @@ from firesteel.cluster.job_loading import JobLoader, failure_of_preparation
 from firesteel.common.errors import CheckpointStorageError, CorruptStateError
 from firesteel.common.job_status import JobStatus
 from firesteel.jobmaster import runner as runner_module
+from firesteel.jobmaster.end_of_job import ends_preparation
 from firesteel.jobmaster.events import RescaleJob
 from firesteel.jobmaster.instructions import RemoveLeftovers
 from firesteel.jobmaster.job_master import JobMaster
@@ -88,7 +89,7 @@ def rescaling_restarts_a_job_that_stops() -> Iterator[None]:
 @contextmanager
 def takeovers_end_jobs() -> Iterator[None]:
     """W4: a job that is taken over while its storage is away is tried for 3.5 s, and then recorded as FAILED."""
-    load, ends_preparation = JobLoader.load, dispatcher.ends_preparation
+    load = JobLoader.load
     final: list[BaseException] = []
 
     def load_a_few_times(loader: JobLoader, submission: Any, taken_over: Any = None) -> Any:
@@ -211,24 +212,39 @@ class Defect:
     can_show: Callable[[RunPlan], bool]
 
 
-def _with_fault(*words: str) -> Callable[[RunPlan], bool]:
-    return lambda plan: any(word in fault.kind for fault in plan.faults for word in words)
+def _has_fault(plan: RunPlan, *words: str, seconds: float = 0) -> bool:
+    return any(word in fault.kind for fault in plan.faults if fault.seconds >= seconds for word in words)
 
 
-def _with_requests(*wanted: str) -> Callable[[RunPlan], bool]:
-    return lambda plan: any(set(wanted) <= {request for _, request in job.requests} for job in plan.jobs)
+def _has_requests(plan: RunPlan, *wanted: str) -> bool:
+    return any(set(wanted) <= {request for _, request in job.requests} for job in plan.jobs)
 
 
-_SPARK_GOES = ("JVM", "JobManager", "machine", "Spark", "fault point")
+def _may_lose_spark(plan: RunPlan) -> bool:
+    return _has_fault(plan, "JVM", "JobManager", "machine", "Spark", "fault point")
+
+
+def _may_freeze(plan: RunPlan) -> bool:
+    return _has_fault(plan, "freeze", "network", "machine", seconds=10)
+
+
+def _may_fail_to_record(plan: RunPlan) -> bool:
+    return _has_fault(plan, "HA store", "storage", "machine", "JobManager")
+
+
+def _may_wait_for_storage(plan: RunPlan) -> bool:
+    return _has_fault(plan, "storage") and _has_requests(plan, "cancel")
+
+
 DEFECTS = {
-    "W4": Defect(takeovers_end_jobs, _with_fault("storage")),
-    "W5": Defect(kills_break_the_jobmaster, _with_fault(*_SPARK_GOES)),
-    "W8": Defect(deadlines_by_the_wall_clock, _with_fault("set clock")),
-    "W9": Defect(slots_outlive_their_jobmaster, _with_fault("freeze", "network", "machine")),
-    "W11": Defect(ends_are_given_up, _with_fault("HA store", "storage")),
-    "W13": Defect(jobmaster_waits_for_storage, _with_fault("storage")),
-    "W15": Defect(rescaling_restarts_a_job_that_stops, _with_requests("rescale", "stop")),
-    "W21": Defect(starts_break_the_jobmaster, _with_fault(*_SPARK_GOES)),
+    "W4": Defect(takeovers_end_jobs, lambda plan: _has_fault(plan, "storage") and len(plan.faults) > 1),
+    "W5": Defect(kills_break_the_jobmaster, _may_lose_spark),
+    "W8": Defect(deadlines_by_the_wall_clock, lambda plan: _has_fault(plan, "set clock")),
+    "W9": Defect(slots_outlive_their_jobmaster, _may_freeze),
+    "W11": Defect(ends_are_given_up, _may_fail_to_record),
+    "W13": Defect(jobmaster_waits_for_storage, _may_wait_for_storage),
+    "W15": Defect(rescaling_restarts_a_job_that_stops, lambda plan: _has_requests(plan, "rescale", "stop")),
+    "W21": Defect(starts_break_the_jobmaster, _may_lose_spark),
 }
 
 

@@ -9,6 +9,7 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Iterator
+from dataclasses import replace
 
 from firesteel.testing.simulation.run import RunResult, draw_plan, simulate
 
@@ -28,9 +29,9 @@ def main() -> int:
     begun = time.monotonic()
     results = []
     for result in _results(range(arguments.seed, arguments.seed + arguments.runs), arguments.processes):
-        results.append(result)
         if arguments.story or result.problems:
             _show(result)
+        results.append(replace(result, story=[]))  # those of hundreds of runs are long
     _summarize(results, time.monotonic() - begun)
     return 1 if any(result.problems for result in results) else 0
 
@@ -65,7 +66,8 @@ def _summarize(results: list[RunResult], seconds: float) -> None:
     met: Counter[tuple[str, str]] = sum((result.met for result in results), Counter())
     out.write(
         f"{len(results)} runs, {virtual / 60:.0f} simulated minutes in {seconds:.0f} s "
-        f"({virtual / seconds:.0f} per minute; {virtual / cpu:.0f} per minute of CPU)\n"
+        f"({virtual / seconds:.0f} per minute; {virtual / cpu:.0f} per minute of CPU), "
+        f"at most {max(result.resident_mb for result in results)} MB per process\n"
     )
     statuses = sorted({status for _, status in met})
     width = max((len(kind) for kind, _ in met), default=0)

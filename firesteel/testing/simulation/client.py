@@ -19,7 +19,7 @@ from firesteel.cluster.ha.services import FencedError, JobSubmission
 from firesteel.common.configuration import Configuration
 from firesteel.common.errors import FiresteelError
 from firesteel.common.job_status import JobStatus
-from firesteel.common.options import SAVEPOINT_PATH
+from firesteel.common.options import CHECKPOINTING_INTERVAL, CHECKPOINTING_TIMEOUT, SAVEPOINT_PATH
 from firesteel.jobmaster.job_serialization import serialize_job
 from firesteel.testing.simulation.cluster import Cluster, RequestFailedError
 from firesteel.testing.simulation.faults import Faults
@@ -32,6 +32,8 @@ SAVEPOINTS = "sim://store/savepoints"
 _LOOK_US = 2_000_000
 _HEARD_US = 20_000_000
 """How soon a cancelled job must show that it was cancelled, as long as its leader runs."""
+_LATE_US = 30_000_000
+"""How much later than its interval and its timeout allow a checkpoint may complete."""
 _RESTARTED = ("goes on from it", "is rescaled")
 """A stop fails with these if the job has restarted instead."""
 
@@ -66,6 +68,11 @@ class JobWatch:
         self.done = False
         self.known: dict[str, JobStatus] = {}
         """How jobs have ended, by id."""
+        configuration = plan.workload.job_graph.configuration
+        durations = configuration.get(CHECKPOINTING_INTERVAL), configuration.get(CHECKPOINTING_TIMEOUT)
+        self._allowed_us = sum(each.to_millis() * 1000 for each in durations if each is not None) + _LATE_US
+        """How long a job may run without a checkpoint, if nothing is wrong."""
+        self._running_since: int | None = None
 
     def run(self) -> None:
         """From the submission to the end; in a simulated thread."""
@@ -142,6 +149,8 @@ class JobWatch:
         if status.name != self.status:
             self._simulation.tell("client", f"{self.name} is {status.name}")
             self.status = status.name
+            self._running_since = self._simulation.now if status is JobStatus.RUNNING else None
+        self._check_progress()
         if not status.is_globally_terminal_state():
             return False
         self.ended = self.known[job_id] = status
@@ -151,6 +160,16 @@ class JobWatch:
             why = "" if failure is None else f": {failure.message[:300]}"
             self.problems.append(f"{self.name} is {status.name}, though nobody and nothing of its own ended it{why}")
         return True
+
+    def _check_progress(self) -> None:
+        """A job that runs takes checkpoints, unless something is wrong; a clock that is set is nothing wrong."""
+        since = self._simulation.now - self._allowed_us
+        if self._running_since is None or self._running_since > since or not self._faults.quiet_since(since):
+            return
+        if self._cluster.checkpoints.last_at.get(self.job_id, 0) < since:
+            seconds = self._allowed_us // 1_000_000
+            self.problems.append(f"{self.name}: it has run for {seconds} s without a checkpoint, but nothing was wrong")
+            self._running_since = None  # once is enough
 
     # -- requests -----------------------------------------------------------------------------------
 

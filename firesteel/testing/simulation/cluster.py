@@ -64,6 +64,8 @@ class Cluster:
         self.ensemble = Ensemble(self.simulation, self.network, self.network.add_machine("zk"))
         self.client_machine = self.network.add_machine("client")
         self.workers = [self.network.add_machine(f"w{number + 1}") for number in range(settings.workers)]
+        self.on_log: list[Callable[[str, str], None]] = []
+        """Called with the process and the text of whatever is logged."""
         self.applications: list[SparkApplication] = []
         self.jobmanagers: list[JobManagerProcess] = []
 
@@ -96,7 +98,7 @@ class Cluster:
     def entered(self) -> Iterator[None]:
         """While it lasts, this process is this cluster; afterwards nothing of it is left."""
         simulation = self.simulation
-        handler = _StoryHandler(simulation)
+        handler = _StoryHandler(simulation, self.on_log)
         with ExitStack() as stack:
             stack.enter_context(simulated_standard_library(simulation, self.network))
             stack.enter_context(simulated_storage(self.storage))
@@ -174,9 +176,10 @@ class Cluster:
 class _StoryHandler(logging.Handler):
     """Puts the first line of what is logged into the story."""
 
-    def __init__(self, simulation: Scheduler):
+    def __init__(self, simulation: Scheduler, on_log: list[Callable[[str, str], None]]):
         super().__init__()
         self._simulation = simulation
+        self._on_log = on_log
 
     def createLock(self) -> None:  # noqa: N802 - logging's name
         self.lock = None
@@ -189,3 +192,5 @@ class _StoryHandler(logging.Handler):
             if record.exc_info and record.exc_info[1] is not None:
                 text += f" [{type(record.exc_info[1]).__name__}: {record.exc_info[1]}]"
             self._simulation.tell(thread.process.name, f"{record.levelname.lower()}: {text[:300]}")
+            for callback in self._on_log:
+                callback(thread.process.name, text)

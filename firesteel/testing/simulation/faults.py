@@ -15,8 +15,10 @@ if TYPE_CHECKING:
     from firesteel.testing.simulation.cluster import Cluster
     from firesteel.testing.simulation.jobmanagers import JobManagerProcess
 
-__all__ = ["KINDS", "Fault", "Faults", "draw_faults"]
+__all__ = ["KINDS", "SET_LEADER_CLOCK", "SET_WORKER_CLOCK", "Fault", "Faults", "draw_faults"]
 
+SET_WORKER_CLOCK = "set clock of a worker"
+SET_LEADER_CLOCK = "set clock of a JobManager"
 _STEPS_S = (-7200, -3600, -3600, -90, -5, 5, 90, 3600, 3600, 7200)
 
 
@@ -57,7 +59,7 @@ class Faults:
         self.last_at = -(10**12)
         """When something was last wrong."""
         self.active = 0
-        self.clock_was_set = False
+        self.worker_clock_was_set = False
         self.ends_at = 0
         for fault in faults:
             at = int(fault.at_s * 1e6)
@@ -73,7 +75,8 @@ class Faults:
         for status in self._statuses():
             self.met[fault.kind, status] += 1
         self._simulation.tell("FAULT", f"{fault.kind}: {happened or 'nobody there'}")
-        self.last_at = self._simulation.now
+        if fault.kind not in (SET_WORKER_CLOCK, SET_LEADER_CLOCK):
+            self.last_at = self._simulation.now
 
     def _until(self, fault: Fault, heal: Callable[[], None], what: str) -> None:
         self.active += 1
@@ -226,12 +229,17 @@ class Faults:
         self._until(fault, lambda: setattr(ensemble, attribute, False), "")
         return f"for {fault.seconds:.1f} s"
 
-    def _set_clock(self, fault: Fault) -> str:
-        machines = [*self._cluster.workers, *(each.machine for each in self._cluster.jobmanagers)]
-        machine = machines[int(fault.draw * len(machines))]
+    def _set_clock_of_worker(self, fault: Fault) -> str:
+        self.worker_clock_was_set = True
+        return self._set_clock(self._cluster.workers[int(fault.draw * len(self._cluster.workers))], fault)
+
+    def _set_clock_of_jobmanager(self, fault: Fault) -> str:
+        """Mostly the leader's."""
+        return self._set_clock(self._jobmanager(fault).machine, fault)
+
+    def _set_clock(self, machine: Machine, fault: Fault) -> str:
         step = _STEPS_S[int(fault.draw * 1000) % len(_STEPS_S)]
         machine.clock_offset_us += step * 1_000_000
-        self.clock_was_set = True
         return f"of {machine} by {step} s"
 
     def _kill_at_point(self, fault: Fault) -> str:
@@ -310,7 +318,8 @@ _KINDS: dict[str, Callable[[Faults, Fault], str]] = {
     "storage vanishes": Faults._storage_vanishes,
     "HA store hangs": Faults._ha_store_hangs,
     "HA store refuses writes": Faults._ha_store_refuses,
-    "set clock": Faults._set_clock,
+    SET_WORKER_CLOCK: Faults._set_clock_of_worker,
+    SET_LEADER_CLOCK: Faults._set_clock_of_jobmanager,
 }
 KINDS = tuple(_KINDS)
 """What can break."""

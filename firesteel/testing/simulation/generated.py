@@ -20,7 +20,7 @@ from firesteel.testing.programs.grammar import draw_program
 from firesteel.testing.programs.nodes.sources import Source
 from firesteel.testing.programs.oracle.evaluate import evaluate
 from firesteel.testing.programs.program import Node, Program
-from firesteel.testing.programs.split_source import Item, Pause, Split
+from firesteel.testing.programs.split_source import Item, Pause, Split, expanded
 from firesteel.testing.programs.store_sink import StoreSink
 from firesteel.testing.simulation import scheduler
 from firesteel.testing.simulation.outside import LedgerSink, Outside
@@ -59,7 +59,7 @@ def generated(draw: random.Random, settings: Mapping[str, str], parallelism: int
         program = draw_program(seed)
         if program.ends:
             break
-    factor = draw.choice((100, 300))
+    factor = draw.choice((300, 1000))
     program = replace(program, nodes=tuple(_adapted(node, draw, factor) for node in program.nodes))
     program.types()  # nothing of what holds for its streams has changed
     name = f"program-{seed}"
@@ -76,10 +76,22 @@ def generated(draw: random.Random, settings: Mapping[str, str], parallelism: int
     def define(environment: StreamExecutionEnvironment) -> None:
         build(program, _Site(environment, Path(), cast(Any, trips), name))
 
-    graph = build_graph(name, chosen, parallelism, define)
+    splits = [split for node in program.nodes if isinstance(node, Source) for split in node.splits]
     return GeneratedWorkload(
-        name, graph, uses_wall_clock=True, can_rescale=False, program=program, expected=evaluate(program)
+        name,
+        build_graph(name, chosen, parallelism, define),
+        uses_wall_clock=True,
+        can_rescale=False,
+        busy_s=max(map(_busy_s, splits)),
+        program=program,
+        expected=evaluate(program),
     )
+
+
+def _busy_s(split: Split) -> float:
+    items = list(expanded(split.items))
+    pauses = [item.ms for item in items if isinstance(item, Pause)]
+    return (sum(pauses) + (len(items) - len(pauses)) / split.burst * split.gap_ms) / 1000
 
 
 def _ledger(name: str, sink: Node) -> str:

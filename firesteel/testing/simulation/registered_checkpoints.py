@@ -28,15 +28,19 @@ class RegisteredCheckpoints:
         self._storage = storage
         self._needed: dict[str, tuple[int, frozenset[str]]] = {}
         """By job: the number of the checkpoint, and its files."""
+        self.last_at: dict[str, int] = {}
+        """When a checkpoint was last registered, by job."""
         self.problems: list[str] = []
 
     @contextmanager
     def watched(self) -> Iterator[None]:
         """While it lasts, looks at what is registered and what is deleted."""
-        add, remove, end = (getattr(PersistentJobStore, name) for name in ("add_checkpoint", "remove_checkpoint", "end"))
+        add, remove = PersistentJobStore.add_checkpoint, PersistentJobStore.remove_checkpoint
+        end = PersistentJobStore.end
 
         def add_checkpoint(store: PersistentJobStore, job_id: str, checkpoint_id: int, path: str) -> None:
             add(store, job_id, checkpoint_id, path)
+            self.last_at[job_id] = self._simulation.now
             known = self._needed.get(job_id)
             if known is None or known[0] <= checkpoint_id:
                 self._needed[job_id] = checkpoint_id, self._files_of(path)
@@ -51,7 +55,8 @@ class RegisteredCheckpoints:
         def end_job(store: PersistentJobStore, result: Any) -> None:
             self._without(result.job_id, end, store, result)
 
-        with replaced(PersistentJobStore, add_checkpoint=add_checkpoint, remove_checkpoint=remove_checkpoint, end=end_job):
+        methods = {"add_checkpoint": add_checkpoint, "remove_checkpoint": remove_checkpoint, "end": end_job}
+        with replaced(PersistentJobStore, **methods):
             self._storage.on_remove = self._removed
             try:
                 yield

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import random
+import resource
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
@@ -15,7 +16,7 @@ from firesteel.common.job_status import JobStatus
 from firesteel.common.options import STATE_BACKEND
 from firesteel.testing.simulation.client import JobPlan, JobWatch
 from firesteel.testing.simulation.cluster import Cluster, ClusterSettings, RequestFailedError
-from firesteel.testing.simulation.faults import KINDS, Fault, Faults, draw_faults
+from firesteel.testing.simulation.faults import KINDS, SET_WORKER_CLOCK, Fault, Faults, draw_faults
 from firesteel.testing.simulation.generated import generated
 from firesteel.testing.simulation.workload import Workload
 from firesteel.testing.simulation.workloads import WORKLOADS
@@ -24,6 +25,8 @@ __all__ = ["RunPlan", "RunResult", "draw_plan", "simulate"]
 
 _PATIENCE_S = 900
 """How long after the last fault all jobs must have ended."""
+_QUIET_S = 30
+"""How long after a fault its consequences may still be noticed."""
 _SETTLED_S = 90
 """How long after its end nothing of a job may be left."""
 
@@ -62,6 +65,8 @@ class RunResult:
     virtual_s: float
     cpu_s: float
     switches: int
+    resident_mb: int
+    """The most memory that the process has had so far."""
     met: Counter[tuple[str, str]] = field(default_factory=Counter)
 
 
@@ -80,15 +85,17 @@ def draw_plan(seed: int, kinds: Sequence[str] = KINDS) -> RunPlan:
     )
     makers += [generated] * (draw.choice((1, 1, 2)) if not makers else draw.choice((0, 1)))
     if any(make is generated for make in makers):
-        kinds = [kind for kind in kinds if kind != "set clock"]  # their sources pause by the wall clock
+        kinds = [kind for kind in kinds if kind != SET_WORKER_CLOCK]  # their sources pause by the wall clock
+    workloads = [make(draw, _job_settings(draw, heartbeat_s), draw.choice((1, 2, 2, 3))) for make in makers]
+    submit_s = [draw.uniform(0, 15) for _ in workloads]
+    ends_s = max(at_s + workload.busy_s for at_s, workload in zip(submit_s, workloads, strict=True))
     count = draw.choice((0, 1, 1, 2, 2, 3, 4, 6))
-    faults = draw_faults(draw, count, draw.choice((60.0, 150.0)), tuple(kinds))
+    faults = draw_faults(draw, count, min(ends_s + 10, 150.0), tuple(kinds))
     jobs = []
-    for number, make in enumerate(makers):
-        workload = make(draw, _job_settings(draw, heartbeat_s), draw.choice((1, 2, 2, 3)))
+    for number, (at_s, workload) in enumerate(zip(submit_s, workloads, strict=True)):
         graph = replace(workload.job_graph, job_id=f"{seed % 16**8:08x}{number:024x}")
         requests = _draw_requests(draw, workload, faults)
-        jobs.append(JobPlan(replace(workload, job_graph=graph), draw.uniform(0, 15), tuple(requests)))
+        jobs.append(JobPlan(replace(workload, job_graph=graph), at_s, tuple(requests)))
     on_disk = any(job.workload.job_graph.configuration.get(STATE_BACKEND) == "rocksdb" for job in jobs)
     cluster = replace(cluster, local_disks=on_disk)
     return RunPlan(seed, cluster, tuple(jobs), tuple(faults), 5 * heartbeat_s)
@@ -99,7 +106,7 @@ def _draw_requests(draw: random.Random, workload: Workload, faults: Sequence[Fau
     requests = []
     for _ in range(draw.choice((0, 0, 0, 1, 1, 2))):
         request = draw.choice(("savepoint", "savepoint", "rescale", "rescale", "stop", "cancel", "cancel"))
-        at_s = draw.uniform(8, 120)
+        at_s = draw.uniform(5, min(15 + workload.busy_s, 120))
         if faults and draw.random() < 0.5:
             at_s = max(5.0, draw.choice(faults).at_s + draw.uniform(-2, 40))
         requests.append((at_s, request if workload.can_rescale or request != "rescale" else "savepoint"))
@@ -186,6 +193,7 @@ def _simulate(plan: RunPlan) -> RunResult:
         simulation.now / 1e6,
         time.process_time() - begun,
         simulation.switches,
+        resource.getrusage(resource.RUSAGE_SELF).ru_maxrss >> 10,
         run.faults.met,
     )
 
@@ -205,10 +213,17 @@ class _Run:
     def start(self) -> None:
         """Starts the clients and the clock that ends the run."""
         simulation = self._cluster.simulation
+        self._cluster.on_log.append(self._on_log)
         for watch in self._watches:
             simulation.start_process(f"client-{watch.name}", self._cluster.client_machine, watch.run)
         simulation.start_process("audit", self._cluster.client_machine, self._audit)
         simulation.after(self.faults.ends_at + 300_000_000 + _PATIENCE_S * 1_000_000, simulation.stop)
+
+    def _on_log(self, process: str, text: str) -> None:
+        """Nobody is silent for as long as the heartbeat allows unless something is wrong."""
+        before = self._cluster.simulation.now - (self._plan.heartbeat_timeout_s + _QUIET_S) * 1_000_000
+        if "HeartbeatTimeout" in text and self.faults.quiet_since(before):
+            self._problems.append(f"{process} misses heartbeats though nothing was wrong: {text}")
 
     def _audit(self) -> None:
         """When all has ended: nothing is left, and a new leader knows the same."""
@@ -246,7 +261,7 @@ class _Run:
                 found.append(f"{watch.name} is {watch.status} {_PATIENCE_S} s after the last fault")
             has_ended = watch.ended is JobStatus.FINISHED
             problems = watch.workload.problems(self._cluster.outside, ended=has_ended)
-            if not (watch.workload.uses_wall_clock and self.faults.clock_was_set):
+            if not (watch.workload.uses_wall_clock and self.faults.worker_clock_was_set):
                 found += problems
         if not self._over and not found:
             found.append("the audit has not come to its end")

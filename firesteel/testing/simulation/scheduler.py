@@ -39,6 +39,8 @@ _LONG_SHARE = 0.01
 _PAUSE_SHARE = 0.02
 _READS = 20_000
 """How often a thread may read a clock without waiting before time passes after all: it may wait in a loop."""
+_SWITCHES = 500_000
+"""How often threads may be continued in one simulation: some thousand times a minute is usual."""
 
 _Entry: TypeAlias = "tuple[int, int, Thread | None, int, Any]"
 _get_ident = threading.get_ident
@@ -308,7 +310,8 @@ class Scheduler:
             woken = bool(self._hub.switch())
         else:
             until, heap = self.now + max(timeout_us, 0), self._heap
-            if (not heap or heap[0][0] > until) and not process.frozen and not self._stopped:
+            is_next = not heap or heap[0][0] > until
+            if is_next and not process.frozen and not self._stopped and self.switches < _SWITCHES:
                 # nothing else happens until then: the thread would be continued next
                 self.now = until
                 thread.token += 1
@@ -407,6 +410,9 @@ class Scheduler:
             if process.frozen:
                 process.park(thread, token, value)
                 continue
+            if self.switches >= _SWITCHES:
+                self.uncaught.append(f"{process.name}/{thread.name} and others go round in circles")
+                break
             self.now = max(self.now, time)
             thread.token += 1
             self.switches += 1

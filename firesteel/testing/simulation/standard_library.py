@@ -110,6 +110,7 @@ def _replacements() -> list[tuple[Any, dict[str, Any]]]:
                 "urandom": _either(lambda thread, size: thread.process.scheduler.random.randbytes(size), os.urandom),
                 "getpid": _either(lambda thread: thread.process.pid, os.getpid),
                 "_exit": _either(_exit, os._exit),
+                "write": _either(_printing(os.write), os.write),
             },
         ),
         (
@@ -195,6 +196,19 @@ def _main_thread(thread: Thread) -> Any:
 def _exit(thread: Thread, code: int) -> None:
     thread.process.kill(f"exit code {code}", code)
     raise ProcessKilled
+
+
+def _printing(real: Callable[[int, Any], int]) -> Callable[[Thread, int, Any], int]:
+    """What a process writes to its terminal goes into the story."""
+
+    def write(thread: Thread, descriptor: int, data: Any) -> int:
+        if descriptor not in (1, 2):
+            return real(descriptor, data)
+        text = bytes(data).decode(errors="replace").strip()
+        thread.process.scheduler.tell(thread.process.name, f"prints: {text}")
+        return len(data)
+
+    return write
 
 
 def _install(thread: Thread, number: int, handler: Any) -> Any:

@@ -26,6 +26,8 @@ class Workload(ABC):
     """Whether its results depend on a wall clock that is not set."""
     can_rescale: bool = True
     """Whether its results are the same for all parallelisms."""
+    busy_s: float = 60.0
+    """How long there is something to read, about."""
 
     @abstractmethod
     def problems(self, outside: Outside, *, ended: bool) -> list[str]:

@@ -104,16 +104,17 @@ def counts(
     records = _keyed(draw, 5, 80)
     totals = Counter(key for key, _ in records)
     name = "counts" if exactly_once else "upserts"
+    end_s = _length(draw)
 
     def define(environment: StreamExecutionEnvironment) -> None:
-        source = _log(draw, records, parallelism + 1, _length(draw))
+        source = _log(draw, records, parallelism + 1, end_s)
         stream = environment.from_source(source, WatermarkStrategy.no_watermarks(), "records")
         counted = stream.key_by(lambda record: record[0]).process(_Count())
         counted.sink_to(LedgerSink(name) if exactly_once else UpsertSink(name))
 
     graph = build_graph(name, settings, parallelism, define)
     expected = Counter((key, count + 1) for key, total in totals.items() for count in range(total))
-    return LedgerWorkload(name, graph, expected=expected, exactly_once=exactly_once)
+    return LedgerWorkload(name, graph, busy_s=end_s, expected=expected, exactly_once=exactly_once)
 
 
 def upserts(draw: random.Random, settings: dict[str, str], parallelism: int) -> LedgerWorkload:
@@ -129,10 +130,11 @@ def windows(draw: random.Random, settings: dict[str, str], parallelism: int) -> 
         for number in range(draw.randint(20, 80))
     ]
     expected = Counter((key, timestamp // size * size) for key, timestamp in records)
+    end_s = _length(draw)
 
     def define(environment: StreamExecutionEnvironment) -> None:
         # in one split: the watermark of several would depend on which is read first
-        source = _log(draw, [At(record, record[1]) for record in records], 1, _length(draw))
+        source = _log(draw, [At(record, record[1]) for record in records], 1, end_s)
         strategy = WatermarkStrategy.for_bounded_out_of_orderness(Duration.of_millis(disorder))
         stream = environment.from_source(source, strategy.with_timestamp_assigner(_Timestamps()), "events")
         counted = (
@@ -144,7 +146,8 @@ def windows(draw: random.Random, settings: dict[str, str], parallelism: int) -> 
         counted.sink_to(LedgerSink("windows"))
 
     results = Counter((key, start, count) for (key, start), count in expected.items())
-    return LedgerWorkload("windows", build_graph("windows", settings, parallelism, define), expected=results)
+    graph = build_graph("windows", settings, parallelism, define)
+    return LedgerWorkload("windows", graph, busy_s=end_s, expected=results)
 
 
 class _Timers(KeyedProcessFunction):
@@ -171,9 +174,10 @@ def timers(draw: random.Random, settings: dict[str, str], parallelism: int) -> L
     """Event-time and processing-time timers per key."""
     records = _keyed(draw, 6, 60)
     totals = Counter(key for key, _ in records)
+    end_s = _length(draw)
 
     def define(environment: StreamExecutionEnvironment) -> None:
-        source = _log(draw, records, parallelism, _length(draw))
+        source = _log(draw, records, parallelism, end_s)
         # longer than the timers take: what has not fired by the end of the input never does
         source.linger_s = 10.0
         stream = environment.from_source(source, WatermarkStrategy.no_watermarks(), "records")
@@ -182,7 +186,7 @@ def timers(draw: random.Random, settings: dict[str, str], parallelism: int) -> L
     expected: Counter[Any] = Counter(("total", key, total) for key, total in totals.items())
     expected.update(("seen", key) for key in totals)
     graph = build_graph("timers", settings, parallelism, define)
-    return LedgerWorkload("timers", graph, uses_wall_clock=True, expected=expected)
+    return LedgerWorkload("timers", graph, uses_wall_clock=True, busy_s=end_s, expected=expected)
 
 
 class _Sides(KeyedCoProcessFunction):
@@ -208,11 +212,12 @@ def sides(draw: random.Random, settings: dict[str, str], parallelism: int) -> Le
     """Two sources that meet in one function."""
     left, right = _keyed(draw, 4, 40), _keyed(draw, 4, 40)
     of_left, of_right = Counter(key for key, _ in left), Counter(key for key, _ in right)
+    ends_s = {"left": _length(draw), "right": _length(draw)}
 
     def define(environment: StreamExecutionEnvironment) -> None:
         streams = [
             environment.from_source(
-                _log(draw, records, 2, _length(draw)), WatermarkStrategy.no_watermarks(), name
+                _log(draw, records, 2, ends_s[name]), WatermarkStrategy.no_watermarks(), name
             ).key_by(lambda record: record[0])
             for name, records in (("left", left), ("right", right))
         ]
@@ -220,7 +225,8 @@ def sides(draw: random.Random, settings: dict[str, str], parallelism: int) -> Le
 
     keys = sorted({*of_left, *of_right})
     expected = Counter((key, of_left[key], of_right[key]) for key in keys)
-    return LedgerWorkload("sides", build_graph("sides", settings, parallelism, define), expected=expected)
+    graph = build_graph("sides", settings, parallelism, define)
+    return LedgerWorkload("sides", graph, busy_s=max(ends_s.values()), expected=expected)
 
 
 WORKLOADS = (counts, upserts, windows, timers, sides)
