@@ -61,7 +61,7 @@ class DuplicateJobSubmissionError(FiresteelError):
 
 
 class DispatcherClosedError(FiresteelError):
-    """This JobManager is being shut down."""
+    """This JobManager is being shut down, or does not lead any more."""
 
     status = 503
 
@@ -129,6 +129,12 @@ class Dispatcher:
         """One job; JobNotFoundError if there is none of that id."""
         job = self._jobs.get(job_id)
         if job is None:
+            if not self._is_leader():
+                # one that wakes up late does not know what was submitted to its successor
+                raise DispatcherClosedError(
+                    f"This JobManager does not lead any more, and cannot tell whether there is a job {job_id}.",
+                    hint="Ask again: another JobManager leads, or soon will.",
+                )
             raise JobNotFoundError(job_id)
         return job
 

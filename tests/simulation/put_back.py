@@ -221,7 +221,8 @@ def _has_requests(plan: RunPlan, *wanted: str) -> bool:
 
 
 def _may_lose_spark(plan: RunPlan) -> bool:
-    return _has_fault(plan, "JVM", "JobManager", "machine", "Spark", "fault point")
+    # one that goes with its JobManager takes the JobMaster along
+    return _has_fault(plan, "JVM", "Spark")
 
 
 def _may_freeze(plan: RunPlan) -> bool:

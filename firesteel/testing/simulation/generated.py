@@ -104,9 +104,10 @@ def _adapted(node: Node, draw: random.Random, factor: int) -> Node:
         return replace(node, how="ledger")  # type: ignore[call-arg]
     if isinstance(node, Source):
         splits = tuple(_slower(split, draw, factor) for split in node.splits)
-        idle_ms = node.watermarks.idle_ms
-        watermarks = replace(node.watermarks, idle_ms=None if idle_ms is None else idle_ms * factor)
-        return replace(node, splits=splits, watermarks=watermarks)
+        marks = node.watermarks
+        idle_ms = None if marks.idle_ms is None else marks.idle_ms * factor
+        marks = replace(marks, idle_ms=idle_ms, compare_ms=marks.compare_ms * factor)
+        return replace(node, splits=splits, watermarks=marks)
     return node
 
 

@@ -81,6 +81,10 @@ class SparkApplication:
     def _later(self, most_us: int, action: Callable[[], Any]) -> None:
         self._simulation.after(self._simulation.random.randint(0, most_us), action)
 
+    def _soon_or_later(self, most_us: int, action: Callable[[], Any]) -> None:
+        """What notices a closed connection does so at once; what does not, after a while."""
+        self._later(self._simulation.random.choice((20_000, most_us)), action)
+
     # -- executors ----------------------------------------------------------------------------------
 
     def _start_executor(self, machine: Machine) -> None:
@@ -99,7 +103,7 @@ class SparkApplication:
         for stage in self.stages:
             for worker in list(stage.workers.values()):
                 if worker.machine is machine:
-                    self._later(1_000_000, partial(worker.kill, "its executor is gone"))
+                    self._soon_or_later(1_000_000, partial(worker.kill, "its executor is gone"))
 
         def forget() -> None:
             if self.executors.get(machine.name) is executor:
@@ -110,7 +114,7 @@ class SparkApplication:
 
     def _on_jvm_end(self) -> None:
         for executor in list(self.executors.values()):
-            self._later(3_000_000, partial(executor.kill, "its driver is gone"))
+            self._soon_or_later(3_000_000, partial(executor.kill, "its driver is gone"))
         for stage in self.stages:
             self._simulation.wake(stage.thread, stage.thread.token)
 

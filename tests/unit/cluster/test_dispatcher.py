@@ -311,3 +311,13 @@ def test_a_closed_dispatcher_takes_no_jobs(cluster: Cluster) -> None:
     with pytest.raises(DispatcherClosedError):
         cluster.submit(bounded)
     assert not cluster.store.submissions
+
+
+def test_one_that_leads_no_more_does_not_say_that_a_job_is_unknown(
+    cluster: Cluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with pytest.raises(JobNotFoundError):
+        cluster.dispatcher.job("7" * 32)
+    monkeypatch.setattr(cluster.dispatcher, "_is_leader", lambda: False)
+    with pytest.raises(DispatcherClosedError):
+        cluster.dispatcher.job("7" * 32)

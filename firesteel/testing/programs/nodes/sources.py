@@ -78,6 +78,8 @@ class Watermarks:
     """Whether timestamps are taken from the records by an assigner."""
     drift: int | None = None
     """Watermark alignment: how far splits may be apart."""
+    compare_ms: int = 2
+    """Watermark alignment: how often they are compared."""
 
     def strategy(self, assigner: TimestampOf) -> WatermarkStrategy:
         """Returns the strategy as the API has it."""
@@ -94,7 +96,8 @@ class Watermarks:
         if self.idle_ms is not None:
             strategy = strategy.with_idleness(Duration.of_millis(self.idle_ms))
         if self.drift is not None:
-            strategy = strategy.with_watermark_alignment("group", Duration.of_millis(self.drift), Duration.of_millis(2))
+            drift, interval = Duration.of_millis(self.drift), Duration.of_millis(self.compare_ms)
+            strategy = strategy.with_watermark_alignment("group", drift, interval)
         return strategy
 
     def events(self, items: Sequence[Item]) -> Iterator[tuple[int, int, int] | WatermarkAt]:
