@@ -38,6 +38,7 @@ def assign_state(
     states = {state.operator_id: state for state in metadata.operators}
     channels = _assign_channels(metadata, job_graph, states)
     finished = _finished_vertices(job_graph, states)
+    known = _known_vertices(job_graph, states)
     assigned: dict[TaskKey, TaskRestore] = {}
     for vertex in job_graph.vertices:
         restored = {
@@ -46,12 +47,14 @@ def assign_state(
             if operator.node.operator_id in states
         }
         rescaled = _is_rescaled(vertex, job_graph, states)
+        head = states.get(vertex.head.node.operator_id) if vertex.id in known else None
         for subtask in range(vertex.parallelism):
             assigned[vertex.id, subtask] = TaskRestore(
                 metadata.checkpoint_id,
                 {id: each[subtask] for id, each in restored.items() if not each[subtask].is_empty},
                 tuple(channels[vertex.id, subtask]),
                 finished=vertex.id in finished,
+                watermark=None if head is None else _watermark(head, subtask, vertex.parallelism),
                 reusable=reusable,
                 rescaled=rescaled,
             )
@@ -85,6 +88,25 @@ def _finished_vertices(job_graph: JobGraph, states: Mapping[str, OperatorState])
         ):
             finished.add(vertex.id)
     return finished
+
+
+def _known_vertices(job_graph: JobGraph, states: Mapping[str, OperatorState]) -> set[str]:
+    """Vertices that the checkpoint has, with all they read from: only there event time goes on where it was."""
+    known: set[str] = set()
+    for vertex in job_graph.vertices:
+        if all(operator.node.operator_id in states for operator in vertex.operators) and all(
+            edge.source_vertex in known for edge in vertex.input_edges
+        ):
+            known.add(vertex.id)
+    return known
+
+
+def _watermark(state: OperatorState, subtask: int, parallelism: int) -> int | None:
+    """The subtask's own watermark; with another parallelism the lowest, which is true of all records."""
+    if parallelism == state.parallelism:
+        return state.subtasks[subtask].watermark if subtask in state.subtasks else None
+    watermarks = [each.watermark for each in state.subtasks.values()]
+    return min((each for each in watermarks if each is not None), default=None) if None not in watermarks else None
 
 
 def _old_parallelism(vertex: JobVertex, states: Mapping[str, OperatorState]) -> int | None:

@@ -19,6 +19,8 @@ from firesteel.runtime.checkpoint.task_snapshots import TaskSnapshots
 from firesteel.runtime.codegen import Loop
 from firesteel.runtime.deployment import OutputDescriptor, TaskDeploymentDescriptor, TaskMode
 from firesteel.runtime.elements import (
+    MAX_WATERMARK,
+    MIN_TIMESTAMP,
     Batch,
     CheckpointBarrier,
     ControlEvent,
@@ -270,6 +272,15 @@ class Task:
             )
         if restore.finished and self.source is not None:
             self.source.ended = True
+        if self.descriptor.mode is TaskMode.PIPELINED:
+            self._restore_event_time(restore.watermark)
+
+    def _restore_event_time(self, watermark: int | None) -> None:
+        """Goes on from a watermark, ahead of all input. Its end comes again with the ends of the inputs."""
+        if watermark is not None and MIN_TIMESTAMP < watermark < MAX_WATERMARK:
+            self._valve.restore(watermark)
+            # when all tasks and their channels are there; the timers that a turn had left fire now
+            self._unfinished.append(partial(self._process_watermark, watermark))
 
     def close(self) -> list[BaseException]:
         """Closes what was opened, the head first; returns what went wrong doing so."""

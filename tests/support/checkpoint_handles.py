@@ -72,7 +72,8 @@ def metadata(directory: str) -> st.SearchStrategy[CheckpointMetadata]:
         ).map(tuple),
     )
     lists = st.builds(OperatorStateHandle, _names, st.sampled_from([SPLIT, UNION, BROADCAST]), _numbers, data)
-    subtask = st.builds(OperatorSubtaskState, st.none() | keyed, st.lists(lists, max_size=2).map(tuple))
+    watermarks = st.none() | st.integers(-(1 << 63), (1 << 63) - 1)
+    subtask = st.builds(OperatorSubtaskState, st.none() | keyed, st.lists(lists, max_size=2).map(tuple), watermarks)
     operator = st.builds(
         OperatorState,
         operator_id=_names,

@@ -61,6 +61,8 @@ class TaskRestore:
     """All subtasks of the vertex had finished: the task has nothing left to do but to tell its consumers."""
     reusable: bool = False
     """Whether later checkpoints may share the files (the checkpoint belongs to the job)."""
+    watermark: int | None = None
+    """How far event time had come, if that is known: what was late stays late, also what was in flight."""
     rescaled: bool = False
     """The vertex or one it reads from has another parallelism now: ``channels`` may hold records of other subtasks."""
 

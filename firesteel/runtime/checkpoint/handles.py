@@ -117,6 +117,8 @@ class OperatorSubtaskState:
 
     keyed: KeyedStateHandle | None = None
     operator: tuple[OperatorStateHandle, ...] = ()
+    watermark: int | None = None
+    """How far event time had come; only of an operator that reads channels."""
 
     @property
     def size(self) -> int:

@@ -197,6 +197,7 @@ class _Encoder:
         return {
             "keyed": None if state.keyed is None else self._keyed(state.keyed),
             "operator": [[each.name, each.mode, each.items, self._data(each.data)] for each in state.operator],
+            "watermark": state.watermark,
         }
 
     def _keyed(self, handle: KeyedStateHandle) -> dict[str, Any]:
@@ -265,6 +266,7 @@ class _Decoder:
             operator=tuple(
                 OperatorStateHandle(name, mode, items, self._data(data)) for name, mode, items, data in body["operator"]
             ),
+            watermark=body.get("watermark"),
         )
 
     def _keyed(self, body: dict[str, Any]) -> KeyedStateHandle:

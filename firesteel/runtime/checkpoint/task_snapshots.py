@@ -28,6 +28,11 @@ __all__ = ["SnapshotServices", "TaskSnapshots"]
 class SnapshotServices(Protocol):
     """What a task gives to its snapshots."""
 
+    @property
+    def watermark(self) -> int:
+        """How far event time has come in the task."""
+        ...
+
     def processing_time(self) -> int:
         """The wall clock in milliseconds."""
         ...
@@ -62,6 +67,7 @@ class _Snapshot:
     metrics: CheckpointMetrics
     operators: Mapping[str, OperatorSnapshot]
     inputs: InFlightInput | None
+    watermark: int
     outputs: list[tuple[TaskOutput, list[list[InFlightItem]]]] = field(default_factory=list)
     unsent: int = 0
     """Aligned barriers that wait behind records in the task's outputs and may yet overtake them."""
@@ -120,7 +126,7 @@ class TaskSnapshots:
         services, checkpoint_id = self._services, barrier.checkpoint_id
         start_delay = max(services.processing_time() - barrier.timestamp - alignment_ms, 0)
         operators: dict[str, OperatorSnapshot] = {}
-        snapshot = _Snapshot(barrier, finished, CheckpointMetrics(), operators, in_flight)
+        snapshot = _Snapshot(barrier, finished, CheckpointMetrics(), operators, in_flight, services.watermark)
         try:
             fault_points.reach("checkpoint.sync")
             if not finished:
@@ -263,6 +269,9 @@ class TaskSnapshots:
             operators[operator_id] = OperatorSubtaskState(
                 None if pending.keyed is None else pending.keyed.write(files), pending.operator.write(files)
             )
+        if self._channels:
+            head = self._chain[0].descriptor.operator_id
+            operators[head] = replace(operators[head], watermark=snapshot.watermark)
         return TaskStateSnapshot(operators, self._write_channels(snapshot, files), snapshot.finished)
 
     def _write_channels(self, snapshot: _Snapshot, files: SnapshotFiles) -> tuple[ChannelStateHandle, ...]:

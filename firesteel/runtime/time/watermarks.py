@@ -39,6 +39,10 @@ class WatermarkValve:
         self.watermark = MIN_TIMESTAMP
         self.idle = False
 
+    def restore(self, watermark: int) -> None:
+        """Goes on from a watermark that was sent before a restart; the inputs begin anew."""
+        self.watermark = watermark
+
     def advance(self, index: int, timestamp: int) -> None:
         """Takes an input's watermark, which counts only while the input is active."""
         if timestamp == MAX_WATERMARK:

@@ -374,3 +374,40 @@ def test_watermarks_in_flight(parallelism: int, copies: int, tmp_path: Path) -> 
     second = build(parallelism, execution__state_recovery__path=path)
     clock.advance(HOUR)
     assert sorted(second.wait()) == windows(RECORDS + 500, copies)
+
+
+@pytest.mark.parametrize("parallelism", [1, 2])
+def test_a_late_record_in_flight_stays_late(parallelism: int, tmp_path: Path) -> None:
+    """The window had fired when the checkpoint was taken, and must not fire again for a record that came too late."""
+    clock = clock_of_today()
+    gate = Gate(is_open=True)
+    items = phases(clock, [At(("k", 1), 1), WATERMARK(99), At(("k", -1), 2), At(("k", 100), 100)], [])
+
+    def build(width: int, **overrides: str) -> RunningJob:
+        env = environment(
+            tmp_path,
+            width,
+            clock,
+            execution__checkpointing__externalized_checkpoint_retention="RETAIN_ON_CANCELLATION",
+            **UNALIGNED,
+            **overrides,
+        )
+
+        def close(result: Any) -> Any:
+            gate.close()
+            return result
+
+        keyed = source(env, items).set_parallelism(1).key_by(lambda pair: pair[0])
+        windowed = keyed.window(TumblingEventTimeWindows.of(Time.milliseconds(50))).process(Values()).uid("windows")
+        return start(windowed.map(close) if gate.is_open else windowed.map(lambda result: result), sink)
+
+    sink = GatedSink("results", gate)
+    first = build(1)
+    eventually(lambda: not gate.is_open)
+    path = first.handle.trigger_checkpoint().result(30)
+    assert metadata_of(path).channels
+    first.cancel()
+    second = build(parallelism, execution__state_recovery__path=path)
+    gate.open()
+    clock.advance(HOUR)
+    assert [result for result in second.wait() if result[1] >= 0 and result[2] != [1]] == [("k", 100, [100])]

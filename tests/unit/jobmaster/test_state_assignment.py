@@ -204,6 +204,38 @@ def test_a_subtask_that_had_finished_gets_a_copy_of_the_others_broadcast_state()
     assert spans(assigned) == [[("b", 0, 2)], [("b", 0, 2)]]
 
 
+# -- event time --------------------------------------------------------------------------------------
+
+
+def at(watermarks, name="sum"):
+    """The state of an operator whose subtasks had come to these watermarks; those of None had finished."""
+    subtasks = {i: OperatorSubtaskState(watermark=each) for i, each in enumerate(watermarks) if each is not None}
+    return OperatorState(f"op-{name}", f"{name}-uid", name, len(watermarks), 128, subtasks)
+
+
+def watermarks(stored, graph):
+    assigned = assign(stored, graph)
+    return [assigned["v-sum", subtask].watermark for subtask in range(graph.vertex("v-sum").parallelism)]
+
+
+def test_event_time_goes_on_where_each_subtask_was():
+    source = at([None, None], "source")
+    assert watermarks(metadata(source, at([5, 9])), job(2)) == [5, 9]
+    assert watermarks(metadata(source, at([None, 9])), job(2)) == [None, 9]
+
+
+def test_event_time_goes_on_from_the_lowest_at_another_parallelism():
+    source = at([None, None], "source")
+    assert watermarks(metadata(source, at([5, 9])), job(3)) == [5, 5, 5]
+    assert watermarks(metadata(source, at([None, 9])), job(1)) == [9]
+    assert watermarks(metadata(source, at([None, None])), job(1)) == [None]
+
+
+def test_event_time_begins_anew_behind_a_source_that_the_checkpoint_does_not_have():
+    """Whatever it reads first would be late."""
+    assert watermarks(metadata(at([5, 9])), job(2)) == [None, None]
+
+
 # -- records in flight -------------------------------------------------------------------------------
 
 
