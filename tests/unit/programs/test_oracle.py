@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from firesteel.testing.programs.keys import KeyOf
@@ -11,6 +12,7 @@ from firesteel.testing.programs.nodes.sinks import Sink
 from firesteel.testing.programs.nodes.sources import Source, Watermarks
 from firesteel.testing.programs.nodes.stateless import Copies, FlatMap
 from firesteel.testing.programs.nodes.steps import Inactivity, Kept, TimedBuckets
+from firesteel.testing.programs.nodes.timestamps import AssignTimestamps
 from firesteel.testing.programs.nodes.window_functions import Listing
 from firesteel.testing.programs.nodes.window_kinds import Triggering, WindowKind
 from firesteel.testing.programs.nodes.windows import Window
@@ -114,3 +116,25 @@ def test_event_time_timers_fire_in_order_when_the_watermark_passes() -> None:
 def test_a_timer_that_is_deleted_does_not_fire() -> None:
     process = KeyedProcess(id=1, inputs=(Ref(0),), key=KEY, function=Steps("numbers", "int", (Inactivity(gap=32),)))
     assert _run([(0, 1, 0), (0, 2, 20), (0, 4, 200)], process) == [(0, 3, 64), (0, 4, 256)]
+
+
+def test_a_subtask_without_records_holds_event_time_back_until_the_end() -> None:
+    """The assigner does not look at what upstream says of idleness: only its own idle timeout helps."""
+
+    def before_the_end(parallelism: int | None, idle_ms: int | None) -> list[Any]:
+        marks = Watermarks("punctuated", idle_ms=idle_ms, assigner=True)
+        assign = AssignTimestamps(id=1, inputs=(Ref(0),), parallelism=parallelism, watermarks=marks)
+        source = Source(
+            id=0,
+            splits=(Split(((0, 1, 4), (0, 2, 24))), Split(())),
+            watermarks=Watermarks("monotonous", idle_ms=10),
+            parallelism=parallelism,
+            bounded=False,
+        )
+        window = replace(_window(WindowKind("tumbling", 20)), id=2, inputs=(Ref(1),))
+        program = Program((source, assign, window, Sink(id=99, inputs=(Ref(2),))), ends=False)
+        return [record[:3] for record in evaluate(program, Mode.STAY)[99]]
+
+    assert before_the_end(1, None) == [(0, 1, 19)]
+    assert before_the_end(2, None) == []
+    assert before_the_end(2, 10) == [(0, 1, 19)]
