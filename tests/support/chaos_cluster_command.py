@@ -22,7 +22,7 @@ __all__ = ["run_programs"]
 
 FAULTS_PER_ROUND = 30
 ROUNDS = ((EMBEDDED, DIRECTORY), (STANDALONE, DIRECTORY), (EMBEDDED, ZOOKEEPER))
-"""Which Spark, and what JobManagers share; in turn."""
+"""Which Spark, and what JobManagers share; in turn, beginning with one of the seed."""
 
 
 def run_programs(options: argparse.Namespace, seed: int, say: Callable[[str], None]) -> int:
@@ -38,7 +38,7 @@ def run_programs(options: argparse.Namespace, seed: int, say: Callable[[str], No
     left = options.faults
     while left > 0 and (not reports or reports[-1].passed):
         number = len(reports)
-        spark, store = ROUNDS[number % len(ROUNDS)]
+        spark, store = ROUNDS[(seed + number) % len(ROUNDS)]
         if options.cluster != "some":
             spark = STANDALONE if options.cluster == "always" else EMBEDDED
         count = min(left, options.round or FAULTS_PER_ROUND)

@@ -75,7 +75,7 @@ class ClusterInjector:
             "storage refuses": lambda fault: self._storage(fault, "fail in checkpoints"),
             "storage is full": lambda fault: self._mount(fault, "checkpoints", "fill", "empty"),
             "storage is unmounted": lambda fault: self._mount(fault, "checkpoints", "detach", "attach"),
-            "the HA directory refuses": lambda fault: self._storage(fault, "fail in shared"),
+            "the HA directory refuses": lambda fault: self._mount(fault, "shared", "refuse", "accept"),
             "the HA directory is full": lambda fault: self._mount(fault, "shared", "fill", "empty"),
             "the HA directory is unmounted": lambda fault: self._mount(fault, "shared", "detach", "attach"),
             "ZooKeeper is killed": self._kill_zookeeper,

@@ -25,7 +25,7 @@ __all__ = ["ClusterRun"]
 
 START_S = 360.0
 RECOVERY_S = 360.0
-PATIENCE_S = 8.0
+PATIENCE_S = 20.0
 """How long the next fault waits for the recovery from those before, unless it is drawn to overlap."""
 END_S = 600.0
 STATUS_S = 3.0

@@ -10,6 +10,7 @@ import shutil
 import struct
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 __all__ = ["Clock", "Mount", "cut_network", "enter", "is_inside", "mend_network"]
@@ -17,6 +18,8 @@ __all__ = ["Clock", "Mount", "cut_network", "enter", "is_inside", "mend_network"
 VARIABLE = "CHAOS_NAMESPACE"
 SIZE = "192m"
 """Of a file system that can be full."""
+TRIES = 200
+TRY_S = 0.01
 
 
 def is_inside() -> bool:
@@ -65,6 +68,21 @@ class Mount:
     def detach(self) -> None:
         """The file system is gone, whoever has files of it open."""
         _run("umount", "--lazy", str(self.path))
+
+    def refuse(self) -> None:
+        """Can be read, but not written. For as long as files are open for writing that cannot be had."""
+        for _ in range(TRIES):
+            if subprocess.run(self._remount("ro"), capture_output=True, check=False).returncode == 0:
+                return
+            time.sleep(TRY_S)
+        _run(*self._remount("ro"))
+
+    def accept(self) -> None:
+        """Can be written again."""
+        _run(*self._remount("rw"))
+
+    def _remount(self, how: str) -> list[str]:
+        return ["mount", "-o", f"remount,bind,{how}", str(self.path)]
 
     def fill(self) -> None:
         """Leaves no space."""

@@ -142,7 +142,7 @@ def _draw_phase(drawn: random.Random, program: Program, in_epochs: bool) -> Phas
     unaligned = not in_epochs and drawn.random() < 0.5
     return Phase(
         execution="epochs" if in_epochs else "pipelined",
-        parallelism=drawn.choice((1, 2, 2)),
+        parallelism=drawn.choice((1, 1, 2)),
         backend=drawn.choice(("hashmap", "rocksdb")),
         checkpoint_ms=500,
         unaligned=unaligned,
