@@ -84,8 +84,9 @@ def test_epochs_come_to_take_what_they_should(
     expected = max(TARGET, 2 * fixed)
     # a single record may take longer than the room there is
     grain = per_record * (1 + hidden) * sources
-    assert 0.6 * expected - grain <= median(durations) <= 1.5 * expected + 2 * grain
-    assert max(durations) <= 4 * expected + 2 * grain
+    assert 0.6 * expected - grain <= median(durations) <= 1.6 * expected + 2 * grain
+    # credits that were too few grow at most fourfold, and again if noise hides what the records cost
+    assert max(durations) <= 8 * expected + 2 * grain
 
 
 @given(
