@@ -109,6 +109,7 @@ class _JobManager(JobManager):
         try:
             self._spark.start()
             self._spark.await_start()
+            self._spark.watch_jvm(self._spark_lost)
             self._lead(_Server(self._service, self._process), services)  # type: ignore[arg-type]
         finally:
             self._spark.stop()
