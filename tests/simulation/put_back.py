@@ -93,11 +93,13 @@ def takeovers_end_jobs() -> Iterator[None]:
     final: list[BaseException] = []
 
     def load_a_few_times(loader: JobLoader, submission: Any, taken_over: Any = None) -> Any:
+        if taken_over is None:
+            return load(loader, submission)
         for delay_s in (0.5, 1.0, 2.0, None):
             try:
                 return load(loader, submission, taken_over)
             except (CheckpointStorageError, OSError) as error:
-                if delay_s is None or taken_over is None or isinstance(error, CorruptStateError):
+                if delay_s is None or isinstance(error, CorruptStateError):
                     final[:] = [error]
                     raise
                 time.sleep(delay_s)
@@ -216,36 +218,48 @@ def _has_fault(plan: RunPlan, *words: str, seconds: float = 0) -> bool:
     return any(word in fault.kind for fault in plan.faults if fault.seconds >= seconds for word in words)
 
 
-def _has_requests(plan: RunPlan, *wanted: str) -> bool:
-    return any(set(wanted) <= {request for _, request in job.requests} for job in plan.jobs)
-
-
-def _may_lose_spark(plan: RunPlan) -> bool:
-    # one that goes with its JobManager takes the JobMaster along
-    return _has_fault(plan, "JVM", "Spark")
+def _may_take_over_without_storage(plan: RunPlan) -> bool:
+    """Storage that raises errors, and something that costs a leader its place or its jobs at about that time."""
+    away = [fault for fault in plan.faults if "storage" in fault.kind and fault.seconds > 3]
+    others = [fault for fault in plan.faults if fault not in away]
+    return any(
+        fault.at_s - 15 < other.at_s < fault.at_s + fault.seconds or "fault point" in other.kind
+        for fault in away
+        for other in (*others, *away)
+        if other is not fault
+    )
 
 
 def _may_freeze(plan: RunPlan) -> bool:
-    return _has_fault(plan, "freeze", "network", "machine", seconds=10)
+    """Nothing is heard of a JobMaster for longer than a slot may go on without."""
+    return _has_fault(plan, "freeze JobManager", "network", "isolate", seconds=plan.heartbeat_timeout_s)
 
 
 def _may_fail_to_record(plan: RunPlan) -> bool:
-    return _has_fault(plan, "HA store", "storage", "machine", "JobManager")
+    return _has_fault(plan, "HA store", "storage", seconds=25) or _has_fault(plan, "stop JobManager")
 
 
 def _may_wait_for_storage(plan: RunPlan) -> bool:
-    return _has_fault(plan, "storage") and _has_requests(plan, "cancel")
+    """A job is cancelled while storage does not answer."""
+    hangs = [fault for fault in plan.faults if fault.kind in ("storage hangs", "storage slow") and fault.seconds > 10]
+    cancels = [at_s for job in plan.jobs for at_s, request in job.requests if request == "cancel"]
+    return any(fault.at_s - 10 < at_s < fault.at_s + fault.seconds for fault in hangs for at_s in cancels)
+
+
+def _may_rescale_and_stop(plan: RunPlan) -> bool:
+    return any({"rescale", "stop"} <= {request for _, request in job.requests} for job in plan.jobs)
 
 
 DEFECTS = {
-    "W4": Defect(takeovers_end_jobs, lambda plan: _has_fault(plan, "storage") and len(plan.faults) > 1),
-    "W5": Defect(kills_break_the_jobmaster, _may_lose_spark),
+    "W4": Defect(takeovers_end_jobs, _may_take_over_without_storage),
+    # a JVM that goes with its JobManager takes the JobMaster along
+    "W5": Defect(kills_break_the_jobmaster, lambda plan: _has_fault(plan, "JVM", "Spark")),
     "W8": Defect(deadlines_by_the_wall_clock, lambda plan: _has_fault(plan, "set clock")),
     "W9": Defect(slots_outlive_their_jobmaster, _may_freeze),
     "W11": Defect(ends_are_given_up, _may_fail_to_record),
     "W13": Defect(jobmaster_waits_for_storage, _may_wait_for_storage),
-    "W15": Defect(rescaling_restarts_a_job_that_stops, lambda plan: _has_requests(plan, "rescale", "stop")),
-    "W21": Defect(starts_break_the_jobmaster, _may_lose_spark),
+    "W15": Defect(rescaling_restarts_a_job_that_stops, _may_rescale_and_stop),
+    "W21": Defect(starts_break_the_jobmaster, lambda plan: _has_fault(plan, "JVM", "Spark")),
 }
 
 

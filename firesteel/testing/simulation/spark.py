@@ -81,9 +81,9 @@ class SparkApplication:
     def _later(self, most_us: int, action: Callable[[], Any]) -> None:
         self._simulation.after(self._simulation.random.randint(0, most_us), action)
 
-    def _soon_or_later(self, most_us: int, action: Callable[[], Any]) -> None:
-        """What notices a closed connection does so at once; what does not, after a while."""
-        self._later(self._simulation.random.choice((20_000, most_us)), action)
+    def _soon_or(self, later_us: int) -> int:
+        """How long it takes at most until a loss is noticed: a closed connection is at once."""
+        return self._simulation.random.choice((20_000, later_us))
 
     # -- executors ----------------------------------------------------------------------------------
 
@@ -100,10 +100,11 @@ class SparkApplication:
         self._simulation.tell(name, f"registers on {machine}")
 
     def _on_executor_end(self, machine: Machine, executor: Process) -> None:
+        most_us = self._soon_or(1_000_000)
         for stage in self.stages:
             for worker in list(stage.workers.values()):
                 if worker.machine is machine:
-                    self._soon_or_later(1_000_000, partial(worker.kill, "its executor is gone"))
+                    self._later(most_us, partial(worker.kill, "its executor is gone"))
 
         def forget() -> None:
             if self.executors.get(machine.name) is executor:
@@ -113,10 +114,15 @@ class SparkApplication:
         self._simulation.after(2_500_000, lambda: self._later(8_000_000, lambda: self._start_executor(machine)))
 
     def _on_jvm_end(self) -> None:
+        most_us = self._soon_or(3_000_000)
         for executor in list(self.executors.values()):
-            self._soon_or_later(3_000_000, partial(executor.kill, "its driver is gone"))
+            self._later(most_us, partial(executor.kill, "its driver is gone"))
         for stage in self.stages:
-            self._simulation.wake(stage.thread, stage.thread.token)
+            # the slots may be lost before the thread that waits for the JVM's answer notices
+            self._later(self._soon_or(500_000), partial(self._wake, stage))
+
+    def _wake(self, stage: _Stage) -> None:
+        self._simulation.wake(stage.thread, stage.thread.token)
 
     # -- what a SparkContext does -------------------------------------------------------------------
 
