@@ -190,6 +190,11 @@ class Program:
         return tuple(node for node in self.nodes if node.is_sink)
 
     @property
+    def volume(self) -> int:
+        """How many records the largest of its streams has at most."""
+        return max((kind.volume for kind in self.types().values()), default=0)
+
+    @property
     def mutates(self) -> bool:
         """Whether any function changes objects that it has emitted or received."""
         return any(node.mutates for node in self.nodes)

@@ -15,7 +15,7 @@ from firesteel.testing.in_process import InProcessExecutor
 from firesteel.testing.programs.building import Site, build
 from firesteel.testing.programs.comparing import compare
 from firesteel.testing.programs.faults import Fault, Trip
-from firesteel.testing.programs.invariants import TimerWatch
+from firesteel.testing.programs.invariants import SchedulerWatch, TimerWatch
 from firesteel.testing.programs.job import Hang, RunningJob
 from firesteel.testing.programs.oracle.evaluate import evaluate
 from firesteel.testing.programs.oracle.flow import Mode
@@ -76,10 +76,10 @@ class InProcessRunner(EnvironmentRunner):
         return env
 
     def run(self, program: Program, way: Way, directory: Path) -> Outcome:
-        """Runs the program, and looks at what it keeps in memory."""
-        with TimerWatch() as timers:
+        """Runs the program, and looks at what it keeps in memory and whether its tasks take turns."""
+        with TimerWatch() as timers, SchedulerWatch() as scheduler:
             outcome = super().run(program, way, directory)
-        outcome.problem = outcome.problem or timers.problem
+        outcome.problem = outcome.problem or timers.problem or scheduler.problem
         return outcome
 
     def arm(self, points: str) -> None:

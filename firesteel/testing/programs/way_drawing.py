@@ -12,6 +12,8 @@ from firesteel.testing.programs.ways import Action, Phase, Way
 __all__ = ["draw_way"]
 
 _MAX_FAULTS = 3
+_LARGE_VOLUME = 1000
+"""With so many records, an epoch takes more of them: else there would be too many epochs."""
 
 
 def draw_way(program: Program, seed: int | str, *, kills: bool = False) -> Way:
@@ -54,7 +56,7 @@ def _draw_phase(rng: random.Random, program: Program, execution: str) -> Phase:
         buffer_timeout_ms=rng.choice((0, 5, 100)),
         watermark_ms=rng.choice((1, 2, 5, 200)),
         tolerance=rng.choice((0, 1000)),
-        max_records=rng.choice((60, 250)),
+        max_records=rng.choice((60, 250)) * (10 if program.volume >= _LARGE_VOLUME else 1),
     )
 
 

@@ -6,7 +6,7 @@ import logging
 import multiprocessing
 import time
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from multiprocessing.connection import Connection, wait
 from typing import Any
 
@@ -20,7 +20,9 @@ _CONTEXT = multiprocessing.get_context("spawn")
 _GRACE_S = 30.0
 
 
-def judge_in_processes(campaign: Campaign, numbers: range, processes: int, deadline_s: float) -> Iterator[Verdict]:
+def judge_in_processes(
+    campaign: Campaign, numbers: Sequence[int], processes: int, deadline_s: float
+) -> Iterator[Verdict]:
     """Yields verdicts as they come."""
     pending = iter(numbers)
     workers = [_Worker(campaign) for _ in range(min(processes, len(numbers)))]

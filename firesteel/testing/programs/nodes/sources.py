@@ -266,7 +266,8 @@ def draw_source(sketch: Sketch) -> Source:
     owned = rng.random() < 0.7
     full = number if style != "idle" else 1
     watermarks, timestamps = _draw_watermarks(rng, style, disorder, number)
-    splits = [_draw_split(rng, base + 10_000 * i, i, full, owned, disorder, style) for i in range(full)]
+    many = 1.0 if rng.random() < 0.06 else 0.03
+    splits = [_draw_split(rng, base + 10_000 * i, i, full, owned, disorder, style, many) for i in range(full)]
     if watermarks.kind == "inline":
         splits = [replace(split, items=_with_watermarks(rng, split.items, style)) for split in splits]
     splits += [Split(()) for _ in range(number - full)]
@@ -309,8 +310,9 @@ def _draw_watermarks(rng: random.Random, style: str, disorder: int, splits: int)
 
 
 def _draw_split(
-    rng: random.Random, base: int, index: int, splits: int, owned: bool, disorder: int, style: str
+    rng: random.Random, base: int, index: int, splits: int, owned: bool, disorder: int, style: str, many: float
 ) -> Split:
+    """Draws one split; ``many`` is how likely it has a great number of records in a row."""
     count = rng.choices((0, 3, 20, 60), (1, 2, 8, 6))[0]
     keys = [k for k in range(rng.choice((1, 3, KEYS))) if not owned or k % splits == index] or [index % KEYS]
     items: list[Item] = []
@@ -323,14 +325,14 @@ def _draw_split(
         items.append((rng.choice(keys), base + i, max(t - t % 4, 0)))
         if rng.random() < 0.02:
             items.append(Pause(rng.choice((2, 5, 15))))
-    many = rng.random() < 0.04
-    if many:
+    floods = rng.random() < many
+    if floods:
         items.append(
             Many(rng.choice((300, 5000)), tuple(keys[:2]), base + 5_000, clock - clock % 4, rng.choice((0, 4)))
         )
     if style == "idle":
         _add_silences(rng, items)
-    burst, gap = (500, 0) if many else (rng.choice((1, 1, 2, 5, 50)), rng.choice((0, 0, 0, 1, 2)))
+    burst, gap = (500, 0) if floods else (rng.choice((1, 1, 2, 5, 50)), rng.choice((0, 0, 0, 1, 2)))
     return Split(tuple(items), burst, gap)
 
 

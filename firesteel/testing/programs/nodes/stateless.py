@@ -164,7 +164,7 @@ class Map(_Simple):
         else:
             shape = kind.shape if rng.random() < 0.5 else rng.choice(SHAPES)
             keys = rng.choice((1, 4)) if rng.random() < 0.15 else None
-            function = Affine(shape, factor, offset, keys=keys, sleep_ms=rng.choice((0,) * 12 + (1,)))
+            function = Affine(shape, factor, offset, keys=keys, sleep_ms=rng.choice((0, 0, 0, 0, 0, 1)))
         return cls(
             id=sketch.next_id, inputs=(ref,), parallelism=kind.width, chain=sketch.draw_chain(), function=function
         )
