@@ -106,7 +106,7 @@ class SchedulerWatch:
                 slot.waits.pop(chosen, None)
             return chosen
 
-        TaskScheduler.next_task = watched_next_task  # type: ignore[method-assign]
+        TaskScheduler.next_task = watched_next_task  # type: ignore[method-assign, assignment]
         return self
 
     def __exit__(
