@@ -44,7 +44,7 @@ def draw_program(seed: int | str, grammar: tuple[type[Node], ...] = GRAMMAR) -> 
     ``grammar`` may have nodes of your own: ``draw_program(7, (*GRAMMAR, MyNode))``.
     """
     rng = random.Random(f"program {seed}")
-    sketch = Sketch(rng, ends=rng.random() < 0.85)
+    sketch = Sketch(rng, ends=rng.random() < 0.8)
     for _ in range(rng.choices((1, 2, 3, 4), (8, 5, 2, 1))[0]):
         while not sketch.add(Source.draw(sketch)):
             pass

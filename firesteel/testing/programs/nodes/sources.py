@@ -332,6 +332,10 @@ def _draw_split(
         )
     if style == "idle":
         _add_silences(rng, items)
+        if rng.random() < 0.6:
+            # one record behind a silence, which completes most windows
+            latest = max((item[2] for item in expanded(items) if isinstance(item, tuple)), default=0)
+            items += [Pause(25), (rng.choice(keys), base + 4_999, latest + 400)]
     burst, gap = (500, 0) if floods else (rng.choice((1, 1, 2, 5, 50)), rng.choice((0, 0, 0, 1, 2)))
     return Split(tuple(items), burst, gap)
 
