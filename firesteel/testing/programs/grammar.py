@@ -36,6 +36,7 @@ GRAMMAR: tuple[type[Node], ...] = (
     Sink,
 )
 """The nodes that are drawn behind the sources."""
+_TIMED = (Window, KeyedProcess)
 
 
 def draw_program(seed: int | str, grammar: tuple[type[Node], ...] = GRAMMAR) -> Program:
@@ -49,12 +50,21 @@ def draw_program(seed: int | str, grammar: tuple[type[Node], ...] = GRAMMAR) -> 
         while not sketch.add(Source.draw(sketch)):
             pass
     sketch.ends = all(getattr(node, "bounded", True) for node in sketch.nodes)
+    _draw_some(sketch, grammar, (AssignTimestamps,), 0.25)
     _draw_operators(sketch, grammar, rng.choices((1, 2, 4, 7), (2, 4, 5, 2))[0])
+    if any(kind.has_event_time and not sketch.is_read(ref) for ref, kind in sketch.types.items()):
+        _draw_some(sketch, grammar, _TIMED, 0.7)
     for ref in list(sketch.types):
         # a job that does not end is stopped when the sinks of its sources have all records
         if not sketch.is_read(ref) or (sketch.nodes[ref.node].is_source and not sketch.ends):
             sketch.add(Sink.of(sketch, ref))
     return Program(tuple(sketch.nodes), str(seed), sketch.ends)
+
+
+def _draw_some(sketch: Sketch, grammar: tuple[type[Node], ...], kinds: tuple[type[Node], ...], share: float) -> None:
+    """Draws one node of these kinds in a share of all programs: shapes that many programs of users have."""
+    if sketch.chance(share):
+        _draw_operators(sketch, tuple(node for node in grammar if node in kinds) or grammar, 1)
 
 
 def _draw_operators(sketch: Sketch, grammar: tuple[type[Node], ...], count: int) -> None:

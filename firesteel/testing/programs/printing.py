@@ -32,7 +32,7 @@ def print_program(program: Program, way: Way, problems: list[str]) -> str:
     """Returns the text of a file that runs the program in that way and prints what is wrong with the results."""
     printer = _Printer()
     env = _Scribe("env", printer)
-    faults = {fault.place for fault in way.faults if fault.kind in ("user", "kill")}
+    faults = {fault.place for fault in way.faults if fault.is_in_function}
     trips: Any = {place: _Code(f"trips[{place!r}]") for place in faults}
     build(program, Site(env, Path(_DIRECTORY), trips), printer.assign)
     program_code, way_code = printer.code(program, 1), printer.code(way, 1)

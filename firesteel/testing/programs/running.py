@@ -14,7 +14,7 @@ from firesteel.datastream.stream_execution_environment import StreamExecutionEnv
 from firesteel.testing.in_process import InProcessExecutor
 from firesteel.testing.programs.building import Site, build
 from firesteel.testing.programs.comparing import compare
-from firesteel.testing.programs.faults import Fault, Trip
+from firesteel.testing.programs.faults import Fault, Trip, trip_of
 from firesteel.testing.programs.invariants import SchedulerWatch, TimerWatch
 from firesteel.testing.programs.job import Hang, RunningJob
 from firesteel.testing.programs.oracle.evaluate import evaluate
@@ -103,10 +103,11 @@ class _Run:
         self.collected: dict[int, list[Any]] = {}
         self.job: RunningJob | None = None
         self.tokens = {fault: directory / f"fault-{number}" for number, fault in enumerate(way.faults)}
+        self.checkpoints = directory / "checkpoints"
         self.trips = {
-            fault.place: Trip(str(token), fault.at, "kill" if fault.kind == "kill" else "raise")
+            fault.place: trip_of(fault, token, self.checkpoints)
             for fault, token in self.tokens.items()
-            if fault.kind in ("user", "kill")
+            if fault.is_in_function
         }
 
     def run(self) -> Outcome:
@@ -175,7 +176,7 @@ class _Run:
         configuration = Configuration()
         for key, value in phase.settings().items():
             configuration.set_string(key, value)
-        configuration.set_string("execution.checkpointing.dir", str(self.directory / "checkpoints"))
+        configuration.set_string("execution.checkpointing.dir", str(self.checkpoints))
         if savepoint is not None:
             configuration.set_string("execution.state-recovery.path", savepoint)
         if any(action.kind == "storage" for action in phase.actions):

@@ -26,9 +26,14 @@ _EPOCH_BURST = 10
 
 @dataclass(frozen=True)
 class Pause:
-    """The split gives nothing for some milliseconds."""
+    """For so long nothing comes from a split; with ``checkpoint`` at most until one is complete that includes that.
+
+    So a job is sure to have a checkpoint in the middle of its records, however slow the machine is. In epochs each is
+    one, and nothing has to wait for it.
+    """
 
     ms: int
+    checkpoint: bool = False
 
 
 @dataclass(frozen=True)
@@ -155,6 +160,14 @@ class _Cursor:
         self.position = position.position
         self.split = split
         self.ready_at = 0
+        self.awaits = False
+        """Whether a complete checkpoint ends the pause."""
+        self.checkpoint: int | None = None
+        """The first one that includes the pause."""
+
+    def pause(self, pause: Pause, now: int, in_epochs: bool) -> None:
+        self.awaits, self.checkpoint = pause.checkpoint, None
+        self.ready_at = now + (0 if pause.checkpoint and in_epochs else pause.ms)
 
 
 class SplitReader(SourceReader[Position]):
@@ -181,7 +194,18 @@ class SplitReader(SourceReader[Position]):
 
     def snapshot_state(self, checkpoint_id: int) -> list[Position]:
         """Returns how far each split was read."""
+        for cursor in self.cursors:
+            if cursor.awaits and cursor.checkpoint is None:
+                cursor.checkpoint = checkpoint_id
         return [Position(cursor.split_id, cursor.position) for cursor in self.cursors]
+
+    def notify_checkpoint_complete(self, checkpoint_id: int) -> None:
+        """Ends pauses that a checkpoint includes."""
+        now = self.now_ms()
+        for cursor in self.cursors:
+            if cursor.awaits and cursor.checkpoint is not None and cursor.checkpoint <= checkpoint_id:
+                cursor.awaits, cursor.ready_at = False, now
+                self.await_ms(now)
 
     def now_ms(self) -> int:
         """What pauses are measured with."""
@@ -227,7 +251,7 @@ class SplitReader(SourceReader[Position]):
             item = cursor.items[cursor.position]
             cursor.position += 1
             if isinstance(item, Pause):
-                cursor.ready_at = now + item.ms
+                cursor.pause(item, now, self._context.in_epochs)
             elif isinstance(item, WatermarkAt):
                 output.emit_watermark(cursor.split_id, item.t)
         if self._source.bounded and cursor.position == len(cursor.items) and cursor.ready_at <= now:

@@ -12,6 +12,8 @@ from firesteel.testing.programs.ways import Action, Phase, Way
 __all__ = ["draw_way"]
 
 _MAX_FAULTS = 3
+_SLOW_SHARE = 0.25
+"""How many runs have a slow function."""
 _LARGE_VOLUME = 1000
 """With so many records, an epoch takes more of them: else there would be too many epochs."""
 
@@ -77,6 +79,10 @@ def _draw_faults(rng: random.Random, program: Program, phases: list[Phase], *, k
     if "epochs" in executions:
         points += EPOCH_POINTS
     faults: list[Fault] = []
+    if user and rng.random() < _SLOW_SHARE:
+        faults.append(Fault("slow", rng.choice(user), 1))
+        user.remove(faults[0].place)
+    calls = (1, 3, 10, 30, 60) if program.volume < _LARGE_VOLUME else (1, 60, 500, 2000, 4000)
     while rng.random() < 0.55 and len(faults) < _MAX_FAULTS:
         options = ["user"] * 5 + ["point"] * 4
         if executions != {"pipelined"}:
@@ -89,6 +95,8 @@ def _draw_faults(rng: random.Random, program: Program, phases: list[Phase], *, k
         elif kind == "point":
             faults.append(Fault(kind, rng.choice(points), rng.choice((1, 2, 3, 6, 12))))
         elif user:
-            faults.append(Fault(kind, rng.choice(user), rng.choice((1, 3, 10, 30, 60))))
+            faults.append(
+                Fault(kind, rng.choice(user), rng.choice(calls), executions != {"batch"} and rng.random() < 0.6)
+            )
             user.remove(faults[-1].place)
     return tuple(faults)

@@ -250,13 +250,15 @@ def _records(split: Split) -> Iterator[tuple[int, int, int]]:
     return (item for item in expanded(split.items) if isinstance(item, tuple))
 
 
+_CHECKPOINT = Pause(400, checkpoint=True)
+
 # -- drawing ------------------------------------------------------------------------------------------------
 
 
 def draw_source(sketch: Sketch) -> Source:
     """Draws a source of one of several kinds, which differ in how their event time goes."""
     rng = sketch.rng
-    style = rng.choices(("plain", "exact", "idle", "bare"), (10, 5, 3, 3))[0]
+    style = rng.choices(("plain", "exact", "idle", "bare"), (8, 5, 3, 5))[0]
     if not sketch.ends and style == "exact":
         style = "idle"
     shape = rng.choice(SHAPES)
@@ -266,8 +268,12 @@ def draw_source(sketch: Sketch) -> Source:
     owned = rng.random() < 0.7
     full = number if style != "idle" else 1
     watermarks, timestamps = _draw_watermarks(rng, style, disorder, number)
-    many = 1.0 if rng.random() < 0.06 else 0.03
+    many = 1.0 if rng.random() < (0.3 if style == "idle" else 0.06) else 0.03
     splits = [_draw_split(rng, base + 10_000 * i, i, full, owned, disorder, style, many) for i in range(full)]
+    if rng.random() < 0.4:
+        splits = [replace(split, items=_with_checkpoint(rng, split.items)) for split in splits]
+    if full > 1 and rng.random() < 0.4:
+        splits = _with_one_ahead(rng, splits)
     if watermarks.kind == "inline":
         splits = [replace(split, items=_with_watermarks(rng, split.items, style)) for split in splits]
     splits += [Split(()) for _ in range(number - full)]
@@ -335,9 +341,29 @@ def _draw_split(
         if rng.random() < 0.6:
             # one record behind a silence, which completes most windows
             latest = max((item[2] for item in expanded(items) if isinstance(item, tuple)), default=0)
-            items += [Pause(25), (rng.choice(keys), base + 4_999, latest + 400)]
+            silence = rng.choice((Pause(25), _CHECKPOINT))
+            items += [silence, (rng.choice(keys), base + 4_999, latest + 400)]
     burst, gap = (500, 0) if floods else (rng.choice((1, 1, 2, 5, 50)), rng.choice((0, 0, 0, 1, 2)))
     return Split(tuple(items), burst, gap)
+
+
+def _with_checkpoint(rng: random.Random, items: tuple[Item, ...]) -> tuple[Item, ...]:
+    """Waits for a checkpoint somewhere between the records, which is at another time in each split."""
+    at = rng.randint(0, len(items))
+    return (*items[:at], _CHECKPOINT, *items[at:])
+
+
+def _with_one_ahead(rng: random.Random, splits: Sequence[Split]) -> list[Split]:
+    """Makes one split far faster than the others."""
+    ahead = rng.randrange(len(splits))
+    return [
+        replace(split, burst=50, gap_ms=0)
+        if index == ahead
+        else replace(split, burst=rng.choice((1, 2)), gap_ms=2)
+        if not any(isinstance(item, Many) for item in split.items)
+        else split
+        for index, split in enumerate(splits)
+    ]
 
 
 def _add_silences(rng: random.Random, items: list[Item]) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
@@ -40,16 +39,12 @@ class Affine(MapFunction):
     in_place: bool = False
     keys: int | None = None
     """Makes k smaller than this number."""
-    sleep_ms: int = 0
-    """How long every 16th record takes."""
     trip: Trip | None = None
 
     def map(self, value: Any) -> Any:
         """Returns the changed record."""
         step(self.trip)
         k, v, t, trail = fields(value)
-        if self.sleep_ms and v % 16 == 0:
-            time.sleep(self.sleep_ms / 1000)
         v = v * self.factor + self.offset
         if self.in_place:
             change(value, v)
@@ -164,7 +159,7 @@ class Map(_Simple):
         else:
             shape = kind.shape if rng.random() < 0.5 else rng.choice(SHAPES)
             keys = rng.choice((1, 4)) if rng.random() < 0.15 else None
-            function = Affine(shape, factor, offset, keys=keys, sleep_ms=rng.choice((0, 0, 0, 0, 0, 1)))
+            function = Affine(shape, factor, offset, keys=keys)
         return cls(
             id=sketch.next_id, inputs=(ref,), parallelism=kind.width, chain=sketch.draw_chain(), function=function
         )

@@ -19,7 +19,7 @@ __all__ = ["AssignTimestamps"]
 class AssignTimestamps(Node):
     """Calls assign_timestamps_and_watermarks: the timestamps are the records' t."""
 
-    weight: ClassVar[float] = 2.0
+    weight: ClassVar[float] = 3.0
 
     watermarks: Watermarks
 
@@ -35,9 +35,11 @@ class AssignTimestamps(Node):
             return None
         rng, kind = sketch.rng, sketch.types[ref]
         if kind.disorder is None:
+            if sketch.chance(0.7):
+                return None
             watermarks = Watermarks("none")
         else:
-            name = rng.choice(("bounded", "bounded", "punctuated", "none", "monotonous"))
+            name = rng.choice(("bounded", "bounded", "bounded", "punctuated", "punctuated", "none", "monotonous"))
             bound = 0 if name == "monotonous" else kind.disorder + rng.choice((0, 0, 16))
             if name == "punctuated" and kind.lane and kind.width == 1 and rng.random() < 0.5:
                 bound = 0
