@@ -142,8 +142,11 @@ class JobManager:
             self._told.put(error)
 
     def _spark_lost(self, why: str) -> None:
-        if self._leadership is not None:
-            self._leadership.resign()
+        try:
+            if self._leadership is not None:
+                self._leadership.resign()
+        except Exception as error:  # noqa: BLE001 - others take over once the claim has run out
+            _log.warning("The claim to lead could not be given back: %s: %s", type(error).__name__, error)
         self._begin_anew(why)
 
     def _begin_anew(self, why: str) -> None:
