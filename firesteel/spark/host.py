@@ -51,7 +51,7 @@ class SparkHost:
         self._address = (host, self._listener.getsockname()[1])
         self._lock = threading.Lock()
         self._slots: dict[tuple[int, int], ControlConnection] = {}
-        self._connections: set[ControlConnection] = set()
+        self._connections: dict[ControlConnection, None] = {}
         self._post: Post | None = None
         self._heartbeat_timeout_s = 0.0
         self._closed = False
@@ -191,7 +191,7 @@ class SparkHost:
             if self._closed:
                 connection.close()
                 return
-            self._connections.add(connection)
+            self._connections[connection] = None
         _Slot(self, connection).start()
 
     def registered(self, attempt: int, slot: int, connection: ControlConnection) -> None:
@@ -207,7 +207,7 @@ class SparkHost:
     def forget(self, connection: ControlConnection) -> None:
         """A connection has ended from the other side."""
         with self._lock:
-            self._connections.discard(connection)
+            self._connections.pop(connection, None)
         connection.close()
 
 
