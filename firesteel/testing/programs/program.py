@@ -85,8 +85,12 @@ class StreamType:
         )
 
     def shuffled(self, parallelism: int | None, *, ordered: bool = False) -> StreamType:
-        """Returns the type behind an operator with several input channels."""
-        kept = self.time in (EventTime.SAFE, EventTime.NONE) and not self.idle
+        """Returns the type behind an operator to which records go by key, or in turn.
+
+        It has several input channels, except behind a single subtask: then it does not matter if that is idle.
+        """
+        is_single = self.lane and self.width == 1
+        kept = self.time in (EventTime.SAFE, EventTime.NONE) and (is_single or not self.idle)
         return replace(
             self,
             width=parallelism,

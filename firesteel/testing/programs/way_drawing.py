@@ -14,6 +14,8 @@ __all__ = ["draw_way"]
 _MAX_FAULTS = 3
 _SLOW_SHARE = 0.25
 """How many runs have a slow function."""
+_BACKLOG_SHARE = 0.4
+"""How many runs of programs that do not end go back to a checkpoint with records in flight."""
 _LARGE_VOLUME = 1000
 """With so many records, an epoch takes more of them: else there would be too many epochs."""
 
@@ -30,8 +32,10 @@ def draw_way(program: Program, seed: int | str, *, kills: bool = False) -> Way:
     phase = _draw_phase(rng, program, rng.choice(executions))
     if phase.execution == "batch":
         return Way((replace(phase, checkpoint_ms=None),), _draw_faults(rng, program, [phase], kills=kills), str(seed))
-    if not program.ends and not phase.takes_checkpoints:
-        phase = replace(phase, checkpoint_ms=10)
+    if not program.ends:
+        if rng.random() < _BACKLOG_SHARE:
+            return _draw_backlog(rng, program, phase, str(seed))
+        phase = replace(phase, checkpoint_ms=phase.checkpoint_ms or 10)
     if not phase.takes_checkpoints:
         return Way((phase,), (), str(seed))
     phases = [phase]
@@ -41,6 +45,24 @@ def draw_way(program: Program, seed: int | str, *, kills: bool = False) -> Way:
         phases.append(replace(following, checkpoint_ms=following.checkpoint_ms or 10))
     phases = [replace(one, actions=_draw_actions(rng, one)) for one in phases]
     return Way(tuple(phases), _draw_faults(rng, program, phases, kills=kills), str(seed))
+
+
+def _draw_backlog(rng: random.Random, program: Program, phase: Phase, seed: str) -> Way:
+    """Draws a slow function whose input is in flight when a checkpoint is taken to which the job then goes back.
+
+    Only programs that do not end show whether event time goes on from there: its end makes good for much.
+    """
+    phase = replace(phase, execution="pipelined", unaligned=True, aligned_timeout_ms=0, checkpoint_ms=10)
+    places = _places(program)
+    rng.shuffle(places)
+    slow = [Fault("slow", place, 1 if program.volume >= _LARGE_VOLUME else 20) for place in places[:1]]
+    user = [Fault("user", place, rng.choice((1, 3, 10)), restores=True) for place in places[1:2]]
+    return Way((phase,), (*slow, *user), seed)
+
+
+def _places(program: Program) -> list[str]:
+    """Returns where exceptions of user code can be injected."""
+    return [f"{node.id}.{place}" if place else str(node.id) for node in program.nodes for place in node.functions]
 
 
 def _draw_phase(rng: random.Random, program: Program, execution: str) -> Phase:
@@ -74,7 +96,7 @@ def _draw_actions(rng: random.Random, phase: Phase) -> tuple[Action, ...]:
 
 def _draw_faults(rng: random.Random, program: Program, phases: list[Phase], *, kills: bool) -> tuple[Fault, ...]:
     executions = {phase.execution for phase in phases}
-    user = [f"{node.id}.{place}" if place else str(node.id) for node in program.nodes for place in node.functions]
+    user = _places(program)
     points = list(BATCH_POINTS if executions == {"batch"} else POINTS)
     if "epochs" in executions:
         points += EPOCH_POINTS

@@ -281,7 +281,8 @@ def draw_source(sketch: Sketch) -> Source:
         splits[-1] = Split(())
     rng.shuffle(splits)
     widths = (None, 1, len(splits), len(splits) + 1)
-    parallelism = 1 if style == "exact" else rng.choices(widths, (6, 1, 3, 1))[0]
+    weights = {"exact": (0, 1, 0, 0), "idle": (4, 4, 2, 1)}.get(style, (6, 1, 3, 1))
+    parallelism = rng.choices(widths, weights)[0]
     bounded = sketch.ends or rng.random() < 0.4
     return Source(
         id=sketch.next_id,
