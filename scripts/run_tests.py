@@ -1,4 +1,4 @@
-"""Runs all tests in several processes: those of whole clusters, those that need Spark or servers, and the others.
+"""Runs all tests in several processes: those of whole clusters, those that need Spark or servers, unit tests, and jobs.
 
 Much of what they do is to wait, so a few run side by side. Arguments go to all. The exit code is that of the first part
 that failed, if any did.
@@ -17,7 +17,8 @@ from typing import IO, NamedTuple
 PARTS = {
     "spark": "spark and not cluster",
     "cluster": "cluster",
-    "others": "not services and not spark and not cluster",
+    "unit": "unit and not services and not spark and not cluster",
+    "jobs": "not unit and not services and not spark and not cluster",
     "services": "services and not spark and not cluster",
 }
 """By name, with the marks that choose the tests; those first that take the longest."""

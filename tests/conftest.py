@@ -27,6 +27,7 @@ Env = Callable[..., StreamExecutionEnvironment]
 NO_SETTINGS: Settings = {}
 
 SERVICES = ROOT / "tests" / "services"
+UNIT = ROOT / "tests" / "unit"
 SPARK_SLOTS = 4
 """Parallelism 1, 2 and 3, and one slot more for a second slot sharing group."""
 
@@ -64,6 +65,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if SERVICES in item.path.parents:
             item.add_marker("services")
+        if UNIT in item.path.parents:
+            item.add_marker("unit")
     for item in items:
         if "spark_context" in getattr(item, "fixturenames", ()):
             item.add_marker(pytest.mark.spark)
