@@ -5,7 +5,7 @@ Nothing here does I/O or reads a clock: whoever drives the graph passes the time
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Iterator
 from enum import Enum
 
@@ -14,6 +14,7 @@ from firesteel.graph.job_graph import JobGraph, JobVertex
 from firesteel.graph.slots import SlotAssignment, assign_slots
 
 __all__ = [
+    "ATTEMPTS_HISTORY_SIZE",
     "Execution",
     "ExecutionGraph",
     "ExecutionJobVertex",
@@ -22,6 +23,9 @@ __all__ = [
     "InvalidTransitionError",
     "aggregate_state",
 ]
+
+ATTEMPTS_HISTORY_SIZE = 16
+"""How many earlier attempts of a subtask are kept, each with its failure: Flink's default."""
 
 
 class ExecutionState(Enum):
@@ -123,7 +127,7 @@ class Execution:
 
 
 class ExecutionVertex:
-    """One subtask: its current attempt and those before it."""
+    """One subtask: its current attempt and the last ones before it."""
 
     __slots__ = ("current", "job_vertex", "previous", "slot", "subtask_index")
 
@@ -131,7 +135,7 @@ class ExecutionVertex:
         self.job_vertex = job_vertex
         self.subtask_index = subtask_index
         self.slot = slot
-        self.previous: list[Execution] = []
+        self.previous: deque[Execution] = deque(maxlen=ATTEMPTS_HISTORY_SIZE)
         self.current = Execution(self, 0, slot, timestamp)
 
     @property

@@ -118,7 +118,7 @@ def rescale_execution_graph(graph: ExecutionGraph, job_graph: JobGraph, timestam
         before = graph.job_vertices[vertex.vertex_id].task_vertices
         if vertex.subtask_index < len(before):
             old = before[vertex.subtask_index]
-            vertex.previous = list(old.previous)
+            vertex.previous.extend(old.previous)
             number = old.current.attempt_number
             if old.current.state.is_terminal:
                 vertex.previous.append(old.current)

@@ -4,6 +4,7 @@ import pytest
 
 from firesteel.common.errors import TaskFailure
 from firesteel.graph.execution_graph import (
+    ATTEMPTS_HISTORY_SIZE,
     ExecutionGraph,
     ExecutionState,
     InvalidTransitionError,
@@ -92,6 +93,15 @@ def test_a_new_attempt_starts_over_and_old_news_is_ignored(graph) -> None:
     assert [execution.state for execution in vertex.previous] == [S.FAILED]
     assert graph.execution(vertex.vertex_id, 0, 0) is None
     assert graph.execution(*second.attempt_id) is second
+
+
+def test_a_job_that_restarts_without_end_keeps_its_last_attempts_only(graph) -> None:
+    vertex = next(graph.vertices())
+    for _ in range(3 * ATTEMPTS_HISTORY_SIZE):
+        vertex.current.transition_to(S.FAILED, 20)
+        vertex.reset_for_new_execution(21)
+    numbers = [execution.attempt_number for execution in vertex.previous]
+    assert numbers == list(range(2 * ATTEMPTS_HISTORY_SIZE, 3 * ATTEMPTS_HISTORY_SIZE))
 
 
 def test_progress_of_the_whole_job(graph) -> None:
