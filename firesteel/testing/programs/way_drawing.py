@@ -35,14 +35,14 @@ def draw_way(program: Program, seed: int | str, *, kills: bool = False) -> Way:
     if not program.ends:
         if rng.random() < _BACKLOG_SHARE:
             return _draw_backlog(rng, program, phase, str(seed))
-        phase = replace(phase, checkpoint_ms=phase.checkpoint_ms or 10)
+        phase = replace(phase, checkpoint_ms=phase.checkpoint_ms or _checkpoint_ms(program))
     if not phase.takes_checkpoints:
         return Way((phase,), (), str(seed))
     phases = [phase]
     for _ in range(rng.choices((0, 1, 2), (6, 3, 1))[0]):
         phases[-1] = replace(phases[-1], stop_after=rng.choice((0, 1, 2, 4)))
         following = _draw_phase(rng, program, rng.choice(("pipelined", "pipelined", "epochs")))
-        phases.append(replace(following, checkpoint_ms=following.checkpoint_ms or 10))
+        phases.append(replace(following, checkpoint_ms=following.checkpoint_ms or _checkpoint_ms(program)))
     phases = [replace(one, actions=_draw_actions(rng, one)) for one in phases]
     return Way(tuple(phases), _draw_faults(rng, program, phases, kills=kills), str(seed))
 
@@ -52,12 +52,18 @@ def _draw_backlog(rng: random.Random, program: Program, phase: Phase, seed: str)
 
     Only programs that do not end show whether event time goes on from there: its end makes good for much.
     """
-    phase = replace(phase, execution="pipelined", unaligned=True, aligned_timeout_ms=0, checkpoint_ms=10)
+    interval = _checkpoint_ms(program)
+    phase = replace(phase, execution="pipelined", unaligned=True, aligned_timeout_ms=0, checkpoint_ms=interval)
     places = _places(program)
     rng.shuffle(places)
     slow = [Fault("slow", place, 1 if program.volume >= _LARGE_VOLUME else 20) for place in places[:1]]
     user = [Fault("user", place, rng.choice((1, 3, 10)), restores=True) for place in places[1:2]]
     return Way((phase,), (*slow, *user), seed)
+
+
+def _checkpoint_ms(program: Program) -> int:
+    """Returns how often checkpoints are taken, so that there are some, but not too many."""
+    return 10 if program.volume < _LARGE_VOLUME else 50
 
 
 def _places(program: Program) -> list[str]:
@@ -71,7 +77,7 @@ def _draw_phase(rng: random.Random, program: Program, execution: str) -> Phase:
         execution=execution,
         parallelism=rng.choice((1, 2, 2, 3, 4)),
         backend=rng.choices(("hashmap", "rocksdb"), (4, 1))[0],
-        checkpoint_ms=None if rng.random() < 0.1 else rng.choice((10, 10, 20)),
+        checkpoint_ms=None if rng.random() < 0.1 else rng.choice((1, 1, 2)) * _checkpoint_ms(program),
         unaligned=unaligned,
         aligned_timeout_ms=rng.choice((0, 0, 5)),
         incremental=rng.random() < 0.7,
