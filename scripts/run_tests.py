@@ -23,6 +23,8 @@ PARTS = {
 }
 """By name, with the marks that choose the tests; those first that take the longest."""
 AT_ONCE = 3
+SLOWEST = ("--durations=10", "--durations-min=5")
+"""Which tests each part shows at the end as the slowest."""
 NO_TESTS = 5
 """What pytest says where an argument has left nothing to run."""
 
@@ -62,7 +64,7 @@ def main(arguments: Sequence[str]) -> int:
 
 
 def _run(name: str, marks: str, arguments: Sequence[str]) -> Outcome:
-    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-m", marks, *arguments]
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-m", marks, *SLOWEST, *arguments]
     process = subprocess.Popen(  # noqa: S603 - a command of ours
         command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
     )
