@@ -138,3 +138,13 @@ def test_a_subtask_without_records_holds_event_time_back_until_the_end() -> None
     assert before_the_end(1, None) == [(0, 1, 19)]
     assert before_the_end(2, None) == []
     assert before_the_end(2, 10) == [(0, 1, 19)]
+
+
+def test_watermarks_of_one_subtask_do_not_make_the_records_of_another_late() -> None:
+    marks = Watermarks("punctuated", assigner=True)
+    assign = AssignTimestamps(id=1, inputs=(Ref(0),), parallelism=2, watermarks=marks)
+    splits = (Split(((0, 1, 200),)), Split(((1, 2, 4), (1, 4, 8), (1, 8, 100))))
+    source = Source(id=0, splits=splits, parallelism=2, timestamps=False)
+    window = replace(_window(WindowKind("tumbling", 20), lateness=400), id=2, inputs=(Ref(1),))
+    program = Program((source, assign, window, Sink(id=99, inputs=(Ref(2),))))
+    assert [record[:3] for record in evaluate(program)[99]] == [(1, 6, 19), (1, 8, 119), (0, 1, 219)]

@@ -87,8 +87,8 @@ class AssignTimestamps(Node):
     def interpret(self, inputs: Sequence[Flow], mode: Mode) -> Mapping[str, Flow]:
         """New timestamps, new watermarks; only the end of time passes through."""
         flow, latest = Flow(), MIN_TIME
-        # a subtask without records holds event time back until the end, unless it becomes idle
-        advances = mode is Mode.STREAM or self.parallelism == 1 or self.watermarks.idle_ms is not None
+        # of several subtasks, others are behind, or have no records and hold event time back unless they become idle
+        advances = self.parallelism == 1 or self.watermarks.idle_ms is not None
         for record in inputs[0].records():
             t = fields(record.value)[2]
             flow.emit(record.value, t)
