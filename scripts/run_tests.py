@@ -17,11 +17,11 @@ from typing import IO, NamedTuple
 PARTS = {
     "spark": "spark and not cluster",
     "cluster": "cluster",
+    "services": "services and not spark and not cluster",
     "unit": "unit and not services and not spark and not cluster",
     "jobs": "not unit and not services and not spark and not cluster",
-    "services": "services and not spark and not cluster",
 }
-"""By name, with the marks that choose the tests; those first that take the longest."""
+"""By name, with the marks that choose the tests; those first that wait for other processes most of the time."""
 AT_ONCE = 3
 SLOWEST = ("--durations=10", "--durations-min=5")
 """Which tests each part shows at the end as the slowest."""

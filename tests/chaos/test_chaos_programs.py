@@ -122,10 +122,10 @@ def test_every_kind_of_fault_can_be_made(tmp_path: Path) -> None:
 @pytest.mark.cluster
 @pytest.mark.skipif(os.geteuid() != 0, reason="namespaces need root")
 def test_programs_survive_the_end_of_their_leader(tmp_path: Path) -> None:
-    command = [sys.executable, "-m", "tests.chaos", "--programs=2", "--faults=2", "--seed=7", f"--directory={tmp_path}"]
-    command += ["--kinds=kill a slot", "--kinds=kill the leader"]
+    command = [sys.executable, "-m", "tests.chaos", "--programs=1", "--faults=1", "--seed=7", f"--directory={tmp_path}"]
+    command += ["--kinds=kill the leader"]
     ended = subprocess.run(
         command, cwd=ROOT, capture_output=True, text=True, env={**os.environ, "PYTHONPATH": str(ROOT)}, check=False
     )
     assert ended.returncode == 0, ended.stdout + ended.stderr
-    assert "faults: 2" in ended.stdout
+    assert "faults: 1" in ended.stdout

@@ -12,6 +12,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import Enum
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 if TYPE_CHECKING:
@@ -193,7 +194,7 @@ class Program:
         """The nodes whose input is compared with the oracle."""
         return tuple(node for node in self.nodes if node.is_sink)
 
-    @property
+    @cached_property
     def volume(self) -> int:
         """How many records the largest of its streams has at most."""
         return max((kind.volume for kind in self.types().values()), default=0)
