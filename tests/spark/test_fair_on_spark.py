@@ -107,7 +107,8 @@ def test_all_subtasks_of_a_source_get_on_under_backpressure(
             assert max(progress) >= enough
             assert min(progress) >= max(progress) / 2
             assert job.watermark() > watermark
-            assert job.checkpoints() >= checkpoints + 2
+            # within one slot much more is in flight, and a barrier takes seconds
+            assert job.checkpoints() >= checkpoints + (2 if slots > 1 else 1)
 
         eventually(all_get_on, timeout=DEADLINE_S)
     finally:
