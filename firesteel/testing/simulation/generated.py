@@ -111,9 +111,16 @@ def _adapted(node: Node, draw: random.Random, factor: int) -> Node:
     return node
 
 
+_LONGEST_WAIT_MS = 20_000
+"""How long a source waits for a checkpoint."""
+
+
 def _slower(split: Split, draw: random.Random, factor: int) -> Split:
     def slower(item: Item) -> Item:
-        return Pause(item.ms * factor) if isinstance(item, Pause) else item
+        if not isinstance(item, Pause):
+            return item
+        longer = item.ms * factor
+        return replace(item, ms=min(longer, _LONGEST_WAIT_MS) if item.checkpoint else longer)
 
     gap = split.gap_ms or draw.choice((0, 1, 2))
     return replace(split, items=tuple(map(slower, split.items)), gap_ms=gap * factor)
