@@ -28,7 +28,8 @@ class Lease:
 
     ``renew`` raises FencedError if another one leads. If it fails otherwise, it is tried again until the lease has run
     out; then leadership is lost. If it succeeds late, because the process was stopped or the storage was slow, nobody
-    has taken over: the lease was not valid in between, and is again.
+    has taken over yet. But another one may have seen just before that the lease had run out, and be about to: the lease
+    is valid again when it has been renewed once more.
     """
 
     def __init__(
@@ -113,10 +114,11 @@ class Lease:
             if self._clock() >= self._deadline:
                 self.lose(f"the claim to lead could not be renewed for {self._duration:g} s: {error}")
         else:
-            if begun >= self._deadline:
-                _log.warning("The claim to lead was renewed %.1f s late; nobody else leads.", begun - self._deadline)
+            late_s = self._clock() - self._deadline
+            if late_s >= 0:
+                _log.warning("The claim to lead was renewed %.1f s late; nobody else leads.", late_s)
             self._deadline = begun + self._duration
-            self._suspended = False
+            self._suspended = late_s >= 0
 
     def _halt(self) -> None:
         self._stop.set()

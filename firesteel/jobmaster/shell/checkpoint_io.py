@@ -138,17 +138,18 @@ class CheckpointIO:
         """Deletes what slots that were killed have written in vain, and what could not be deleted when it was to be."""
         storage = self._job.storage
         try:
-            if storage is not None and self._services.may_delete() and self._is_alone():
+            if storage is not None and self._may_delete():
                 self._unregister(lambda path: path in instruction.retained)
-                storage.remove_unreferenced(instruction.needed, instruction.retained, self._is_alone)
+                storage.remove_unreferenced(instruction.needed, instruction.retained, self._may_delete)
         except Exception as error:  # noqa: BLE001 - storage and store may raise anything
             _log.warning("What an earlier attempt left could not be deleted: %s", error)
         finally:
             self._post(events.LeftoversRemoved(instruction.attempt))
 
-    def _is_alone(self) -> bool:
+    def _may_delete(self) -> bool:
+        """Whether what nobody here knows is nobody's: no slot writes, and no other JobManager leads."""
         with self._alone:
-            return self._no_slot_runs
+            return self._no_slot_runs and self._services.may_delete()
 
     def _discard(self) -> None:
         try:
