@@ -13,9 +13,26 @@ import signal
 import time
 from pathlib import Path
 
-__all__ = ["VARIABLE", "arm", "reach"]
+__all__ = ["EPOCH_POINTS", "POINTS", "VARIABLE", "arm", "reach"]
 
 VARIABLE = "FIRESTEEL_FAULT_POINTS"
+POINTS = (
+    "checkpoint.trigger",
+    "checkpoint.sync",
+    "checkpoint.write",
+    "checkpoint.ack",
+    "checkpoint.metadata",
+    "checkpoint.stored",
+    "checkpoint.delete",
+    "sink.commit",
+    "sink.committed",
+    "storage.write",
+    "storage.read",
+    "storage.delete",
+)
+"""All points of a job that takes checkpoints; those of checkpoints in the order of the protocol."""
+EPOCH_POINTS = ("epoch.begin", "epoch.processed", "epoch.end")
+"""Those that there are only in epochs."""
 
 _armed: dict[str, list[str]] = {}
 _reached: dict[tuple[str, str], int] = {}

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Protocol
 
 from firesteel.runtime import messages
-from firesteel.runtime.operators.specs import SourceSpec
+from firesteel.runtime.source_messages import source_event, split_request, watermark_report
 
 if TYPE_CHECKING:
     from firesteel.runtime.checkpoint.handles import TaskStateSnapshot
@@ -42,34 +42,15 @@ class SlotMessages:
 
     def request_split(self, task: Task, operator_id: str) -> None:
         """Asks a source's enumerator for a split."""
-        descriptor = task.descriptor
-        self._gateway.send(
-            messages.RequestSplit(self._attempt, descriptor.vertex_id, operator_id, descriptor.subtask, self._host)
-        )
+        self._gateway.send(split_request(self._attempt, task, operator_id, self._host))
 
     def send_source_event(self, task: Task, operator_id: str, event: Any) -> None:
         """Tells a source's enumerator something."""
-        descriptor = task.descriptor
-        self._gateway.send(
-            messages.SourceEvent(self._attempt, descriptor.vertex_id, operator_id, descriptor.subtask, event)
-        )
+        self._gateway.send(source_event(self._attempt, task, operator_id, event))
 
     def report_watermark(self, task: Task, watermark: int) -> None:
         """Tells a source's alignment group how far it has come."""
-        descriptor, head = task.descriptor, task.head.descriptor
-        assert isinstance(head.spec, SourceSpec)
-        alignment = head.spec.watermark_strategy.alignment
-        self._gateway.send(
-            messages.ReportWatermark(
-                self._attempt,
-                descriptor.vertex_id,
-                head.operator_id,
-                descriptor.subtask,
-                alignment.watermark_group,
-                watermark,
-                alignment.max_allowed_watermark_drift,
-            )
-        )
+        self._gateway.send(watermark_report(self._attempt, task, watermark))
 
     def send_to_client(self, task: Task, channel: str, payload: Any) -> None:
         """Numbers a payload and sends it to the client."""

@@ -15,7 +15,8 @@ from firesteel.runtime.network.environment import NetworkEnvironment
 from firesteel.runtime.network.gate import InputChannel, InputGate
 from firesteel.runtime.network.local import connect_local
 from firesteel.runtime.network.partition import ResultPartition, ResultSubpartition
-from firesteel.runtime.task import Task, TaskServices
+from firesteel.runtime.task import Task
+from firesteel.runtime.task_services import TaskServices
 
 __all__ = ["Wiring", "network_config"]
 

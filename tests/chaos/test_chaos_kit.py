@@ -14,11 +14,12 @@ from typing import Any
 import pytest
 from chaos_agent import Agent, InjectedError, cut_data_connections
 from chaos_job import Directories, build, write_limit
-from chaos_plan import EPOCHS, POINTS, RETRIED, SWITCH, all_kinds, make_plan
+from chaos_plan import EPOCHS, RETRIED, SWITCH, all_kinds, make_plan
 from chaos_processes import Family
 from chaos_reader import OutputReader, Violation
 from chaos_stream import JITTER_MS, LANES, Expectations, event_at, line
 
+from firesteel.common.fault_points import POINTS
 from firesteel.testing import eventually
 
 EVENTS = 600

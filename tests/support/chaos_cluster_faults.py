@@ -10,12 +10,13 @@ from typing import Any, Protocol
 
 from chaos_cluster import ChaosCluster
 from chaos_namespace import cut_network, mend_network
-from chaos_plan import POINTS, Fault
+from chaos_plan import Fault
 from chaos_processes import kill
 from chaos_programs import ProgramJob
 from job_managers import JobManagerProcess
 
 from firesteel.common import fault_points
+from firesteel.common.fault_points import POINTS
 from firesteel.testing.faulty_storage import StorageFaults
 
 __all__ = ["ClusterInjector", "NotReached"]

@@ -7,7 +7,6 @@ from collections import Counter
 from collections.abc import Callable
 from contextlib import ExitStack, suppress
 from pathlib import Path
-from typing import Any
 
 from chaos_cluster import ChaosCluster
 from chaos_cluster_faults import ClusterInjector, NotReached
@@ -17,6 +16,7 @@ from chaos_processes import kill
 from chaos_programs import Gate, ProgramJob, draw_jobs
 from chaos_reader import Violation
 from chaos_report import FaultReport, Report
+from chaos_timeline import Timeline
 from job_managers import submit
 
 from firesteel.testing.faulty_storage import StorageFaults
@@ -30,7 +30,6 @@ PATIENCE_S = 20.0
 END_S = 600.0
 STATUS_S = 3.0
 STATUS_POLL_S = 0.01
-POLL_S = 0.1
 LOOK_S = 0.5
 TRICKLE_S = 10.0
 """How long the records of one fault last."""
@@ -39,8 +38,10 @@ LAST = 0.9
 ENDED = ("FINISHED", "FAILED", "CANCELED")
 
 
-class ClusterRun:
+class ClusterRun(Timeline):
     """Carries out faults in a directory. ``say`` gets the timeline as it unfolds."""
+
+    poll_s = 0.1
 
     def __init__(
         self,
@@ -52,6 +53,7 @@ class ClusterRun:
         store: str,
         say: Callable[[str], None],
     ):
+        super().__init__(say)
         root.mkdir(parents=True)
         self.faults = faults
         self.storage = StorageFaults(root / "storage-faults")
@@ -60,8 +62,6 @@ class ClusterRun:
         self.jobs = draw_jobs(seed, programs, root)
         self._gate = Gate(root / "gate")
         self._gate.open(0.0)
-        self._say_to = say
-        self._began = time.monotonic()
         self._wall_began = time.time()
         environment = {"TMPDIR": str(root / "tmp"), **ClusterInjector.environment(self.points, self.storage)}
         self.cluster = ChaosCluster(root, spark, store, environment, self.say)
@@ -75,7 +75,6 @@ class ClusterRun:
         self._states: dict[str, str] = {}
         self._baselines: dict[int, dict[str, int]] = {}
         self._unrecovered: list[FaultReport] = []
-        self._later: list[tuple[float, Callable[[], Any]]] = []
         self._looked_at = 0.0
         self._fault_began = self._began
         self._number = 0
@@ -187,38 +186,9 @@ class ClusterRun:
 
     # ---- what goes on meanwhile -------------------------------------------------------------------
 
-    def say(self, text: str) -> None:
-        """Adds to the timeline."""
-        self._say_to(f"[{self._now():7.2f}] {text}")
-
-    def wait(self, seconds: float) -> None:
-        """Lets time pass while the run goes on."""
-        end = time.monotonic() + seconds
-        while (left := end - time.monotonic()) > 0:
-            self._tick()
-            time.sleep(min(left, POLL_S))
-
-    def wait_for(self, condition: Callable[[], Any], what: str | Callable[[], str], deadline_s: float) -> Any:
-        """Waits while the run goes on; returns what the condition says as soon as that is something."""
-        end = time.monotonic() + deadline_s
-        while True:
-            self._tick()
-            outcome = condition()
-            if outcome:
-                return outcome
-            if time.monotonic() >= end:
-                raise Violation(f"waited {deadline_s:.0f} s for {what if isinstance(what, str) else what()}")
-            time.sleep(POLL_S)
-
-    def later(self, seconds: float, action: Callable[[], Any]) -> None:
-        """Does something in a while."""
-        self._later.append((time.monotonic() + seconds, action))
-
     def _tick(self) -> None:
         now = time.monotonic()
-        for entry in [entry for entry in self._later if entry[0] <= now]:
-            self._later.remove(entry)
-            entry[1]()
+        self._do_what_is_due(now)
         self.cluster.see_to_it()
         if now < self._looked_at + LOOK_S:
             return
@@ -278,6 +248,3 @@ class ClusterRun:
             with suppress(Exception):
                 action()
         self.cluster.close()
-
-    def _now(self) -> float:
-        return round(time.monotonic() - self._began, 2)

@@ -9,12 +9,13 @@ from typing import Any
 from chaos_agent import Places
 from chaos_stream import LANES
 
+from firesteel.common.fault_points import EPOCH_POINTS, POINTS
+
 __all__ = [
     "EPOCHS",
     "KILL_EXECUTOR",
     "PARALLELISM",
     "PIPELINED",
-    "POINTS",
     "RETRIED",
     "SWITCH",
     "Fault",
@@ -26,24 +27,6 @@ __all__ = [
 
 PIPELINED = "pipelined"
 EPOCHS = "epochs"
-
-POINTS = (
-    "checkpoint.trigger",
-    "checkpoint.sync",
-    "checkpoint.write",
-    "checkpoint.ack",
-    "checkpoint.metadata",
-    "checkpoint.stored",
-    "checkpoint.delete",
-    "sink.commit",
-    "sink.committed",
-    "storage.write",
-    "storage.read",
-    "storage.delete",
-)
-"""The fault points of firesteel/common/fault_points.py; those of checkpoints in the order of the protocol."""
-EPOCH_POINTS = ("epoch.begin", "epoch.processed", "epoch.end")
-"""Those that there are only in epochs."""
 
 SIMPLE_KINDS = (
     "exception in user code",

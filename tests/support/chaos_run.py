@@ -19,6 +19,7 @@ from chaos_processes import ROOT, SUPPORT, DriverProcess
 from chaos_reader import OutputReader, Violation, WatchingReader
 from chaos_report import FaultReport, Report
 from chaos_stream import Expectations
+from chaos_timeline import Timeline
 from standalone_cluster import SHORT_LIVED, StandaloneCluster
 
 from firesteel.testing.faulty_storage import StorageFaults
@@ -30,30 +31,29 @@ RECOVERY_DEADLINE_S = 360.0
 ORPHANS_S = 120.0
 GIVES_UP_S = 60.0
 """How long a driver that cannot read what it is to restore may take to end."""
-POLL_S = 0.03
 TASK_FAILURES = 4
 """How often Spark runs a task where it is told to do so again."""
 Say = Callable[[str], None]
 
 
-class ChaosRun:
+class ChaosRun(Timeline):
     """Carries out a plan in a directory. ``say`` gets the timeline as it unfolds."""
 
+    poll_s = 0.03
+
     def __init__(self, plan: Plan, root: Path, say: Say):
+        super().__init__(say)
         self.plan = plan
         self.directories = Directories(root).create()
         self.storage = StorageFaults(self.directories.control / "storage")
         self.cluster_pids: Iterable[int] = ()
         self.report = Report(plan.seed, plan.backend, plan.mode, plan.cluster, plan.settings, plan.execution)
-        self._say_to = say
-        self._began = time.monotonic()
         self._reader = WatchingReader(OutputReader(self.directories.output, self.directories.limit))
         self._clock = GrowingLog(self.directories.limit)
         self._injector = Injector(self)
         self._cluster: StandaloneCluster | None = None
         self._drivers: list[DriverProcess] = []
         self._unrecovered: list[FaultReport] = []
-        self._later: list[tuple[float, Callable[[], Any]]] = []
         self._looked_at = 0.0
         self._attempts: set[tuple[int, int]] = set()
         self._storage_was_bad_at = float("-inf")
@@ -166,33 +166,6 @@ class ChaosRun:
 
     # ---- what injectors use -----------------------------------------------------------------------
 
-    def say(self, text: str) -> None:
-        """Adds to the timeline."""
-        self._say_to(f"[{self._now():7.2f}] {text}")
-
-    def wait(self, seconds: float) -> None:
-        """Lets time pass while the run goes on."""
-        end = time.monotonic() + seconds
-        while (left := end - time.monotonic()) > 0:
-            self._tick()
-            time.sleep(min(left, POLL_S))
-
-    def wait_for(self, condition: Callable[[], Any], what: str | Callable[[], str], deadline_s: float) -> Any:
-        """Waits while the run goes on; returns what the condition says as soon as that is something."""
-        end = time.monotonic() + deadline_s
-        while True:
-            self._tick()
-            outcome = condition()
-            if outcome:
-                return outcome
-            if time.monotonic() >= end:
-                raise Violation(f"waited {deadline_s:.0f} s for {what if isinstance(what, str) else what()}")
-            time.sleep(POLL_S)
-
-    def later(self, seconds: float, action: Callable[[], Any]) -> None:
-        """Does something in a while."""
-        self._later.append((time.monotonic() + seconds, action))
-
     def restart_driver(
         self, wait_for_orphans: bool, parallelism: int | None = None, execution: str | None = None
     ) -> None:
@@ -220,7 +193,7 @@ class ChaosRun:
         while driver.family.alive():
             if time.monotonic() >= end:
                 raise Violation(f"of a driver that ended {ORPHANS_S:g} s ago still run: {driver.family.describe()}")
-            time.sleep(POLL_S)
+            time.sleep(self.poll_s)
 
     # ---- what goes on meanwhile -------------------------------------------------------------------
 
@@ -230,9 +203,7 @@ class ChaosRun:
         now = time.monotonic()
         if self.storage_is_bad():
             self._storage_was_bad_at = now
-        for entry in [entry for entry in self._later if entry[0] <= now]:
-            self._later.remove(entry)
-            entry[1]()
+        self._do_what_is_due(now)
         self._attempts |= {slot.number for slot in self._injector.board.slots()}
         for report in [report for report in self._unrecovered if self._has_recovered(report)]:
             self._unrecovered.remove(report)
@@ -371,9 +342,6 @@ class ChaosRun:
             driver.close()
         if self._cluster is not None:
             self._cluster.close()
-
-    def _now(self) -> float:
-        return round(time.monotonic() - self._began, 2)
 
     def _story(self) -> list[dict[str, Any]]:
         path = self.directories.control / "story.jsonl"

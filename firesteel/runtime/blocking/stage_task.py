@@ -27,7 +27,7 @@ from firesteel.runtime.mailbox import Clock, ProcessingTimers, SystemClock
 from firesteel.runtime.network.config import NetworkConfig
 from firesteel.runtime.network.gate import InputChannel, InputGate
 from firesteel.runtime.network.partition import ResultPartition, ResultSubpartition
-from firesteel.runtime.operators.specs import SourceSpec
+from firesteel.runtime.source_messages import source_event, split_request, watermark_report
 from firesteel.runtime.task import Task
 from firesteel.runtime.task_executor import TaskCancelled
 from firesteel.runtime.wiring import Wiring
@@ -331,34 +331,15 @@ class StageTask:
 
     def request_split(self, task: Task, operator_id: str) -> None:
         """Asks a source's enumerator for a split."""
-        descriptor = task.descriptor
-        self.messages.append(
-            messages.RequestSplit(descriptor.attempt, descriptor.vertex_id, operator_id, descriptor.subtask)
-        )
+        self.messages.append(split_request(task.descriptor.attempt, task, operator_id))
 
     def send_source_event(self, task: Task, operator_id: str, event: Any) -> None:
         """Tells a source's enumerator something."""
-        descriptor = task.descriptor
-        self.messages.append(
-            messages.SourceEvent(descriptor.attempt, descriptor.vertex_id, operator_id, descriptor.subtask, event)
-        )
+        self.messages.append(source_event(task.descriptor.attempt, task, operator_id, event))
 
     def report_watermark(self, task: Task, watermark: int) -> None:
         """Tells a source's alignment group how far it has come."""
-        descriptor, head = task.descriptor, task.head.descriptor
-        assert isinstance(head.spec, SourceSpec)
-        alignment = head.spec.watermark_strategy.alignment
-        self.messages.append(
-            messages.ReportWatermark(
-                descriptor.attempt,
-                descriptor.vertex_id,
-                head.operator_id,
-                descriptor.subtask,
-                alignment.watermark_group,
-                watermark,
-                alignment.max_allowed_watermark_drift,
-            )
-        )
+        self.messages.append(watermark_report(task.descriptor.attempt, task, watermark))
 
     def send_to_client(self, task: Task, channel: str, payload: Any) -> None:
         """Keeps a payload for the client, numbered since the task was loaded."""

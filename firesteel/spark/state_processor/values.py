@@ -52,7 +52,11 @@ def to_column(column: Column) -> Convert:
     """
     if column.shape == LOSSY:
         return to_spark(column.type)
-    convert = _exact(column)
+    return _checked(_exact(column), column.type)
+
+
+def _checked(convert: Convert, type_: t.DataType) -> Convert:
+    """The conversion of any value: None stays None, and every error is a ConversionError."""
 
     def checked(value: Any) -> Any:
         if value is None:
@@ -62,7 +66,7 @@ def to_column(column: Column) -> Convert:
         except ConversionError:
             raise
         except Exception as error:
-            raise _misfit(value, column.type, error) from error
+            raise _misfit(value, type_, error) from error
 
     return checked
 
@@ -314,19 +318,7 @@ def _from_struct(value: SparkRow, type_info: TypeInformation | None) -> Any:
 
 def to_spark(type_: t.DataType) -> Convert:
     """What turns a value of a state, or of a reader function, into one of a column of that type, as well as it can."""
-    convert = _converter(type_)
-
-    def checked(value: Any) -> Any:
-        if value is None:
-            return None
-        try:
-            return convert(value)
-        except ConversionError:
-            raise
-        except Exception as error:
-            raise _misfit(value, type_, error) from error
-
-    return checked
+    return _checked(_converter(type_), type_)
 
 
 def _converter(type_: t.DataType) -> Convert:

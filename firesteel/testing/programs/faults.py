@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from firesteel.common.errors import FiresteelError
+from firesteel.common.fault_points import EPOCH_POINTS, POINTS
 
 __all__ = [
     "BATCH_POINTS",
@@ -23,22 +24,6 @@ __all__ = [
     "trip_of",
 ]
 
-POINTS = (
-    "checkpoint.trigger",
-    "checkpoint.sync",
-    "checkpoint.write",
-    "checkpoint.ack",
-    "checkpoint.metadata",
-    "checkpoint.stored",
-    "checkpoint.delete",
-    "sink.commit",
-    "sink.committed",
-    "storage.write",
-    "storage.read",
-    "storage.delete",
-)
-"""The fault points of a job that takes checkpoints (`firesteel.common.fault_points`)."""
-EPOCH_POINTS = ("epoch.begin", "epoch.processed", "epoch.end")
 BATCH_POINTS = ("sink.commit", "sink.committed")
 STORAGE = ("fail", "fail write", "full", "slow:0.01", "truncate write once", "truncate read once")
 """Faults of checkpoint storage (`firesteel.testing.faulty_storage`)."""

@@ -1,0 +1,41 @@
+"""What the task of a source tells the source's coordinator, in whichever execution."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from firesteel.runtime import messages
+from firesteel.runtime.operators.specs import SourceSpec
+
+if TYPE_CHECKING:
+    from firesteel.runtime.task import Task
+
+__all__ = ["source_event", "split_request", "watermark_report"]
+
+
+def split_request(attempt: int, task: Task, operator_id: str, host: str | None = None) -> messages.RequestSplit:
+    """Asks a source's enumerator for a split."""
+    descriptor = task.descriptor
+    return messages.RequestSplit(attempt, descriptor.vertex_id, operator_id, descriptor.subtask, host)
+
+
+def source_event(attempt: int, task: Task, operator_id: str, event: Any) -> messages.SourceEvent:
+    """Tells a source's enumerator something."""
+    descriptor = task.descriptor
+    return messages.SourceEvent(attempt, descriptor.vertex_id, operator_id, descriptor.subtask, event)
+
+
+def watermark_report(attempt: int, task: Task, watermark: int) -> messages.ReportWatermark:
+    """Tells a source's alignment group how far it has come."""
+    descriptor, head = task.descriptor, task.head.descriptor
+    assert isinstance(head.spec, SourceSpec)
+    alignment = head.spec.watermark_strategy.alignment
+    return messages.ReportWatermark(
+        attempt,
+        descriptor.vertex_id,
+        head.operator_id,
+        descriptor.subtask,
+        alignment.watermark_group,
+        watermark,
+        alignment.max_allowed_watermark_drift,
+    )
