@@ -27,6 +27,7 @@ from firesteel.runtime.state.backend import KeyedSnapshot, KeyedStateBackend
 from firesteel.runtime.state.factory import create_keyed_backend
 from firesteel.runtime.state.operator_state import OperatorStateBackend, PendingOperatorState
 from firesteel.runtime.time.timers import BatchTimerService, InternalTimerService, Triggerable
+from firesteel.runtime.turns import CUTTABLE
 
 if TYPE_CHECKING:
     from firesteel.runtime.checkpoint.assignment import TaskRestore
@@ -129,6 +130,9 @@ class ChainedOperator:
         self._tags: dict[str, OutputTag] = {}
         self._loops: dict[tuple[str | None, bool], Loop] = {}
         self._first_loops = FirstLoops(self._loops)
+        self.takes_rest = False
+        """Whether whoever hands records to this operator takes back those that it leaves when the turn is over."""
+        self._cuts = self._reads_whole = False
         self._timers: list[InternalTimerService] = []
         self._open_choosers: list[Any] = []
 
@@ -197,6 +201,7 @@ class ChainedOperator:
         for function in self._choosers():
             function.open(self.runtime_context)
             self._open_choosers.append(function)
+        self._look_downstream()
         self.operator.open(self)
 
     def close(self) -> None:
@@ -259,7 +264,53 @@ class ChainedOperator:
         """Whether a batch for this operator, which is open, may be an iterator that another thread can cut short."""
         return self.batch_function() is None or getattr(self.operator, "reads_iterators", False)
 
+    @property
+    def leaves_rest(self) -> bool:
+        """Whether the operator ends a batch with the turn, and leaves the rest of it there."""
+        return self._cuts and self._can_leave_rest
+
+    @property
+    def _can_leave_rest(self) -> bool:
+        return isinstance(self.operator, StreamOperator) and self.operator.leaves_rest
+
+    def take_rest(self) -> None:
+        """Says that whoever hands records to this operator takes back those that are left; so does the operator."""
+        self.takes_rest = True
+        targets = self.downstream[None]
+        if self._can_leave_rest and len(targets) == 1 and isinstance(targets[0], ChainedOperator):
+            targets[0].take_rest()
+
+    def _look_downstream(self) -> None:
+        """Notes whether what reads the results, which is open, can be stopped in the middle of a batch."""
+        targets = self.downstream[None]
+        first = targets[0] if len(targets) == 1 else None
+        self._reads_whole = first is not None and first.batch_function() is not None
+        if self.mode is not TaskMode.PIPELINED or not self.takes_rest or not targets:
+            return
+        self._cuts = not self._reads_whole or (isinstance(first, ChainedOperator) and first.leaves_rest)
+
     # -- OperatorContext ----------------------------------------------------------------------------
+
+    def emit_in_turn(self, values: Sequence[Any], timestamps: Sequence[int] | None) -> int:
+        """Hands records to the operators downstream until the turn is over; returns how many of the last are left.
+
+        They are in the turn, from where whoever gave the records to this operator takes them.
+        """
+        if not self._cuts or values.__class__ not in CUTTABLE or len(values) > _EMIT_AT_MOST:
+            self._emit(None, values, timestamps)
+            return 0
+        loop = self._loop(None, values, timestamps)
+        turn = self.turn
+        if self._reads_whole:
+            loop(values, timestamps)
+        else:
+            turn.cursor = iter(values)
+            loop(turn.cursor, timestamps)  # type: ignore[arg-type]
+            turn.cursor = None
+        left = len(turn.rest)
+        self.emitted[None] -= left
+        self._services.make_room()
+        return left
 
     def emit(self, values: Sequence[Any], timestamps: Sequence[int] | None) -> None:
         """Hands records to the operators downstream."""
@@ -276,6 +327,11 @@ class ChainedOperator:
                 end = start + _EMIT_AT_MOST
                 self._emit(tag_id, values[start:end], None if timestamps is None else timestamps[start:end])
             return
+        self._loop(tag_id, values, timestamps)(values, timestamps)
+        self._services.make_room()
+
+    def _loop(self, tag_id: str | None, values: Sequence[Any], timestamps: Sequence[int] | None) -> Loop:
+        """Counts records, and returns what carries them downstream."""
         self.emitted[tag_id] = self.emitted.get(tag_id, 0) + len(values)
         with_timestamps = timestamps is not None
         loop = self._loops.get((tag_id, with_timestamps))
@@ -292,8 +348,7 @@ class ChainedOperator:
                 len(values),
                 self._ownership_of_emitted(tag_id),
             )
-        loop(values, timestamps)
-        self._services.make_room()
+        return loop
 
     def _ownership_of_emitted(self, tag_id: str | None) -> Ownership:
         """Who may change what the operator hands on by itself, outside of a loop."""

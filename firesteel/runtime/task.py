@@ -102,6 +102,7 @@ class Task:
         ]
         self._connect()
         self.head = self.chain[0]
+        self.head.take_rest()
         self.source = self.head.operator if isinstance(self.head.operator, SourceOperator) else None
         self._sinks = [c.operator for c in self.chain if isinstance(c.operator, SinkOperator)]
         # one entry per channel of the gate: which input of the head it belongs to
@@ -305,17 +306,17 @@ class Task:
         loop = self._loops.get(at)
         if loop is None:
             loop = self._first_loops.get(at, self.descriptor.name, [self._target(at[0])], at[1], count)
+        turn = self.turn
         if self._can_cut and type(values) is list:
-            turn = self.turn
             turn.cursor = iter(values)
             loop(turn.cursor, timestamps)  # type: ignore[arg-type]
-            rest = turn.take_rest()
-            if rest:
-                self.records_in -= len(rest)
-                times = None if timestamps is None else timestamps[-len(rest) :]
-                self.gate.push_back(channel, Batch(rest, times))
         else:
             loop(values, timestamps)
+        rest = turn.take_rest()
+        if rest:
+            self.records_in -= len(rest)
+            times = None if timestamps is None else timestamps[-len(rest) :]
+            self.gate.push_back(channel, Batch(rest, times))
         for output in self.outputs:
             output.partition.after_batch()
 

@@ -13,10 +13,12 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from firesteel.common.concurrency import BackgroundThread, Concurrency
 
-__all__ = ["TURN_S", "Turn", "TurnWatch"]
+__all__ = ["CUTTABLE", "TURN_S", "Turn", "TurnWatch"]
 
 TURN_S = 0.05
 """How long a turn may take."""
+CUTTABLE = (list, range)
+"""Records in one of these can be cut short: see Turn."""
 _LOOK_S = 0.02
 """How often the watch looks at the turns."""
 _SLEEP_AFTER = 50
@@ -27,10 +29,11 @@ _JOIN_S = 5.0
 class Turn:
     """The present turn of a task.
 
-    A loop over records reads them from ``cursor``, an iterator over a list. ``end`` moves the records that are left
-    from there to ``rest``, so the loop ends as if the batch had no more, and pays nothing for being interruptible.
-    Another thread can do that at any time: extending a list by a list iterator is one step for the interpreter, so each
-    record goes either to the loop or to ``rest``. Whoever works without a cursor looks at ``is_over``.
+    A loop over records reads them from ``cursor``, an iterator over a list or a range. ``end`` moves the records that
+    are left from there to ``rest``, so the loop ends as if the batch had no more, and pays nothing for being
+    interruptible. Another thread can do that at any time: extending a list by such an iterator is one step for the
+    interpreter, so each record goes either to the loop or to ``rest``. Whoever works without a cursor looks at
+    ``is_over``.
     """
 
     __slots__ = ("cursor", "is_over", "rest", "started", "watch")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -131,6 +131,10 @@ class _OpeningContext:
 
     def emit(self, values: list[Any], timestamps: list[int] | None) -> None:
         """Nobody is downstream."""
+
+    def emit_in_turn(self, values: Sequence[Any], timestamps: Sequence[int] | None) -> int:
+        """Nobody is downstream."""
+        return 0
 
     def emit_side(self, tag: Any, values: list[Any], timestamps: list[int] | None) -> None:
         """Nobody is downstream."""

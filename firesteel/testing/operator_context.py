@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from firesteel.common.output_tag import OutputTag
@@ -92,6 +92,11 @@ class FakeOperatorContext:
     def emit(self, values: list[Any], timestamps: list[int] | None) -> None:
         """Keeps records."""
         self.output.extend(_pairs(values, timestamps))
+
+    def emit_in_turn(self, values: Sequence[Any], timestamps: Sequence[int] | None) -> int:
+        """Keeps records, all of them."""
+        self.emit(values, timestamps)  # type: ignore[arg-type]
+        return 0
 
     def emit_side(self, tag: OutputTag, values: list[Any], timestamps: list[int] | None) -> None:
         """Keeps records of a side output."""

@@ -59,6 +59,10 @@ class OperatorContext(Protocol):
         """Hands records to the operators downstream; takes over the lists."""
         ...
 
+    def emit_in_turn(self, values: Sequence[Any], timestamps: Sequence[int] | None) -> int:
+        """Hands records to the operators downstream until the turn is over; returns how many of the last are left."""
+        ...
+
     def emit_side(self, tag: OutputTag, values: list[Any], timestamps: list[int] | None) -> None:
         """Hands records to a side output; dropped where nobody reads it."""
         ...
@@ -156,6 +160,8 @@ class StreamOperator(CheckpointedOperator, ABC):
 
     reads_iterators = False
     """Whether ``process_batch`` takes any iterable of records, and reads one after the other."""
+    leaves_rest = False
+    """Whether ``process_batch`` may end with the turn, with the records that are left in the turn."""
     record_function: Callable[[Any], None] | None = None
     """Once the operator is open: what to call with each record instead of ``process_batch``, if anything."""
 

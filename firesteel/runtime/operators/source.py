@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -11,6 +12,16 @@ from firesteel.runtime.checkpoint.handles import SPLIT, UNION
 from firesteel.runtime.deployment import TaskMode
 from firesteel.runtime.elements import MAX_WATERMARK
 from firesteel.runtime.operators.base import OperatorContext, StateInitializationContext, StreamOperator
+from firesteel.runtime.operators.held_records import (
+    HELD,
+    Held,
+    HeldItem,
+    Records,
+    SplitEnd,
+    SplitWatermark,
+    items_of,
+    own_items,
+)
 from firesteel.runtime.state.operator_state import OperatorStateBackend
 from firesteel.runtime.time.watermark_generation import WatermarkAssigner
 from firesteel.runtime.time.watermark_state import WATERMARKS, SubtaskWatermarks, WatermarkState
@@ -24,7 +35,8 @@ SPLITS = "_splits"
 class SourceOperator(StreamOperator):
     """Reads one subtask's share of a source. Is its reader's ReaderContext and ReaderOutput.
 
-    A checkpoint keeps the reader's splits, and how far event time had come in each and in the subtask. (Flink forgets
+    If records take longer than a turn, those that are left are held for the next one. A checkpoint keeps them, the
+    reader's splits, and how far event time had come in each and in the subtask. (Flink forgets
     the latter: after a failure records that were late are no longer late.) In a restored job a split may be read by
     another subtask than before. Splits that no reader had are the enumerator's state.
 
@@ -34,6 +46,7 @@ class SourceOperator(StreamOperator):
     """
 
     MAX_RECORDS = 2048
+    leaves_rest = True
 
     def __init__(self, source: Source[Any], watermark_strategy: Any, interval_ms: int):
         self._source = source
@@ -47,7 +60,11 @@ class SourceOperator(StreamOperator):
         self.subtask_index = 0
         self.parallelism = 1
         self._max_allowed = MAX_WATERMARK
+        self._held: deque[Held] = deque()
+        self._has_read_all = False
+        """The reader has ended; records may be held."""
         self._restored_splits: list[Any] = []
+        self._restored_held: list[HeldItem] = []
         self._restored_watermarks: WatermarkState | None = None
         self._request_split: Callable[[], None] = lambda: None
         self._report_watermark: Callable[[int], None] = lambda _watermark: None
@@ -72,6 +89,7 @@ class SourceOperator(StreamOperator):
         """Takes up the splits this subtask is to go on with."""
         super().initialize_state(context)
         self._restored_splits = context.operator_state.restored(SPLITS)
+        self._restored_held = context.operator_state.restored(HELD)
         watermarks = context.operator_state.restored(WATERMARKS)
         if watermarks:
             self._restored_watermarks = WatermarkState(tuple(watermarks))
@@ -83,6 +101,7 @@ class SourceOperator(StreamOperator):
         self._assigner = WatermarkAssigner(
             self._strategy,
             context.monotonic_ms,
+            context.emit_in_turn,
             self._emit,
             emit_watermark,
             context.emit_idle,
@@ -90,10 +109,7 @@ class SourceOperator(StreamOperator):
             split_gap_ms=self._interval if context.mode is TaskMode.PIPELINED else 0,
         )
         self._reader = self._source.create_reader(self)
-        if self._restored_splits:
-            # before start(), so that a reader that asks for splits when it has none does not ask
-            self.add_splits(self._restored_splits)
-            self._restored_splits = []
+        self._take_up_splits()
         if self._restored_watermarks is not None:
             watermarks, self._restored_watermarks = self._restored_watermarks, None
             self._assigner.restore(
@@ -109,16 +125,31 @@ class SourceOperator(StreamOperator):
             context.gauge("pausedSplits", lambda: self._assigner.paused_splits)
             self._align()
 
+    def _take_up_splits(self) -> None:
+        splits, self._restored_splits = self._restored_splits, []
+        if splits:
+            # before start(), so that a reader that asks for splits when it has none does not ask
+            self.add_splits(splits)
+        names = [split.split_id for split in splits]
+        self._held.extend(own_items(self._restored_held, names, self.subtask_index, self.parallelism))
+        self._restored_held = []
+        for held in self._held:
+            self._assigner.add_split(held.split_id)
+
     # -- what the task calls ------------------------------------------------------------------------
 
     def has_data(self, now: float) -> bool:
         """Whether a poll may give something now."""
-        return self._ready_at is not None and self._ready_at <= now and not self.ended and not self.is_ahead
+        if self.ended or self.is_ahead:
+            return False
+        return bool(self._held) or (self._ready_at is not None and self._ready_at <= now)
 
     @property
     def ready_at(self) -> float | None:
         """When to poll again, None if only a new split helps."""
-        return None if self.ended or self.is_ahead else self._ready_at
+        if self.ended or self.is_ahead:
+            return None
+        return 0.0 if self._held else self._ready_at
 
     @property
     def is_ahead(self) -> bool:
@@ -139,7 +170,7 @@ class SourceOperator(StreamOperator):
         if self.ended or self._interval <= 0:
             return
         self.resume_event_time()
-        if self.is_ahead:
+        if self.is_ahead or self._held:
             # it is not for want of records that none come
             self._assigner.restart_idle_timeouts()
         if judge_idleness:
@@ -177,16 +208,21 @@ class SourceOperator(StreamOperator):
         self._align_splits()
 
     def poll(self, max_records: int = MAX_RECORDS) -> None:
-        """Emits what the reader has."""
+        """Emits what the reader has, after what it gave before and is held."""
         assert self._reader is not None
         self.resume_event_time()
+        if self._held:
+            self._process_held()
+            self.ended = self._has_read_all and not self._held
+            return
         status = self._reader.poll_next(self, max_records)
         if status is InputStatus.MORE_AVAILABLE:
             self._ready_at = 0.0
         elif status is InputStatus.NOTHING_AVAILABLE:
             self._ready_at = self._reader.available_at()
         else:
-            self.ended = True
+            self._has_read_all = True
+            self.ended = not self._held
 
     def add_splits(self, splits: Sequence[Any]) -> None:
         """Splits assigned by the enumerator."""
@@ -225,6 +261,8 @@ class SourceOperator(StreamOperator):
         if self.ended:
             return
         operator_state.put(SPLITS, SPLIT, splits)
+        names = [split.split_id for split in splits]
+        operator_state.put(HELD, UNION, items_of(self._held, names, self.subtask_index))
         assigner = self._assigner
         watermarks = (assigner.watermark, assigner.split_watermarks())
         operator_state.put(WATERMARKS, UNION, [SubtaskWatermarks(self.subtask_index, self.parallelism, *watermarks)])
@@ -235,6 +273,8 @@ class SourceOperator(StreamOperator):
 
     def finish(self) -> None:
         """Event time ends with the source."""
+        while self._held:
+            self._process_held()
         if self._strategy.alignment is not None:
             self._report_watermark(MAX_WATERMARK)
         self._assigner.activate()
@@ -293,12 +333,21 @@ class SourceOperator(StreamOperator):
 
     def collect(self, split_id: str, values: Sequence[Any], timestamps: Sequence[int] | None = None) -> None:
         """Takes records of a split."""
-        self.records += len(values)
-        self._assigner.process(split_id, values, timestamps)
+        records = len(values)
+        if self._held or self.context.turn.is_over:
+            self._hold(Records(split_id, values, timestamps), records)
+            return
+        left = self._assigner.process(split_id, values, timestamps)
+        self.records += records - left
+        if left:
+            self._hold(Records(split_id, values, timestamps), left)
 
     def emit_watermark(self, split_id: str, timestamp: int) -> None:
         """Takes a watermark that the reader found in a split."""
-        self._assigner.emit_watermark(split_id, timestamp)
+        if self._held:
+            self._held.append(SplitWatermark(split_id, timestamp))
+        else:
+            self._assigner.emit_watermark(split_id, timestamp)
 
     def emit_side(self, tag: OutputTag, values: Sequence[Any]) -> None:
         """Emits records to a side output."""
@@ -306,10 +355,34 @@ class SourceOperator(StreamOperator):
 
     def release_split(self, split_id: str) -> None:
         """A split has ended."""
+        if self._held:
+            self._held.append(SplitEnd(split_id))
+            return
         # a split may be read from beginning to end within an interval: if another one may be long in coming, its
         # watermark must not be lost. A bounded source ends, and with it event time.
         is_endless = self._source.get_boundedness() is Boundedness.CONTINUOUS_UNBOUNDED
         self._assigner.release_split(split_id, keeps_watermark=is_endless)
+
+    def _process_held(self) -> None:
+        """Processes what is held, until the turn is over."""
+        held, self._held = self._held, deque()
+        while held and not self._held:
+            item = held.popleft()
+            if isinstance(item, Records):
+                left = self._assigner.process(item.split_id, item.values, item.timestamps)
+                self.records += len(item.values) - left
+                if left:
+                    self._hold(item, left)
+            elif isinstance(item, SplitWatermark):
+                self._assigner.emit_watermark(item.split_id, item.timestamp)
+            else:
+                self.release_split(item.split_id)
+        self._held += held
+
+    def _hold(self, records: Records, left: int) -> None:
+        """Keeps the last records for the next turn; they may have been taken from a loop."""
+        self.context.turn.take_rest()
+        self._held.append(records.last(left, copied=not self.emits_own_records))
 
     def _emit(self, values: Sequence[Any], timestamps: Sequence[int] | None) -> None:
         self.context.emit(values, timestamps)  # type: ignore[arg-type]

@@ -25,6 +25,7 @@ class TimestampsAndWatermarksOperator(StreamOperator):
     """
 
     emits_own_records = True
+    leaves_rest = True
 
     def __init__(self, watermark_strategy: Any, interval_ms: int):
         self._strategy = watermark_strategy
@@ -43,7 +44,7 @@ class TimestampsAndWatermarksOperator(StreamOperator):
         super().open(context)
         emit_watermark = _stands_still if context.mode is TaskMode.BATCH else context.emit_watermark
         self._assigner = WatermarkAssigner(
-            self._strategy, context.monotonic_ms, self._emit, emit_watermark, context.emit_idle
+            self._strategy, context.monotonic_ms, context.emit_in_turn, self._emit, emit_watermark, context.emit_idle
         )
         self._assigner.add_split("")
         self._subtask = context.runtime_context.get_index_of_this_subtask()
@@ -58,7 +59,7 @@ class TimestampsAndWatermarksOperator(StreamOperator):
         self.context.emit(values, timestamps)  # type: ignore[arg-type]
 
     def process_batch(self, values: Sequence[Any], timestamps: Sequence[int] | None) -> None:
-        """Assigns timestamps and hands the records on."""
+        """Assigns timestamps and hands the records on; those that are left when the turn is over come again."""
         self.resume_event_time()
         self._assigner.process("", values, timestamps)
 

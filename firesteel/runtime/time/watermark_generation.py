@@ -12,6 +12,7 @@ from firesteel.runtime.network.serialization import preview_record
 __all__ = ["SplitWatermarks", "WatermarkAssigner"]
 
 Emit = Callable[[Sequence[Any], Sequence[int] | None], None]
+EmitInTurn = Callable[[Sequence[Any], Sequence[int] | None], int]
 _CHECKED_RECORDS = 64
 
 
@@ -80,9 +81,10 @@ class SplitWatermarks:
 class WatermarkAssigner:
     """Assigns timestamps to batches and keeps the combined watermark of all splits.
 
-    Records go out through ``emit`` in as few batches as possible: only a generator that emits from ``on_event`` (a
-    punctuated one) cuts a batch, right behind the record that carried the watermark. Consumers ignore the watermarks of
-    an idle input: the assigner sends that it is active before each of them.
+    Records go out in as few batches as possible: only a generator that emits from ``on_event`` (a punctuated one) cuts
+    a batch, right behind the record that carried the watermark. ``emit_in_turn`` may leave records. ``emit`` takes all
+    of them: a generator without ``on_batch`` sees each record before it is emitted, and must not see it again.
+    Consumers ignore the watermarks of an idle input: the assigner sends that it is active before each of them.
 
     The assigner is idle when all its splits are. Without splits it becomes idle when it has had none for the idle
     timeout.
@@ -92,6 +94,7 @@ class WatermarkAssigner:
         self,
         strategy: Any,
         clock: Callable[[], int],
+        emit_in_turn: EmitInTurn,
         emit: Emit,
         emit_watermark: Callable[[int], None],
         emit_idle: Callable[[bool], None],
@@ -101,6 +104,7 @@ class WatermarkAssigner:
         """``split_gap_ms``: how long there are no splits although the next one is on its way."""
         self._strategy = strategy
         self._clock = clock
+        self._emit_in_turn = emit_in_turn
         self._emit = emit
         self._emit_watermark = emit_watermark
         self._emit_idle = emit_idle
@@ -178,8 +182,11 @@ class WatermarkAssigner:
                 split.advance()
                 self._ended_at = split.watermark
 
-    def process(self, split_id: str, values: Sequence[Any], timestamps: Sequence[int] | None) -> None:
-        """Assigns timestamps, lets the split's generator see them and emits the records."""
+    def process(self, split_id: str, values: Sequence[Any], timestamps: Sequence[int] | None) -> int:
+        """Assigns timestamps, emits the records and lets the split's generator see the timestamps.
+
+        Returns how many of the last records are left as the turn is over. For the generator they have not come yet.
+        """
         split = self._splits.get(split_id)
         if split is None:
             self.add_split(split_id)
@@ -198,11 +205,14 @@ class WatermarkAssigner:
                 _check_timestamps(values, timestamps)
                 self._checked += len(timestamps)
         if split.on_batch is not None:
+            left = self._emit_in_turn(values, timestamps)
             if timestamps:
-                split.on_batch(timestamps)
-            self._emit(values, timestamps)
-        else:
-            self._process_one_by_one(split, values, timestamps)
+                emitted = timestamps[: len(timestamps) - left] if left else timestamps
+                if emitted:
+                    split.on_batch(emitted)
+            return left
+        self._process_one_by_one(split, values, timestamps)
+        return 0
 
     def _process_one_by_one(
         self, split: SplitWatermarks, values: Sequence[Any], timestamps: Sequence[int] | None

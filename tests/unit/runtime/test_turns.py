@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from firesteel.common import WatermarkStrategy
 from firesteel.common.concurrency import SYSTEM
 from firesteel.datastream.functions import CoMapFunction, SinkFunction
 from firesteel.runtime import turns
@@ -129,6 +130,9 @@ class BothSlow(CoMapFunction):
     map2 = map1
 
 
+BY_NUMBER = WatermarkStrategy.for_monotonous_timestamps().with_timestamp_assigner(lambda number: number)
+
+
 def slow_from(first: int, seconds: float) -> Callable[[int], int]:
     def work(number: int) -> int:
         spend(seconds if number >= first else 1e-6)
@@ -158,6 +162,22 @@ class TestOneSlowFunction:
     def test_behind_an_exchange(self, first: int, seconds: float) -> None:
         stream = endless_numbers(test_environment(1)).rebalance().map(slow_from(first, seconds))
         assert longest_turn(stream) <= TURN_S + seconds
+
+    def test_chained_to_a_source(self, first: int, seconds: float) -> None:
+        assert longest_turn(endless_numbers(test_environment(1)).map(slow_from(first, seconds))) <= TURN_S + seconds
+
+    def test_of_two_branches_of_a_source(self, first: int, seconds: float) -> None:
+        stream = endless_numbers(test_environment(1))
+        branch = stream.map(slow_from(first, seconds / 2)).filter(lambda _number: False)
+        assert longest_turn(branch.union(stream.map(slow_from(first, seconds / 2)))) <= TURN_S + seconds
+
+    def test_behind_timestamps(self, first: int, seconds: float) -> None:
+        stream = endless_numbers(test_environment(1)).rebalance().assign_timestamps_and_watermarks(BY_NUMBER)
+        assert longest_turn(stream.map(slow_from(first, seconds))) <= TURN_S + seconds
+
+    def test_behind_timestamps_chained_to_a_source(self, first: int, seconds: float) -> None:
+        stream = endless_numbers(test_environment(1)).assign_timestamps_and_watermarks(BY_NUMBER)
+        assert longest_turn(stream.map(slow_from(first, seconds))) <= TURN_S + seconds
 
     def test_of_two_inputs(self, first: int, seconds: float) -> None:
         env = test_environment(1)

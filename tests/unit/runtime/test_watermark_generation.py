@@ -25,14 +25,25 @@ class Bench:
     def __init__(self, strategy: WatermarkStrategy, split_gap_ms: int = 0):
         self.clock = FakeClock()
         self.out: list[Any] = []
+        self.left = 0
+        """How many records of a batch are not emitted."""
         self.assigner = WatermarkAssigner(
             strategy,
             self.clock,
-            lambda values, timestamps: self.out.append((list(values), timestamps and list(timestamps))),
+            self._emit_in_turn,
+            self._emit,
             self.out.append,
             lambda idle: self.out.append(IDLE if idle else ACTIVE),
             split_gap_ms=split_gap_ms,
         )
+
+    def _emit(self, values: Any, timestamps: Any) -> None:
+        self.out.append((list(values), timestamps and list(timestamps)))
+
+    def _emit_in_turn(self, values: Any, timestamps: Any) -> int:
+        taken = len(values) - self.left
+        self._emit(values[:taken], timestamps and timestamps[:taken])
+        return self.left
 
     def tick(self, milliseconds: int = 200) -> list[Any]:
         """Lets an interval pass; returns the watermarks and statuses sent."""
@@ -46,6 +57,16 @@ class Bench:
         before = len(self.out)
         self.assigner.process(split, list(values), timestamps)
         return self.out[before:]
+
+
+def test_the_watermark_does_not_count_records_that_are_left() -> None:
+    bench = Bench(BOUNDED)
+    bench.left = 1
+    assert bench.assigner.process("s", ["a", "b"], [100, 200]) == 1
+    assert bench.tick() == [94]
+    bench.left = 0
+    assert bench.assigner.process("s", ["b"], [200]) == 0
+    assert bench.tick() == [194]
 
 
 def test_the_watermark_follows_the_latest_timestamp_at_a_distance() -> None:
