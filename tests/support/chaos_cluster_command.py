@@ -42,11 +42,12 @@ def run_programs(options: argparse.Namespace, seed: int, say: Callable[[str], No
         if options.cluster != "some":
             spark = STANDALONE if options.cluster == "always" else EMBEDDED
         count = min(left, options.round or FAULTS_PER_ROUND)
-        left -= count
         faults = draw_faults(seed + number, count, kinds.take(count, cluster_kinds(spark, store)))
         say(f"round {number + 1}: seed {seed + number}, {options.programs} programs, {spark}, {store}")
         run = ClusterRun(seed + number, faults, options.programs, base / str(number), spark, store, say)
         reports.append(run.execute())
+        # those that could not be brought about do not count
+        left -= max(len(reports[-1].faults), 1)
         statuses += run.statuses
         if reports[-1].passed:
             shutil.rmtree(base / str(number), ignore_errors=True)

@@ -36,7 +36,7 @@ STORAGE = (
 STORE = ("the HA directory refuses", "the HA directory is full", "the HA directory is unmounted")
 ZOOKEEPER = ("ZooKeeper is killed", "ZooKeeper is stopped")
 SURROUNDINGS = ("the clock is set", "the network is cut")
-AMID = ("", "", "", "RESTARTING", "INITIALIZING", "CREATED", "FAILING")
+AMID = ("", "", "", "RESTARTING", "INITIALIZING", "CREATED", "FAILING", "CANCELLING")
 """In which status of some job a fault strikes, if it can be had; any for the empty one."""
 
 

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from chaos_cluster import ChaosCluster
 from chaos_cluster_faults import ClusterInjector, NotReached
+from chaos_doomed import CANCELLING, FAILING, DoomedJobs
 from chaos_namespace import mend_network
 from chaos_plan import Fault
 from chaos_processes import kill
@@ -65,6 +66,7 @@ class ClusterRun(Timeline):
         self._wall_began = time.time()
         environment = {"TMPDIR": str(root / "tmp"), **ClusterInjector.environment(self.points, self.storage)}
         self.cluster = ChaosCluster(root, spark, store, environment, self.say)
+        self._doomed = DoomedJobs(self.cluster, root, self.say)
         self.report = Report(seed, spark, store, True, {}, f"{programs} programs")
         self.statuses: Counter[str] = Counter()
         """The statuses of jobs in which faults have struck."""
@@ -73,6 +75,9 @@ class ClusterRun(Timeline):
         self._completed: dict[str, int] = {}
         """The newest checkpoint of each job."""
         self._states: dict[str, str] = {}
+        """Of the programs; the other jobs end on purpose."""
+        self._statuses: Counter[str] = Counter()
+        """Of all jobs."""
         self._baselines: dict[int, dict[str, int]] = {}
         self._unrecovered: list[FaultReport] = []
         self._looked_at = 0.0
@@ -147,8 +152,9 @@ class ClusterRun(Timeline):
 
     def _await_status(self, fault: Fault) -> None:
         """Has a job leave RUNNING, and waits until one is in the status; goes on without it after a while."""
-        slots = self.cluster.slots()
-        if slots:
+        if fault.detail["amid"] in (CANCELLING, FAILING):
+            self._doomed.begin(fault.detail["amid"], self.wait_for)
+        elif slots := self.cluster.slots():
             kill(slots[int(fault.choice * len(slots))])
         end = time.monotonic() + STATUS_S
         # some last for milliseconds only
@@ -160,7 +166,7 @@ class ClusterRun(Timeline):
         """The fault that is being injected has just struck."""
         report = self.report.faults[-1]
         report.at = self._now()
-        report.statuses = dict(Counter(self._states.values()))
+        report.statuses = dict(self._statuses)
         self.statuses.update(report.statuses)
         self._baselines[report.number] = dict(self._completed)
 
@@ -180,6 +186,7 @@ class ClusterRun(Timeline):
             lambda: f"all jobs to finish; they are {self._states}",
             END_S,
         )
+        self.wait_for(self._doomed.have_ended, "jobs to end that were cancelled, or have failed", END_S)
         wrong = [f"{job.program.seed}: {problem}" for job in self.jobs for problem in job.check()]
         if wrong:
             raise Violation("\n".join(wrong))
@@ -207,7 +214,9 @@ class ClusterRun(Timeline):
             self._gate.open(LAST * (self._number + part) / len(self.faults))
 
     def _look(self) -> None:
-        self._states = self.cluster.states()
+        states = self.cluster.states()
+        self._statuses = Counter(state for state in states.values() if state not in ENDED)
+        self._states = self._doomed.without(states)
         for job_id, state in self._states.items():
             if state in ("FAILED", "CANCELED") or (state == "FINISHED" and self._gate.share() < 1):
                 raise Violation(f"program {self._ids[job_id].program.seed} has ended: {state}\n{self._why(job_id)}")
