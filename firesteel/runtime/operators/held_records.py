@@ -26,13 +26,15 @@ class Records:
     values: Sequence[Any]
     timestamps: Sequence[int] | None
 
-    def last(self, count: int, *, copied: bool) -> Records:
-        """Returns the last ones; copies of them if the reader may still change them, as it may any list."""
+    def last(self, count: int) -> Records:
+        """Returns the last ones."""
         start = len(self.values) - count
-        values = self.values[start:]
-        if copied:
-            values = copy_all(values)
-        return Records(self.split_id, values, None if self.timestamps is None else self.timestamps[start:])
+        timestamps = None if self.timestamps is None else self.timestamps[start:]
+        return Records(self.split_id, self.values[start:], timestamps)
+
+    def copy(self) -> Records:
+        """Returns records that the reader cannot change any more."""
+        return Records(self.split_id, copy_all(self.values), self.timestamps)
 
 
 @dataclass(frozen=True)

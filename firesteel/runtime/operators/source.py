@@ -333,14 +333,12 @@ class SourceOperator(StreamOperator):
 
     def collect(self, split_id: str, values: Sequence[Any], timestamps: Sequence[int] | None = None) -> None:
         """Takes records of a split."""
-        records = len(values)
-        if self._held or self.context.turn.is_over:
-            self._hold(Records(split_id, values, timestamps), records)
-            return
-        left = self._assigner.process(split_id, values, timestamps)
-        self.records += records - left
+        left = len(values)
+        if not self._held:
+            left = self._process(split_id, values, timestamps)
         if left:
-            self._hold(Records(split_id, values, timestamps), left)
+            records = Records(split_id, values, timestamps).last(left)
+            self._held.append(records if self.emits_own_records else records.copy())
 
     def emit_watermark(self, split_id: str, timestamp: int) -> None:
         """Takes a watermark that the reader found in a split."""
@@ -369,20 +367,22 @@ class SourceOperator(StreamOperator):
         while held and not self._held:
             item = held.popleft()
             if isinstance(item, Records):
-                left = self._assigner.process(item.split_id, item.values, item.timestamps)
-                self.records += len(item.values) - left
+                left = self._process(item.split_id, item.values, item.timestamps)
                 if left:
-                    self._hold(item, left)
+                    self._held.append(item.last(left))
             elif isinstance(item, SplitWatermark):
                 self._assigner.emit_watermark(item.split_id, item.timestamp)
             else:
                 self.release_split(item.split_id)
         self._held += held
 
-    def _hold(self, records: Records, left: int) -> None:
-        """Keeps the last records for the next turn; they may have been taken from a loop."""
-        self.context.turn.take_rest()
-        self._held.append(records.last(left, copied=not self.emits_own_records))
+    def _process(self, split_id: str, values: Sequence[Any], timestamps: Sequence[int] | None) -> int:
+        """Emits records until the turn is over; returns how many of the last are left."""
+        left = self._assigner.process(split_id, values, timestamps)
+        if left:
+            self.context.turn.take_rest()
+        self.records += len(values) - left
+        return left
 
     def _emit(self, values: Sequence[Any], timestamps: Sequence[int] | None) -> None:
         self.context.emit(values, timestamps)  # type: ignore[arg-type]
