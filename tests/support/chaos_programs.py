@@ -16,7 +16,7 @@ from firesteel.datastream import StreamExecutionEnvironment
 from firesteel.testing.programs import Mode, Phase, Program, draw_program, evaluate
 from firesteel.testing.programs.building import Site, build
 from firesteel.testing.programs.comparing import compare
-from firesteel.testing.programs.faults import Trip
+from firesteel.testing.programs.faults import Fault, Trip
 from firesteel.testing.programs.nodes.sinks import Sink
 from firesteel.testing.programs.nodes.sources import Source
 from firesteel.testing.programs.program import Misfit, Node
@@ -245,7 +245,7 @@ class ProgramJob:
         self.directory.mkdir(parents=True, exist_ok=True)
         configuration = Configuration.from_dict({**self.phase.settings(), **settings})
         env = StreamExecutionEnvironment.get_execution_environment(configuration)
-        trips = {place: Trip(str(self.token(place)), 1) for place in self.places}
+        trips = {place: Trip(Fault("user", place), self.token(place)) for place in self.places}
         build(self.program, ChaosSite(env, self.directory, trips, str(gate.path)))
         return env
 

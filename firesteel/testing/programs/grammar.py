@@ -14,7 +14,7 @@ from firesteel.testing.programs.nodes.sources import Source
 from firesteel.testing.programs.nodes.stateless import Filter, FlatMap, Map, Repartition, Union
 from firesteel.testing.programs.nodes.timestamps import AssignTimestamps
 from firesteel.testing.programs.nodes.windows import Window
-from firesteel.testing.programs.program import Node, Program, Sketch
+from firesteel.testing.programs.program import Node, Program, Ref, Sketch
 
 __all__ = ["GRAMMAR", "draw_program"]
 
@@ -37,6 +37,7 @@ GRAMMAR: tuple[type[Node], ...] = (
 )
 """The nodes that are drawn behind the sources."""
 _TIMED = (Window, KeyedProcess)
+_TRIES = 30
 
 
 def draw_program(seed: int | str, grammar: tuple[type[Node], ...] = GRAMMAR) -> Program:
@@ -50,6 +51,8 @@ def draw_program(seed: int | str, grammar: tuple[type[Node], ...] = GRAMMAR) -> 
         while not sketch.add(Source.draw(sketch)):
             pass
     sketch.ends = all(getattr(node, "bounded", True) for node in sketch.nodes)
+    if not sketch.ends and sketch.chance(0.7):
+        _draw_behind_idle(sketch, grammar)
     _draw_some(sketch, grammar, (AssignTimestamps,), 0.25)
     _draw_operators(sketch, grammar, rng.choices((1, 2, 4, 7), (2, 4, 5, 2))[0])
     if any(kind.has_event_time and not sketch.is_read(ref) for ref, kind in sketch.types.items()):
@@ -65,6 +68,21 @@ def _draw_some(sketch: Sketch, grammar: tuple[type[Node], ...], kinds: tuple[typ
     """Draws one node of these kinds in a share of all programs: shapes that many programs of users have."""
     if sketch.chance(share):
         _draw_operators(sketch, tuple(node for node in grammar if node in kinds) or grammar, 1)
+
+
+def _draw_behind_idle(sketch: Sketch, grammar: tuple[type[Node], ...]) -> None:
+    """Draws a node, with a sink, whose results need watermarks of a source that becomes idle and does not end.
+
+    At the end of a source event time ends, whatever became of the watermarks before.
+    """
+    sources = [node for node in sketch.nodes if isinstance(node, Source) and not node.bounded]
+    lasting = {Ref(source.id) for source in sources if sketch.types[Ref(source.id)].idle}
+    kinds = [node for node in grammar if node in _TIMED] if lasting else []
+    for _ in range(_TRIES if kinds else 0):
+        node = sketch.rng.choice(kinds).draw(sketch)
+        if node is not None and node.waits_for_time and node.inputs[0] in lasting and sketch.add(node):
+            sketch.add(Sink.of(sketch, Ref(node.id)))
+            break
 
 
 def _draw_operators(sketch: Sketch, grammar: tuple[type[Node], ...], count: int) -> None:

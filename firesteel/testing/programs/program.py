@@ -163,6 +163,11 @@ class Node(ABC):
         return False
 
     @property
+    def waits_for_time(self) -> bool:
+        """Whether its results come with watermarks, and not with records."""
+        return False
+
+    @property
     def functions(self) -> tuple[str, ...]:
         """The places where an exception of user code can be injected."""
         return ()

@@ -14,7 +14,7 @@ from firesteel.datastream.stream_execution_environment import StreamExecutionEnv
 from firesteel.testing.in_process import InProcessExecutor
 from firesteel.testing.programs.building import Site, build
 from firesteel.testing.programs.comparing import compare
-from firesteel.testing.programs.faults import Fault, Trip, trip_of
+from firesteel.testing.programs.faults import Fault, Trip
 from firesteel.testing.programs.invariants import SchedulerWatch, TimerWatch
 from firesteel.testing.programs.job import Hang, RunningJob
 from firesteel.testing.programs.oracle.evaluate import evaluate
@@ -105,7 +105,7 @@ class _Run:
         self.tokens = {fault: directory / f"fault-{number}" for number, fault in enumerate(way.faults)}
         self.checkpoints = directory / "checkpoints"
         self.trips = {
-            fault.place: trip_of(fault, token, self.checkpoints)
+            fault.place: Trip(fault, token, self.checkpoints)
             for fault, token in self.tokens.items()
             if fault.is_in_function
         }

@@ -16,7 +16,7 @@ from firesteel.common.connector import (
     SplitEnumerator,
     SplitEnumeratorContext,
 )
-from firesteel.testing.programs.faults import Trip, step
+from firesteel.testing.programs.faults import Trip, complete, step
 from firesteel.testing.programs.records import make
 
 __all__ = ["Item", "Many", "Pause", "Position", "Split", "SplitReader", "SplitSource", "WatermarkAt", "expanded"]
@@ -99,6 +99,8 @@ class SplitSource(Source[Position]):
     shared: bool = False
     bounded: bool = True
     trip: Trip | None = None
+    on_complete: Trip | None = None
+    """Fails when a certain checkpoint is complete."""
 
     name: ClassVar[str] = "Split Source"
 
@@ -206,6 +208,7 @@ class SplitReader(SourceReader[Position]):
             if cursor.awaits and cursor.checkpoint is not None and cursor.checkpoint <= checkpoint_id:
                 cursor.awaits, cursor.ready_at = False, now
                 self.await_ms(now)
+        complete(self._source.on_complete, checkpoint_id)
 
     def now_ms(self) -> int:
         """What pauses are measured with."""

@@ -6,7 +6,9 @@ import random
 from dataclasses import replace
 
 from firesteel.testing.programs.faults import BATCH_POINTS, EPOCH_POINTS, POINTS, STORAGE, TASKS, Fault
-from firesteel.testing.programs.program import Program
+from firesteel.testing.programs.in_flight import IN_FLIGHT
+from firesteel.testing.programs.nodes.sources import ON_COMPLETE, Source
+from firesteel.testing.programs.program import Node, Program
 from firesteel.testing.programs.ways import Action, Phase, Way
 
 __all__ = ["draw_way"]
@@ -14,7 +16,7 @@ __all__ = ["draw_way"]
 _MAX_FAULTS = 3
 _SLOW_SHARE = 0.25
 """How many runs have a slow function."""
-_BACKLOG_SHARE = 0.4
+_BACKLOG_SHARE = 0.6
 """How many runs of programs that do not end go back to a checkpoint with records in flight."""
 _LARGE_VOLUME = 1000
 """With so many records, an epoch takes more of them: else there would be too many epochs."""
@@ -55,10 +57,34 @@ def _draw_backlog(rng: random.Random, program: Program, phase: Phase, seed: str)
     interval = _checkpoint_ms(program)
     phase = replace(phase, execution="pipelined", unaligned=True, aligned_timeout_ms=0, checkpoint_ms=interval)
     places = _places(program)
-    rng.shuffle(places)
-    slow = [Fault("slow", place, 1 if program.volume >= _LARGE_VOLUME else 20) for place in places[:1]]
-    user = [Fault("user", place, rng.choice((1, 3, 10)), restores=True) for place in places[1:2]]
-    return Way((phase,), (*slow, *user), seed)
+    flight = _draw_flight(rng, program) if rng.random() < 0.7 else None
+    behind = _places_behind_idle(program) if flight is not None and flight.holds == "idle" else []
+    slow = rng.choice(behind if behind and rng.random() < 0.7 else places)
+    places.remove(slow)
+    pace = (1, 16) if program.volume >= _LARGE_VOLUME else rng.choice(((20, 16), (12, 4)))
+    faults = [Fault("slow", slow, pace[0], every=pace[1])]
+    if flight is not None:
+        faults.append(flight)
+    elif places:
+        faults.append(Fault("user", rng.choice(places), rng.choice((1, 3, 10)), restores=True))
+    return Way((phase,), tuple(faults), seed)
+
+
+def _draw_flight(rng: random.Random, program: Program) -> Fault:
+    """Draws a failure that leads back to a checkpoint with something in flight."""
+    sources = [node for node in program.nodes if isinstance(node, Source)]
+    place = f"{rng.choice([node for node in sources if not node.bounded] or sources).id}.{ON_COMPLETE}"
+    idle = any(kind.idle for kind in program.types().values())
+    holds = "idle" if idle and rng.random() < 0.6 else rng.choice(IN_FLIGHT)
+    times = 5 if holds == "idle" and program.volume < _LARGE_VOLUME else rng.choice((1, 2))
+    return Fault("flight", place, times, holds=holds)
+
+
+def _places_behind_idle(program: Program) -> list[str]:
+    """Returns the functions of nodes that read a stream that becomes idle, and need its watermarks."""
+    types = program.types()
+    readers = [node for node in program.nodes if node.waits_for_time and any(types[ref].idle for ref in node.inputs)]
+    return [place for node in readers for place in _places_of(node)]
 
 
 def _checkpoint_ms(program: Program) -> int:
@@ -68,7 +94,11 @@ def _checkpoint_ms(program: Program) -> int:
 
 def _places(program: Program) -> list[str]:
     """Returns where exceptions of user code can be injected."""
-    return [f"{node.id}.{place}" if place else str(node.id) for node in program.nodes for place in node.functions]
+    return [place for node in program.nodes for place in _places_of(node)]
+
+
+def _places_of(node: Node) -> list[str]:
+    return [f"{node.id}.{place}" if place else str(node.id) for place in node.functions]
 
 
 def _draw_phase(rng: random.Random, program: Program, execution: str) -> Phase:

@@ -10,6 +10,7 @@ import firesteel
 from firesteel.testing.programs.coverage import EXECUTIONS, OPERATORS, Coverage, Met
 from firesteel.testing.programs.faults import BATCH_POINTS, EPOCH_POINTS, POINTS
 from firesteel.testing.programs.grammar import GRAMMAR, draw_program
+from firesteel.testing.programs.in_flight import IN_FLIGHT
 from firesteel.testing.programs.keys import KEY_KINDS, KeyOf, k_of
 from firesteel.testing.programs.oracle.evaluate import evaluate
 from firesteel.testing.programs.oracle.flow import Mode
@@ -48,6 +49,24 @@ def test_every_execution_and_fault_is_drawn() -> None:
         faults |= {fault.place for fault in way.faults if fault.kind == "point"}
     assert executions == set(EXECUTIONS)
     assert faults == {*POINTS, *EPOCH_POINTS}
+
+
+def test_programs_that_do_not_end_go_back_to_whatever_is_in_flight() -> None:
+    """Behind an idle source, in some of them, are a node that needs its watermarks and a slow function of that node."""
+    drawn: Counter[str] = Counter()
+    held_up = 0
+    for seed in range(1500):
+        program = draw_program(f"flight-{seed}")
+        faults = draw_way(program, f"flight-{seed}").faults
+        flights = [fault for fault in faults if fault.kind == "flight"]
+        drawn.update(fault.holds for fault in flights)
+        assert not (flights and program.ends)
+        if any(fault.holds == "idle" for fault in flights):
+            slow = next(int(fault.place.partition(".")[0]) for fault in faults if fault.kind == "slow")
+            node = next(node for node in program.nodes if node.id == slow)
+            held_up += node.waits_for_time and program.types()[node.inputs[0]].idle
+    assert set(drawn) == set(IN_FLIGHT)
+    assert held_up > 10
 
 
 def test_every_fault_point_is_known() -> None:

@@ -9,10 +9,11 @@ from firesteel.testing.programs.keys import KeyOf
 from firesteel.testing.programs.nodes.processes import KeyedProcess, Steps
 from firesteel.testing.programs.nodes.reductions import Add, Reduce
 from firesteel.testing.programs.nodes.sinks import Sink
-from firesteel.testing.programs.nodes.sources import Source, Watermarks
+from firesteel.testing.programs.nodes.sources import Source
 from firesteel.testing.programs.nodes.stateless import Copies, FlatMap
 from firesteel.testing.programs.nodes.steps import Inactivity, Kept, TimedBuckets
 from firesteel.testing.programs.nodes.timestamps import AssignTimestamps
+from firesteel.testing.programs.nodes.watermarks import Watermarks
 from firesteel.testing.programs.nodes.window_functions import Listing
 from firesteel.testing.programs.nodes.window_kinds import Triggering, WindowKind
 from firesteel.testing.programs.nodes.windows import Window

@@ -103,6 +103,11 @@ class KeyedProcess(Node):
         """Whether a step changes what it has emitted."""
         return any(one.mutates for one in self.function.steps)
 
+    @property
+    def waits_for_time(self) -> bool:
+        """Whether it has event-time timers."""
+        return any(step.needs_time for step in self.function.steps)
+
     def infer(self, inputs: Sequence[StreamType]) -> Mapping[str, StreamType]:
         """Keeps order, time and certainty as far as all steps do."""
         kind, done = inputs[0], self.function.steps

@@ -8,136 +8,19 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
-from firesteel.common.time import Duration
-from firesteel.common.watermark_strategy import (
-    TimestampAssigner,
-    WatermarkGenerator,
-    WatermarkOutput,
-    WatermarkStrategy,
-)
 from firesteel.testing.programs.building import Site
-from firesteel.testing.programs.faults import Trip, step
 from firesteel.testing.programs.keys import KEYS
+from firesteel.testing.programs.nodes.watermarks import TimestampOf, Watermarks, disorder_of, has_late
 from firesteel.testing.programs.oracle.flow import MAX_TIME, MIN_TIME, Flow, Mode
 from firesteel.testing.programs.program import EventTime, Misfit, Node, Sketch, StreamType
-from firesteel.testing.programs.records import SHAPES, fields, make
+from firesteel.testing.programs.records import SHAPES, make
 from firesteel.testing.programs.split_source import Item, Many, Pause, Split, SplitSource, WatermarkAt, expanded
 
-__all__ = ["Punctuated", "Source", "TimestampOf", "Watermarks"]
+__all__ = ["ON_COMPLETE", "Source"]
 
-
-@dataclass
-class TimestampOf(TimestampAssigner):
-    """Extracts the timestamp of a record."""
-
-    trip: Trip | None = None
-
-    def extract_timestamp(self, value: Any, record_timestamp: int) -> int:
-        """Returns t."""
-        step(self.trip)
-        return fields(value)[2]
-
-
-@dataclass
-class PunctuatedGenerator(WatermarkGenerator):
-    """Emits a watermark with every record that is the latest so far."""
-
-    bound: int
-    latest: int = MIN_TIME
-
-    def on_event(self, event: Any, event_timestamp: int, output: WatermarkOutput) -> None:
-        """Follows the latest timestamp."""
-        if event_timestamp > self.latest:
-            self.latest = event_timestamp
-            output.emit_watermark(event_timestamp - self.bound - 1)
-
-    def on_periodic_emit(self, output: WatermarkOutput) -> None:
-        """Emits nothing."""
-
-
-@dataclass(frozen=True)
-class Punctuated:
-    """Makes a PunctuatedGenerator for each split or subtask."""
-
-    bound: int
-
-    def __call__(self) -> PunctuatedGenerator:
-        """Returns a new generator."""
-        return PunctuatedGenerator(self.bound)
-
-
-@dataclass(frozen=True)
-class Watermarks:
-    """A watermark strategy."""
-
-    kind: str = "none"
-    """``none``, ``monotonous``, ``bounded``, ``punctuated``, or ``inline`` (the source has watermarks of its own)."""
-    bound: int = 0
-    idle_ms: int | None = None
-    assigner: bool = False
-    """Whether timestamps are taken from the records by an assigner."""
-    drift: int | None = None
-    """Watermark alignment: how far splits may be apart."""
-    compare_ms: int = 2
-    """Watermark alignment: how often they are compared."""
-
-    def strategy(self, assigner: TimestampOf) -> WatermarkStrategy:
-        """Returns the strategy as the API has it."""
-        if self.kind == "monotonous":
-            strategy = WatermarkStrategy.for_monotonous_timestamps()
-        elif self.kind == "bounded":
-            strategy = WatermarkStrategy.for_bounded_out_of_orderness(Duration.of_millis(self.bound))
-        elif self.kind == "punctuated":
-            strategy = WatermarkStrategy.for_generator(Punctuated(self.bound))
-        else:
-            strategy = WatermarkStrategy.no_watermarks()
-        if self.assigner:
-            strategy = strategy.with_timestamp_assigner(assigner)
-        if self.idle_ms is not None:
-            strategy = strategy.with_idleness(Duration.of_millis(self.idle_ms))
-        if self.drift is not None:
-            drift, interval = Duration.of_millis(self.drift), Duration.of_millis(self.compare_ms)
-            strategy = strategy.with_watermark_alignment("group", drift, interval)
-        return strategy
-
-    def events(self, items: Sequence[Item]) -> Iterator[tuple[int, int, int] | WatermarkAt]:
-        """Yields records of a split with the watermarks that certainly come between them."""
-        latest = MIN_TIME
-        for item in expanded(items):
-            if isinstance(item, Pause):
-                continue
-            yield item
-            if isinstance(item, tuple) and self.kind == "punctuated" and item[2] > latest:
-                latest = item[2]
-                yield WatermarkAt(latest - self.bound - 1)
-
-    def last(self, items: Sequence[Item]) -> int:
-        """Returns the watermark that a split comes to before it ends."""
-        times = [item[2] for item in expanded(items) if isinstance(item, tuple)]
-        if self.kind in ("bounded", "monotonous", "punctuated"):
-            return max(times) - self.bound - 1 if times else MIN_TIME
-        return max((event.t for event in self.events(items) if isinstance(event, WatermarkAt)), default=MIN_TIME)
-
-
-def disorder_of(items: Sequence[Item]) -> int:
-    """Returns by how much the timestamps of a split go back at most."""
-    latest, disorder = MIN_TIME, 0
-    for item in expanded(items):
-        if isinstance(item, tuple):
-            disorder = max(disorder, latest - item[2])
-            latest = max(latest, item[2])
-    return disorder
-
-
-def has_late(watermarks: Watermarks, items: Sequence[Item]) -> bool:
-    """Whether a record comes behind a watermark that has passed it."""
-    mark = MIN_TIME
-    for event in watermarks.events(items):
-        if isinstance(event, WatermarkAt):
-            mark = max(mark, event.t)
-        elif event[2] <= mark:
-            return True
-    return False
+ON_COMPLETE = "on_complete"
+"""The place in a source that is notified of complete checkpoints."""
+_NONE = Watermarks()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -148,7 +31,7 @@ class Source(Node):
 
     splits: tuple[Split, ...]
     shape: str = "numbers"
-    watermarks: Watermarks = Watermarks()
+    watermarks: Watermarks = _NONE
     timestamps: bool = True
     shared: bool = False
     """Readers ask for one split after the other, instead of having their own from the beginning."""
@@ -216,7 +99,9 @@ class Source(Node):
 
     def build(self, inputs: Sequence[Any], site: Site) -> Any:
         """Calls from_source."""
-        source = site.arm(self, SplitSource(self.splits, self.shape, self.timestamps, self.shared, self.bounded))
+        on_complete = site.trips.get(f"{self.id}.{ON_COMPLETE}")
+        source = SplitSource(self.splits, self.shape, self.timestamps, self.shared, self.bounded, None, on_complete)
+        source = site.arm(self, source)
         strategy = self.watermarks.strategy(site.arm(self, TimestampOf(), "assigner"))
         return site.finish(site.env.from_source(source, strategy, f"source {self.id}"), self)
 
@@ -251,6 +136,10 @@ def _records(split: Split) -> Iterator[tuple[int, int, int]]:
 
 
 _CHECKPOINT = Pause(400, checkpoint=True)
+_SILENCE = Pause(25)
+"""Longer than an idle timeout."""
+_LONG_SILENCE = Pause(150)
+"""Longer than a slow consumer takes for what was read before it."""
 
 # -- drawing ------------------------------------------------------------------------------------------------
 
@@ -258,18 +147,19 @@ _CHECKPOINT = Pause(400, checkpoint=True)
 def draw_source(sketch: Sketch) -> Source:
     """Draws a source of one of several kinds, which differ in how their event time goes."""
     rng = sketch.rng
-    style = rng.choices(("plain", "exact", "idle", "bare"), (8, 5, 3, 5))[0]
-    if not sketch.ends and style == "exact":
-        style = "idle"
+    # what an idle source has lost shows only if it does not end
+    style = rng.choices(("plain", "exact", "idle", "bare"), (8, 5, 3, 5) if sketch.ends else (6, 0, 11, 4))[0]
     shape = rng.choice(SHAPES)
     number = 1 if style == "exact" else rng.choices((1, 2, 3, 5), (3, 4, 3, 1))[0]
     disorder = rng.choice((0, 0, 8, 40))
     base = sketch.next_id * 100_000
     owned = rng.random() < 0.7
     full = number if style != "idle" else 1
-    watermarks, timestamps = _draw_watermarks(rng, style, disorder, number)
-    many = 1.0 if rng.random() < (0.3 if style == "idle" else 0.06) else 0.03
-    splits = [_draw_split(rng, base + 10_000 * i, i, full, owned, disorder, style, many) for i in range(full)]
+    timeouts = (4, 10) if sketch.ends else (4, 10, 40)
+    watermarks, timestamps = _draw_watermarks(rng, style, disorder, number, timeouts)
+    many = 1.0 if rng.random() < (0.3 if style == "idle" and sketch.ends else 0.06) else 0.03
+    pauses = (_SILENCE,) if sketch.ends else (_SILENCE, _LONG_SILENCE)
+    splits = [_draw_split(rng, base + 10_000 * i, i, full, owned, disorder, style, many, pauses) for i in range(full)]
     if rng.random() < 0.4:
         splits = [replace(split, items=_with_checkpoint(rng, split.items)) for split in splits]
     if full > 1 and rng.random() < 0.4:
@@ -297,7 +187,9 @@ def draw_source(sketch: Sketch) -> Source:
     )
 
 
-def _draw_watermarks(rng: random.Random, style: str, disorder: int, splits: int) -> tuple[Watermarks, bool]:
+def _draw_watermarks(
+    rng: random.Random, style: str, disorder: int, splits: int, timeouts: tuple[int, ...]
+) -> tuple[Watermarks, bool]:
     if style == "bare":
         return Watermarks(), False
     assigner = rng.random() < 0.3
@@ -311,13 +203,21 @@ def _draw_watermarks(rng: random.Random, style: str, disorder: int, splits: int)
         kinds += ["none", "inline"]
     kind = rng.choice(kinds)
     bound = 0 if kind == "monotonous" else disorder + rng.choice((4, 4, 16))
-    idle = rng.choice((4, 10)) if style == "idle" else None
+    idle = rng.choice(timeouts) if style == "idle" else None
     drift = rng.choice((20, 200)) if splits > 1 and kind in ("bounded", "monotonous") and rng.random() < 0.2 else None
     return Watermarks(kind, bound, idle, assigner, drift), timestamps
 
 
 def _draw_split(
-    rng: random.Random, base: int, index: int, splits: int, owned: bool, disorder: int, style: str, many: float
+    rng: random.Random,
+    base: int,
+    index: int,
+    splits: int,
+    owned: bool,
+    disorder: int,
+    style: str,
+    many: float,
+    pauses: tuple[Pause, ...],
 ) -> Split:
     """Draws one split; ``many`` is how likely it has a great number of records in a row."""
     count = rng.choices((0, 3, 20, 60), (1, 2, 8, 6))[0]
@@ -339,10 +239,10 @@ def _draw_split(
         )
     if style == "idle":
         _add_silences(rng, items)
-        if rng.random() < 0.6:
+        if rng.random() < (0.6 if len(pauses) == 1 else 0.85):
             # one record behind a silence, which completes most windows
             latest = max((item[2] for item in expanded(items) if isinstance(item, tuple)), default=0)
-            silence = rng.choice((Pause(25), _CHECKPOINT))
+            silence = rng.choice((*pauses, _CHECKPOINT))
             items += [silence, (rng.choice(keys), base + 4_999, latest + 400)]
     burst, gap = (500, 0) if floods else (rng.choice((1, 1, 2, 5, 50)), rng.choice((0, 0, 0, 1, 2)))
     return Split(tuple(items), burst, gap)
@@ -369,9 +269,9 @@ def _with_one_ahead(rng: random.Random, splits: Sequence[Split]) -> list[Split]:
 
 def _add_silences(rng: random.Random, items: list[Item]) -> None:
     for _ in range(rng.randint(1, 2)):
-        items.insert(rng.randint(0, len(items)), Pause(25))
+        items.insert(rng.randint(0, len(items)), _SILENCE)
     if rng.random() < 0.5:
-        items.append(Pause(25))
+        items.append(_SILENCE)
 
 
 def _with_watermarks(rng: random.Random, drawn: Sequence[Item], style: str) -> tuple[Item, ...]:

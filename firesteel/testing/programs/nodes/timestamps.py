@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 from firesteel.testing.programs.building import Site
-from firesteel.testing.programs.nodes.sources import TimestampOf, Watermarks
+from firesteel.testing.programs.nodes.watermarks import TimestampOf, Watermarks
 from firesteel.testing.programs.oracle.flow import MAX_TIME, MIN_TIME, Flow, Mode
 from firesteel.testing.programs.program import EventTime, Misfit, Node, Sketch, StreamType
 from firesteel.testing.programs.records import fields

@@ -69,6 +69,11 @@ class Window(Node):
         )
 
     @property
+    def waits_for_time(self) -> bool:
+        """Whether it fires at the end of a window of event time."""
+        return self.windows.in_event_time and not self.triggering.name
+
+    @property
     def _shape(self) -> str:
         return (self.function or self.incremental).shape  # type: ignore[union-attr]
 
