@@ -248,7 +248,9 @@ class TaskExecutor(SlotMessages):
             self._act(task, task.run_once)
             progressed = True
         if self._unflushed:
-            self._flush_due(now)
+            after = self.monotonic()
+            # a function that stalled has made everything wait, and the task may have its next turn at once
+            self._flush_due(after if after - now > 2 * TURN_S else now)
         if self._ending:
             self._end_tasks()
         return progressed
