@@ -168,6 +168,11 @@ class Node(ABC):
         return False
 
     @property
+    def takes_time(self) -> bool:
+        """Whether a function waits in real time for what its result rests on."""
+        return False
+
+    @property
     def functions(self) -> tuple[str, ...]:
         """The places where an exception of user code can be injected."""
         return ()

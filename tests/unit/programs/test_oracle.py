@@ -11,7 +11,7 @@ from firesteel.testing.programs.nodes.reductions import Add, Reduce
 from firesteel.testing.programs.nodes.sinks import Sink
 from firesteel.testing.programs.nodes.sources import Source
 from firesteel.testing.programs.nodes.stateless import Copies, FlatMap
-from firesteel.testing.programs.nodes.steps import Inactivity, Kept, TimedBuckets
+from firesteel.testing.programs.nodes.steps import Expired, Inactivity, Kept, TimedBuckets
 from firesteel.testing.programs.nodes.timestamps import AssignTimestamps
 from firesteel.testing.programs.nodes.watermarks import Watermarks
 from firesteel.testing.programs.nodes.window_functions import Listing
@@ -106,6 +106,17 @@ def test_what_was_emitted_does_not_change() -> None:
     source = Source(id=0, splits=(Split(((0, 1, 4), (0, 2, 4))),), shape="list", parallelism=1)
     program = Program((source, kept, Sink(id=9, inputs=(Ref(1),))))
     assert [trail for *_, trail in evaluate(program)[9]] == [(1,), (1, 2)]
+
+
+def test_state_that_expires_is_gone_and_other_state_is_not() -> None:
+    expired = KeyedProcess(id=1, inputs=(Ref(0),), key=KEY, function=Steps("list", "int", (Expired(),)))
+    source = Source(id=0, splits=(Split(((0, 1, 4), (0, 2, 4), (0, 4, 8))),), shape="list", parallelism=1)
+    program = Program((source, expired, Sink(id=9, inputs=(Ref(1),))))
+    program.types()
+    assert [(v, trail) for _, v, _, trail in evaluate(program)[9]] == [(1, (1,)), (2, (2,)), (4, (3,))]
+    # what is left: a value, a reduced one, one in the list and one in the map; then two in both, one of them looked up
+    in_batch = [(v, trail) for _, v, _, trail in evaluate(program, Mode.BATCH)[9]]
+    assert in_batch == [(1, (1,)), (2 + 4, (2,)), (4 + 7, (3,))]
 
 
 def test_event_time_timers_fire_in_order_when_the_watermark_passes() -> None:

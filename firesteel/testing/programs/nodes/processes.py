@@ -106,7 +106,12 @@ class KeyedProcess(Node):
     @property
     def waits_for_time(self) -> bool:
         """Whether it has event-time timers."""
-        return any(step.needs_time for step in self.function.steps)
+        return any(one.needs_time for one in self.function.steps)
+
+    @property
+    def takes_time(self) -> bool:
+        """Whether a step waits in real time."""
+        return any(one.max_volume is not None for one in self.function.steps)
 
     def infer(self, inputs: Sequence[StreamType]) -> Mapping[str, StreamType]:
         """Keeps order, time and certainty as far as all steps do."""
@@ -144,7 +149,10 @@ class KeyedProcess(Node):
     def interpret(self, inputs: Sequence[Flow], mode: Mode) -> Mapping[str, Flow]:
         """Runs the function with the oracle's states and timers."""
         tags = (SIDE,) if self.function.side_every else ()
-        return run_keyed(lambda: ProcessOracle(self.function, tags), inputs, [self.key.get_key], mode)
+        in_batch = mode is Mode.BATCH
+        return run_keyed(
+            lambda: ProcessOracle(self.function, tags, in_batch=in_batch), inputs, [self.key.get_key], mode
+        )
 
 
 _STEPS: tuple[type[steps.Step], ...] = (
@@ -154,6 +162,7 @@ _STEPS: tuple[type[steps.Step], ...] = (
     steps.Counted,
     steps.Reduced,
     steps.Aggregated,
+    steps.Expired,
     steps.TimedBuckets,
     steps.Inactivity,
     steps.EndTotal,
@@ -165,7 +174,8 @@ def _fits(step_class: type[steps.Step], kind: StreamType) -> bool:
     if not kind.settled:
         return step_class.settles or step_class.unsettles
     return (
-        (kind.ordered or not step_class.needs_order)
+        (step_class.max_volume is None or kind.volume <= step_class.max_volume)
+        and (kind.ordered or not step_class.needs_order)
         and (kind.has_event_time or not step_class.needs_time)
         and (kind.ascending or not step_class.needs_ascending)
     )
@@ -180,6 +190,8 @@ def _draw_step(sketch: Sketch, step_class: type[steps.Step]) -> steps.Step:
         return steps.Collected(ttl, rng.choice((2, 5)))
     if step_class is steps.Counted:
         return steps.Counted(ttl, rng.choice(KEY_KINDS))
+    if step_class is steps.Expired:
+        return steps.Expired(ttl, rng.choice(("", "incremental", "snapshot")))
     if step_class is steps.TimedBuckets:
         return steps.TimedBuckets(ttl, rng.choice((32, 96, 320)))
     if step_class is steps.Inactivity:

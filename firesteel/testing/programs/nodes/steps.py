@@ -6,6 +6,7 @@ timer belongs to follows from its time: a multiple of `GRID`, plus four millisec
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, ClassVar
@@ -33,6 +34,7 @@ __all__ = [
     "Collected",
     "Counted",
     "EndTotal",
+    "Expired",
     "Inactivity",
     "Kept",
     "Reduced",
@@ -61,6 +63,8 @@ class Step:
     settles: ClassVar[bool] = False
     """The result is the same in every run, even if only sums of the input are."""
     unsettles: ClassVar[bool] = False
+    max_volume: ClassVar[int | None] = None
+    """Of how many records a stream may have at most. Such a step takes real time for each of them."""
     keeps_time: ClassVar[bool] = True
     """Results have timestamps that are the same in every run, and are not late where records are not."""
 
@@ -226,6 +230,56 @@ class Aggregated(Step):
         self._aggregated.add(value)
         k, v, t, trail = self._aggregated.get()
         yield share(shape, k, v, t, trail)
+
+
+@dataclass
+class Expired(Step):
+    """State of several kinds that has always expired when it is read: waits for longer than it lives before that.
+
+    In a batch state does not expire.
+    """
+
+    cleanup: str = ""
+    """``incremental`` or ``snapshot``: how values that have expired are removed, besides when they are read."""
+
+    max_volume: ClassVar[int | None] = 150
+    LIFE_MS: ClassVar[int] = 1
+    WAIT_S: ClassVar[float] = 0.003
+
+    def open(self, context: Any, number: int) -> None:
+        """Four states that expire, and a count that does not."""
+        self._wait_s = getattr(context, "wait_s", self.WAIT_S)
+        self._value = context.get_state(self._expiring(ValueStateDescriptor(f"short-value-{number}")))
+        self._list = context.get_list_state(self._expiring(ListStateDescriptor(f"short-list-{number}")))
+        self._map = context.get_map_state(self._expiring(MapStateDescriptor(f"short-map-{number}")))
+        add = Add("tuple", ordered=True)
+        self._reduced = context.get_reducing_state(
+            self._expiring(ReducingStateDescriptor(f"short-reduced-{number}", add))
+        )
+        self._count = context.get_state(self._with_ttl(ValueStateDescriptor(f"long-count-{number}")))
+
+    def _expiring(self, descriptor: StateDescriptor) -> Any:
+        builder = StateTtlConfig.new_builder(Time.milliseconds(self.LIFE_MS))
+        if self.cleanup == "incremental":
+            builder.cleanup_incrementally(3, run_cleanup_for_every_record=True)
+        elif self.cleanup == "snapshot":
+            builder.cleanup_full_snapshot()
+        descriptor.enable_time_to_live(builder.build())
+        return descriptor
+
+    def element(self, value: Any, shape: str, ctx: Any) -> Iterator[Any]:
+        """Yields the record with the number of values that have not expired added to v, and the count as its trail."""
+        time.sleep(self._wait_s)
+        k, v, t, trail = fields(value)
+        left = [self._value.value(), self._reduced.get(), self._map.get(v % 3)]
+        alive = sum(one is not None for one in left) + len(list(self._list.get())) + len(list(self._map.values()))
+        self._value.update(v)
+        self._list.add(v)
+        self._map.put(v % 3, v)
+        self._reduced.add(make("tuple", k, v, t, trail))
+        count = (self._count.value() or 0) + 1
+        self._count.update(count)
+        yield make(shape, k, v + alive, t, [count % 100])
 
 
 @dataclass

@@ -73,11 +73,11 @@ class _Context:
 class ProcessOracle:
     """Calls a KeyedProcessFunction, or a KeyedCoProcessFunction, record by record."""
 
-    def __init__(self, function: Any, tags: Sequence[str] = ()):
+    def __init__(self, function: Any, tags: Sequence[str] = (), *, in_batch: bool = False):
         self.timers = Timers()
         self.outputs = {tag: Flow() for tag in ("", *tags)}
         self._function = deepcopy(function)
-        self._function.open(OracleContext(self.timers))
+        self._function.open(OracleContext(self.timers, in_batch=in_batch))
         self._methods = (
             [self._function.process_element]
             if hasattr(function, "process_element")

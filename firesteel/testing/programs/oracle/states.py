@@ -11,17 +11,28 @@ from firesteel.testing.programs.oracle.keyed import Timers
 __all__ = ["OracleContext"]
 
 
-class OracleContext:
-    """The runtime context of a function: its states, by name, for the current key and a namespace."""
+_MAX_EXPIRING_MS = 1000
 
-    def __init__(self, timers: Timers, namespace: Any = None):
+
+class OracleContext:
+    """The runtime context of a function: its states, by name, for the current key and a namespace.
+
+    A state with a time-to-live below a second has expired whenever it is read, as functions wait for that, but not in a
+    batch: there no state expires, as in Flink. Other states never expire.
+    """
+
+    wait_s = 0.0
+    """How long a function waits until its state has expired."""
+
+    def __init__(self, timers: Timers, namespace: Any = None, *, in_batch: bool = False):
         self._timers = timers
         self._namespace = namespace
+        self._in_batch = in_batch
         self._tables: dict[str, dict[Any, Any]] = {}
 
     def at(self, namespace: Any) -> OracleContext:
         """Returns the same states in another namespace."""
-        context = OracleContext(self._timers, namespace)
+        context = OracleContext(self._timers, namespace, in_batch=self._in_batch)
         context._tables = self._tables
         return context
 
@@ -51,7 +62,9 @@ class OracleContext:
 
     def _slot(self, descriptor: Any) -> Slot:
         table = self._tables.setdefault(descriptor.get_name(), {})
-        return Slot(table, self._timers, self._namespace)
+        ttl = None if self._in_batch else descriptor.ttl_config
+        kind = Slot if ttl is None or ttl.ttl_millis >= _MAX_EXPIRING_MS else Expiring
+        return kind(table, self._timers, self._namespace)
 
 
 class Slot:
@@ -76,6 +89,14 @@ class Slot:
     def clear(self) -> None:
         """Removes the value."""
         self._table.pop((self._timers.key, self._namespace), None)
+
+
+class Expiring(Slot):
+    """A state whose value has expired before it is read again."""
+
+    def read(self) -> Any:
+        """Returns None."""
+        return None
 
 
 class _State:
