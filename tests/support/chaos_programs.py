@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import random
 import time
 from collections import Counter
@@ -42,6 +43,8 @@ MOST_RESULTS = 60_000
 EVALUATION_S = 5.0
 BURST = 8
 GATE_S = 0.05
+MOST_PAUSES = 40
+"""Of a split: in epochs, each of them takes an epoch, and that may take a second."""
 SHIFT = 1_000_000
 """Between the numbers of two repetitions of a split's records."""
 F = TypeVar("F")
@@ -183,8 +186,10 @@ def _repeated(split: Split) -> Split:
         return replace(split, items=items)
     span = (max(t for _, _, t in records) // 4 + 2) * 4
     times = max(1, LENGTH // len(records))
-    repeated = tuple(_moved(item, number, span) for number in range(times) for item in items)
-    return Split(repeated, min(split.burst, BURST), split.gap_ms)
+    repeated = [_moved(item, number, span) for number in range(times) for item in items]
+    pauses = itertools.count()
+    kept = tuple(item for item in repeated if not isinstance(item, Pause) or next(pauses) < MOST_PAUSES)
+    return Split(kept, BURST if split.gap_ms else min(split.burst, BURST), split.gap_ms)
 
 
 def _moved(item: Item, number: int, span: int) -> Item:
