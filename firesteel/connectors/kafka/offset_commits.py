@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import logging
+import time
 from collections.abc import Iterable
 from typing import Any
 
-from firesteel.connectors.kafka.client_errors import kafka_client
+from firesteel.connectors.kafka.client_errors import is_transient, kafka_client
 from firesteel.connectors.kafka.split import KafkaPartitionSplit
 
 __all__ = ["OffsetCommits"]
 
 _log = logging.getLogger(__name__)
+
+_FLUSH_POLL_S = 0.05
 
 
 class OffsetCommits:
@@ -59,6 +62,19 @@ class OffsetCommits:
         if not self._is_under_way:
             self.send()
 
+    def flush(self, seconds: float) -> None:
+        """Waits until everything is committed, but not for long. A commit that fails meanwhile is tried again.
+
+        A consumer that is closed while it still looks for its group's coordinator drops commits without a word.
+        """
+        end = time.monotonic() + seconds
+        while self._is_under_way or self._waiting:
+            if not self._is_under_way:
+                self.send()
+            self._consumer.poll(_FLUSH_POLL_S)
+            if time.monotonic() >= end:
+                return
+
     def send(self) -> None:
         """Commits what waits for it now."""
         wanted, self._waiting = self._waiting, []
@@ -75,6 +91,9 @@ class OffsetCommits:
         failure = error or next((each.error for each in partitions if each.error is not None), None)
         if failure is not None:
             self._failed.inc()
+            if not self._waiting and is_transient(failure):
+                partition = kafka_client().TopicPartition
+                self._waiting = [partition(each.topic, each.partition, each.offset) for each in partitions]
             level = logging.DEBUG if self._is_failing else logging.WARNING
             self._is_failing = True
             _log.log(level, "Offsets are not committed to the consumer group: %s", failure)

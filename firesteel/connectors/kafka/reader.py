@@ -31,6 +31,8 @@ _EPOCH_PATIENCE_S = 1.0
 _MIN_EPOCH_PAUSE_S = 0.2
 _MAX_EPOCH_PAUSE_S = 2.0
 _CLOSE_S = 2.0
+_LAST_COMMITS_S = 10.0
+"""When all has been read: no later attempt will commit."""
 _ASK_LEADERS_S = 0.05
 _ASK_LEADERS_FOR_S = 2.0
 
@@ -239,10 +241,11 @@ class KafkaSourceReader(SourceReader[KafkaPartitionSplit]):
         return self._pending_at_poll if self._in_epochs else self._count_pending()
 
     def close(self) -> None:
-        """Closes the consumer, which sends commits that are on their way, but waits for them a moment only."""
-        self._errors.close()
+        """Closes the consumer when its commits are done, but waits for them a moment only."""
         if self._commits is not None:
-            self._commits.send()
+            has_ended = self._no_more_splits and not self._partitions
+            self._commits.flush(_LAST_COMMITS_S if has_ended else _CLOSE_S)
+        self._errors.close()
         closing = threading.Thread(target=self._consumer.close, name="kafka-consumer-close", daemon=True)
         closing.start()
         closing.join(_CLOSE_S)
