@@ -189,6 +189,8 @@ def test_a_task_has_not_read_all_when_its_producers_have_ended(
         return
     waiting = job.handle.trigger_savepoint(str(tmp_path / "savepoint"))
     eventually(lambda: job.statistics["counts"]["in_progress"] == 1)
+    # a slot is told to trigger all its tasks at once: when those of the long source have been, so have the others
+    eventually(lambda: job.statistics["history"][0]["num_acknowledged_subtasks"] == 4)
     gate.open()
     path = waiting.result(30)
     if barriers:
