@@ -6,6 +6,7 @@ import json
 import urllib.request
 from collections.abc import Callable, Mapping
 from contextlib import suppress
+from http.client import HTTPException
 from pathlib import Path
 from typing import Any
 
@@ -109,7 +110,7 @@ class ChaosCluster:
 
     def ask(self, manager: JobManagerProcess, path: str) -> Any:
         """What a JobManager answers; None if it does not lead, or does not answer soon."""
-        with suppress(OSError, ValueError, KeyError):
+        with suppress(OSError, HTTPException, ValueError, KeyError):
             url = json.loads((manager.directory / "jobmanagers" / f"{manager.pid}.json").read_text())["url"]
             with NO_REDIRECTS.open(urllib.request.Request(f"{url.rstrip('/')}{path}"), timeout=ASK_S) as answer:
                 return json.loads(answer.read())
