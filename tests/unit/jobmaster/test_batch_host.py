@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import Future
 from typing import Any
 
 import pytest
@@ -197,9 +198,10 @@ def watch(job: JobMasterRunner) -> list[Any]:
 def test_a_runner_that_tells_how_far_it_is() -> None:
     """A stage that others read has finished when the runner says so, the last one when it is committed."""
     seen: list[list[ExecutionState]] = []
-    job: JobMasterRunner
+    started: Future[JobMasterRunner] = Future()
 
     def answer(orders: Orders) -> list[StageMessage]:
+        job = started.result(DEADLINE_S)
         first, last = orders
         for key, state in ((first, "FINISHED"), (last, "RUNNING"), (last, "FINISHED"), (first, "RUNNING")):
             assert runner.on_task_state is not None
@@ -210,6 +212,7 @@ def test_a_runner_that_tells_how_far_it_is() -> None:
 
     runner = FakeRunner(answer)
     job = start(numbers_to(CommittingSink()), runner)
+    started.set_result(job)
     job.result_future().result(DEADLINE_S)
     assert seen == [[ExecutionState.FINISHED, ExecutionState.RUNNING]]
     assert set(states_of(job)) == {ExecutionState.FINISHED}
