@@ -45,7 +45,7 @@ class SourceOperator(StreamOperator):
     still until the end.
     """
 
-    MAX_RECORDS = 4096
+    MAX_RECORDS = 2048
     leaves_rest = True
 
     def __init__(self, source: Source[Any], watermark_strategy: Any, interval_ms: int):
