@@ -309,7 +309,8 @@ class ChainedOperator:
             turn.cursor = None
         left = len(turn.rest)
         self.emitted[None] -= left
-        self._services.make_room()
+        if not turn.is_over:
+            self._services.make_room()
         return left
 
     def emit(self, values: Sequence[Any], timestamps: Sequence[int] | None) -> None:

@@ -122,10 +122,9 @@ class Task:
         """The first checkpoint after the end, or the savepoint to stop with: the task ends when it is complete."""
         self._most = SourceOperator.MAX_RECORDS if self.source is not None else 1 << 62
         """How many records to process at a time: fewer where they take long."""
+        self._is_pipelined = descriptor.mode is TaskMode.PIPELINED
         # in a stage all input is processed before anybody looks, and a task that runs again cuts its input as before
-        self._adapts = descriptor.mode is TaskMode.PIPELINED or (
-            descriptor.mode is TaskMode.EPOCHS and self.source is not None
-        )
+        self._adapts = self._is_pipelined or (descriptor.mode is TaskMode.EPOCHS and self.source is not None)
         if self._adapts:
             # nobody knows yet how long a record takes
             self._most = 1
@@ -183,7 +182,7 @@ class Task:
             chained.initialize(restore, files)
             chained.open()
         self.at_work = None
-        self._can_cut = self.descriptor.mode is TaskMode.PIPELINED and self.head.reads_iterators
+        self._can_cut = self._is_pipelined and self.head.reads_iterators
         if restore is None:
             return
         if restore.channels and self.gate is not None:
@@ -198,7 +197,7 @@ class Task:
             )
         if restore.finished and self.source is not None:
             self.source.ended = True
-        if self.descriptor.mode is TaskMode.PIPELINED:
+        if self._is_pipelined:
             self._restore_event_time(restore.watermark)
 
     def _restore_event_time(self, watermark: int | None) -> None:
@@ -267,6 +266,7 @@ class Task:
                 else:
                     self.source.poll(min(self._most, most))
                     self.records_in = self.source.records
+                    self._close_full_buffers()
             elif self._unfinished:
                 self._go_on()
             else:
@@ -317,6 +317,9 @@ class Task:
             self.records_in -= len(rest)
             times = None if timestamps is None else timestamps[-len(rest) :]
             self.gate.push_back(channel, Batch(rest, times))
+        self._close_full_buffers()
+
+    def _close_full_buffers(self) -> None:
         for output in self.outputs:
             output.partition.after_batch()
 
@@ -500,13 +503,19 @@ class Task:
         self._services.schedule_after(self, delay, lambda: None if self.ended else callback())
 
     def make_room(self) -> None:
-        """Closes full buffers; waits where that leaves an output far too full."""
+        """Closes full buffers; where that leaves an output far too full, ends the turn, or waits if that is no help."""
         overfull = False
         for output in self.outputs:
             partition = output.partition
             partition.after_batch()
             overfull |= partition.is_overfull
-        if overfull:
+        if not overfull:
+            return
+        turn = self.turn
+        if self._is_pipelined and turn.started and not turn.is_over:
+            # checkpoints are taken between turns: what can be left for the next one is
+            turn.end()
+        else:
             self._services.wait_for_room(self)
 
     # -- reports ------------------------------------------------------------------------------------

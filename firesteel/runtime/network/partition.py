@@ -26,8 +26,8 @@ _PROBE = 16
 
 
 OVERDRAFT = 16
-"""Buffers a batch that has begun may produce beyond the limit: a task should wait between batches, where a checkpoint
-can be taken, and in the middle of one only if it multiplies its records."""
+"""Buffers a batch that has begun may produce beyond the limit before its turn ends: a task should wait between batches,
+where a checkpoint can be taken, and in the middle of one only if a single record or timer gives so many."""
 
 
 class OutputCounters:

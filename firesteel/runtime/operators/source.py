@@ -45,7 +45,7 @@ class SourceOperator(StreamOperator):
     still until the end.
     """
 
-    MAX_RECORDS = 2048
+    MAX_RECORDS = 4096
     leaves_rest = True
 
     def __init__(self, source: Source[Any], watermark_strategy: Any, interval_ms: int):
@@ -334,7 +334,7 @@ class SourceOperator(StreamOperator):
     def collect(self, split_id: str, values: Sequence[Any], timestamps: Sequence[int] | None = None) -> None:
         """Takes records of a split."""
         left = len(values)
-        if not self._held:
+        if not self._held and not self.context.turn.is_over:
             left = self._process(split_id, values, timestamps)
         if left:
             records = Records(split_id, values, timestamps).last(left)

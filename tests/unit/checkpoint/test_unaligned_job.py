@@ -105,6 +105,34 @@ def test_a_checkpoint_completes_while_records_wait(partitioning: str, barriers: 
         assert sorted(value for _, value in results) == everything()
 
 
+@pytest.mark.parametrize("at", ["source", "chained", "head"])
+def test_a_batch_that_is_far_too_much_for_the_buffers_holds_up_no_checkpoint(at: str, tmp_path: Path) -> None:
+    """A task whose outputs are full ends its turn: in the middle of a turn no checkpoint can be taken."""
+    clock = clock_of_today()
+    gate = Gate()
+    env = environment(tmp_path, 2, clock, **UNALIGNED)
+    copies = 1 if at == "source" else 10
+    count = 3000 // copies
+    items = [(f"k{number % KEYS}", number, f"{number:01000}") for number in range(count)]
+    stream = source(env, phases(clock, items, [ABORT()]))
+
+    def several(item: Any) -> Any:
+        for copy in range(copies):
+            yield (*item[:2], f"{item[2]}{copy}")
+
+    if at == "head":
+        stream = stream.rebalance()
+    if at != "source":
+        stream = stream.flat_map(several).uid("several")
+    stream = stream.key_by(lambda item: item[0]).map(lambda item: item[1])
+    job = start(stream, GatedSink("results", gate)).runs(clock)
+    job.handle.trigger_checkpoint().result(30)
+    gate.open()
+    clock.advance(HOUR)
+    assert sorted(job.wait()) == [number for number in range(count) for _ in range(copies)]
+    assert job.attempt == 1
+
+
 def test_an_aligned_one_does_not_complete(tmp_path: Path) -> None:
     """The same job without unaligned barriers: what the others are measured against."""
     clock = clock_of_today()

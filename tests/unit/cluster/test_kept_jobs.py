@@ -243,8 +243,7 @@ def test_a_failure_does_not_count_while_spark_is_gone(leaders: Leaders) -> None:
     job = cluster.submit(
         lambda environment: numbers(environment, [1, 0]).map(lambda x: 1 // x).print(), settings=NEVER_RESTARTED
     )
-    eventually(lambda: job.status is JobStatus.RESTARTING)
-    assert "Spark is gone" in job.view().exceptions()[0].failure.message
+    eventually(lambda: waits_because(job, "Spark is gone"))
     assert not leaders.store.ended
     lives.set()
     eventually(lambda: job.status is JobStatus.FAILED)
