@@ -15,14 +15,15 @@ import subprocess
 import sys
 import tempfile
 import threading
-import time
 from collections.abc import Callable
 from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import Any
 
 from chaos_processes import ROOT, SUPPORT, Family, kill
+from chaos_reader import Violation
 from chaos_report import FaultReport, Report, as_text, summarize
+from chaos_timeline import Timeline
 from confluent_kafka import Consumer, Producer, TopicPartition
 from outside_job import INPUT, KEYS, OUTPUT, PARTITIONS, TABLE, result_of
 
@@ -64,11 +65,6 @@ CLUSTER_KINDS = (
 )
 """What can happen where there are several brokers."""
 DEADLINE_S = 360.0
-POLL_S = 0.05
-
-
-class Violation(AssertionError):
-    """A record is missing, or there twice, or wrong; or nothing goes on."""
 
 
 class CommittedReader(threading.Thread):
@@ -114,8 +110,10 @@ class CommittedReader(threading.Thread):
         self.join(30)
 
 
-class OutsideRun:
+class OutsideRun(Timeline):
     """One job under faults, with records that are fed as it goes."""
+
+    poll_s = 0.05
 
     def __init__(
         self,
@@ -126,13 +124,12 @@ class OutsideRun:
         say: Callable[[str], None],
         brokers: int = 1,
     ) -> None:
+        super().__init__(say)
         self._brokers = brokers
         self._random = random.Random(seed)
         self._kinds = kinds
         self._records = records
         self._directory = directory
-        self._say_to = say
-        self._began = time.monotonic()
         self._fed = 0
         self._step = records // (len(kinds) + 1)
         self._parallelism = 2
@@ -169,7 +166,7 @@ class OutsideRun:
         except AssertionError as error:
             self.report.error = f"{type(error).__name__}: {error}"
         finally:
-            self.report.seconds = round(time.monotonic() - self._began, 1)
+            self.report.seconds = round(self._now(), 1)
             self.report.drivers = self._runs
             self.report.events = self._fed
             self.report.results = 0 if self._reader is None else self._reader.count
@@ -182,22 +179,22 @@ class OutsideRun:
         for number, kind in enumerate(self._kinds, 1):
             self._feed(step // 2)
             # faults strike in the middle of work: what was fed is not through yet
-            self._wait(self._random.uniform(0.0, 1.5))
+            self.wait(self._random.uniform(0.0, 1.5))
             report = FaultReport(number, kind, kind, overlapped=False)
             self.report.faults.append(report)
-            self._say(f"fault {number}/{len(self._kinds)}: {kind}")
+            self.say(f"fault {number}/{len(self._kinds)}: {kind}")
             report.events_before = before = self._fed
-            report.at = round(time.monotonic() - self._began, 2)
+            report.at = self._now()
             report.done = self._inject(kind)
             self._feed(step // 4 if number < len(self._kinds) else self._records - self._fed)
             # the next one strikes before the rest is through
             self._wait_for(lambda: self._reader.count > before, f"output after fault {number} ({kind})")
-            report.recovered_after = round(time.monotonic() - self._began - report.at, 2)
+            report.recovered_after = round(self._now() - report.at, 2)
             through = f"{self._reader.count:,} of {self._fed:,} are through"
-            self._say(f"  {through} after {report.recovered_after} s ({report.done})")
+            self.say(f"  {through} after {report.recovered_after} s ({report.done})")
         self._wait_for(lambda: self._reader.count >= self._records, "the rest")
         self._wait_for(lambda: self._in_table() >= self._records, "the rest in the table")
-        self._wait(2.5)  # whatever is there twice would come now
+        self.wait(2.5)  # whatever is there twice would come now
         self._judge()
 
     def _judge(self) -> None:
@@ -260,7 +257,7 @@ class OutsideRun:
         # of a cluster, sometimes so long that others lead, and go on, before it is back
         seconds = round(self._random.uniform(0.0, 3.0 if self._brokers == 1 else 8.0), 1)
         kill_it()
-        self._wait(seconds)
+        self.wait(seconds)
         start()
         return f"away for {seconds} s"
 
@@ -288,7 +285,7 @@ class OutsideRun:
     def _pause(self, pid: int, seconds: float) -> str:
         kill(pid, signal.SIGSTOP)
         try:
-            self._wait(seconds)
+            self.wait(seconds)
         finally:
             kill(pid, signal.SIGCONT)
         return f"process {pid} for {seconds} s"
@@ -355,7 +352,7 @@ class OutsideRun:
                 preexec_fn=die_with_parent,
             )
         self._runs += 1
-        self._say(f"  driver {self._runs} starts, from {newest.name if newest else 'the beginning'}")
+        self.say(f"  driver {self._runs} starts, from {newest.name if newest else 'the beginning'}")
 
     def _newest_checkpoint(self) -> Path | None:
         """The directory of the job that has the newest complete checkpoint of all."""
@@ -408,25 +405,11 @@ class OutsideRun:
             found: int = connection.execute(f"SELECT count(*) FROM {TABLE}").fetchone()[0]
         return found
 
-    def _wait(self, seconds: float) -> None:
-        end = time.monotonic() + seconds
-        while (left := end - time.monotonic()) > 0:
-            self._tick()
-            time.sleep(min(left, POLL_S))
-
     def _wait_for(self, condition: Callable[[], Any], what: str) -> Any:
-        end = time.monotonic() + DEADLINE_S
-        while True:
-            self._tick()
-            outcome = condition()
-            if outcome:
-                return outcome
-            if time.monotonic() >= end:
-                raise Violation(
-                    f"waited {DEADLINE_S:.0f} s for {what}; {self._reader.count} of {self._fed} are through\n"
-                    f"{self._last_words()}"
-                )
-            time.sleep(POLL_S)
+        return self.wait_for(condition, lambda: self._account(what), DEADLINE_S)
+
+    def _account(self, what: str) -> str:
+        return f"{what}; {self._reader.count} of {self._fed} are through\n{self._last_words()}"
 
     def _tick(self) -> None:
         if self._reader.violation is not None:
@@ -437,15 +420,12 @@ class OutsideRun:
             return
         if code != -signal.SIGKILL:
             raise Violation(f"the driver ended with {code}:\n{self._last_words()}")
-        self._say(f"  driver {self._runs} was killed by a fault point")
+        self.say(f"  driver {self._runs} was killed by a fault point")
         self._family.kill()
         self._start_driver()
 
     def _last_words(self) -> str:
         return (self._control / f"driver-{self._runs - 1}.log").read_text(errors="replace")[-3000:]
-
-    def _say(self, text: str) -> None:
-        self._say_to(f"[{time.monotonic() - self._began:7.2f}] {text}")
 
 
 def _is_alive(pid: int) -> bool:

@@ -23,17 +23,23 @@ from firesteel.datastream import (
 )
 
 
-class Appending(KeyedProcessFunction):
-    """Reads a list, appends, stores and emits it."""
+class UsesState(KeyedProcessFunction):
+    """Uses one state, with or without time-to-live."""
 
     def __init__(self, ttl: bool = False):
         self.ttl = ttl
 
-    def open(self, runtime_context: Any) -> None:
-        descriptor = ValueStateDescriptor("s", ANY)
+    def described(self, descriptor: Any) -> Any:
         if self.ttl:
             descriptor.enable_time_to_live(StateTtlConfig.new_builder(Time.days(1)).build())
-        self.state = runtime_context.get_state(descriptor)
+        return descriptor
+
+
+class Appending(UsesState):
+    """Reads a list, appends, stores and emits it."""
+
+    def open(self, runtime_context: Any) -> None:
+        self.state = runtime_context.get_state(self.described(ValueStateDescriptor("s", ANY)))
 
     def process_element(self, value: Any, ctx: Any) -> Iterable[Any]:
         seen = self.state.value() or []
@@ -142,15 +148,9 @@ def the_record_is_stored_and_changed(env: StreamExecutionEnvironment) -> DataStr
     return env.from_collection([["a", 1], ["a", 2]]).key_by(lambda record: record[0]).process(InputIsStored())
 
 
-class ListStates(KeyedProcessFunction):
-    def __init__(self, ttl: bool = False):
-        self.ttl = ttl
-
+class ListStates(UsesState):
     def open(self, runtime_context: Any) -> None:
-        descriptor = ListStateDescriptor("s", ANY)
-        if self.ttl:
-            descriptor.enable_time_to_live(StateTtlConfig.new_builder(Time.days(1)).build())
-        self.state = runtime_context.get_list_state(descriptor)
+        self.state = runtime_context.get_list_state(self.described(ListStateDescriptor("s", ANY)))
 
     def process_element(self, value: Any, ctx: Any) -> Iterable[Any]:
         one, two = [value[1]], ["all"]
@@ -187,15 +187,9 @@ def list_state_with_time_to_live(env: StreamExecutionEnvironment) -> DataStream:
     return by_key(env, [("a", 1), ("a", 2)]).process(ListStates(ttl=True))
 
 
-class MapStates(KeyedProcessFunction):
-    def __init__(self, ttl: bool = False):
-        self.ttl = ttl
-
+class MapStates(UsesState):
     def open(self, runtime_context: Any) -> None:
-        descriptor = MapStateDescriptor("s", Types.STRING(), ANY)
-        if self.ttl:
-            descriptor.enable_time_to_live(StateTtlConfig.new_builder(Time.days(1)).build())
-        self.state = runtime_context.get_map_state(descriptor)
+        self.state = runtime_context.get_map_state(self.described(MapStateDescriptor("s", Types.STRING(), ANY)))
 
     def process_element(self, value: Any, ctx: Any) -> Iterable[Any]:
         one, two = [value[1]], {"n": value[1]}
@@ -225,15 +219,9 @@ def map_state_with_time_to_live(env: StreamExecutionEnvironment) -> DataStream:
     return by_key(env, [("a", 1), ("a", 2)]).process(MapStates(ttl=True))
 
 
-class Reducing(KeyedProcessFunction):
-    def __init__(self, ttl: bool = False):
-        self.ttl = ttl
-
+class Reducing(UsesState):
     def open(self, runtime_context: Any) -> None:
-        descriptor = ReducingStateDescriptor("s", Extend(), ANY)
-        if self.ttl:
-            descriptor.enable_time_to_live(StateTtlConfig.new_builder(Time.days(1)).build())
-        self.state = runtime_context.get_reducing_state(descriptor)
+        self.state = runtime_context.get_reducing_state(self.described(ReducingStateDescriptor("s", Extend(), ANY)))
 
     def process_element(self, value: Any, ctx: Any) -> Iterable[Any]:
         part = [value[1]]
@@ -254,15 +242,11 @@ def reducing_state_with_time_to_live(env: StreamExecutionEnvironment) -> DataStr
     return by_key(env).process(Reducing(ttl=True))
 
 
-class Aggregating(KeyedProcessFunction):
-    def __init__(self, ttl: bool = False):
-        self.ttl = ttl
-
+class Aggregating(UsesState):
     def open(self, runtime_context: Any) -> None:
-        descriptor = AggregatingStateDescriptor("s", Collect(), ANY)
-        if self.ttl:
-            descriptor.enable_time_to_live(StateTtlConfig.new_builder(Time.days(1)).build())
-        self.state = runtime_context.get_aggregating_state(descriptor)
+        self.state = runtime_context.get_aggregating_state(
+            self.described(AggregatingStateDescriptor("s", Collect(), ANY))
+        )
 
     def process_element(self, value: Any, ctx: Any) -> Iterable[Any]:
         part = [value[1]]

@@ -47,6 +47,8 @@ __all__ = [
 GRID = 32
 END = 10**12
 """A time behind all records: a timer there fires when event time ends."""
+_LONG_LIFE = Time.days(1000)
+"""Of state that never expires in a run, also if the clock is set by days."""
 
 
 @dataclass
@@ -84,7 +86,7 @@ class Step:
             update = StateTtlConfig.UpdateType
             kind = update.OnReadAndWrite if self.ttl == "read" else update.OnCreateAndWrite
             descriptor.enable_time_to_live(
-                StateTtlConfig.new_builder(Time.hours(1))
+                StateTtlConfig.new_builder(_LONG_LIFE)
                 .set_update_type(kind)
                 .set_state_visibility(StateTtlConfig.StateVisibility.NeverReturnExpired)
                 .build()
