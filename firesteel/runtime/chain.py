@@ -296,11 +296,11 @@ class ChainedOperator:
 
         They are in the turn, from where whoever gave the records to this operator takes them.
         """
-        if not self._cuts or values.__class__ not in CUTTABLE or len(values) > _EMIT_AT_MOST:
+        turn = self.turn
+        if not self._cuts or turn.is_whole or values.__class__ not in CUTTABLE or len(values) > _EMIT_AT_MOST:
             self._emit(None, values, timestamps)
             return 0
         loop = self._loop(None, values, timestamps)
-        turn = self.turn
         if self._reads_whole:
             loop(values, timestamps)
         else:
@@ -328,7 +328,12 @@ class ChainedOperator:
                 end = start + _EMIT_AT_MOST
                 self._emit(tag_id, values[start:end], None if timestamps is None else timestamps[start:end])
             return
-        self._loop(tag_id, values, timestamps)(values, timestamps)
+        loop = self._loop(tag_id, values, timestamps)
+        turn = self.turn
+        # whoever emits these records takes none back: an operator further down, which could leave some, must not
+        before, turn.is_whole = turn.is_whole, True
+        loop(values, timestamps)
+        turn.is_whole = before
         self._services.make_room()
 
     def _loop(self, tag_id: str | None, values: Sequence[Any], timestamps: Sequence[int] | None) -> Loop:

@@ -36,7 +36,7 @@ class Turn:
     ``is_over``.
     """
 
-    __slots__ = ("cursor", "is_over", "rest", "started", "watch")
+    __slots__ = ("cursor", "is_over", "is_whole", "rest", "started", "watch")
 
     def __init__(self) -> None:
         self.watch: TurnWatch | None = None
@@ -44,6 +44,8 @@ class Turn:
         self.started = 0.0
         """0 between turns."""
         self.is_over = False
+        self.is_whole = False
+        """Whether the records under way must all be processed in this turn."""
         self.cursor: Iterator[Any] | None = None
         self.rest: list[Any] = []
 

@@ -19,6 +19,9 @@ from firesteel.testing.programs.records import change, fields, make, merge_trail
 
 __all__ = ["Apply", "ApplyAll", "Gather", "Listing", "ListingAll"]
 
+_LATEST = 10**11
+"""All records of a program are before that, and all ends of windows in processing time are behind it."""
+
 
 @dataclass
 class Gather(AggregateFunction):
@@ -67,8 +70,8 @@ def _summary(shape: str, elements: Iterable[Any], t: int | None, *, ordered: boo
 
 
 def _end(window: Any) -> int | None:
-    """Returns the last timestamp of a window of time; None for other windows."""
-    return window.max_timestamp() if window.max_timestamp() < 2**62 else None
+    """Returns the last timestamp of a window of event time; None for other windows."""
+    return window.max_timestamp() if window.max_timestamp() < _LATEST else None
 
 
 @dataclass

@@ -17,14 +17,26 @@ from firesteel.datastream.triggers import (
 from firesteel.datastream.window_assigners import (
     EventTimeSessionWindows,
     GlobalWindows,
+    ProcessingTimeSessionWindows,
     SlidingEventTimeWindows,
+    SlidingProcessingTimeWindows,
     TumblingEventTimeWindows,
+    TumblingProcessingTimeWindows,
 )
 from firesteel.testing.programs.oracle import windows as oracle
 from firesteel.testing.programs.oracle.windows import Span
 from firesteel.testing.programs.records import fields
 
-__all__ = ["Triggering", "WindowKind"]
+__all__ = ["PROCESSING", "Triggering", "WindowKind"]
+
+_CENTURIES = Time.days(100_000)
+"""The size of windows in processing time: no run meets the end of one, also if the clock is set."""
+PROCESSING: dict[str, Callable[[], Any]] = {
+    "processing": lambda: TumblingProcessingTimeWindows.of(_CENTURIES),
+    "processing-sliding": lambda: SlidingProcessingTimeWindows.of(Time.days(200_000), _CENTURIES),
+    "processing-session": lambda: ProcessingTimeSessionWindows.with_gap(_CENTURIES),
+}
+"""The assigners of such windows. The default trigger never fires, others may."""
 
 
 @dataclass(frozen=True)
@@ -47,7 +59,7 @@ class WindowKind:
     """A window assigner."""
 
     name: str
-    """``tumbling``, ``sliding``, ``session``, ``dynamic`` (sessions), ``global`` or ``count``."""
+    """``tumbling``, ``sliding``, ``session``, ``dynamic`` (sessions), ``global``, ``count``, or one of PROCESSING."""
     size: int = 0
     """In milliseconds, or records."""
     slide: int = 0
@@ -61,7 +73,7 @@ class WindowKind:
     @property
     def merging(self) -> bool:
         """Whether windows merge."""
-        return self.name in ("session", "dynamic")
+        return self.name in ("session", "dynamic", "processing-session")
 
     def assigner(self) -> Any:
         """Returns the assigner of the API."""
@@ -73,11 +85,15 @@ class WindowKind:
             return EventTimeSessionWindows.with_gap(Time.milliseconds(self.size))
         if self.name == "dynamic":
             return EventTimeSessionWindows.with_dynamic_gap(GapOf(self.size))  # type: ignore[arg-type]
+        if self.name in PROCESSING:
+            return PROCESSING[self.name]()
         return GlobalWindows.create()
 
     def spans(self, value: Any, time: int | None, number: int) -> list[Span]:
         """Returns the windows of a record, as the oracle has them."""
-        if self.name == "global":
+        if self.name == "processing-sliding":
+            return [Span(0), Span(1)]
+        if self.name == "global" or self.name in PROCESSING:
             return [Span(0)]
         if self.name == "count":
             slide = self.slide or self.size
@@ -124,6 +140,8 @@ class Triggering:
             rule = oracle.EveryNth(self.number)
         elif self.name == "continuous":
             rule = oracle.Continuous(self.number)
+        elif kind.name in PROCESSING:
+            rule = oracle.TriggerRule()
         else:
             rule = oracle.AtEnd()
         return oracle.Purging(rule) if self.purging else rule

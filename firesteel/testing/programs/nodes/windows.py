@@ -11,7 +11,7 @@ from firesteel.testing.programs.building import Site
 from firesteel.testing.programs.keys import KEY_KINDS, KeyOf
 from firesteel.testing.programs.nodes.reductions import Add
 from firesteel.testing.programs.nodes.window_functions import Apply, ApplyAll, Gather, Listing, ListingAll
-from firesteel.testing.programs.nodes.window_kinds import Triggering, WindowKind
+from firesteel.testing.programs.nodes.window_kinds import PROCESSING, Triggering, WindowKind
 from firesteel.testing.programs.oracle.flow import Flow, Mode, copied
 from firesteel.testing.programs.oracle.keyed import Timers, run_keyed
 from firesteel.testing.programs.oracle.states import OracleContext
@@ -94,7 +94,10 @@ class Window(Node):
             time=(EventTime.TAINTED if kind.idle or refires else EventTime.SAFE) if timed else EventTime.NONE,
             ordered=True,
             ascending=timed and not exact and not early,
-            batchable=kind.batchable and self.triggering.name != "continuous",
+            # in a batch the timers of a key fire behind its last record, also those of processing time
+            batchable=kind.batchable
+            and self.triggering.name != "continuous"
+            and (self.windows.name not in PROCESSING or self.triggering.name == "count"),
         )
         late = replace(moved, time=EventTime.TAINTED, ascending=False)
         return {"": result, "late": late} if self.late_output else {"": result}
@@ -233,7 +236,7 @@ def _draw(cls: type[Window], sketch: Sketch) -> Window | None:
     over_all = rng.random() < 0.12
     orderly = kind.lane if over_all else kind.ordered
     names = ["tumbling", "tumbling", "sliding", "session", "dynamic"] if kind.has_event_time else []
-    names += ["global"] + (["count", "count"] if orderly and not over_all else [])
+    names += ["global", rng.choice(list(PROCESSING))] + (["count", "count"] if orderly and not over_all else [])
     name = rng.choice(names)
     windows = _draw_windows(sketch, name)
     triggers = [Triggering()]
