@@ -44,9 +44,13 @@ soak: check-java $(STAMP) ## Run three jobs for an hour with restarts and show w
 simulate: $(STAMP) ## Run whole clusters in virtual time with what breaks drawn from a seed; RUNS=200 SEED=7
 	@$(BIN)/python -m firesteel.testing.simulation --runs $(or $(RUNS),50) --seed $(or $(SEED),1) $(ARGS)
 
-fuzz: $(STAMP) ## Run programs drawn at random against an oracle; PROGRAMS=500 SEED=7 ON=spark, more in ARGS
+fuzz: $(STAMP) ## Run programs drawn at random against an oracle; PROGRAMS=500 SEED=7 ON=spark or ON=cluster, more in ARGS
+ifeq ($(ON),cluster)
+	@$(MAKE) --no-print-directory chaos PROGRAMS=5 FAULTS=$$(( $(or $(PROGRAMS),50) * 6 )) SEED=$(or $(SEED),7)
+else
 	@$(BIN)/python -m firesteel.testing.programs --programs $(or $(PROGRAMS),500) --seed $(or $(SEED),7) \
 	  $(if $(ON),--on $(ON)) $(ARGS)
+endif
 
 bench: check-java $(STAMP) ## Measure Firesteel and its peers; options in ARGS="--cases keyed_sum --json"
 	@$(BIN)/python -m benchmarks $(ARGS)
