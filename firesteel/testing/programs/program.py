@@ -108,8 +108,11 @@ class StreamType:
 
     @property
     def has_event_time(self) -> bool:
-        """Whether event-time operators have a result that can be known."""
-        return self.time in (EventTime.SAFE, EventTime.EXACT)
+        """Whether event-time operators have a result that can be known.
+
+        Of several subtasks, one may learn later than the others that the source is active again, and be left behind.
+        """
+        return self.time in (EventTime.SAFE, EventTime.EXACT) and (self.lane or not self.idle)
 
 
 @dataclass(frozen=True)
