@@ -24,6 +24,7 @@ def make_certificate(path: Path, issuer: Issuer | None, *, days: float = 1, pass
     key = ec.generate_private_key(ec.SECP256R1())
     subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, path.name)])
     now = datetime.datetime.now(datetime.timezone.utc)
+    issuer_key = key if issuer is None else issuer[1]
     certificate = (
         x509.CertificateBuilder()
         .subject_name(subject)
@@ -37,7 +38,24 @@ def make_certificate(path: Path, issuer: Issuer | None, *, days: float = 1, pass
             x509.SubjectAlternativeName([x509.DNSName("localhost"), x509.IPAddress(ipaddress.ip_address("127.0.0.1"))]),
             critical=False,
         )
-        .sign(key if issuer is None else issuer[1], hashes.SHA256())
+        # Python insists on these from 3.13 on
+        .add_extension(
+            x509.KeyUsage(
+                digital_signature=True,
+                content_commitment=False,
+                key_encipherment=False,
+                data_encipherment=False,
+                key_agreement=False,
+                key_cert_sign=issuer is None,
+                crl_sign=False,
+                encipher_only=False,
+                decipher_only=False,
+            ),
+            critical=True,
+        )
+        .add_extension(x509.SubjectKeyIdentifier.from_public_key(key.public_key()), critical=False)
+        .add_extension(x509.AuthorityKeyIdentifier.from_issuer_public_key(issuer_key.public_key()), critical=False)
+        .sign(issuer_key, hashes.SHA256())
     )
     encryption = serialization.NoEncryption() if password is None else serialization.BestAvailableEncryption(password)
     path.with_suffix(".pem").write_bytes(certificate.public_bytes(serialization.Encoding.PEM))
