@@ -13,6 +13,7 @@ from pathlib import Path
 from types import CodeType, FrameType
 from typing import TYPE_CHECKING, TypeAlias
 
+from firesteel.common.frames import current_frames
 from firesteel.runtime.codegen import GENERATED_PREFIX, LOOPS
 from firesteel.runtime.slot_answers import AskedSlot
 from firesteel.runtime.task_metrics import BACKPRESSURED, BUSY, IDLE
@@ -67,7 +68,7 @@ def _sample(slot: AskedSlot, state: _ThreadState, found: Counter[tuple[str, int,
     tasks = [task for task in slot.tasks if not task.finished and task.times is not None]
     codes = _executor_codes()
     # What belongs together is read at once: the thread goes on soon. Names are found later.
-    innermost = sys._current_frames().get(slot.thread_id)
+    innermost = current_frames().get(slot.thread_id)
     active, places, waits = _active_task(innermost, *codes)
     states = [task.times.state for task in tasks]  # type: ignore[union-attr]
     is_running = (active is None or not waits) and state.is_running(innermost)

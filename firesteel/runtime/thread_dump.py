@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import sys
 import threading
 import traceback
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+from firesteel.common.frames import current_frames
 
 if TYPE_CHECKING:
     from firesteel.runtime.slot_answers import AskedSlot
@@ -30,7 +31,7 @@ def dump_threads(prefix: str = "") -> list[ThreadStack]:
     """
     known = {thread.ident: thread for thread in threading.enumerate()}
     stacks = []
-    for ident, frame in sys._current_frames().items():
+    for ident, frame in current_frames().items():
         thread = known.get(ident)
         name = thread.name if thread is not None else f"thread {ident}"
         kind = " daemon" if thread is not None and thread.daemon else ""

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from firesteel.connectors.formats.csv_format import CsvSchema
-from firesteel.connectors.formats.csv_reading import is_comment
+from firesteel.connectors.formats.csv_reading import READS_NUL, is_comment
 
 __all__ = ["RowEnds"]
 
@@ -106,7 +106,7 @@ class RowEnds:
 
 
 class _Feed:
-    """The lines as the standard library is given them: of a comment only its sign."""
+    """The lines as the standard library is given them: of a comment only its sign, and no NUL where it reads none."""
 
     def __init__(self, lines: list[str], begin: int, allows_comments: bool) -> None:
         self._lines = iter(lines[begin:])
@@ -122,4 +122,4 @@ class _Feed:
         is_new_row, self.is_new_row = self.is_new_row, False
         if is_new_row and self._allows_comments and is_comment(line):
             return "#\n"
-        return line + "\n"
+        return (line if READS_NUL else line.replace("\0", " ")) + "\n"

@@ -20,10 +20,12 @@ from firesteel.connectors.formats.field_types import (
 )
 from firesteel.connectors.formats.row_conversion import ROW_SCOPE, compile_function, new_row, shared_names
 
-__all__ = ["BYTE_ORDER_MARK", "CsvParser", "is_comment"]
+__all__ = ["BYTE_ORDER_MARK", "READS_NUL", "CsvParser", "is_comment"]
 
 _ESCAPES = {"n": "\n", "r": "\r", "t": "\t", "0": "\0"}
 BYTE_ORDER_MARK = "\ufeff"
+READS_NUL = sys.version_info >= (3, 11)
+"""Whether the standard library reads lines with a NUL character."""
 
 
 def is_comment(line: str) -> bool:
@@ -80,8 +82,9 @@ class CsvParser:
     def split(self, line: str) -> list[str]:
         """The columns of one line as text."""
         try:
-            if self._schema.escape_char is not None and self._schema.escape_char in line:
-                return _split_escaped(line, self._schema)
+            escape = self._schema.escape_char
+            if (escape is not None and escape in line) or (not READS_NUL and "\0" in line):
+                return _split_by_hand(line, self._schema)
             rows = list(csv.reader([line], **self._settings))
         except csv.Error as error:
             raise SchemaMismatchError("", "a line of CSV", f"one that is not, {error}: {describe(line)}") from error
@@ -229,8 +232,8 @@ def _scalar_parser(kind: Kind, path: str) -> Callable[[str], Any]:
     return parse_text
 
 
-def _split_escaped(line: str, schema: CsvSchema) -> list[str]:
-    """Splits a line in which something is escaped: the standard library would take ``\\n`` for an n."""
+def _split_by_hand(line: str, schema: CsvSchema) -> list[str]:
+    """Splits a line that the standard library cannot: it takes an escaped ``\\n`` for an n, and may refuse NUL."""
     columns: list[str] = []
     text = line.rstrip("\r\n")
     i, end = 0, len(text)

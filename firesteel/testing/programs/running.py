@@ -11,6 +11,7 @@ from typing import Any
 from firesteel.common import fault_points
 from firesteel.common.configuration import Configuration
 from firesteel.datastream.stream_execution_environment import StreamExecutionEnvironment
+from firesteel.runtime.thread_dump import dump_threads
 from firesteel.testing.in_process import InProcessExecutor
 from firesteel.testing.programs.building import Site, build
 from firesteel.testing.programs.comparing import compare
@@ -22,7 +23,6 @@ from firesteel.testing.programs.oracle.flow import Mode
 from firesteel.testing.programs.program import Program
 from firesteel.testing.programs.results import Outcome
 from firesteel.testing.programs.store_sink import read_store
-from firesteel.testing.programs.threads import thread_dump
 from firesteel.testing.programs.ways import Phase, Way
 from firesteel.testing.stages import FaultKind, InProcessStages, TaskFault
 
@@ -117,7 +117,7 @@ class _Run:
             self._run_phases()
         except Hang as hang:
             self.outcome.problem = f"hangs: {hang}"
-            self.outcome.details = thread_dump()
+            self.outcome.details = "\n".join(thread.stack for thread in dump_threads())
         except Exception as error:  # noqa: BLE001 - nothing a program does may raise
             self.outcome.problem = f"fails: {type(error).__name__}: {error}"
         finally:
