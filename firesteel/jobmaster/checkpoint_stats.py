@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections import deque
+from array import array
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
@@ -32,16 +32,20 @@ class StatsSummary:
     """
 
     def __init__(self, window: int = _WINDOW):
-        self._values: deque[int] = deque(maxlen=window)
+        self._window = window
+        self._values = array("q")  # a ring: 10,000 objects per summary would be seen in the JobManager's memory
         self._min = self._max = self._sum = self._count = 0
 
     def add(self, value: int) -> None:
         """Takes a value into account."""
         self._min = value if not self._count else min(self._min, value)
         self._max = value if not self._count else max(self._max, value)
+        if self._count < self._window:
+            self._values.append(value)
+        else:
+            self._values[self._count % self._window] = value
         self._sum += value
         self._count += 1
-        self._values.append(value)
 
     def to_json(self) -> Json:
         """As the REST API shows it; percentiles of nothing are ``NaN``."""

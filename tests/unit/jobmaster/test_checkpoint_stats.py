@@ -175,3 +175,13 @@ def test_percentiles_lie_between_the_values():
     assert summary["p50"] == 50.5
     assert summary["p99"] == pytest.approx(99.99)
     assert summary["p999"] == 100.0
+
+
+def test_percentiles_are_of_the_last_values_only() -> None:
+    summary = StatsSummary(window=4)
+    for value in range(1, 11):
+        summary.add(value)
+    shown = summary.to_json()
+    assert (shown["min"], shown["max"], shown["avg"]) == (1, 10, 5)
+    assert shown["p50"] == 8.5
+    assert shown["p999"] == 10.0
