@@ -21,11 +21,11 @@ from firesteel.connectors.local_paths import FileReadError
 __all__ = ["CsvReaderFormat"]
 
 MAX_RECORD_BYTES = 4 << 20
+"""A quote that is open for longer was never meant to be one."""
 _CHARSET_HINT = (
     "If the file is in another charset, name it: CsvReaderFormat.for_schema(schema, charset_name='latin-1'). To go on "
     "without such rows, set_bad_records(BadRecords.drop()) on the source's builder."
 )
-"""A quote that is open for longer was never meant to be one."""
 
 
 class CsvReaderFormat(StreamFormat):
@@ -103,6 +103,8 @@ class _CsvReader(FormatReader):
         block = self._blocks.next()
         if block is None:
             return None
+        if self._header_lines:
+            block = self._without_header(block)
         return Batch(block, CheckpointedPosition(block.offset), CheckpointedPosition(block.end), block.is_last)
 
     def unpack(self, batch: Batch, output: ReaderOutput) -> Sequence[Any]:
@@ -110,8 +112,6 @@ class _CsvReader(FormatReader):
         if self._open:
             block = LineBlock(self._open + block.data, block.offset - len(self._open), block.is_last)
             self._open = b""
-        if self._header_lines:
-            block = self._without_header(block)
         lines, is_text = self._lines_of(block)
         offsets = LineOffsets(block, self._blocks.codec)
         first_lines: Sequence[int] = range(len(lines))
@@ -173,15 +173,33 @@ class _CsvReader(FormatReader):
         return lines, is_text
 
     def _without_header(self, block: LineBlock) -> LineBlock:
-        codec, data = self._blocks.codec, block.data
-        cut = 0
-        while self._header_lines and cut < len(data):
-            end = codec.find_newline(data, cut + codec.unit - 1)
-            line, cut = data[cut : len(data) if end < 0 else end], len(data) if end < 0 else end
+        while self._header_lines and block.data:
+            end = self._first_row_end(block)
+            if end is None:
+                following = self._blocks.next()
+                assert following is not None  # the block is not the last one
+                block = LineBlock(block.data + following.data, block.offset, following.is_last)
+                continue
             if self._schema.use_header and self._header_lines == self._parser.lines_to_skip:
-                self._check_header(line)
+                self._check_header(block.data[:end])
+            block = LineBlock(block.data[end:], block.offset + end, block.is_last)
             self._header_lines -= 1
-        return LineBlock(data[cut:], block.offset + cut, block.is_last)
+        return block
+
+    def _first_row_end(self, block: LineBlock) -> int | None:
+        """Where the first row of a block ends, which may have several lines; None if that is in a later block."""
+        codec, data = self._blocks.codec, block.data
+        line_end = codec.find_newline(data, codec.unit - 1)
+        if line_end < 0 or not self._multiline:
+            return line_end if line_end >= 0 else len(data)
+        lines = data.decode(codec.charset, "replace").split("\n")
+        if not lines[-1]:
+            del lines[-1]
+        count = next(self._row_ends.find(lines, 0), None)
+        if count is None:
+            # one that never ends is a bad line
+            return line_end if block.is_last or len(data) > MAX_RECORD_BYTES else None
+        return len(data) if count == len(lines) else LineOffsets(block, codec)[count] - block.offset
 
     def _check_header(self, line: bytes) -> None:
         try:

@@ -119,6 +119,31 @@ class TestHeaders:
         schema = columns(use_header=True, skip_first_data_row=True)
         assert names_of(fakes.SourceHarness(source_of(write("id,name,price\nunits,,\n1,a,1"), schema)).run()) == ["a"]
 
+    @pytest.mark.parametrize("fetch_bytes", [1, 9, None])
+    @pytest.mark.parametrize("end", ["", "\n", "\n1,a,1\n2,b,2"])
+    def test_passed_over_with_all_their_lines(self, fakes, write, end, fetch_bytes):
+        path = write('\ufeffid,"name\n(of ""it"")",price\r\nunits,"\n",' + end)
+        schema = columns(use_header=True, skip_first_data_row=True)
+        harness = fakes.SourceHarness(source_of(path, schema, fetch_bytes=fetch_bytes))
+        for _ in range(2):
+            if not harness.ended[0]:
+                harness.poll(max_records=1)
+        again = harness.restored().run(1)
+        harness.close()
+        assert names_of(harness) + names_of(again) == (["a", "b"] if end[1:] else [])
+
+    @pytest.mark.parametrize("fetch_bytes", [1, None])
+    def test_a_quote_that_is_never_closed_spoils_one_line(self, fakes, write, fetch_bytes):
+        path = write('id,"name,price\n1,a,1\n2,b,2\n')
+        source = source_of(path, columns(use_header=True), fetch_bytes=fetch_bytes)
+        assert names_of(fakes.SourceHarness(source).run()) == ["a", "b"]
+
+    def test_a_strict_header_of_several_lines(self, fakes, write):
+        row_type = Types.ROW_NAMED(["id", "first\nname"], [Types.LONG(), Types.STRING()])
+        schema = CsvSchema.of(row_type, use_header=True, strict_headers=True)
+        source = source_of(write('id,"first\nname"\n1,a\n'), schema)
+        assert [tuple(row) for row in fakes.SourceHarness(source).run().records] == [(1, "a")]
+
     def test_a_strict_header_that_is_another_one(self, fakes, write):
         path = write("id,price,name\n1,2,a\n")
         harness = fakes.SourceHarness(source_of(path, columns(use_header=True, strict_headers=True)))
