@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any
+from urllib.parse import quote
 
 from firesteel.common.errors import TaskFailure
 
@@ -44,10 +46,13 @@ _SENSITIVE = (
 _SHORTEST = 4
 """Shorter values of sensitive keys are not looked for in texts: they would be found everywhere."""
 
-_URL_PASSWORD = re.compile(r"(?P<before>[A-Za-z][\w+.-]*://[^\s/:@]*:)[^\s/@]+(?=@)")
-_URL_PARAMETER = re.compile(
-    r"(?P<before>[?&;](?:password|passwd|pwd|token|secret|sslpassword|api_?key)=)[^\s&;#'\"]+", re.IGNORECASE
+_URL_PASSWORD = re.compile(r"(?P<before>[A-Za-z][\w+.-]*://[^\s/:@]*:)[^\s/]+(?=@)")
+_PARAMETER = re.compile(
+    r"(?P<before>\b\w*(?:password|passwd|pwd|token|secret|api_?key))"
+    r"(?:(?P<is> *= *)(?:'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\")|=[^\s&;#'\"]+)",
+    re.IGNORECASE,
 )
+"""Of URLs, and of texts like ``host=db password='…'`` by which PostgreSQL is connected to."""
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069]")
 
 
@@ -62,13 +67,15 @@ def is_sensitive(key: str) -> bool:
 
 
 def hide_passwords(text: str) -> str:
-    """Hides passwords that are part of URLs.
+    """Hides passwords that are part of URLs and of other texts that say how to connect.
 
     >>> hide_passwords("postgresql://me:geheim@db/shop?sslmode=require&password=geheim")
     'postgresql://me:******@db/shop?sslmode=require&password=******'
+    >>> hide_passwords("host=db password='very secret' dbname=shop")
+    'host=db password=****** dbname=shop'
     """
     text = _URL_PASSWORD.sub(rf"\g<before>{HIDDEN}", text)
-    return _URL_PARAMETER.sub(rf"\g<before>{HIDDEN}", text)
+    return _PARAMETER.sub(lambda found: f"{found['before']}{found['is'] or '='}{HIDDEN}", text)
 
 
 def printable(text: str) -> str:
@@ -108,5 +115,12 @@ class Redactor:
 
 def _secrets(settings: Mapping[str, str]) -> list[str]:
     """The values of sensitive keys, the longest first: one may contain another."""
-    found: Iterable[str] = {value for key, value in settings.items() if is_sensitive(key) and len(value) >= _SHORTEST}
+    values = [value for key, value in settings.items() if is_sensitive(key) and len(value) >= _SHORTEST]
+    found = {spelling for value in values for spelling in _spellings(value)}
     return sorted(found, key=lambda value: (-len(value), value))
+
+
+def _spellings(value: str) -> Iterable[str]:
+    """How a value may stand in a text: as it is, within Python's or JSON's quotes, in a URL."""
+    quoted = repr(value)[1:-1]
+    return value, quoted, quoted.replace("\\'", "'"), json.dumps(value)[1:-1], quote(value, safe="")

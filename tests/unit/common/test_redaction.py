@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import logging
+from urllib.parse import quote
 
 import pytest
 
@@ -47,6 +49,10 @@ def test_other_keys(key: str) -> None:
         f"postgresql://me:{SECRET}@db:5432/shop",
         f"jdbc:postgresql://db/shop?user=me&password={SECRET}",
         f"could not connect to amqp://:{SECRET}@host/",
+        f"amqp://me:one@{SECRET}@host/",
+        f"host=db user=me password={SECRET} dbname=shop",
+        f"password = '{SECRET} and \\' {SECRET}' host=db",
+        f'Server=db;Pwd="{SECRET} {SECRET}";Database=shop',
     ],
 )
 def test_passwords_in_urls(text: str) -> None:
@@ -55,7 +61,17 @@ def test_passwords_in_urls(text: str) -> None:
     assert SECRET not in str(Configuration().set_string("my.url", text))
 
 
-@pytest.mark.parametrize("text", ["http://localhost:8081/jobs", "s3://bucket/a@b", "mail me@here.org", "a:b@c"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "http://localhost:8081/jobs",
+        "s3://bucket/a@b",
+        "mail me@here.org",
+        "a:b@c",
+        "the token is gone",
+        "token = next(tokens)",
+    ],
+)
 def test_other_texts_stay(text: str) -> None:
     assert hide_passwords(text) == text
 
@@ -64,6 +80,16 @@ def test_all_texts_of_a_failure() -> None:
     failure = TaskFailure(f"refused {SECRET}", element=repr(SECRET), traceback=f"…{SECRET}…", subtask=3)
     cleaned = Redactor({"s3.secret-key": SECRET, "short.secret": "x"}).clean_failure(failure)
     assert cleaned == TaskFailure(f"refused {HIDDEN}", element=f"'{HIDDEN}'", traceback=f"…{HIDDEN}…", subtask=3)
+
+
+@pytest.mark.parametrize("secret", ['it\'s "so"', "back\\slash", "-----BEGIN KEY-----\nMIIE\n", "grün&gelb", "a b/c"])
+def test_secrets_in_every_spelling(secret: str) -> None:
+    redactor = Redactor({"my.private-key": secret})
+    texts = [secret, repr(secret), repr(f"'{secret}"), repr((secret, '"')), json.dumps(secret), quote(secret, safe="")]
+    for text in texts:
+        cleaned = redactor.clean(f"refused: {text}")
+        assert HIDDEN in cleaned, text
+        assert not any(part in cleaned for part in ("so", "slash", "MIIE", "gelb", "b/c", "b%2Fc")), cleaned
 
 
 def test_a_job_that_fails_on_its_own_secret_does_not_show_it() -> None:
