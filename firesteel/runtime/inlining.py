@@ -47,8 +47,9 @@ _ATTEMPTS = 10
 _FRAME_NAMES = frozenset(
     {
         *("breakpoint", "dir", "eval", "exec", "globals", "locals", "super", "vars", "__import__"),
-        # of inspect and sys, and of DataFrames, whose expressions may name variables
-        *("currentframe", "_getframe", "_getframemodulename", "query", "stack", "trace"),
+        *("currentframe", "_getframe", "_getframemodulename", "stack", "trace"),  # of inspect and sys
+        # of pandas, numexpr, polars and DuckDB, whose expressions and queries may name variables
+        *("evaluate", "execute", "query", "sql"),
     }
 )
 """Functions that look at the frame of whoever calls them, as names and as attributes of anything."""

@@ -285,6 +285,8 @@ def outcome(function: Callable[[Any], Any], value: Any) -> tuple[type, str]:
         "from sys import _getframe as frame\nfunction = lambda x: frame().f_locals['x']",
         "import inspect\nfunction = lambda x: inspect.currentframe().f_locals",
         "limit = 3\nfunction = lambda frame: frame.query('a > @limit')",
+        "import types\nnumexpr = types.SimpleNamespace()\nfunction = lambda x: numexpr.evaluate('x * 2')",
+        "import types\nduckdb = types.SimpleNamespace()\nfunction = lambda x: duckdb.sql('SELECT sum(a) FROM x')",
         "class C:\n    def make(self):\n        return lambda x: super()\nfunction = C().make()",
     ],
 )  # fmt: skip
