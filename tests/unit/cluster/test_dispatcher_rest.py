@@ -24,6 +24,8 @@ from firesteel.common.configuration import Configuration
 from firesteel.common.errors import JobExecutionError
 from firesteel.common.job_status import JobStatus
 from firesteel.connectors.collect_sink import CollectSink
+from firesteel.filesystem.local_filesystem import LocalFileSystem
+from firesteel.filesystem.stores import current_stores, registered_scheme
 from firesteel.graph.execution_graph import ExecutionState
 from firesteel.jobmaster.job_serialization import serialize_job
 from firesteel.rest import savepoints, submission
@@ -43,8 +45,8 @@ CHECKPOINTED = {"execution.checkpointing.interval": "20 ms"}
 class Served(Cluster):
     """A Dispatcher behind its REST port."""
 
-    def __init__(self, directory: Path):
-        super().__init__(MemoryStore(), directory)
+    def __init__(self, directory: Path, settings: dict[str, str] | None = None):
+        super().__init__(MemoryStore(), directory, settings)
         routes = [*submission_handlers.routes(self.dispatcher), *savepoint_handlers.routes(self.dispatcher)]
         configuration = Configuration.from_dict({"rest.port": "0"})
         self.server = RestServer(routes, configuration, token=TOKEN, static_directory=None)
@@ -285,6 +287,26 @@ def test_a_savepoint_is_taken_once_per_trigger_id_and_deleted(cluster: Served, t
     assert not Path(location).exists()
     again = cluster.client.call(savepoints.DISPOSE_SAVEPOINT, body=body).request_id
     eventually(lambda: _fails_with(cluster, savepoints.DISPOSAL_STATUS, {"triggerid": again}, "no checkpoint or save"))
+
+
+def test_a_savepoint_is_deleted_with_the_settings_of_the_cluster(tmp_path: Path) -> None:
+    seen: list[dict[str, str]] = []
+
+    def create() -> LocalFileSystem:
+        seen.append(current_stores().settings)
+        return LocalFileSystem()
+
+    served = Served(tmp_path, {"s3.secret-key": "of the cluster"})
+    try:
+        with registered_scheme("spied", create):
+            body = savepoints.SavepointDisposal("spied://bucket/savepoint")
+            disposal = served.client.call(savepoints.DISPOSE_SAVEPOINT, body=body).request_id
+            eventually(
+                lambda: _fails_with(served, savepoints.DISPOSAL_STATUS, {"triggerid": disposal}, "no checkpoint")
+            )
+    finally:
+        served.close()
+    assert seen == [{"s3.secret-key": "of the cluster"}]
 
 
 def _fails_with(cluster: Served, endpoint: Any, path: Any, text: str) -> bool:

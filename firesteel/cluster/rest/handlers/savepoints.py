@@ -12,6 +12,7 @@ from firesteel.cluster.rest.async_operations import AsyncOperations
 from firesteel.cluster.rest.request import RestError, RestRequest, Route
 from firesteel.common import options
 from firesteel.common.errors import CheckpointError, FiresteelError
+from firesteel.filesystem.stores import Stores
 from firesteel.jobmaster.runner import JobMasterRunner
 from firesteel.rest.savepoints import (
     CHECKPOINT_STATUS,
@@ -51,6 +52,8 @@ def routes(dispatcher: Dispatcher) -> list[Route]:
     savepoints: AsyncOperations[str] = AsyncOperations()
     checkpoints: AsyncOperations[int] = AsyncOperations()
     disposals: AsyncOperations[bool] = AsyncOperations()
+    # a savepoint to be deleted belongs to no job that runs: it is reached with the settings of the cluster
+    stores = Stores.of(dispatcher.configuration)
 
     def trigger_savepoint(request: RestRequest[SavepointTrigger]) -> AsyncOperation:
         job_id, body = request.path["jobid"], request.body
@@ -96,7 +99,8 @@ def routes(dispatcher: Dispatcher) -> list[Route]:
         path = request.body.savepoint_path
         if not path.strip() or "\0" in path:
             raise RestError(400, "savepoint-path must name a savepoint.")
-        return AsyncOperation(disposals.trigger(_NO_JOB, None, lambda: _in_thread(lambda: _dispose(dispatcher, path))))
+        call = stores.bind(lambda: _dispose(dispatcher, path))
+        return AsyncOperation(disposals.trigger(_NO_JOB, None, lambda: _in_thread(call)))
 
     def disposal_status(request: RestRequest[Any]) -> DisposalOperation:
         if disposals.poll(_NO_JOB, request.path["triggerid"]) is None:
