@@ -72,9 +72,10 @@ class FileWriter(SinkWriter[Any]):
         self._checked_ms = self._now_ms()
         self._first_snapshot: int | None = None
         # one subtask does it for all
-        self._has_to_clean = context.attempt_number > 0 and context.subtask_index == 0
+        is_first = context.attempt_number == 0 and restored is None
+        self._has_to_clean = context.subtask_index == 0 and not is_first
         if restored is None:
-            self._clean()
+            self._clean(of_all_leaders=False)
             return
         try:
             self._resume(restored)
@@ -128,7 +129,7 @@ class FileWriter(SinkWriter[Any]):
     def notify_checkpoint_complete(self, checkpoint_id: int) -> None:
         """After the first checkpoint of this attempt deletes what earlier attempts have left."""
         if self._first_snapshot is not None and checkpoint_id >= self._first_snapshot:
-            self._clean()
+            self._clean(of_all_leaders=True)
 
     def close(self) -> None:
         """Leaves what is not finished hidden."""
@@ -149,10 +150,10 @@ class FileWriter(SinkWriter[Any]):
             else:
                 self._parts[state.bucket_id] = part
 
-    def _clean(self) -> None:
+    def _clean(self, *, of_all_leaders: bool) -> None:
         if self._has_to_clean:
-            self._has_to_clean = False
-            self._store.delete_earlier_attempts()
+            self._has_to_clean = not of_all_leaders
+            self._store.delete_earlier_attempts(of_all_leaders=of_all_leaders)
 
     def _write_to_bucket(self, bucket_id: str, values: Sequence[Any], now_ms: int) -> None:
         index = 0

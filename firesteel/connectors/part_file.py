@@ -60,17 +60,19 @@ class InProgressFile:
 class StagingDirectory:
     """Where one attempt of one sink of one job has its hidden files: ``<base>/.inprogress/<sink id>/<attempt>/``.
 
+    The name of that directory is the attempt's number, which begins with 0 again under another leader, and its id.
+
     Files that an earlier attempt had open at the checkpoint this one began with are moved to ``kept/`` beside it: the
     checkpoint still names them, and they are looked for there too. All else in the directories of earlier attempts
     belongs to no checkpoint; see :meth:`delete_earlier_attempts` for when.
     """
 
-    def __init__(self, base_path: Path, sink_id: str, attempt: int) -> None:
+    def __init__(self, base_path: Path, sink_id: str, attempt: int, attempt_id: str) -> None:
         self._base = base_path / STAGING
         self._root = self._base / sink_id
         self._attempt = attempt
         self._kept = self._root / KEPT
-        self.directory = self._root / str(attempt)
+        self.directory = self._root / f"{attempt}-{attempt_id}"
 
     def create_file(self, name: str) -> tuple[Path, BinaryIO]:
         """A new hidden file for a part file of that name."""
@@ -102,20 +104,21 @@ class StagingDirectory:
         self._kept.mkdir(parents=True, exist_ok=True)
         return path.rename(_kept_path(path))
 
-    def delete_earlier_attempts(self) -> None:
+    def delete_earlier_attempts(self, *, of_all_leaders: bool) -> None:
         """Deletes what earlier attempts of this sink left, except for the files that were kept.
 
         To be called when no checkpoint needs it: if the job began anew, at once; otherwise when a checkpoint of this
-        attempt is complete. Then every subtask, whatever the parallelism was and is, has committed what it was restored
-        with and has made copies of the files it goes on with. A process of an earlier attempt that is still alive
-        against all expectation writes on into deleted files.
+        attempt is complete, which also shows that no other leader runs the job. Then every subtask, whatever the
+        parallelism was and is, has committed what it was restored with and has made copies of the files it goes on
+        with. A process of an earlier attempt that is still alive against all expectation writes on into deleted files.
         """
         try:
             found = list(self._root.iterdir())
         except OSError:
             return
         for path in found:
-            if path.name.isdigit() and int(path.name) < self._attempt:
+            number = path.name.partition("-")[0]
+            if number.isdigit() and path != self.directory and (of_all_leaders or int(number) < self._attempt):
                 shutil.rmtree(path, ignore_errors=True)
 
     def remove_if_empty(self) -> None:
@@ -246,7 +249,7 @@ class LocalPartStore(PartStore):
         self.writer_id = f"{context.subtask_index}-{uuid.uuid4().hex[:12]}"
         self._base = base_path
         self._content = content
-        self._staging = StagingDirectory(base_path, context.sink_id, context.attempt_number)
+        self._staging = StagingDirectory(base_path, context.sink_id, context.attempt_number, context.attempt_id)
         self._buckets = BucketDirectories(base_path)
         self._is_unsynced = False
 
@@ -270,9 +273,9 @@ class LocalPartStore(PartStore):
             sync_directory(self._staging.directory)
             self._is_unsynced = False
 
-    def delete_earlier_attempts(self) -> None:
+    def delete_earlier_attempts(self, *, of_all_leaders: bool) -> None:
         """Deletes hidden files."""
-        self._staging.delete_earlier_attempts()
+        self._staging.delete_earlier_attempts(of_all_leaders=of_all_leaders)
 
     def close(self) -> None:
         """Removes directories in which nothing is left."""

@@ -127,12 +127,13 @@ class PartStore(ABC):
         """Makes durable that the finished files are there."""
 
     @abstractmethod
-    def delete_earlier_attempts(self) -> None:
+    def delete_earlier_attempts(self, *, of_all_leaders: bool) -> None:
         """Deletes what earlier attempts of this sink left and no checkpoint needs.
 
         To be called when that is certain: if the job began anew, at once; otherwise when a checkpoint of this attempt
         is complete. Then every subtask, whatever the parallelism was and is, has committed what it was restored with
-        and has taken over the files it goes on with.
+        and has taken over the files it goes on with. ``of_all_leaders``: also what attempts under other leaders left,
+        once a checkpoint has shown that no other one runs the job.
         """
 
     @abstractmethod

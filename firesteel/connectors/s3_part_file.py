@@ -80,9 +80,10 @@ class S3PartStore(PartStore):
        takes part numbers that a process of the attempt before, should it still be alive, will not come to: it leaves
        out a random number of them, more than a file of usual size has. Whatever else is in the upload is not named when
        it is completed, and S3 drops it. A file of which nothing was uploaded becomes a new one.
-    7. The object's name says of which sink and attempt an upload is. Those of earlier attempts are aborted with the
+    7. The object's name says of which sink and attempt an upload is. Those of other attempts are aborted with the
        first checkpoint that completes, except those that go on (6): each of these was *claimed* when it was taken over,
-       by a part whose number stands for the attempt and that never becomes a part of the object.
+       by a part whose number stands for the attempt and that never becomes a part of the object. Attempts are told
+       apart by their ids: under another leader their numbers begin with 0 again.
     """
 
     def __init__(self, context: WriterContext, base: S3Object, content: ContentFormat) -> None:
@@ -91,7 +92,9 @@ class S3PartStore(PartStore):
         self._content = content
         self._sink_id = context.sink_id
         self._attempt = context.attempt_number
-        self.writer_id = f"{context.subtask_index}-{context.sink_id}-{context.attempt_number}-{uuid.uuid4().hex[:8]}"
+        self._attempt_id = context.attempt_id[:8]
+        attempt = f"{context.attempt_number}-{self._attempt_id}{uuid.uuid4().hex[:8]}"
+        self.writer_id = f"{context.subtask_index}-{context.sink_id}-{attempt}"
         self.uploads = S3Uploads()
         self.pool = UploadPool(self.uploads, self.base_path)
         self._cleaning: Future[None] | None = None
@@ -150,9 +153,9 @@ class S3PartStore(PartStore):
         """Raises what an upload has failed with."""
         self.pool.check()
 
-    def delete_earlier_attempts(self) -> None:
+    def delete_earlier_attempts(self, *, of_all_leaders: bool) -> None:
         """Aborts uploads, in the background."""
-        self._cleaning = self.pool.run_aside(self._abort_earlier)
+        self._cleaning = self.pool.run_aside(lambda: self._abort_earlier(of_all_leaders))
 
     def abandon(self, part: S3PartFile) -> None:
         """The part file goes into no checkpoint, nor ever did."""
@@ -179,11 +182,13 @@ class S3PartStore(PartStore):
 
     @property
     def _claim(self) -> int:
-        return FIRST_CLAIM + self._attempt % CLAIMS
+        return FIRST_CLAIM + int(self._attempt_id, 16) % CLAIMS
 
-    def _abort_earlier(self) -> None:
-        def is_left(target: S3Object, upload_id: str, attempt: int) -> bool:
-            return attempt < self._attempt and self._claim not in self.uploads.part_numbers(target, upload_id)
+    def _abort_earlier(self, of_all_leaders: bool) -> None:
+        def is_left(target: S3Object, upload_id: str, attempt: int, attempt_id: str) -> bool:
+            if attempt_id == self._attempt_id or not (of_all_leaders or attempt < self._attempt):
+                return False
+            return self._claim not in self.uploads.part_numbers(target, upload_id)
 
         try:
             abort_uploads(self.uploads, self._base, self._sink_id, is_left)
@@ -192,14 +197,21 @@ class S3PartStore(PartStore):
 
 
 def abort_uploads(
-    uploads: S3Uploads, base: S3Object, sink_id: str, condition: Callable[[S3Object, str, int], bool] | None = None
+    uploads: S3Uploads,
+    base: S3Object,
+    sink_id: str,
+    condition: Callable[[S3Object, str, int, str], bool] = lambda *_upload: True,
 ) -> None:
-    """Aborts the uploads of a sink, as their names tell, for which the condition on (object, id, attempt) holds."""
-    of_sink = re.compile(rf"-{re.escape(sink_id)}-(\d+)-[0-9a-f]{{8}}-\d+[^/]*$")
+    """Aborts the uploads of a sink, as their names tell, for which a condition holds.
+
+    It is given the object, the upload's id, and the number and the id of the attempt that has begun it.
+    """
+    # names of earlier versions have 8 digits that no attempt has for its id
+    of_sink = re.compile(rf"-{re.escape(sink_id)}-(\d+)-([0-9a-f]{{8}})(?:[0-9a-f]{{8}})?-\d+[^/]*$")
     for target, upload_id in list(uploads.uploads_beneath(base)):
         match = of_sink.search(target.key)
         with suppress(UploadGoneError):
-            if match is not None and (condition is None or condition(target, upload_id, int(match[1]))):
+            if match is not None and condition(target, upload_id, int(match[1]), match[2]):
                 uploads.abort(target, upload_id)
 
 

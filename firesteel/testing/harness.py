@@ -102,7 +102,7 @@ class OperatorHarness:
             configuration=settings,
             job_id=job_id,
             # so that the subtasks of an attempt, a harness each, know each other
-            run_id=job_id,
+            run_id=run_id or job_id,
         )
         services = _HarnessServices(self.clock)
         self._captured = _Capture()

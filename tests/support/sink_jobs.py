@@ -22,9 +22,11 @@ class SinkJob:
         job_id: str = "feed",
         restored: Any = None,
         to_record: Callable[[int], Any] = lambda number: number,
+        run_id: str = "",
     ) -> None:
         self.make_sink = make_sink
         self.job_id = job_id
+        self.run_id = run_id
         self.to_record = to_record
         self.attempt = 0
         self.position = 0
@@ -44,6 +46,7 @@ class SinkJob:
                 parallelism=parallelism,
                 attempt=self.attempt,
                 job_id=self.job_id,
+                run_id=self.run_id,
             )
             self.subtasks.append(harness)
             harness.initialize_state(snapshot)

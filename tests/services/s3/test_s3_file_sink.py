@@ -6,6 +6,7 @@ import importlib
 import io
 import pickle
 import random
+import re
 import signal
 import socket
 import urllib.request
@@ -87,13 +88,13 @@ def armed():
     fault_points.arm("")
 
 
-def text_job(bucket, policy=STAY_OPEN, parallelism=1, *, more=0, job_id="feed", restored=None):
+def text_job(bucket, policy=STAY_OPEN, parallelism=1, *, more=0, job_id="feed", restored=None, run_id=""):
     def make_sink():
         builder = FileSink.for_row_format(bucket.path, LineEncoder(more))
         builder = builder.with_bucket_assigner(BucketAssigner.base_path_bucket_assigner())
         return builder.with_rolling_policy(policy).build()
 
-    return SinkJob(make_sink, parallelism, job_id, restored)
+    return SinkJob(make_sink, parallelism, job_id, restored, run_id=run_id)
 
 
 def test_nothing_is_visible_before_the_checkpoint_is_complete(bucket):
@@ -264,6 +265,31 @@ def test_what_a_failed_attempt_leaves_is_aborted_with_the_next_checkpoint_and_no
     job.finish()
     assert bucket.numbers() == list(range(7))
     assert bucket.open_uploads() == [str(foreign)]
+
+
+def test_what_attempts_under_another_leader_leave_is_aborted_with_the_next_checkpoint(bucket):
+    """Each leader begins to count them with 0."""
+    first = text_job(bucket, more=LARGE, run_id="first")
+    first.write(4)
+    first.checkpoint()
+    [goes_on] = bucket.open_uploads()
+    first.kill()
+    # as if processes had been killed after the first parts of other files; one was of an earlier version
+    lefts = [
+        re.sub(r"-0-[0-9a-f]{16}-0$", f"-{end}-0", goes_on)
+        for end in ("0-" + "a" * 16, "3-" + "b" * 16, "5-" + "c" * 8)
+    ]
+    for left in lefts:
+        bucket.uploads.create(S3Object.parse(left))
+    second = text_job(bucket, more=LARGE, restored=first.completed, run_id="second")
+    snapshot = second.snapshot()
+    assert sorted(bucket.open_uploads()) == sorted([goes_on, *lefts])
+    second.complete(snapshot)
+    eventually(lambda: bucket.open_uploads() == [goes_on])
+    second.write(1)
+    second.finish()
+    assert bucket.numbers() == list(range(5))
+    assert bucket.open_uploads() == []
 
 
 def test_what_no_checkpoint_knows_of_is_aborted_when_the_writer_closes(bucket):

@@ -78,11 +78,14 @@ class FakeReaderOutput:
 
 
 class FakeWriterContext:
-    def __init__(self, subtask_index=0, parallelism=1, attempt_number=0, sink_id="abc123"):
+    def __init__(
+        self, subtask_index=0, parallelism=1, attempt_number=0, sink_id="abc123", attempt_id="0123456789abcdef"
+    ):
         self.subtask_index = subtask_index
         self.parallelism = parallelism
         self.attempt_number = attempt_number
         self.sink_id = sink_id
+        self.attempt_id = attempt_id
         self.sent = []
 
     def send_to_client(self, channel, payload):

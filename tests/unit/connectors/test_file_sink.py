@@ -87,7 +87,7 @@ def test_finished_files_appear_at_the_end_of_the_input(kit):
     writer.write_batch(["c"], None)
     assert kit.finished() == {}
     [hidden] = kit.hidden()
-    assert re.fullmatch(r"\.inprogress/\w+/0/\.part-3-\w{12}-0\.inprogress", hidden)
+    assert re.fullmatch(r"\.inprogress/\w+/0-\w{16}/\.part-3-\w{12}-0\.inprogress", hidden)
     finish(writer)
     [(name, content)] = kit.finished().items()
     assert re.fullmatch(r"part-3-\w{12}-0", name)

@@ -223,7 +223,7 @@ def test_buckets_by_field(out, assigner, buckets):
 
 
 class _Context:
-    subtask_index, parallelism, attempt_number, sink_id = 0, 1, 0, "abc"
+    subtask_index, parallelism, attempt_number, sink_id, attempt_id = 0, 1, 0, "abc", "def"
 
 
 @pytest.mark.parametrize("record", [{"a": 1}, {"a": 1, "b": {}}, "text", 5])

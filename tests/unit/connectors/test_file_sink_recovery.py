@@ -25,13 +25,13 @@ class Modulo(BucketAssigner):
 
 
 class Job(SinkJob):
-    def __init__(self, directory, policy=STAY_OPEN, parallelism=1, job_id="feed", restored=None, **options):
+    def __init__(self, directory, policy=STAY_OPEN, parallelism=1, job_id="feed", restored=None, run_id="", **options):
         options = {"bucket_assigner": BucketAssigner.base_path_bucket_assigner(), **options}
 
         def make_sink():
             return FileSink(directory, Encoder.simple_string_encoder(), rolling_policy=policy, **options)
 
-        super().__init__(make_sink, parallelism, job_id, restored)
+        super().__init__(make_sink, parallelism, job_id, restored, run_id=run_id)
 
 
 def visible(directory):
@@ -178,7 +178,7 @@ def test_what_a_failed_attempt_leaves_is_deleted_with_the_next_checkpoint(out):
     job.checkpoint()
     job.write(20)
     job.restart(parallelism=3)
-    leftovers = list((out / ".inprogress").glob("*/0/.part*"))
+    leftovers = list((out / ".inprogress").glob("*/0-*/.part*"))
     assert leftovers
     snapshot = job.snapshot()
     assert [path for path in leftovers if path.exists()] == leftovers
@@ -188,6 +188,33 @@ def test_what_a_failed_attempt_leaves_is_deleted_with_the_next_checkpoint(out):
     job.finish()
     assert visible(out) == list(range(21))
     assert [path.name for path in out.iterdir() if path.name.startswith(".")] == []
+
+
+@pytest.mark.parametrize("policy", [ON_CHECKPOINT, STAY_OPEN], ids=["at checkpoints", "stays open"])
+def test_what_attempts_under_another_leader_leave_is_deleted_with_the_next_checkpoint(out, policy):
+    """Each leader begins to count them with 0."""
+    first = Job(out, policy, run_id="first")
+    first.write(2)
+    first.checkpoint()
+    for _ in range(3):
+        first.write(3)
+        first.restart()
+    first.write(3)
+    first.kill()
+    leftovers = hidden(out)
+    assert len(leftovers) >= 4
+    second = Job(out, policy, restored=first.completed, run_id="second")
+    second.write(3)
+    snapshot = second.snapshot()
+    assert set(hidden(out)) >= set(leftovers)
+    second.complete(snapshot)
+    kept = [path for path in (out / ".inprogress").glob("*/*-*/.part*") if path.name in leftovers]
+    assert kept == []
+    second.restart()
+    second.write(1)
+    second.finish()
+    assert visible(out) == list(range(6))
+    assert hidden(out) == []
 
 
 def test_what_an_attempt_without_any_checkpoint_leaves_is_deleted_at_once(out):
