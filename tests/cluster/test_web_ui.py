@@ -251,6 +251,16 @@ def test_a_row_of_tabs_does_not_scroll_vertically(visit: Visit) -> None:
     assert visit.page.locator(".tabs").first.evaluate("row => getComputedStyle(row).overflowY") == "hidden"
 
 
+def test_subtasks_that_have_finished_leave_no_gap_in_the_bar_of_their_vertex(visit: Visit) -> None:
+    visit.answer_with(WebAnswers())
+    visit.page.goto(f"{OFFLINE}/#/jobs/{JOB}")
+    expect(visit.page.locator(".tabs").first).to_be_visible()
+    times = {"busyTimeMsPerSecond": 100, "backPressuredTimeMsPerSecond": 100, "idleTimeMsPerSecond": 50}
+    answer = [{"id": name, "avg": time} for name, time in times.items()]
+    flow = visit.page.evaluate("answer => import('./pages/flow.js').then(flow => flow.flowOf(answer))", answer)
+    assert [flow[name] for name in ("busy", "backpressured", "idle")] == [0.4, 0.4, 0.2]
+
+
 def test_a_lost_jobmanager_is_said_and_its_return_too(visit: Visit) -> None:
     answers = WebAnswers()
     visit.answer_with(answers)
@@ -525,6 +535,9 @@ def test_the_pages_of_the_cluster(cluster: Cluster, visit: Visit) -> None:
     page.goto(f"{cluster.url}/#/taskmanagers")
     page.locator("tbody a").first.click()
     expect(page.get_by_text("All slots are free.")).to_be_visible()
+    expect(page.get_by_text("Heap", exact=True)).to_be_visible()
+    for kind in ("Direct", "Mapped", "Network buffers"):  # which Python does not have
+        expect(page.get_by_text(kind, exact=True)).to_have_count(0)
     parts = page.get_by_role("navigation", name="Parts of the TaskManager")
     parts.get_by_role("link", name="Logs").click()
     expect(page.get_by_role("heading", name="Log files")).to_be_visible()

@@ -17,6 +17,7 @@ from cluster_in_process import InProcessCluster
 
 from firesteel.cli import cluster_processes
 from firesteel.cli.main import main, parser
+from firesteel.cli.starting import _warnings
 from firesteel.testing import eventually
 
 JOB_MANAGER = """\
@@ -281,3 +282,19 @@ def test_the_command_line_is_quick_to_load() -> None:
     root = Path(__file__).parents[3]
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=root, check=True)
     assert done.stdout == "[]\n"
+
+
+@pytest.mark.parametrize(
+    ("settings", "warned"),
+    [
+        ({}, []),
+        ({"rest.bind-address": "localhost", "rest.authentication.reads": "false"}, []),
+        ({"rest.bind-address": "0.0.0.0"}, ["0.0.0.0 without TLS"]),
+        ({"rest.bind-address": "0.0.0.0", "security.ssl.rest.enabled": "true"}, []),
+        ({"rest.bind-address": "::", "rest.authentication.reads": "false"}, [":: without TLS", "without a token"]),
+    ],
+)
+def test_a_port_that_others_reach_is_warned_of(settings: dict[str, str], warned: list[str]) -> None:
+    found = _warnings(settings)
+    assert len(found) == len(warned)
+    assert all(part in warning for part, warning in zip(warned, found, strict=True))
