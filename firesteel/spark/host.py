@@ -67,7 +67,9 @@ class SparkHost:
         """Submits the barrier stage from a thread of its own."""
         self._post = post
         self._over = max(self._over, attempt.number - 1)
-        self._slots = {slot: connection for slot, connection in self._slots.items() if slot[0] >= attempt.number}
+        # one that is late may register meanwhile
+        slots = list(self._slots.items())
+        self._slots = {slot: connection for slot, connection in slots if slot[0] >= attempt.number}
         self._heartbeat_timeout_s = attempt.job_graph.configuration.get(options.HEARTBEAT_TIMEOUT).to_millis() / 1000
         thread = InheritableThread(target=self._run_stage, args=(attempt, post), name="firesteel-spark-stage")
         thread.daemon = True

@@ -8,6 +8,7 @@ from firesteel.common.configuration import Configuration
 from firesteel.common.errors import InvalidProgramError, JobCancelledError
 from firesteel.common.job_status import JobStatus
 from firesteel.connectors.collect_sink import CollectSink
+from firesteel.jobmaster.events import RescaleJob
 from firesteel.testing import eventually, test_environment
 
 SECONDS = 60
@@ -54,6 +55,24 @@ def test_a_job_goes_on_with_another_parallelism(tmp_path):
     assert [len(graph.job_vertices[vertex].task_vertices) for vertex in (source, keyed)] == [1, 3]
     assert runner.checkpoint_statistics()["counts"]["restored"] == 1
     assert runner.master.exception_history.entries() == []
+    runner.cancel().result(SECONDS)
+
+
+def test_an_attempt_that_starts_before_the_job_is_rescaled_has_the_graph_it_has_slots_for(tmp_path, monkeypatch):
+    runner = endless(tmp_path)
+    asked = []
+    put = runner._events.put
+    monkeypatch.setattr(runner._events, "put", lambda e: asked.append(e) if isinstance(e, RescaleJob) else put(e))
+    before = runner.job_graph, runner._job
+    rescaled = runner.rescale({runner.job_graph.vertices[1].id: 3})
+    again = runner.rescale({runner.job_graph.vertices[0].id: 2})
+    assert (runner.job_graph, runner._job) == before
+    assert [vertex.parallelism for vertex in rescaled.vertices] == [1, 3]
+    assert [vertex.parallelism for vertex in again.vertices] == [2, 3], "the second one knows of the first"
+    for event in asked:
+        put(event)
+    eventually(lambda: runner.status() is JobStatus.RUNNING and runner.master.attempt > 0, SECONDS)
+    eventually(lambda: [vertex.parallelism for vertex in runner._job.job_graph.vertices] == [2, 3], SECONDS)
     runner.cancel().result(SECONDS)
 
 
