@@ -132,7 +132,9 @@ def _encode(key: Any) -> bytes:
         return _named(key, _encode_items(fields))
     item = getattr(key, "item", None)
     if callable(item) and getattr(key, "shape", None) == ():  # a numpy scalar equals its Python value
-        return _encode(item())
+        value = item()
+        if type(value) is not type(key):  # a longdouble has none
+            return _encode(value)
     raise _rejection(key)
 
 
@@ -210,8 +212,7 @@ def _encode_row(row: Row) -> bytes:
 
 
 def _encode_enum(key: enum.Enum) -> bytes:
-    # a member of an IntEnum or StrEnum equals its value, any other member equals only itself
-    return _encode(key.value) if isinstance(key, (int, str)) else _named(key, key.name.encode())
+    return _named(key, key.name.encode())
 
 
 def _encode_datetime(value: datetime.datetime) -> bytes:
@@ -254,7 +255,6 @@ _ENCODERS: dict[type, Callable[[Any], bytes]] = {
 }
 
 _BASE_ENCODERS: tuple[tuple[Any, Callable[[Any], bytes]], ...] = (
-    (enum.Enum, _encode_enum),
     (str, lambda key: b"s" + str.__str__(key).encode("utf-8", "surrogatepass")),
     (bytes, lambda key: b"b" + bytes(key)),
     (int, lambda key: _encode_int(int(key))),
@@ -268,6 +268,8 @@ _BASE_ENCODERS: tuple[tuple[Any, Callable[[Any], bytes]], ...] = (
     (datetime.timedelta, lambda key: b"t" + _microseconds(key)),
     (uuid.UUID, lambda key: b"u" + key.bytes),
     (frozenset, lambda key: b"S" + b"".join(sorted(_encode_items((item,)) for item in key))),
+    # last: a member that is a number, a text or a tuple, too, equals that; any other member equals only itself
+    (enum.Enum, _encode_enum),
 )
 
 

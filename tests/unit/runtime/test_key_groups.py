@@ -44,6 +44,27 @@ class Level(enum.IntEnum):
     LOW = 1
 
 
+class Label(str, enum.Enum):
+    LOW = "low"
+
+    def __new__(cls, text: str) -> Any:
+        member = str.__new__(cls, text)
+        member._value_ = f"the label {text}"
+        return member
+
+
+class Rate(float, enum.Enum):
+    HALF = 0.5
+
+
+class Place(tuple, enum.Enum):  # type: ignore[type-arg]
+    HOME = (1, 2)
+
+
+class Holiday(datetime.date, enum.Enum):
+    NEW_YEAR = 2024, 1, 1
+
+
 class Word(str):
     pass
 
@@ -115,6 +136,11 @@ def test_equal_fractions_have_the_same_group(value: float) -> None:
         (Decimal("0.5"), 0.5),
         (Fraction(1, 3), Fraction(2, 6)),
         (Level.LOW, 1),
+        (Label.LOW, "low"),
+        (Rate.HALF, Decimal("0.5")),
+        (Place.HOME, (1.0, True + True)),
+        (("x", Place.HOME), ("x", (1, 2))),
+        (Holiday.NEW_YEAR, datetime.date(2024, 1, 1)),
         ("a", Word("a")),
         (frozenset({1, 2, "a"}), frozenset({"a", 2.0, True})),
         (Row(1, "a"), Row(1.0, "a")),
