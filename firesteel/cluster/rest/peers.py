@@ -11,8 +11,10 @@ from typing import Any
 __all__ = ["is_same_user", "peer_uid"]
 
 _TABLES = {4: Path("/proc/net/tcp"), 6: Path("/proc/net/tcp6")}
-_LOCAL, _REMOTE, _UID = 1, 2, 7
+_LOCAL, _REMOTE, _UID, _INODE = 1, 2, 7, 9
 """Columns of the tables."""
+_NOBODYS = "0"
+"""The inode of an end that its process has closed: the tables then have root for its user, whoever it was."""
 _ROOT = 0
 
 
@@ -26,7 +28,10 @@ def is_same_user(peer: Any, own: Any) -> bool:
 
 
 def peer_uid(peer: Any, own: Any) -> int | None:
-    """The user that the other end of a connection over loopback belongs to; None if the system does not tell."""
+    """The user that the other end of a connection over loopback belongs to; None if the system does not tell.
+
+    It does not tell of an end that was closed before anybody looked.
+    """
     try:
         address = ipaddress.ip_address(peer[0])
         if not (getattr(address, "ipv4_mapped", None) or address).is_loopback:
@@ -38,8 +43,8 @@ def peer_uid(peer: Any, own: Any) -> int | None:
         return None
     for line in table.splitlines()[1:]:
         columns = line.split()
-        if len(columns) > _UID and columns[_LOCAL] == local and columns[_REMOTE] == remote:
-            return int(columns[_UID])
+        if len(columns) > _INODE and columns[_LOCAL] == local and columns[_REMOTE] == remote:
+            return None if columns[_INODE] == _NOBODYS else int(columns[_UID])
     return None
 
 

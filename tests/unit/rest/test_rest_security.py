@@ -96,6 +96,18 @@ def test_reads_can_be_opened_on_a_public_address() -> None:
         assert ask(server, "POST", NOTES, NOTE).status == 401
 
 
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="the system does not tell whose a connection is")
+def test_an_end_that_was_closed_at_once_belongs_to_nobody() -> None:
+    """The system has root for it, whoever it was: a stranger must not pass for root by not waiting for the answer."""
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        with socket.create_connection(listening.getsockname()) as client:
+            client.sendall(b"PATCH /jobs/0 HTTP/1.1\r\n\r\n")
+        accepted, peer = listening.accept()
+        with accepted:
+            assert peers.peer_uid(peer, accepted.getsockname()) is None
+            assert not peers.is_same_user(peer, accepted.getsockname())
+
+
 def test_another_user_of_the_machine_needs_the_token(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(peers, "peer_uid", lambda _peer, _own: os.geteuid() + 1)
     with serving(Handlers().routes(), {}) as server:
