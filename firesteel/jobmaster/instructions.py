@@ -59,7 +59,10 @@ class SendToSlot:
 
 @dataclass(frozen=True, slots=True)
 class KillAttempt:
-    """End the attempt's processes without asking them, then report AttemptEnded."""
+    """End the attempt's processes without asking them, then report AttemptEnded.
+
+    An attempt that was not started only gives up its place in the queue for slots.
+    """
 
     attempt: int
     reason: str

@@ -86,12 +86,13 @@ class QueuedHost:
         self._inner.send(attempt, slot, message)
 
     def kill(self, attempt: int, reason: str) -> None:
-        """Ends the attempt, or its waiting."""
+        """Ends the attempt, or its waiting; one that has not asked for slots gives up its place in the queue."""
         with self._lock:
             if self._waiting == attempt:
                 self._waiting = None
                 self._slots.wake()
                 return
+        self._slots.withdraw(self._job_id)
         self._inner.kill(attempt, reason)
 
     def close(self) -> Any:

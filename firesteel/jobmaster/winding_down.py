@@ -50,6 +50,9 @@ class WindingDown(JobRecord):
                 self._send(slot.index, self._cancellation())
             if not self._pool.ended and self.settings.cancellation_timeout:
                 self._set_timer(Timer.CANCELLATION, self.settings.cancellation_timeout)
+        elif self.status is JobStatus.RESTARTING:
+            # it has not asked for slots: others must not wait until it does
+            self._out.append(KillAttempt(self.attempt, reason))
         self._wind_down_further()
 
     def _cancellation(self) -> messages.CancelSlot:
