@@ -136,11 +136,12 @@ class ManagedJob:
         """Cancels the job; the future completes when it is over. Nothing happens to one that is being cancelled."""
         with self._lock:
             runner = self.runner
-            self._cancel_wanted = True
+            is_first, self._cancel_wanted = not self._cancel_wanted, True
             if runner is None and self._own_status in (JobStatus.INITIALIZING, JobStatus.RESTARTING):
                 self._set_own(JobStatus.CANCELLING)
         self._stirred.set()
-        if runner is not None and not self.is_over and self.status is not JobStatus.CANCELLING:
+        # one that is CANCELLING although nobody has cancelled it is being suspended, and would go on elsewhere
+        if runner is not None and not self.is_over and (is_first or self.status is not JobStatus.CANCELLING):
             runner.cancel()
         return self._when_over()
 

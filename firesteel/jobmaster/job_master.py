@@ -165,11 +165,8 @@ class JobMaster(WindingDown):
             self._on_attempt_ended(event)
         elif isinstance(event, events.LeftoversRemoved):
             self._on_leftovers_removed(event.attempt)
-        elif isinstance(event, events.CancelJob):
-            self._on_cancel(event.reason)
-        elif isinstance(event, events.SuspendJob):
-            self._suspends = True
-            self._on_cancel(event.reason)
+        elif isinstance(event, (events.CancelJob, events.SuspendJob)):
+            self._on_cancel(event.reason, suspends=isinstance(event, events.SuspendJob))
         elif isinstance(event, events.RescaleJob):
             self._on_rescale(event)
         elif isinstance(event, events.TriggerSavepoint):
@@ -186,10 +183,13 @@ class JobMaster(WindingDown):
     def _refuse(self, event: events.TriggerSavepoint) -> None:
         self._out.append(RequestFailed(str(event.request_id), f"the job is {self.status.name}, not RUNNING"))
 
-    def _on_cancel(self, reason: str) -> None:
+    def _on_cancel(self, reason: str, *, suspends: bool) -> None:
         if self.status is JobStatus.CANCELLING:
-            self._kill("cancelled again")
+            if suspends is self._suspends:
+                self._kill("cancelled again")
+            self._suspends &= suspends  # whoever has cancelled it does not want it to go on elsewhere
             return
+        self._suspends = suspends
         winding_down = self.status in _WINDING_DOWN
         self._transition(JobStatus.CANCELLING)
         self._cancel_timers(Timer.RESTART, Timer.LEFTOVERS)

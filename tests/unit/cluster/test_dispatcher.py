@@ -93,6 +93,30 @@ def test_a_running_job_is_cancelled_and_twice_is_as_good_as_once(cluster: Cluste
     assert [ended.status for ended in cluster.store.ended] == [JobStatus.CANCELED]
 
 
+@pytest.mark.parametrize("is_cancelled_first", [True, False])
+def test_a_job_that_is_cancelled_as_its_cluster_is_shut_down_does_not_go_on(
+    cluster: Cluster, is_cancelled_first: bool
+) -> None:
+    job = cluster.submit(endless)
+    eventually(lambda: is_running(job))
+    assert job.runner is not None
+    master, gate = job.runner.master, threading.Lock()
+    handle = master.handle
+
+    def held_up(*event: Any) -> Any:
+        with gate:
+            return handle(*event)
+
+    master.handle = held_up  # type: ignore[method-assign]
+    with gate:
+        for end in (job.cancel, job.suspend) if is_cancelled_first else (job.suspend, job.cancel):
+            end()
+    cluster.dispatcher.close(60.0)
+    assert job.status is JobStatus.CANCELED
+    assert [ended.status for ended in cluster.store.ended] == [JobStatus.CANCELED]
+    assert not cluster.store.submissions
+
+
 def test_a_job_is_cancelled_before_it_is_prepared(cluster: Cluster) -> None:
     go_on = threading.Event()
     load = cluster.dispatcher._loader.load

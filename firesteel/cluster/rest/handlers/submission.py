@@ -145,6 +145,8 @@ def _cancel(dispatcher: Dispatcher, job_id: str) -> Empty:
     status = job.status
     if status in (JobStatus.FINISHED, JobStatus.FAILED):
         raise RestError(409, f"Job {job_id} cannot be cancelled: it is {status.name} already.")
+    if status is JobStatus.SUSPENDED:
+        raise RestError(503, f"Job {job_id} cannot be cancelled here: this JobManager is being shut down.")
     job.cancel()
     return Empty()
 
