@@ -40,7 +40,7 @@ class DispatcherExecutor:
     def execute(self, job_graph: JobGraph, configuration: Configuration) -> JobClient:
         """Starts the job, or finds it running."""
         job_id = hashlib.blake2b(f"{self._cluster_id}/{len(self._jobs)}".encode(), digest_size=16).hexdigest()
-        known = {job.job_id: job for job in self._dispatcher.jobs()}.get(job_id)
+        known = self._dispatcher.find(job_id)
         if known is None:
             graph = replace(job_graph, job_id=job_id)
             # another JobManager, on another machine perhaps, may have to run it without the files beside the program

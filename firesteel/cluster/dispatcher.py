@@ -138,6 +138,14 @@ class Dispatcher:
             raise JobNotFoundError(job_id)
         return job
 
+    def find(self, job_id: str) -> ManagedJob | None:
+        """One job, also if it has ended so long ago that it is not shown any more; None if the store has none."""
+        job = self._jobs.get(job_id)
+        if job is not None:
+            return job
+        ended = next((result for result in self._store.results() if result.job_id == job_id), None)
+        return None if ended is None else ManagedJob.of_result(ended, self._concurrency)
+
     # -- step 1 -------------------------------------------------------------------------------------
 
     def submit(self, submission: JobSubmission) -> str:

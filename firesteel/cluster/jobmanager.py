@@ -73,7 +73,9 @@ class JobManager:
         for number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(number, lambda number, _frame: self.stop(signal.Signals(number).name))
         token = read_or_create_token(self._configuration, self.directory)
-        services = create_services(self._configuration, self.directory)
+        # a program that runs again has to find all its jobs, also those that have ended long ago
+        keeps_results = self._launch.mode == APPLICATION
+        services = create_services(self._configuration, self.directory, keeps_results=keeps_results)
         server = RestServer(
             StandbyRoutes(services.leader_address), self._configuration, token=token, static_directory=_WEB
         )

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 import re
+import sys
 from pathlib import Path
 
 from firesteel.cluster.ha.filesystem_election import FileSystemHighAvailability
@@ -33,13 +35,17 @@ def storage_directory(configuration: Configuration, cluster_directory: Path) -> 
     return normalize(str(cluster_directory / "ha")) if told is None else join(normalize(told), cluster_id)
 
 
-def create_services(configuration: Configuration, cluster_directory: Path) -> HighAvailabilityServices:
-    """The leader election and job store of a cluster."""
+def create_services(
+    configuration: Configuration, cluster_directory: Path, *, keeps_results: bool = False
+) -> HighAvailabilityServices:
+    """The leader election and job store of a cluster; ``keeps_results``: how a job ended is never forgotten."""
     directory = storage_directory(configuration, cluster_directory)
     retention = Retention(
         max(configuration.get(cluster_options.JOB_STORE_CAPACITY), 1),
         configuration.get(cluster_options.JOB_STORE_EXPIRATION),
     )
+    if keeps_results:
+        retention = Retention(sys.maxsize, math.inf)
     if configuration.get(cluster_options.HA_MODE) == "zookeeper":
         quorum = configuration.get(cluster_options.HA_ZOOKEEPER_QUORUM)
         if not quorum:

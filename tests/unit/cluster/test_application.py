@@ -11,6 +11,7 @@ import pytest
 from dispatched_jobs import Cluster, MemoryStore, bounded, endless, is_running, job_graph_of, numbers
 
 from firesteel.cluster.application import DispatcherExecutor
+from firesteel.cluster.ha.creation import create_services
 from firesteel.cluster.launch import Launch, LaunchError, cluster_directory
 from firesteel.cluster.rest.handlers import rescaling
 from firesteel.cluster.rest.request import RestError, RestRequest
@@ -66,6 +67,25 @@ class TestApplication:
             assert again.started == ["a job"]
         finally:
             again.dispatcher.close(60.0)
+
+    def test_a_job_that_has_ended_long_ago_is_not_run_again(self, tmp_path: Path) -> None:
+        settings = {"jobstore.expiration-time": "0", "high-availability.storageDir": str(tmp_path)}
+        configuration, started = Configuration.from_dict(settings), []
+        for _ in range(2):
+            services = create_services(configuration, tmp_path, keeps_results=True)
+            leadership = services.await_leadership("localhost:1", pytest.fail)
+            cluster = Cluster(leadership.store, tmp_path, settings)  # type: ignore[arg-type]
+            try:
+                cluster.dispatcher.recover()
+                executor = DispatcherExecutor(cluster.dispatcher, "mine", "program.py")
+                execute(cluster, bounded, executor).get_job_execution_result().result(60)
+                eventually(lambda cluster=cluster: not cluster.dispatcher.jobs())
+                assert executor.await_jobs()
+            finally:
+                cluster.dispatcher.close(60.0)
+                services.close()
+            started += cluster.started
+        assert started == ["a job"]
 
     def test_programs_of_other_clusters_have_other_jobs(self, cluster: Cluster) -> None:
         ids = {
