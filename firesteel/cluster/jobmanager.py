@@ -192,7 +192,12 @@ class JobManager:
         except FiresteelError as error:
             _log.error("%s", error)
             self._program_failed = True
-        self.stop("the program has ended")
+        except BaseException:  # noqa: BLE001 - a program may raise anything
+            # whatever it was, it must not leave a JobManager behind that waits for a program that is gone
+            _log.exception("%s failed", self._launch.program)
+            self._program_failed = True
+        finally:
+            self.stop("the program has ended")
 
 
 class _Presence:

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Sequence
+from concurrent.futures import Future
 from pathlib import Path
 from typing import Any
 
+import pytest
 from dispatched_jobs import MemoryStore, start_in_process
 
 from firesteel.cluster.ha.services import JobResult, Leadership
 from firesteel.cluster.jobmanager import JobManager
-from firesteel.cluster.launch import SESSION, Launch
+from firesteel.cluster.launch import APPLICATION, SESSION, Launch
 from firesteel.cluster.logs import LogFiles
 from firesteel.cluster.rest.request import Route
 from firesteel.common.configuration import Configuration
@@ -95,3 +98,24 @@ def test_jobs_are_recovered_before_anybody_is_told_that_they_do_not_exist(tmp_pa
     finally:
         logs.close()
     assert events == ["recovers", "answers"]
+
+
+@pytest.mark.parametrize("raised", ["BrokenPipeError()", "KeyboardInterrupt()", "SystemExit(0)", "ValueError()"])
+def test_an_application_ends_with_its_program_however_that_ends(tmp_path: Path, raised: str) -> None:
+    program = tmp_path / "program.py"
+    program.write_text(f"raise {raised}")
+    configuration = Configuration.from_dict({"cluster.directory": str(tmp_path)})
+    logs = LogFiles(tmp_path / "log")
+    ended: Future[int] = Future()
+
+    def lead() -> None:
+        manager = JobManager(Launch(APPLICATION, configuration, str(program)), logs)
+        manager._spark = _NoSpark()  # type: ignore[assignment]
+        server, services = _Server([], lambda: None), _Services(_Leadership(MemoryStore()))
+        ended.set_result(manager._lead(server, services))  # type: ignore[arg-type]
+
+    try:
+        threading.Thread(target=lead, daemon=True).start()
+        assert ended.result(20) == 1
+    finally:
+        logs.close()
