@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import hashlib
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from weakref import WeakSet
@@ -12,7 +15,8 @@ from firesteel.common.job_client import JobClient
 from firesteel.graph.exchange import JobExecution, execution_of
 from firesteel.graph.job_graph import JobGraph
 from firesteel.graph.slots import assign_slots
-from firesteel.jobmaster.job_preparation import prepare_job
+from firesteel.jobmaster.job_preparation import PreparedJob, prepare_job
+from firesteel.jobmaster.queued_host import QueuedHost
 from firesteel.jobmaster.runner import JobMasterRunner
 from firesteel.jobmaster.shipping import program_archive, program_roots
 from firesteel.runtime.operators.specs import SourceSpec
@@ -26,6 +30,9 @@ __all__ = ["SparkPipelineExecutor"]
 
 _jobs: WeakSet[JobMasterRunner] = WeakSet()
 """This process's jobs, for as long as anybody holds them."""
+_starting: set[object] = set()
+"""Jobs that are being started."""
+_lock = threading.Lock()
 
 
 class SparkPipelineExecutor:
@@ -42,26 +49,54 @@ class SparkPipelineExecutor:
         job = prepare_job(job_graph, single_host=single_host)
         files: list[Any] = []
         try:
-            in_use = any(not other.is_over for other in _jobs)
-            execution = execution_of(job.job_graph).kind
-            slots = assign_slots(job.job_graph).total if execution is JobExecution.PIPELINED else 1
-            context = get_spark_context(configuration, slots, in_use)
-            if not single_host:
-                _ship_program(context)
-            if execution is not JobExecution.BATCH:
-                _write_rows(job.job_graph, files)
-            host = create_host(job.job_graph, context)
-            runner = JobMasterRunner(job, host)
+            with _starts() as others_run:
+                execution = execution_of(job.job_graph).kind
+                slots = assign_slots(job.job_graph).total if execution is JobExecution.PIPELINED else 1
+                context = get_spark_context(configuration, slots, others_run)
+                if not single_host:
+                    _ship_program(context)
+                if execution is not JobExecution.BATCH:
+                    _write_rows(job.job_graph, files)
+                host = create_host(job.job_graph, context)
+                runner = _runner_on(host, job)
         except BaseException:
             job.discard()
             _remove(files)
             raise
         runner.result_future().add_done_callback(lambda _: _remove(files))
-        _jobs.add(runner)
         # here, in the order in which jobs are submitted: their own threads come in any order
         host.take_place()
         runner.start()
         return JobClient(runner)
+
+
+@contextmanager
+def _starts() -> Iterator[Callable[[], bool]]:
+    """While a job is being started; tells whether others run or are being started, whose Spark must not be stopped."""
+    own = object()
+
+    def others_run() -> bool:
+        with _lock:
+            return len(_starting) > 1 or any(not job.is_over for job in _jobs)
+
+    with _lock:
+        _starting.add(own)
+    try:
+        yield others_run
+    finally:
+        with _lock:
+            _starting.discard(own)
+
+
+def _runner_on(host: QueuedHost, job: PreparedJob) -> JobMasterRunner:
+    try:
+        runner = JobMasterRunner(job, host)
+    except BaseException:
+        host.close()
+        raise
+    with _lock:
+        _jobs.add(runner)
+    return runner
 
 
 def _ship_program(context: SparkContext) -> None:

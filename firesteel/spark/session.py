@@ -10,9 +10,9 @@ import sys
 import sysconfig
 import tempfile
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +24,7 @@ from firesteel.common.configuration import Configuration
 from firesteel.common.errors import FiresteelError
 from firesteel.common.redaction import is_sensitive
 from firesteel.spark.java import require_java
+from firesteel.spark.liveness import spark_lives
 
 __all__ = [
     "SparkStartError",
@@ -78,22 +79,28 @@ class SparkStartError(FiresteelError):
     is_transient = True
 
 
-def get_spark_context(configuration: Configuration, slots: int, in_use: bool = False) -> SparkContext:
+def get_spark_context(
+    configuration: Configuration, slots: int, in_use: Callable[[], bool] = lambda: False
+) -> SparkContext:
     """The active SparkContext, or a new one with the configuration's ``spark.*`` keys.
 
     Under spark-submit its own master counts. Else, without ``spark.master``, Spark is embedded, with as many slots as
     there are cores, or as the job needs if those are more: what Flink's MiniCluster does for a local program. One that
-    is too small is replaced, but not while it is in use.
+    is too small is replaced, but not while it is in use; one whose JVM has ended is replaced in any case.
     """
     global _own
     with _lock:
         active = SparkContext._active_spark_context
         settings = {key: value for key, value in configuration.to_dict().items() if key.startswith("spark.")}
+        if active is not None and _own is not None and active is _own[0] and not spark_lives(active):
+            _stop()
+            active = None
         if active is not None and _own is not None and active is _own[0]:
             master = settings.get("spark.master")
-            if (master is None and (in_use or _slots_of(active) >= slots)) or master == active.master:
+            is_in_use = in_use()
+            if (master is None and (is_in_use or _slots_of(active) >= slots)) or master == active.master:
                 return active
-            if in_use:
+            if is_in_use:
                 raise SparkStartError(
                     f"This process has jobs running on {active.master}, so it cannot run one on {master}.",
                     hint="A process has one SparkContext: wait until those jobs have ended, or use another process.",
@@ -284,7 +291,8 @@ def _end_java(gateway: Any) -> None:
     """Ends the JVM, which would live as long as this process, and with it its threads and sockets."""
     process = getattr(gateway, "proc", None)
     if process is not None:
-        process.stdin.close()
+        with suppress(OSError):  # it may be gone
+            process.stdin.close()
         process.wait(timeout=30)
     SparkContext._gateway = None
     SparkContext._jvm = None
@@ -326,11 +334,17 @@ def _stop() -> None:
         return
     (context, directory), _own = _own, None
     gateway = context._gateway
-    context.stop()
-    if gateway is not None:
-        gateway.shutdown()
-        _end_java(gateway)
-    shutil.rmtree(directory, ignore_errors=True)
+    try:
+        context.stop()
+    except OSError:
+        context.stop()  # nobody answers any more: the second time the JVM is not asked
+    try:
+        if gateway is not None:
+            with suppress(Exception):  # the JVM may be gone
+                gateway.shutdown()
+            _end_java(gateway)
+    finally:
+        shutil.rmtree(directory, ignore_errors=True)
 
 
 @contextmanager

@@ -48,7 +48,7 @@ class DataFrameSink(Sink):
         if schema is None:
             return cls(schema_of(type_info))
         if isinstance(schema, str):
-            get_spark_context(configuration, 1, in_use=True)
+            get_spark_context(configuration, 1, in_use=lambda: True)
         return cls(to_struct(schema))
 
     def create_writer(self, context: WriterContext) -> DataFrameWriter:

@@ -40,7 +40,7 @@ def create_dataframe(job_graph: JobGraph, sink: DataFrameSink) -> DataFrame:
         key: BatchOrder(descriptor, splits.get(key, ()))
         for key, descriptor in stage_descriptors(shipped, 0, TaskMode.BATCH).items()
     }
-    context = get_spark_context(job_graph.configuration, job_graph.total_subtasks, in_use=True)
+    context = get_spark_context(job_graph.configuration, job_graph.total_subtasks, in_use=lambda: True)
     session = SparkSession.builder.getOrCreate()
     stages = BatchStages(context, _with_lazy_rows(job_graph), orders, cloudpickle.dumps(run_dataframe_task))
     with passing_on_complaints("The stream cannot become a DataFrame"):
