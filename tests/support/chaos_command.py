@@ -17,6 +17,7 @@ from chaos_namespace import enter, is_inside
 from chaos_plan import EPOCHS, KILL_EXECUTOR, PIPELINED, RETRIED, all_kinds, make_plan
 from chaos_report import Report, as_text, summarize
 from chaos_run import ChaosRun
+from processes import exit_by_sigterm
 
 __all__ = ["main"]
 
@@ -37,6 +38,7 @@ def main(arguments: list[str] | None = None) -> int:
         again = [f"--seed={seed}", *(sys.argv[1:] if arguments is None else arguments)]
         enter("tests.chaos", again)  # a seed that was given comes later, and counts
     _say(f"seed {seed}, {options.faults} faults")
+    exit_by_sigterm()
     if options.programs:
         return run_programs(options, seed, _say)
     reports: list[Report] = []

@@ -7,11 +7,14 @@ from __future__ import annotations
 
 import os
 import shutil
+import signal
 import struct
 import subprocess
 import sys
 import time
 from pathlib import Path
+
+from firesteel.testing.services.processes import die_with_parent
 
 __all__ = ["Clock", "Mount", "cut_network", "enter", "is_inside", "mend_network"]
 
@@ -28,7 +31,10 @@ def is_inside() -> bool:
 
 
 def enter(module: str, arguments: list[str]) -> None:
-    """Runs the module again in namespaces of its own, in the place of this process; returns if that cannot be."""
+    """Runs the module again in namespaces of its own, and exits as it does; returns if that cannot be.
+
+    All that runs there ends with this process, however that ends.
+    """
     unshare = shutil.which("unshare")
     flags = ("--mount", "--net", "--pid", "--fork", "--kill-child", "--mount-proc")
     if unshare is None or not shutil.which("ip"):
@@ -36,7 +42,13 @@ def enter(module: str, arguments: list[str]) -> None:
     if subprocess.run([unshare, *flags, "true"], capture_output=True, check=False).returncode:
         return
     os.environ[VARIABLE] = "1"
-    os.execv(unshare, [unshare, *flags, sys.executable, "-m", module, *arguments])
+    command = [unshare, *flags, sys.executable, "-m", module, *arguments]
+    inside = subprocess.Popen(command, preexec_fn=die_with_parent)
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # it goes to all processes of the terminal
+    # unshare lets no SIGTERM through; what it has started is killed with it
+    signal.signal(signal.SIGTERM, lambda *_: inside.kill())
+    code = inside.wait()
+    sys.exit(code if code >= 0 else 128 - code)
 
 
 def cut_network() -> None:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import os
+import signal
+import sys
 from collections import defaultdict
 from pathlib import Path
 
-__all__ = ["command_line", "descendants", "is_alive", "listening_processes", "own_open_files"]
+__all__ = ["command_line", "descendants", "exit_by_sigterm", "is_alive", "listening_processes", "own_open_files"]
 
 _LISTEN = "0A"
 
@@ -92,3 +94,13 @@ def _open_files(pid: int | str) -> dict[int, str]:
 def own_open_files() -> dict[int, str]:
     """What each file descriptor of this process stands for."""
     return _open_files("self")
+
+
+def exit_by_sigterm() -> None:
+    """From now on SIGTERM ends this process as an exception does, so that what it has started is ended first."""
+
+    def end(number: int, _frame: object) -> None:
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)
+        sys.exit(128 + number)
+
+    signal.signal(signal.SIGTERM, end)

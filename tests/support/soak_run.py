@@ -15,6 +15,7 @@ from typing import Any
 from chaos_faults import Slot, SlotBoard
 from chaos_processes import ROOT, SUPPORT, kill
 from job_managers import JobManagerProcess, submit
+from processes import exit_by_sigterm
 from soak_jobs import JOBS, PARALLELISM, SoakJob, build, check
 from soak_measures import directory_measures, live_heaps, process_measures, roles
 from soak_verdict import Sample, as_table, trends
@@ -247,6 +248,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--json", type=Path, metavar="FILE", help="where to write all samples")
     parser.add_argument("--directory", help="where to work; a temporary one by default")
     options = parser.parse_args(arguments)
+    exit_by_sigterm()
     with tempfile.TemporaryDirectory(
         prefix="firesteel-soak-", dir=options.directory, ignore_cleanup_errors=True
     ) as directory:

@@ -18,6 +18,7 @@ import pyspark
 from processes import command_line, descendants, is_alive
 
 from firesteel.testing import eventually
+from firesteel.testing.services.processes import die_with_parent
 
 __all__ = ["Driver", "StandaloneCluster"]
 
@@ -29,7 +30,7 @@ _MASTER = re.compile(r"Starting Spark master at (spark://\S+)\s")
 
 
 class StandaloneCluster:
-    """A master on a port of its own choice, and workers."""
+    """A master on a port of its own choice, and workers. They end with the thread that starts them, however it ends."""
 
     def __init__(self, directory: Path, environment: Mapping[str, str] | None = None):
         self.directory = directory
@@ -119,6 +120,7 @@ class StandaloneCluster:
                 stderr=subprocess.STDOUT,
                 env=environment,
                 cwd=self.directory,
+                preexec_fn=die_with_parent,
             )
         self._processes.append(process)
         self.pids[name] = process.pid

@@ -1,0 +1,41 @@
+"""A run that is ended from outside leaves no processes behind."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from chaos_processes import ROOT, Family
+from processes import command_line, descendants
+
+from firesteel.testing import eventually
+
+START_S = 240.0
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL], ids=lambda number: number.name)
+def test_a_soak_leaves_nothing(tmp_path: Path, number: signal.Signals) -> None:
+    run = subprocess.Popen(
+        [sys.executable, "-m", "tests.chaos.soak", "--minutes", "5", "--directory", str(tmp_path)],
+        cwd=ROOT,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+    )
+    family = Family()
+
+    def has_workers() -> bool:
+        family.look(run.pid)
+        return any("worker.Worker" in command_line(pid) for pid in descendants(run.pid))
+
+    try:
+        eventually(has_workers, timeout=START_S, interval=0.2)
+        run.send_signal(number)
+        code = run.wait(120)
+        eventually(lambda: not family.alive(), timeout=60)
+    finally:
+        family.kill()
+        run.wait(30)
+    assert code == (128 + number if number == signal.SIGTERM else -number)
