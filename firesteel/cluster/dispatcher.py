@@ -42,6 +42,7 @@ _TURN_S = 5.0
 _READ_S = 10.0
 """How long a new leader waits until the jobs of the one before are read, before it answers questions."""
 _LOOK_S = 1.0
+_LATE_S = 2.0
 
 
 class JobNotFoundError(FiresteelError):
@@ -368,7 +369,14 @@ class Dispatcher:
     # -- housekeeping -------------------------------------------------------------------------------
 
     def _keep_house(self) -> None:
+        looked_at = self._concurrency.monotonic()
         while not self._closed.wait(_LOOK_S):
+            now = self._concurrency.monotonic()
+            late_s, looked_at = now - looked_at - _LOOK_S, now
+            if late_s > _LATE_S:
+                # this process was stopped: it could not hear anybody in that time
+                for job in self.jobs():
+                    job.client_lives_longer(late_s)
             try:
                 self._forget_expired()
                 self._cancel_abandoned()
@@ -397,8 +405,8 @@ class Dispatcher:
 
     def close(self, timeout_s: float = 30.0) -> None:
         """Suspends all jobs: their checkpoints and the store keep them for the next leader. Takes no more."""
-        with self._submitting:
-            self._closed.set()
+        # not with the lock of submissions, of which one may wait for a store that hangs: it starts nothing any more
+        self._closed.set()
         suspended = Condition(self._concurrency)
 
         def notify(_over: Future[None]) -> None:

@@ -149,6 +149,12 @@ class ManagedJob:
         """Its client counts as gone after that time, unless it is heard of again."""
         self._client_deadline = self._concurrency.monotonic() + seconds
 
+    def client_lives_longer(self, seconds: float) -> None:
+        """Its client, if it is watched, could not be heard for so long."""
+        deadline = self._client_deadline
+        if deadline is not None:
+            self._client_deadline = deadline + seconds
+
     def take_client_loss(self) -> bool:
         """Whether its client counts as gone; True only once."""
         deadline = self._client_deadline

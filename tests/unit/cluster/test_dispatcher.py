@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import threading
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -21,6 +22,7 @@ from firesteel.cluster.dispatcher import (
 from firesteel.cluster.ha.services import JobResult, JobSubmission
 from firesteel.cluster.job_archive import JobArchive
 from firesteel.cluster.managed_job import ManagedJob
+from firesteel.common.concurrency import SystemConcurrency
 from firesteel.common.configuration import Configuration
 from firesteel.common.errors import InvalidProgramError, JobCancelledError, JobExecutionError
 from firesteel.common.job_status import JobStatus
@@ -135,6 +137,55 @@ def test_a_job_is_cancelled_before_it_is_prepared(cluster: Cluster) -> None:
     assert job.status.name == "CANCELED"
     assert cluster.started == []
     assert [ended.status for ended in cluster.store.ended] == [JobStatus.CANCELED]
+
+
+def test_a_cluster_is_shut_down_while_the_store_hangs(cluster: Cluster) -> None:
+    go_on, begun = threading.Event(), threading.Event()
+    put = cluster.store.put
+
+    def slow(submission: JobSubmission) -> None:
+        begun.set()
+        assert go_on.wait(60)
+        put(submission)
+
+    cluster.store.put = slow  # type: ignore[method-assign]
+    submitting = threading.Thread(target=cluster.submit, args=(endless,), daemon=True)
+    submitting.start()
+    closing = threading.Thread(target=cluster.dispatcher.close, args=(5.0,), daemon=True)
+    try:
+        assert begun.wait(60)
+        closing.start()
+        closing.join(30)
+        assert not closing.is_alive()
+    finally:
+        go_on.set()
+        submitting.join(60)
+    (job,) = cluster.dispatcher.jobs()
+    eventually(lambda: job.status is JobStatus.SUSPENDED)
+    assert cluster.started == []
+    assert job.job_id in cluster.store.submissions
+
+
+class SteppedClock(SystemConcurrency):
+    """A clock that can be put forward, as it seems to be to a process that was stopped."""
+
+    ahead_s = 0.0
+
+    def monotonic(self) -> float:  # type: ignore[override]
+        return time.monotonic() + self.ahead_s
+
+
+def test_a_client_is_not_taken_for_gone_by_a_cluster_that_was_frozen(cluster: Cluster) -> None:
+    job = cluster.submit(endless)
+    eventually(lambda: is_running(job))
+    clock = SteppedClock()
+    job._concurrency = cluster.dispatcher._concurrency = clock
+    job.client_lives_for(100.0)
+    clock.ahead_s = 1000.0
+    time.sleep(2.5)
+    assert not job.is_cancel_wanted
+    job.client_lives_for(0.0)
+    eventually(lambda: job.status is JobStatus.CANCELED)
 
 
 def test_a_job_id_cannot_be_used_twice(cluster: Cluster) -> None:
