@@ -14,7 +14,7 @@ from firesteel.cluster.end_recorder import EndRecorder
 from firesteel.cluster.ha.services import FencedError, JobStore, JobSubmission
 from firesteel.cluster.job_archive import JobArchive
 from firesteel.cluster.job_loading import JobLoader, failure_of_preparation, lasting_id
-from firesteel.cluster.managed_job import ManagedJob
+from firesteel.cluster.managed_job import ManagedJob, unread_name
 from firesteel.common.concurrency import SYSTEM, Concurrency, Condition
 from firesteel.common.configuration import Configuration
 from firesteel.common.errors import CorruptStateError, FiresteelError, InvalidProgramError, TaskFailure
@@ -65,6 +65,12 @@ class DispatcherClosedError(FiresteelError):
     """This JobManager is being shut down, or does not lead any more."""
 
     status = 503
+
+
+class JobsNotLoadedError(FiresteelError):
+    """A job cannot be started before others, which came earlier, are loaded."""
+
+    is_transient = True
 
 
 class Dispatcher:
@@ -179,7 +185,7 @@ class Dispatcher:
                 self._jobs[job.job_id] = job
             self._forget_expired()
             recovered = [
-                ManagedJob(job_id, f"Job {job_id}", self._concurrency.wall_ms(), self._concurrency)
+                ManagedJob(job_id, unread_name(job_id), self._concurrency.wall_ms(), self._concurrency)
                 for job_id in self._store.job_ids()
             ]
             for job in recovered:
@@ -247,7 +253,8 @@ class Dispatcher:
             job.name, job.submitted_at = submission.job_name, submission.submitted_at
             job.has_been_read()
             _log.info("Job '%s' (%s) is recovered.", job.name, job.job_id)
-        prepared = self._loader.load(submission, checkpoints)
+        # already now: preparing a run takes the place in the checkpoint directory that another one may have
+        prepared = self._loader.load(submission, checkpoints, lambda job_graph: self._check_alone(job, job_graph))
         try:
             turn.wait(_TURN_S)
             is_admitted = self._admit(job, prepared)
@@ -261,7 +268,7 @@ class Dispatcher:
     def _admit(self, job: ManagedJob, prepared: PreparedJob) -> bool:
         """Starts the JobMaster; False if the job is not wanted any more."""
         with self._starting:
-            self._check_alone(job, prepared)
+            self._check_alone(job, prepared.job_graph)
             if job.is_unwanted or self._closed.is_set():
                 return False
             runner = self._start_job(prepared, self._services_of(job))
@@ -277,15 +284,25 @@ class Dispatcher:
                 raise
             return True
 
-    def _check_alone(self, job: ManagedJob, prepared: PreparedJob) -> None:
-        job.lasting_id = lasting_id(prepared.job_graph)
+    def _check_alone(self, job: ManagedJob, job_graph: JobGraph) -> None:
+        job.lasting_id = lasting_id(job_graph)
+        job.is_loaded = True
+        if job.lasting_id is None:
+            return
+        is_before = True
         for other in self.jobs():
-            is_same = other.lasting_id is not None and other.lasting_id == job.lasting_id
-            if other is not job and is_same and not other.is_over:
+            is_before = is_before and other is not job
+            if other is job or other.is_over:
+                continue
+            if other.lasting_id == job.lasting_id and (is_before or other.runner is not None):
                 raise InvalidProgramError(
                     f"Another run of job '{job.name}' has not ended yet ({other.job_id}): both would read what came "
                     "since the last one.",
                     hint="Wait for it; or let runs start less often.",
+                )
+            if is_before and not other.is_loaded and other.name in (job.name, unread_name(other.job_id)):
+                raise JobsNotLoadedError(
+                    f"Whether job {other.job_id} is another run of '{job.name}' is not known before it is loaded."
                 )
 
     # -- steps 4 and 5 ------------------------------------------------------------------------------

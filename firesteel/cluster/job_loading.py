@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 import cloudpickle
@@ -55,14 +55,22 @@ class JobLoader:
         }
         self._checkpoint_directory = checkpoint_directory
 
-    def load(self, submission: JobSubmission, taken_over: Sequence[tuple[int, str]] | None = None) -> PreparedJob:
+    def load(
+        self,
+        submission: JobSubmission,
+        taken_over: Sequence[tuple[int, str]] | None = None,
+        check: Callable[[JobGraph], None] = lambda _: None,
+    ) -> PreparedJob:
         """The job, ready to run; ``taken_over`` are the checkpoints that an earlier JobMaster has registered.
 
         Raises whatever is wrong with it, or with what it needs here; `end_of_job` tells which of it ends the job.
+        ``check`` may raise something as well, before anything of the job is touched where its state is.
         """
         with importable(submission.artifacts):
+            job_graph = self._with_defaults(_unpickled(submission))
+            check(job_graph)
             return prepare_job(
-                self._with_defaults(_unpickled(submission)),
+                job_graph,
                 single_host=self._checkpoint_directory is None,
                 default_directory=self._checkpoint_directory,
                 taken_over=taken_over,

@@ -21,7 +21,7 @@ from firesteel.jobmaster.failure import ExceptionHistoryEntry
 from firesteel.jobmaster.job_view import JobView
 from firesteel.jobmaster.runner import JobMasterRunner
 
-__all__ = ["JobNotRunningError", "ManagedJob", "ManagedJobHandle"]
+__all__ = ["JobNotRunningError", "ManagedJob", "ManagedJobHandle", "unread_name"]
 
 _MISHAPS = 16
 _STEADY_S = 60.0
@@ -31,6 +31,11 @@ _BEFORE = {
     JobStatus.FAILED: JobStatus.FAILING,
     JobStatus.CANCELED: JobStatus.CANCELLING,
 }
+
+
+def unread_name(job_id: str) -> str:
+    """What a job is called as long as the store has not told its name."""
+    return f"Job {job_id}"
 
 
 class JobNotRunningError(FiresteelError):
@@ -52,6 +57,8 @@ class ManagedJob:
         self.runner: JobMasterRunner | None = None
         self.lasting_id: str | None = None
         """See `job_loading.lasting_id`."""
+        self.is_loaded = False
+        """Whether its program has been loaded, so that ``lasting_id`` is known."""
         self.failure: TaskFailure | None = None
         """Why it failed, where no JobMaster can say."""
         self.channels: ResultChannels | None = None

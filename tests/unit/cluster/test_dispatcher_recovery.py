@@ -22,8 +22,13 @@ from firesteel.common.state import ValueStateDescriptor
 from firesteel.common.typeinfo import Types
 from firesteel.connectors.file_sink import FileSink
 from firesteel.datastream.functions import KeyedProcessFunction, RuntimeContext
+from firesteel.jobmaster.epoch_host import EpochHost
+from firesteel.jobmaster.job_preparation import PreparedJob
+from firesteel.jobmaster.job_services import JobServices
+from firesteel.jobmaster.runner import JobMasterRunner
 from firesteel.testing import eventually
 from firesteel.testing.source import PAUSE
+from firesteel.testing.stages import InProcessStages
 
 CHECKPOINTED = {"execution.checkpointing.interval": "20 ms"}
 LONG = 20_000
@@ -381,3 +386,47 @@ def test_a_job_that_was_stopped_with_a_savepoint_goes_back_to_nothing_older(lead
     assert second.lines[0] == f"x:{counts[-1] + 1}"
     again.cancel().result(60)
     assert Path(path, "_metadata").is_file()  # it belongs to the user
+
+
+@pytest.mark.parametrize("is_kept", [False, True])
+def test_a_new_run_does_not_overtake_one_that_cannot_be_loaded_for_a_moment(
+    leaders: Leaders, tmp_path: Path, is_kept: bool
+) -> None:
+    """Both would go on from the same place: the one that was there first does, and the other one is refused."""
+    settings = {
+        "execution.exchange": "spark",
+        "execution.epoch.resume": "true",
+        "execution.checkpointing.dir": str(tmp_path / "runs"),
+    }
+
+    def start(job: PreparedJob, services: JobServices) -> JobMasterRunner:
+        return JobMasterRunner(job, EpochHost(InProcessStages()), services)
+
+    first = leaders.next()
+    first.dispatcher._start_job = start
+    job = first.submit(endless, settings=settings, name="nightly")
+    eventually(lambda: is_running(job))
+    first.dispatcher.close(60.0)
+    load, failures = leaders.store.load, iter(range(2))
+
+    def flaky(job_id: str) -> JobSubmission:
+        if job_id == job.job_id and next(failures, None) is not None:
+            raise OSError("not mounted")
+        return load(job_id)
+
+    leaders.store.load = flaky  # type: ignore[method-assign]
+    second = Cluster(leaders.store, tmp_path)
+    second.dispatcher._start_job = start
+    leaders.all.append(second)
+    if is_kept:  # the leader before was lost when it had taken the job, but not refused it
+        kept = submission_of(endless, settings, "nightly")
+        leaders.store.put(kept)
+    second.dispatcher.recover()
+    another = (
+        second.dispatcher.job(kept.job_id) if is_kept else second.submit(endless, settings=settings, name="nightly")
+    )
+    recovered = second.dispatcher.job(job.job_id)
+    eventually(lambda: another.status is JobStatus.FAILED)
+    eventually(lambda: is_running(recovered))
+    assert another.failure is not None
+    assert "Another run of job 'nightly'" in another.failure.message
