@@ -39,6 +39,7 @@ AGAIN = "--again"
 _log = logging.getLogger(__name__)
 _SUSPEND_S = 30.0
 _PAUSE_S = 2.0
+_LOOK_S = 0.1
 _WEB = Path(__file__).parent / "web"
 
 
@@ -61,11 +62,12 @@ class JobManager:
         self._configuration = launch.configuration
         self.directory = cluster_directory(launch.configuration)
         self.started_at = time.time_ns() // 1_000_000
-        self._told: queue.Queue[str | Leadership | BaseException] = queue.Queue()
+        # one that a signal handler may put to while it is being used
+        self._told: queue.SimpleQueue[str | Leadership | BaseException] = queue.SimpleQueue()
         self._spark = SparkCluster(self._configuration, logs.spark_log)
         self._program_failed = False
         self._was_up = again
-        self._stopping = threading.Event()
+        self._is_stopping = False
         self._leadership: Leadership | None = None
 
     def run(self) -> int:
@@ -96,7 +98,7 @@ class JobManager:
 
     def stop(self, why: str) -> None:
         """Tells it to stop; from any thread, or a signal handler."""
-        self._stopping.set()
+        self._is_stopping = True  # no Event: a handler that is interrupted by another one would wait for itself
         self._told.put(f"stopping: {why}")
 
     # -- steps --------------------------------------------------------------------------------------
@@ -159,11 +161,18 @@ class JobManager:
 
     def begin_anew_after(self, error: BaseException) -> None:
         """Begins anew in a moment if something that it needs is away; returns if the error ends it."""
-        if not self._was_up or self._stopping.is_set():
+        if not self._was_up or self._is_stopping:
             return
         _log.error("This JobManager begins anew in %g s: %s", _PAUSE_S, error)
-        if not self._stopping.wait(_PAUSE_S):
+        if self._pauses():
             self._execute_anew()
+
+    def _pauses(self) -> bool:
+        """Waits a moment; whether nobody wants it to stop."""
+        deadline = time.monotonic() + _PAUSE_S
+        while not self._is_stopping and time.monotonic() < deadline:
+            time.sleep(_LOOK_S)
+        return not self._is_stopping
 
     def _execute_anew(self) -> NoReturn:
         logging.shutdown()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
@@ -119,3 +121,28 @@ def test_an_application_ends_with_its_program_however_that_ends(tmp_path: Path, 
         assert ended.result(20) == 1
     finally:
         logs.close()
+
+
+STOPPED_AGAIN_AND_AGAIN = """
+import faulthandler, signal, sys
+from pathlib import Path
+from firesteel.cluster.jobmanager import JobManager
+from firesteel.cluster.launch import SESSION, Launch
+from firesteel.cluster.logs import LogFiles
+from firesteel.common.configuration import Configuration
+
+directory = Path(sys.argv[1])
+faulthandler.dump_traceback_later(60, exit=True)
+configuration = Configuration.from_dict({"cluster.directory": str(directory)})
+manager = JobManager(Launch(SESSION, configuration), LogFiles(directory / "log"))
+signal.signal(signal.SIGALRM, lambda *_: manager.stop("a signal"))
+signal.setitimer(signal.ITIMER_REAL, 0.0002, 0.0002)
+for _ in range(2000):
+    manager._told.get()
+signal.setitimer(signal.ITIMER_REAL, 0)
+"""
+
+
+def test_signals_that_interrupt_each_other_lock_nothing_up(tmp_path: Path) -> None:
+    command = [sys.executable, "-c", STOPPED_AGAIN_AND_AGAIN, str(tmp_path)]
+    subprocess.run(command, check=True, capture_output=True, timeout=120)
