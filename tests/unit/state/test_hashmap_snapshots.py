@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import threading
 from typing import Any
 
 import pytest
 from memory_files import MemorySnapshotFiles, MemoryStateFileReader, MemoryStore, paths_of
 
 from firesteel.common.configuration import Configuration
-from firesteel.common.errors import CorruptStateError, InvalidProgramError
+from firesteel.common.errors import CheckpointError, CorruptStateError, InvalidProgramError
 from firesteel.common.state import ListStateDescriptor, ValueStateDescriptor
 from firesteel.runtime.checkpoint.handles import KeyedStateHandle
 from firesteel.runtime.checkpoint.options import SnapshotKind
@@ -148,6 +149,36 @@ def test_when_a_file_is_lost_the_next_checkpoint_is_whole(monkeypatch: pytest.Mo
     slot.backend.notify_checkpoint_aborted(slot.number)
     handle = slot.take()
     assert slot.read(handle) == {key: 2 if key < 500 else 0 for key in range(1000)}
+
+
+def test_when_a_value_cannot_be_pickled_the_next_checkpoint_has_the_changes_of_all_states() -> None:
+    """The checkpoint fails, the job may go on: what other states had pickled for it is in no file."""
+    slot = Slot(keys=3)
+    slot.state.set_current_namespace("window")
+    slot.update([7], 1)
+    slot.state.set_current_namespace(None)
+    timers = slot.backend.timer_queue("timers/event")
+    timers.add(5, 0, None)
+    other = slot.backend.get_state(ValueStateDescriptor("other"))
+    slot.take()
+    slot.update([0], 1)
+    slot.update([1], None)  # type: ignore[arg-type]
+    slot.state.set_current_namespace("window")
+    slot.update([7], None)  # type: ignore[arg-type]
+    slot.state.set_current_namespace(None)
+    timers.remove(5, 0, None)
+    timers.add(6, 0, None)
+    other.update(threading.Lock())
+    with pytest.raises(CheckpointError, match="'other'"):
+        slot.take()
+    slot.backend.notify_checkpoint_aborted(slot.number)
+    other.clear()
+    timers.add(7, 0, None)
+    handle = slot.take()
+    restored = HashMapKeyedStateBackend(ALL, 128, lambda: 0)
+    restored.restore([handle], slot.reader, reusable=False)
+    assert sorted((key, value) for _, key, value in restored.entries("value")) == [(0, 1), (2, 0)]
+    assert restored.timer_queue("timers/event").timers() == [(6, 0, None), (7, 0, None)]
 
 
 def test_a_restored_chain_goes_on() -> None:

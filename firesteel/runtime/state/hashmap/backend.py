@@ -191,12 +191,15 @@ class HashMapKeyedStateBackend(KeyedStateBackend):
             snapshot.derived = self.derived_timers()
         everything = not self._incremental or self._snapshots.needs_everything()
         if everything and (kind.is_savepoint or not self._incremental):
-            snapshot.held = (Held(0, BASE, self._pickle_all(cleanups, now, tracking=False)),)
+            snapshot.held = (Held(0, BASE, self._pickle_all(cleanups, now)),)
             return snapshot
         if everything:
-            self._snapshots.hold(BASE, self._pickle_all(cleanups, now, tracking=True))
+            self._snapshots.hold(BASE, self._pickle_all(cleanups, now))
         else:
             self._snapshots.hold(DELTA, [f for table in self._tables.values() for f in table.encode_changes()])
+        # not before everything is pickled: if a value cannot be, the next snapshot needs the changes of all tables
+        for table in self._tables.values():
+            table.start_over(known=everything)
         return self._snapshots.prepare(checkpoint_id, snapshot)
 
     def notify_checkpoint_complete(self, checkpoint_id: int) -> None:
@@ -218,11 +221,9 @@ class HashMapKeyedStateBackend(KeyedStateBackend):
         if reusable and [(handle.format, handle.key_groups) for handle in handles] == [(self.name, self.key_groups)]:
             self._snapshots.start_from(handles[0].parts)
 
-    def _pickle_all(self, cleanups: Mapping[str, Cleanup], now: int, *, tracking: bool) -> tuple[bytes, ...]:
+    def _pickle_all(self, cleanups: Mapping[str, Cleanup], now: int) -> tuple[bytes, ...]:
         return tuple(
-            frame
-            for table in self._tables.values()
-            for frame in table.encode_all(cleanups.get(table.name), now, tracking=tracking)
+            frame for table in self._tables.values() for frame in table.encode_all(cleanups.get(table.name), now)
         )
 
     def _metas(self) -> tuple[StateMeta, ...]:

@@ -88,26 +88,23 @@ class StateTable:
         """Everything was taken up: what changes from now on is tracked."""
         for namespace in [name for name, table in self.namespaces.items() if not table and name is not VOID_NAMESPACE]:
             del self.namespaces[namespace]
-        self._forget_changes()
+        self.start_over()
         self._known.update(self.namespaces)
 
-    def encode_all(self, cleanup: Cleanup | None, now: int, *, tracking: bool) -> Iterator[bytes]:
-        """Every entry; with ``tracking`` what changes after this is the next delta."""
+    def encode_all(self, cleanup: Cleanup | None, now: int) -> Iterator[bytes]:
+        """Every entry."""
         for namespace, table in self.namespaces.items():
             if cleanup is None:
                 yield from encode_chunks(self.name, namespace, list(table), list(table.values()))
             else:
                 left = {key: value for key, stored in table.items() if (value := cleanup(stored, now)) is not None}
                 yield from encode_chunks(self.name, namespace, list(left), list(left.values()))
-        if tracking:
-            self._forget_changes()
-            self._known = set(self.namespaces)
 
     def encode_changes(self) -> Iterator[bytes]:
-        """What changed since the last call; namespaces that were removed come first."""
+        """What changed since ``start_over``; namespaces that were removed come first."""
         dropped, changes = list(self._dropped), self._changes
         if self.gone:
-            changes[VOID_NAMESPACE] = changes.get(VOID_NAMESPACE, set()) | self.gone
+            changes = {**changes, VOID_NAMESPACE: changes.get(VOID_NAMESPACE, set()) | self.gone}
         for start in range(0, len(dropped), CHUNK_ENTRIES):
             yield encode_chunk(self.name, VOID_NAMESPACE, None, dropped[start : start + CHUNK_ENTRIES])
         for namespace in self._new:
@@ -126,7 +123,6 @@ class StateTable:
                 changed = [key for key in changed if key in table]
                 values = [value for value in values if value is not _ABSENT]
             yield from encode_chunks(self.name, namespace, changed, values)
-        self._forget_changes()
 
     def count(self) -> int:
         """How many entries there are; an estimate where there are very many namespaces."""
@@ -134,7 +130,10 @@ class StateTable:
         counted = sum(map(len, islice(namespaces.values(), _COUNTED_NAMESPACES)))
         return counted if len(namespaces) <= _COUNTED_NAMESPACES else counted * len(namespaces) // _COUNTED_NAMESPACES
 
-    def _forget_changes(self) -> None:
+    def start_over(self, *, known: bool = False) -> None:
+        """Forgets what changed; with ``known`` all that there is has been written."""
+        if known:
+            self._known = set(self.namespaces)
         self._changes = {}
         self._dropped = set()
         self._new = set()
