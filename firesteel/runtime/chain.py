@@ -176,9 +176,12 @@ class ChainedOperator:
         """Lets the operator emit what must be before the barrier."""
         self.operator.prepare_snapshot_pre_barrier(checkpoint_id)
 
+    def snapshot_operator(self, barrier: CheckpointBarrier) -> None:
+        """Has the operator put what it holds into its state; to be called before ``snapshot``."""
+        self.operator.snapshot_state(barrier.checkpoint_id, self.operator_state, barrier.timestamp)
+
     def snapshot(self, barrier: CheckpointBarrier) -> OperatorSnapshot:
         """The synchronous part of a snapshot."""
-        self.operator.snapshot_state(barrier.checkpoint_id, self.operator_state, barrier.timestamp)
         operator_state = self.operator_state.snapshot()
         if self.backend is None:
             return OperatorSnapshot(None, operator_state)

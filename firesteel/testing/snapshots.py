@@ -58,7 +58,9 @@ def take_snapshot(chained: ChainedOperator, checkpoint_id: int, timestamp: int) 
     """Takes an operator's part of a checkpoint, whole and in the format that all backends read."""
     chained.prepare_snapshot_pre_barrier(checkpoint_id)
     options = CheckpointOptions(SnapshotKind.SAVEPOINT, _NOWHERE)
-    pending = chained.snapshot(CheckpointBarrier(checkpoint_id, timestamp, options))
+    barrier = CheckpointBarrier(checkpoint_id, timestamp, options)
+    chained.snapshot_operator(barrier)
+    pending = chained.snapshot(barrier)
     # nothing is so large that it would not stand in the handle itself
     files = SnapshotFiles(_NOWHERE, inline_threshold=sys.maxsize)
     keyed = None if pending.keyed is None else pending.keyed.write(files)

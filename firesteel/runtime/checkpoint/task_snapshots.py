@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Protocol
 
 from firesteel.common import fault_points
+from firesteel.common.errors import FiresteelError
 from firesteel.runtime.checkpoint.barriers import InFlightInput, alignment_delay
 from firesteel.runtime.checkpoint.files import SnapshotFiles
 from firesteel.runtime.checkpoint.handles import ChannelStateHandle, OperatorSubtaskState, TaskStateSnapshot
@@ -27,6 +28,9 @@ __all__ = ["SnapshotServices", "TaskSnapshots"]
 
 class SnapshotServices(Protocol):
     """What a task gives to its snapshots."""
+
+    at_work: ChainedOperator | None
+    """The operator whose own code runs."""
 
     @property
     def watermark(self) -> int:
@@ -91,7 +95,9 @@ class TaskSnapshots:
     4. The state is written, and made durable.
     5. The coordinator gets the handles.
 
-    A failure at any step declines the checkpoint and deletes what was written for it; the job goes on.
+    A failure at any step declines the checkpoint and deletes what was written for it; the job goes on. Not so if the
+    code of a function or a connector raises something unforeseen in steps 1 and 3: what it was just about to hand over
+    may be nowhere now, and would be missing from the next checkpoint. As in Flink the task fails then.
     """
 
     def __init__(
@@ -131,13 +137,22 @@ class TaskSnapshots:
             fault_points.reach("checkpoint.sync")
             if not finished:
                 for chained in self._chain:
+                    services.at_work = chained
                     chained.prepare_snapshot_pre_barrier(checkpoint_id)
+                services.at_work = None
             self._send_barrier(snapshot)
             for chained in self._chain:
+                services.at_work = chained
+                chained.snapshot_operator(barrier)
+                services.at_work = None
                 operators[chained.descriptor.operator_id] = chained.snapshot(barrier)
-        except Exception as error:  # noqa: BLE001 - user code may raise anything; the checkpoint fails, not the job
+        except Exception as error:
             _discard(operators)
             self._stop_waiting(snapshot)
+            # our own connectors keep what they could not hand over; who raises one of our errors says the same
+            if services.at_work is not None and not isinstance(error, FiresteelError):
+                raise
+            services.at_work = None
             services.decline(checkpoint_id, f"the snapshot failed: {type(error).__name__}: {error}")
             return
         finally:
