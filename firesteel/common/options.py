@@ -414,6 +414,15 @@ ENABLE_UNALIGNED = (
     .with_deprecated_keys("execution.checkpointing.unaligned")
     .with_description("Whether barriers overtake records that wait in buffers.")
 )
+FORCE_UNALIGNED = (
+    _key("execution.checkpointing.unaligned.forced")
+    .boolean_type()
+    .default_value(False)
+    .with_description(
+        "With unaligned checkpoints: whether barriers also overtake records that a partitioner of the user's own "
+        "sends, which must then choose the same subtask each time it is asked."
+    )
+)
 ALIGNED_CHECKPOINT_TIMEOUT = (
     _key("execution.checkpointing.aligned-checkpoint-timeout")
     .duration_type()

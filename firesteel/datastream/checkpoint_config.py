@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, Final
 
 from firesteel.common import options
-from firesteel.common.config_options import ConfigOption, ConfigOptions
+from firesteel.common.config_options import ConfigOption
 from firesteel.common.configuration import Configuration
 from firesteel.common.errors import InvalidProgramError
 from firesteel.common.time import Duration, to_millis
@@ -17,10 +17,6 @@ __all__ = ["CheckpointConfig"]
 _UNLIMITED: Final = 2**31 - 1
 _SHORTEST_MS: Final = 10
 """Flink refuses intervals and timeouts below this."""
-
-_FORCE_UNALIGNED: Final = (
-    ConfigOptions.key("execution.checkpointing.unaligned.forced").boolean_type().default_value(False)
-)
 
 
 class CheckpointConfig:
@@ -140,11 +136,11 @@ class CheckpointConfig:
 
     def set_force_unaligned_checkpoints(self, force_unaligned_checkpoints: bool = True) -> CheckpointConfig:
         """Unaligned checkpoints also where they are not known to be safe."""
-        return self._set(_FORCE_UNALIGNED, force_unaligned_checkpoints)
+        return self._set(options.FORCE_UNALIGNED, force_unaligned_checkpoints)
 
     def is_force_unaligned_checkpoints(self) -> bool:
         """Whether unaligned checkpoints are forced."""
-        return self._configuration.get(_FORCE_UNALIGNED)
+        return self._configuration.get(options.FORCE_UNALIGNED)
 
     def _set(self, option: ConfigOption[Any], value: Any) -> CheckpointConfig:
         self._configuration.set(option, value)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 
+from firesteel.common import options
 from firesteel.graph.channels import connections
 from firesteel.graph.job_graph import JobGraph, JobVertex
 from firesteel.graph.slots import assign_slots
@@ -17,6 +18,7 @@ from firesteel.runtime.deployment import (
 )
 from firesteel.runtime.inlining import register_inline_expressions
 from firesteel.runtime.operators.specs import OperatorSpec, ReduceSpec
+from firesteel.runtime.partitioner import CustomPartitioner, Partitioner
 
 __all__ = ["create_deployment"]
 
@@ -32,7 +34,7 @@ def create_deployment(job_graph: JobGraph, attempt: int) -> list[list[TaskDeploy
         producer, consumer = job_graph.vertex(edge.source_vertex), job_graph.vertex(edge.target_vertex)
         reader = consumer.operator(edge.target_node_id).node
         name = edge_name(job_graph, edge)
-        unaligned = all(each.partitioner.can_be_overtaken for each in consumer.input_edges)
+        unaligned = all(_can_be_overtaken(each.partitioner, job_graph) for each in consumer.input_edges)
         by_producer: dict[int, list[ChannelDescriptor]] = defaultdict(list)
         by_consumer: dict[int, list[ChannelDescriptor]] = defaultdict(list)
         for source, target in connections(edge.partitioner, producer.parallelism, consumer.parallelism):
@@ -90,6 +92,13 @@ def create_deployment(job_graph: JobGraph, attempt: int) -> list[list[TaskDeploy
                 )
             )
     return deployment
+
+
+def _can_be_overtaken(partitioner: Partitioner, job_graph: JobGraph) -> bool:
+    """Whether an unaligned barrier overtakes records that are sent so."""
+    if isinstance(partitioner, CustomPartitioner):
+        return job_graph.configuration.get(options.FORCE_UNALIGNED)
+    return partitioner.can_be_overtaken
 
 
 def _reduction_of(spec: OperatorSpec) -> tuple[str, int | str] | None:

@@ -29,7 +29,8 @@ class Partitioner:
 
     Behind a forward edge nobody can tell which subtask goes on with the records of a key, or of a split: they would
     come to another one than the records that follow, and could be processed after them. Of a broadcast, some subtasks
-    may have read what others have not: with another number of them, each cannot get it once."""
+    may have read what others have not: with another number of them, each cannot get it once. A partitioner of the
+    user's own is asked again, and if it does not answer as before, a record goes to several subtasks or to none."""
 
 
 @dataclass(frozen=True)
@@ -94,3 +95,4 @@ class CustomPartitioner(Partitioner):
     partitioner: Any
     key_selector: Any
     name: ClassVar[str] = "CUSTOM"
+    can_be_overtaken: ClassVar[bool] = False

@@ -27,7 +27,7 @@ from running_jobs import (
 from firesteel.common.connector import WriterContext
 from firesteel.common.time import Time
 from firesteel.connectors.collect_sink import CollectWriter
-from firesteel.datastream import MapFunction, ProcessWindowFunction
+from firesteel.datastream import MapFunction, Partitioner, ProcessWindowFunction
 from firesteel.datastream.window import TumblingEventTimeWindows
 from firesteel.testing import ABORT, WATERMARK, At, eventually
 
@@ -296,7 +296,23 @@ class BySubtask(MapFunction):
         return value, self.subtask
 
 
-def test_a_partitioner_of_the_users_own_chooses_again(tmp_path: Path) -> None:
+class Turns(Partitioner):
+    """Gives each record to another subtask than the one before, whatever its key."""
+
+    def __init__(self) -> None:
+        self.number = 0
+
+    def partition(self, key: Any, num_partitions: int) -> int:
+        self.number += 1
+        return self.number % num_partitions
+
+
+@every_barrier
+@pytest.mark.parametrize("partitioner", ["of the key", "of turns"])
+def test_nothing_is_in_flight_behind_a_partitioner_of_the_users_own(
+    partitioner: str, barriers: dict[str, str], tmp_path: Path
+) -> None:
+    """It need not choose the same subtask for a record again: that could go to several, or to none."""
     clock = clock_of_today()
     gate = Gate()
     items = phases(clock, range(RECORDS), [])
@@ -307,6 +323,41 @@ def test_a_partitioner_of_the_users_own_chooses_again(tmp_path: Path) -> None:
             width,
             clock,
             execution__checkpointing__externalized_checkpoint_retention="RETAIN_ON_CANCELLATION",
+            **barriers,
+            **overrides,
+        )
+        choice: Any = Turns() if partitioner == "of turns" else lambda key, count: key % count
+        parted = source(env, items).partition_custom(choice, lambda number: number // 7)
+        return start(parted.map(BySubtask()).uid("slow"), GatedSink("results", gate))
+
+    first = build(2).runs(clock)
+    checkpoint = first.handle.trigger_checkpoint()
+    eventually(lambda: first.statistics["counts"]["in_progress"] == 1 or checkpoint.done())
+    clock.settle()
+    clock.advance(1000)
+    clock.settle()
+    gate.open()
+    path = checkpoint.result(30)
+    assert not metadata_of(path).channels
+    first.cancel()
+    second = build(3, execution__state_recovery__path=path)
+    clock.advance(HOUR)
+    came = sorted(number for number, _ in first.results + second.wait())
+    assert came == list(range(RECORDS))
+
+
+def test_a_partitioner_of_the_users_own_chooses_again_if_that_is_forced(tmp_path: Path) -> None:
+    clock = clock_of_today()
+    gate = Gate()
+    items = phases(clock, range(RECORDS), [])
+
+    def build(width: int, **overrides: str) -> RunningJob:
+        env = environment(
+            tmp_path,
+            width,
+            clock,
+            execution__checkpointing__externalized_checkpoint_retention="RETAIN_ON_CANCELLATION",
+            execution__checkpointing__unaligned__forced="true",
             **UNALIGNED,
             **overrides,
         )
