@@ -30,6 +30,7 @@ from firesteel.runtime.key_groups import KeyGroupRange, key_group_of
 from firesteel.runtime.state.factory import create_keyed_backend
 from firesteel.runtime.state.rocksdb import RocksDBKeyedStateBackend, RocksDBOptions, classes
 from firesteel.runtime.state.rocksdb import options as rocksdb_options
+from firesteel.runtime.state.rocksdb.database import Database
 from firesteel.runtime.state.rocksdb.directories import OwnedDirectory, remove_leftovers
 from firesteel.runtime.state.rocksdb.keys import (
     KeyEncoder,
@@ -479,3 +480,29 @@ def test_nobody_else_can_look_into_a_directory(tmp_path: Path) -> None:
         assert mine.path.stat().st_mode & 0o077 == 0
     finally:
         mine.release()
+
+
+# ---- snapshots that fail ----------------------------------------------------------------------------
+
+
+def test_lists_lose_nothing_if_their_numbers_could_not_be_noted_at_first(
+    bench: Workbench, backend: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With a number that was given before, a restored backend would write over an element."""
+    descriptor = ListStateDescriptor("list")
+    backend.key = "a"
+    backend.get_state(descriptor).add(1)
+
+    def full(_database: Database, _number: int) -> None:
+        raise OSError("No space left on device")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Database, "sequence", property(Database.sequence.fget, full))
+        with pytest.raises(OSError, match="No space left"):
+            bench.snapshot(backend)
+    backend.get_state(descriptor).add(2)
+    restored = bench.restore([bench.snapshot(backend)])
+    restored.key = "a"
+    state = restored.get_state(descriptor)
+    state.add_all([3, 4, 5])
+    assert list(state.get()) == [1, 2, 3, 4, 5]

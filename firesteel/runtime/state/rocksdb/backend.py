@@ -194,8 +194,9 @@ class RocksDBKeyedStateBackend(KeyedStateBackend):
         if any(descriptor.kind == "list" for descriptor in self._descriptors.values()):
             used = self.next_number()
             if used > self._promised:
-                self._promised = used + _NUMBERS
-                self._database.sequence = self._promised
+                promised = used + _NUMBERS
+                self._database.sequence = promised
+                self._promised = promised
 
     def _canonical(self, database: Database, directory: OwnedDirectory) -> CanonicalSnapshot:
         now, alive_after = self._clock(), {}
