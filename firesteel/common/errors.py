@@ -31,6 +31,9 @@ class FiresteelError(Exception):
     is_transient = False
     """Whether the same call may succeed another time, although nobody changes the program or its configuration."""
 
+    only_gives_up_checkpoint = True
+    """If a connector raises it when a checkpoint asks for what it holds: whether it still has all for the next one."""
+
     def __init__(self, message: str, *, hint: str | None = None):
         super().__init__(message)
         self.message = message
@@ -143,6 +146,8 @@ class HostError(FiresteelError):
 
 class FileWriteError(FiresteelError):
     """A file that cannot be written or committed; ``path`` is the file."""
+
+    only_gives_up_checkpoint = False  # nobody knows how much of it was written
 
     def __init__(self, message: str, *, path: str, hint: str | None = None) -> None:
         super().__init__(message, hint=hint)

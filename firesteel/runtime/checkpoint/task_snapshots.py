@@ -149,8 +149,8 @@ class TaskSnapshots:
         except Exception as error:
             _discard(operators)
             self._stop_waiting(snapshot)
-            # our own connectors keep what they could not hand over; who raises one of our errors says the same
-            if services.at_work is not None and not isinstance(error, FiresteelError):
+            is_foreseen = isinstance(error, FiresteelError) and error.only_gives_up_checkpoint
+            if services.at_work is not None and not is_foreseen:
                 raise
             services.at_work = None
             services.decline(checkpoint_id, f"the snapshot failed: {type(error).__name__}: {error}")

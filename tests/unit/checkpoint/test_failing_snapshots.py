@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -20,11 +21,14 @@ from running_jobs import (
     start,
 )
 
+from firesteel.common import Encoder
 from firesteel.common.errors import CheckpointError
 from firesteel.connectors.base.at_least_once_sink import AtLeastOnceSink
 from firesteel.connectors.base.two_phase_commit_sink import TwoPhaseCommitSink
+from firesteel.connectors.file_sink import BucketAssigner, FileSink
 from firesteel.datastream import MapFunction
 from firesteel.datastream.state import ListStateDescriptor
+from firesteel.testing import eventually
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*(was given up|is restarted):firesteel.common.errors.FiresteelWarning")
 
@@ -148,6 +152,32 @@ def test_an_error_of_ours_only_gives_up_the_checkpoint(tmp_path: Path) -> None:
     job.wait()
     assert job.attempt == 0
     assert sorted(written.values) == list(range(8))
+
+
+def test_a_file_that_could_not_be_written_does_not_keep_later_checkpoints_from_completing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The sink has to begin anew: no checkpoint could have the file, and its records would never be visible."""
+    clock, full, fsync = clock_of_today(), Once(OSError), os.fsync
+
+    def fsync_once_not(descriptor: int) -> None:
+        full.maybe("/out/.inprogress/" in str(Path(f"/proc/self/fd/{descriptor}").readlink()))
+        fsync(descriptor)
+
+    monkeypatch.setattr(os, "fsync", fsync_once_not)
+    env = environment(tmp_path, 1, clock, execution__checkpointing__tolerable_failed_checkpoints="1000")
+    stream = source(env, phases(clock, ["a/1", "b/2"], ["b/3"], ["b/4"]))
+    sink = FileSink.for_row_format(tmp_path / "out", Encoder.simple_string_encoder())
+    buckets = BucketAssigner.by_field(lambda text: text[0], "bucket")
+    job = start(stream, sink.with_bucket_assigner(buckets).build()).runs(clock)
+    assert isinstance(job.handle.trigger_checkpoint().exception(30), CheckpointError)
+    eventually(lambda: job.attempt == 1)
+    clock.advance(HOUR)
+    job.runs(clock).checkpoint()
+    clock.advance(HOUR)
+    job.wait()
+    lines = [line for file in (tmp_path / "out").glob("bucket=*/part-*") for line in file.read_text().splitlines()]
+    assert sorted(lines) == ["a/1", "b/2", "b/3", "b/4"]
 
 
 class Keeping(Posting):
