@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from firesteel.runtime.checkpoint.assignment import TaskRestore
     from firesteel.runtime.checkpoint.files import StateFileReader
     from firesteel.runtime.codegen import LoopWriter
+    from firesteel.runtime.time.input_clock import InputClock
     from firesteel.runtime.turns import Turn
 
 __all__ = ["ChainServices", "ChainedOperator", "OperatorSnapshot", "SecondInput"]
@@ -45,6 +46,9 @@ class ChainServices(Protocol):
 
     turn: Turn
     """Ends early if it takes too long."""
+
+    input_clock: InputClock
+    """The time in which the task was free to read its input."""
 
     def processing_time(self) -> int:
         """The wall clock in milliseconds."""
@@ -114,6 +118,7 @@ class ChainedOperator:
         """Whether a checkpoint follows the end of the input: sinks then commit with it, not at the end itself."""
         self.mode = task.mode
         self.turn = services.turn
+        self.input_clock = services.input_clock
         self.runtime_context = StreamingRuntimeContext(task, descriptor, self.backend, self.metrics)
         self.type_check = _type_check(descriptor)
         self.results = Ownership.FIXED if self.reuses_objects else ownership_of_type(descriptor.output_type)

@@ -96,6 +96,7 @@ def _can_run(task: Task, now: float) -> bool:
             times.enter(IDLE)
         return False
     if not task.has_room():
+        task.input_clock.stop()
         if times is not None and times.state != BACKPRESSURED:
             times.enter(BACKPRESSURED)
         return False

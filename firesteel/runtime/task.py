@@ -42,6 +42,7 @@ from firesteel.runtime.output import TaskOutput
 from firesteel.runtime.state.factory import keeps_objects
 from firesteel.runtime.task_metrics import TaskMetrics, TaskTimes
 from firesteel.runtime.task_services import TaskServices
+from firesteel.runtime.time.input_clock import InputClock
 from firesteel.runtime.time.watermarks import WatermarkValve
 from firesteel.runtime.turns import TURN_S, Turn
 
@@ -92,6 +93,7 @@ class Task:
         self._failure: Exception | None = None
         """Of a sink that was asked for room."""
         self.turn = Turn()
+        self.input_clock = InputClock(services.monotonic_ms)
         self._services = services
         self._monotonic = services.monotonic
         self._opened: list[ChainedOperator] = []
@@ -256,6 +258,7 @@ class Task:
         """Processes one batch or control event; of a source not many more than ``most`` records."""
         self.raise_failure()
         self.running = True
+        self.input_clock.go_on()
         before = self.records_in
         started = self._monotonic()
         self.turn.begin(started)
@@ -500,7 +503,14 @@ class Task:
 
     def schedule_after(self, delay: int, callback: Callable[[], None]) -> None:
         """Calls back in the mailbox after a delay in milliseconds, unless the operators have finished."""
-        self._services.schedule_after(self, delay, lambda: None if self.ended else callback())
+        self._services.schedule_after(self, delay, partial(self._call_back, callback))
+
+    def _call_back(self, callback: Callable[[], None]) -> None:
+        if not self.ended:
+            callback()
+            if self._is_pipelined and self.has_work(self._monotonic()):
+                # how long that waits for the slot's other tasks does not tell that there is none
+                self.input_clock.stop()
 
     def make_room(self) -> None:
         """Closes full buffers; where that leaves an output far too full, ends the turn, or waits if that is no help."""

@@ -45,6 +45,8 @@ _CHECKPOINT_MESSAGES = (
 )
 BACKPRESSURED_WAIT_S = 0.05
 """How long to sleep at most with unsent records, so that buffer timeouts are kept."""
+_STALL_S = 2 * TURN_S
+"""A step that takes longer has kept the slot's other tasks from their work."""
 SINK_WAIT_S = 0.005
 """How long to sleep while a writer has no room: nothing tells when it has again."""
 
@@ -91,6 +93,8 @@ class TaskExecutor(SlotMessages):
         self._ranks = rank_vertices(slots.values())
         self._timers_from = 0.0
         """Not before this time, unless there is nothing else to do, are timers looked at again."""
+        self._looked_at = 0
+        """When the timers were looked at last, in milliseconds of their clock."""
         self._waiting_rank = -1
         """Of the task furthest downstream that waits for room in the middle of a batch."""
         self._ending: list[Task] = []
@@ -249,11 +253,20 @@ class TaskExecutor(SlotMessages):
             progressed = True
         if self._unflushed:
             after = self.monotonic()
+            has_stalled = after - now > _STALL_S
             # a function that stalled has made everything wait, and the task may have its next turn at once
-            self._flush_due(after if after - now > 2 * TURN_S else now)
+            self._flush_due(after if has_stalled else now)
+            if has_stalled:
+                self._note_stall()
         if self._ending:
             self._end_tasks()
         return progressed
+
+    def _note_stall(self) -> None:
+        """Tells all tasks that none of them could run for a while, unless time stood still for them."""
+        if self._clock.monotonic_ms() - self._looked_at > _STALL_S * 1000:
+            for task in self._tasks:
+                task.input_clock.stalls += 1
 
     def _act(self, task: Task, action: Callable[[], None]) -> None:
         """Has a task do something, after which it may have records to send, or have finished."""
@@ -293,6 +306,7 @@ class TaskExecutor(SlotMessages):
 
     def _run_timers(self) -> bool:
         now, began = self._clock.monotonic_ms(), self.monotonic()
+        self._looked_at = now
         ran = False
         while now >= self._timers.due_at and (due := self._timers.pop_due(now)) is not None:
             task, callback, time = due
@@ -405,12 +419,14 @@ class TaskExecutor(SlotMessages):
         if task.times is not None:
             task.times.enter(BACKPRESSURED)
         self._waiting_rank = task.rank
+        task.input_clock.stop()
         try:
             while not task.has_room():
                 if not self._step(self.monotonic()) and not task.has_room():
                     self._wait()
         finally:
             self._waiting_rank = before
+        task.input_clock.go_on()
         if task.times is not None:
             task.times.become_busy()
 

@@ -23,6 +23,7 @@ from firesteel.runtime.state.backend import KeyedStateBackend
 from firesteel.runtime.state.compatibility import meta_of
 from firesteel.runtime.state.hashmap import HashMapKeyedStateBackend
 from firesteel.runtime.state.operator_state import OperatorStateBackend
+from firesteel.runtime.time.input_clock import InputClock
 from firesteel.runtime.turns import Turn
 
 __all__ = ["DeclaredStates", "declared_states"]
@@ -114,6 +115,7 @@ class _OpeningContext:
         self.mode = TaskMode.PIPELINED
         self.reuses_objects = self.copies_results = False
         self.turn = Turn()
+        self.input_clock = InputClock(_now)
         self._metrics = MetricRegistry()
         descriptor = OperatorDescriptor(node.id, node.operator_id, node.name, node.spec, uid=node.uid)
         subtask = TaskDeploymentDescriptor(

@@ -24,6 +24,7 @@ from firesteel.runtime.operators.base import StreamOperator
 from firesteel.runtime.operators.factory import create_operator
 from firesteel.runtime.operators.specs import OperatorSpec, SinkSpec, SourceSpec
 from firesteel.runtime.state.factory import keeps_objects
+from firesteel.runtime.time.input_clock import InputClock
 from firesteel.runtime.time.timers import InternalTimerService, TimerQueue
 from firesteel.runtime.time.watermarks import WatermarkValve
 from firesteel.runtime.turns import Turn
@@ -362,6 +363,7 @@ class _HarnessServices:
     def __init__(self, clock: FakeClock):
         self._clock = clock
         self.turn = Turn()
+        self.input_clock = InputClock(clock.monotonic_ms)
 
     def processing_time(self) -> int:
         return self._clock.now

@@ -13,6 +13,7 @@ from firesteel.runtime.metrics import Counter, Gauge, MetricRegistry
 from firesteel.runtime.state.backend import KeyedStateBackend
 from firesteel.runtime.state.hashmap import HashMapKeyedStateBackend
 from firesteel.runtime.state.operator_state import OperatorStateBackend
+from firesteel.runtime.time.input_clock import InputClock
 from firesteel.runtime.time.timers import InternalTimerService, Triggerable
 from firesteel.runtime.turns import Turn
 from firesteel.testing.clock import FakeClock
@@ -88,6 +89,7 @@ class FakeOperatorContext:
         self.events: list[int | str] = []
         self.timer_services: dict[str, InternalTimerService] = {}
         self.turn = Turn()
+        self.input_clock = InputClock(self.clock.monotonic_ms)
 
     def emit(self, values: list[Any], timestamps: list[int] | None) -> None:
         """Keeps records."""

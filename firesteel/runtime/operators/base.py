@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from firesteel.runtime.deployment import TaskMode
     from firesteel.runtime.metrics import Counter, Gauge
     from firesteel.runtime.state.backend import KeyedStateBackend
+    from firesteel.runtime.time.input_clock import InputClock
     from firesteel.runtime.time.timers import InternalTimerService, Triggerable
     from firesteel.runtime.turns import Turn
 
@@ -51,6 +52,9 @@ class OperatorContext(Protocol):
 
     turn: Turn
     """The turn of the task."""
+
+    input_clock: InputClock
+    """The time in which the task was free to read its input."""
 
     runtime_context: Any
     """The RuntimeContext that user functions are opened with."""

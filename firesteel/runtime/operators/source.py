@@ -100,7 +100,7 @@ class SourceOperator(StreamOperator):
         emit_watermark = _stands_still if context.mode is TaskMode.BATCH else context.emit_watermark
         self._assigner = WatermarkAssigner(
             self._strategy,
-            context.monotonic_ms,
+            context.input_clock,
             context.emit_in_turn,
             self._emit,
             emit_watermark,

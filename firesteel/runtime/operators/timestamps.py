@@ -44,7 +44,7 @@ class TimestampsAndWatermarksOperator(StreamOperator):
         super().open(context)
         emit_watermark = _stands_still if context.mode is TaskMode.BATCH else context.emit_watermark
         self._assigner = WatermarkAssigner(
-            self._strategy, context.monotonic_ms, context.emit_in_turn, self._emit, emit_watermark, context.emit_idle
+            self._strategy, context.input_clock, context.emit_in_turn, self._emit, emit_watermark, context.emit_idle
         )
         self._assigner.add_split("")
         self._subtask = context.runtime_context.get_index_of_this_subtask()

@@ -8,6 +8,7 @@ from typing import Any
 from firesteel.common.errors import InvalidProgramError
 from firesteel.runtime.elements import MIN_TIMESTAMP
 from firesteel.runtime.network.serialization import preview_record
+from firesteel.runtime.time.input_clock import InputClock
 
 __all__ = ["SplitWatermarks", "WatermarkAssigner"]
 
@@ -31,6 +32,8 @@ class SplitWatermarks:
         self._idle_timeout = idle_timeout_ms
         self.last_event = now
         self._saw_event = False
+        self._was_silent = False
+        """Whether there was no record before ``periodic`` was called last."""
 
     def emit_watermark(self, watermark: Any) -> None:
         """Called by the generator; a watermark never goes back."""
@@ -52,9 +55,14 @@ class SplitWatermarks:
         self._saw_event = True
         self.idle = self._is_marked
 
-    def periodic(self, now: int) -> None:
-        """Asks the generator for its watermark, and notices idleness."""
-        if self._saw_event or self.is_paused:
+    def periodic(self, now: int, has_stalled: bool = False) -> None:
+        """Asks the generator for its watermark, and notices idleness.
+
+        In a slot that has stalled nobody may have come to read the split: idleness begins when it is noticed, as in
+        Flink.
+        """
+        was_silent, self._was_silent = self._was_silent, not self._saw_event
+        if self._saw_event or self.is_paused or (has_stalled and not was_silent):
             self._saw_event = False
             self.last_event = now
         if self._idle_timeout is not None and now - self.last_event >= self._idle_timeout:
@@ -93,7 +101,7 @@ class WatermarkAssigner:
     def __init__(
         self,
         strategy: Any,
-        clock: Callable[[], int],
+        clock: InputClock,
         emit_in_turn: EmitInTurn,
         emit: Emit,
         emit_watermark: Callable[[int], None],
@@ -104,6 +112,8 @@ class WatermarkAssigner:
         """``split_gap_ms``: how long there are no splits although the next one is on its way."""
         self._strategy = strategy
         self._clock = clock
+        self._stalls = 0
+        """Of which ``periodic`` knew when it was called last."""
         self._emit_in_turn = emit_in_turn
         self._emit = emit
         self._emit_watermark = emit_watermark
@@ -237,8 +247,9 @@ class WatermarkAssigner:
         """Asks every generator; sends the combined watermark if it advanced, and idleness if it changed."""
         now = self._clock()
         active = [split for split in self._splits.values() if not split.idle]
+        has_stalled, self._stalls = self._clock.stalls != self._stalls, self._clock.stalls
         for split in self._splits.values():
-            split.periodic(now)
+            split.periodic(now, has_stalled)
         if active and self._all_idle:
             # fell silent one after the other, noticed together: the last ones were alone for a while
             silent_since = max(split.last_event for split in active)

@@ -26,6 +26,7 @@ from firesteel.runtime.partitioner import (
     KeyGroupPartitioner,
     RebalancePartitioner,
 )
+from firesteel.runtime.time.input_clock import InputClock
 from firesteel.runtime.turns import Turn
 from firesteel.testing import FakeClock, collect, test_environment
 
@@ -65,6 +66,7 @@ class Services:
     def __init__(self) -> None:
         self.clock = FakeClock()
         self.turn = Turn()
+        self.input_clock = InputClock(lambda: 0)
         self.output: TaskOutput
 
     def processing_time(self) -> int:

@@ -21,6 +21,7 @@ from firesteel.runtime.inlining import find_inline_expressions, inline_expressio
 from firesteel.runtime.operators import specs
 from firesteel.runtime.operators.base import StreamOperator
 from firesteel.runtime.operators.factory import create_operator
+from firesteel.runtime.time.input_clock import InputClock
 from firesteel.runtime.turns import Turn
 from firesteel.testing import FakeClock
 
@@ -156,6 +157,7 @@ class Services:
         self.clock = FakeClock()
         self.room_checks = 0
         self.turn = Turn()
+        self.input_clock = InputClock(lambda: 0)
 
     def processing_time(self) -> int:
         return self.clock.now

@@ -16,6 +16,7 @@ from firesteel.datastream.function_base import CheckpointedFunction, CheckpointL
 from firesteel.datastream.functions import KeyedProcessFunction
 from firesteel.runtime.checkpoint.options import CheckpointLocation, CheckpointOptions, SnapshotKind
 from firesteel.runtime.messages import TriggerCheckpoint
+from firesteel.runtime.time.input_clock import InputClock
 from firesteel.runtime.turns import TURN_S, Turn
 from firesteel.testing import KeyedProcessFunctionHarness, collect, test_environment
 from firesteel.testing.source import At, TestingSource
@@ -40,6 +41,7 @@ class EndsTurns(KeyedProcessFunction):
     def __init__(self, *, event_time: bool):
         self._event_time = event_time
         self.turn = Turn()
+        self.input_clock = InputClock(lambda: 0)
 
     def process_element(self, value: Any, ctx: KeyedProcessFunction.Context) -> Any:
         timers = ctx.timer_service()

@@ -25,6 +25,7 @@ from firesteel.runtime.operators import specs
 from firesteel.runtime.operators.base import StreamOperator
 from firesteel.runtime.operators.factory import create_operator
 from firesteel.runtime.ownership import Ownership, copy_batch, keeps_nothing, ownership_of_type
+from firesteel.runtime.time.input_clock import InputClock
 from firesteel.runtime.turns import Turn
 from firesteel.testing import FakeClock
 
@@ -124,6 +125,7 @@ class Services:
     def __init__(self) -> None:
         self.clock = FakeClock()
         self.turn = Turn()
+        self.input_clock = InputClock(lambda: 0)
 
     def processing_time(self) -> int:
         return self.clock.now

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from firesteel.runtime.scheduling import MAX_WAIT_S, TaskScheduler
+from firesteel.runtime.time.input_clock import InputClock
 
 
 class FakeTask:
@@ -21,6 +22,7 @@ class FakeTask:
         self.rank = rank
         self.source = object() if is_source else None
         self.asked_at = 0.0
+        self.input_clock = InputClock(lambda: 0)
         self.finished = self.running = False
         self.work = self.room = True
         self.asked = 0

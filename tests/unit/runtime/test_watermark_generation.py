@@ -10,6 +10,7 @@ from firesteel.common import Duration, WatermarkStrategy
 from firesteel.common.errors import InvalidProgramError
 from firesteel.common.watermark_strategy import WatermarkGenerator
 from firesteel.runtime.elements import MIN_TIMESTAMP
+from firesteel.runtime.time.input_clock import InputClock
 from firesteel.runtime.time.watermark_generation import WatermarkAssigner
 from firesteel.testing import FakeClock
 
@@ -29,7 +30,7 @@ class Bench:
         """How many records of a batch are not emitted."""
         self.assigner = WatermarkAssigner(
             strategy,
-            self.clock,
+            InputClock(self.clock),
             self._emit_in_turn,
             self._emit,
             self.out.append,
