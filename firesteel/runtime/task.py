@@ -43,7 +43,7 @@ from firesteel.runtime.state.factory import keeps_objects
 from firesteel.runtime.task_metrics import TaskMetrics, TaskTimes
 from firesteel.runtime.task_services import TaskServices
 from firesteel.runtime.time.input_clock import InputClock
-from firesteel.runtime.time.watermarks import WatermarkValve
+from firesteel.runtime.time.watermarks import create_valve
 from firesteel.runtime.turns import TURN_S, Turn
 
 __all__ = ["Task"]
@@ -109,7 +109,7 @@ class Task:
         self._sinks = [c.operator for c in self.chain if isinstance(c.operator, SinkOperator)]
         # one entry per channel of the gate: which input of the head it belongs to
         self._input_of = [entry.input_index for entry in descriptor.inputs for _ in entry.channels]
-        self._valve = WatermarkValve(len(self._input_of), self._advance, self._set_idle)
+        self._valve = create_valve(self._input_of, self._advance, self._set_idle)
         self._unfinished: deque[Callable[[], bool]] = deque()
         """What a turn that ended early has left to be done before any more input is read: firing timers, and what
         follows it."""

@@ -24,7 +24,7 @@ from visible_files import visible_lines
 from firesteel.common import Duration, Encoder, WatermarkStrategy
 from firesteel.common.watermark_strategy import WatermarkGenerator
 from firesteel.connectors.split_enumerators import OwnedSplitEnumerator
-from firesteel.datastream import DataStream, KeyedProcessFunction
+from firesteel.datastream import CoProcessFunction, DataStream, KeyedProcessFunction
 from firesteel.datastream.connectors.file_system import FileSink, FileSource, StreamFormat
 from firesteel.datastream.window import TumblingEventTimeWindows
 from firesteel.testing import ABORT, PAUSE, FakeClock, TestingSource, eventually
@@ -374,3 +374,33 @@ def test_a_status_that_was_in_flight_does_not_stop_event_time(
     job.checkpoint()
     comes_to(job, [99, *range(1000, 19_000, 1000)])
     job.cancel()
+
+
+class Late(CoProcessFunction):
+    """Tells which records are late."""
+
+    def process_element1(self, value: int, ctx: Any) -> Iterator[tuple[int, bool]]:
+        yield value, value <= ctx.timer_service().current_watermark()
+
+    process_element2 = process_element1
+
+
+BACK_BEHIND = [40, PAUSE(2000), 60, PAUSE(900), 150], [100, *(PAUSE(600), 101) * 3, PAUSE(600), 300, PAUSE(600), 301]
+"""Only the first record after the pause is late: then the stream holds back event time until it has caught up."""
+BOTH_SILENT = [40, PAUSE(500), 41, PAUSE(2500), 50], [100]
+"""The one ahead first."""
+
+
+@pytest.mark.parametrize(
+    ("lists", "late"), [(BACK_BEHIND, [60]), (BOTH_SILENT, [])], ids=["back behind", "both silent"]
+)
+def test_connected_streams_wait_for_each_other(lists: Any, late: list[int], tmp_path: Path) -> None:
+    clock = clock_of_today()
+    env = environment(tmp_path, 1, clock, **NO_CHECKPOINTS)
+    first, second = (env.from_source(TestingSource(items, bounded=False), times(), "numbers") for items in lists)
+    job = start(first.connect(second).process(Late())).runs(clock)
+    passes(clock, 6000)
+    records = [item for items in lists for item in items if isinstance(item, int)]
+    eventually(lambda: len(job.results) == len(records))
+    job.cancel()
+    assert [value for value, is_late in job.results if is_late] == late

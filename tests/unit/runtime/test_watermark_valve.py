@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
@@ -9,7 +10,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from firesteel.runtime.elements import MAX_WATERMARK, MIN_TIMESTAMP
-from firesteel.runtime.time.watermarks import WatermarkValve
+from firesteel.runtime.time.watermarks import ConnectedInputs, create_valve
 
 Script = tuple[int, list[tuple[str, int, int]]]
 
@@ -17,9 +18,11 @@ Script = tuple[int, list[tuple[str, int, int]]]
 class Recorded:
     """A valve, and what came out of it since it was last asked: watermarks, "idle" and "active"."""
 
-    def __init__(self, inputs: int):
+    def __init__(self, inputs: int, input_of: Sequence[int] | None = None):
         self.out: list[Any] = []
-        self.valve = WatermarkValve(inputs, self.out.append, lambda idle: self.out.append("idle" if idle else "active"))
+        self.valve = create_valve(
+            input_of or [0] * inputs, self.out.append, lambda idle: self.out.append("idle" if idle else "active")
+        )
 
     def watermark(self, index: int, timestamp: int) -> list[Any]:
         self.valve.advance(index, timestamp)
@@ -229,3 +232,81 @@ def test_nothing_of_a_finished_input_counts(valve: Recorded) -> None:
     valve.finish(0)
     assert valve.watermark(0, 900) == valve.idle(0) == valve.active(0) == valve.finish(0) == []
     assert valve.watermark(1, 5) == [5]
+
+
+# -- connected inputs --------------------------------------------------------------------------------
+
+
+class ConnectedModel:
+    """Flink's IndexedCombinedWatermarkStatus behind a valve per input, without the inputs that have finished."""
+
+    def __init__(self, input_of: Sequence[int]):
+        self.valves = {index: Model(input_of.count(index)) for index in set(input_of)}
+        self.channels = [(self.valves[index], input_of[:at].count(index)) for at, index in enumerate(input_of)]
+        self.last = MIN_TIMESTAMP
+
+    def do(self, what: str, index: int, timestamp: int) -> None:
+        valve, channel = self.channels[index]
+        others = [each for each in self.valves.values() if each is not valve]
+        for out in valve.do(what, channel, timestamp):
+            times = [each.last for each in others if each.last < MAX_WATERMARK and each.status == "active"]
+            if valve.last == MAX_WATERMARK:
+                # what is left may have come further than the one that has finished
+                times = times or [each.last for each in others if each.last < MAX_WATERMARK]
+                self.last = max(self.last, min(times, default=MAX_WATERMARK))
+            elif out != "idle":
+                self.last = max(self.last, min([*times, out if isinstance(out, int) else valve.last]))
+            elif times:
+                self.last = max(self.last, min(times))
+
+    @property
+    def is_idle(self) -> bool:
+        unfinished = [valve for valve in self.valves.values() if valve.last < MAX_WATERMARK]
+        return bool(unfinished) and all(valve.status == "idle" for valve in unfinished)
+
+
+@st.composite
+def connected_scripts(draw: st.DrawFn) -> tuple[list[int], list[tuple[str, int, int]]]:
+    input_of = [*draw(st.permutations([0, 1])), *draw(st.lists(st.integers(0, 1), max_size=3))]
+    what = st.sampled_from(["watermark", "watermark", "watermark", "idle", "active", "finish"])
+    step = st.tuples(what, st.integers(0, len(input_of) - 1), st.integers(0, 12))
+    return input_of, draw(st.lists(step, max_size=40))
+
+
+ENDS_WHILE_ALL_ARE_IDLE = [("watermark", 0, 4), ("watermark", 1, 9), ("idle", 1, 0), ("idle", 0, 0), ("finish", 0, 0)]
+
+
+@settings(max_examples=300)
+@given(connected_scripts())
+@example(([0, 1], ENDS_WHILE_ALL_ARE_IDLE))
+def test_connected_inputs_do_what_the_model_does(script: tuple[list[int], list[tuple[str, int, int]]]) -> None:
+    input_of, steps = script
+    valve, model, is_idle, finished = Recorded(0, input_of), ConnectedModel(input_of), False, set()
+    for step in steps:
+        model.do(*step)
+        for out in valve.do(*step):
+            if isinstance(out, str):
+                assert is_idle == (out == "active")
+                is_idle = out == "idle"
+            else:
+                assert not is_idle
+        assert (valve.valve.watermark, is_idle) == (model.last, model.is_idle)
+        finished |= {step[1]} if step[0] == "finish" else set()
+        assert (valve.valve.watermark == MAX_WATERMARK) == (len(finished) == len(input_of))
+
+
+def test_an_input_that_is_back_holds_back_the_other_however_far_behind_it_is() -> None:
+    valve = Recorded(0, [0, 1])
+    assert isinstance(valve.valve, ConnectedInputs)
+    assert valve.watermark(0, 40) + valve.watermark(1, 100) == [40]
+    assert valve.idle(0) == [100]
+    assert valve.active(0) == []
+    assert valve.watermark(1, 300) == []
+    assert valve.watermark(0, 150) == [150]
+
+
+def test_event_time_stays_where_it_is_when_all_inputs_are_idle() -> None:
+    valve = Recorded(0, [0, 1])
+    assert valve.watermark(0, 40) + valve.watermark(1, 100) == [40]
+    assert valve.idle(1) + valve.idle(0) == ["idle"]
+    assert valve.active(0) + valve.watermark(0, 50) == ["active", 50]
