@@ -26,6 +26,13 @@ class Records:
     values: Sequence[Any]
     timestamps: Sequence[int] | None
 
+    def first(self, count: int) -> Records:
+        """Returns the first ones."""
+        if count >= len(self.values):
+            return self
+        timestamps = None if self.timestamps is None else self.timestamps[:count]
+        return Records(self.split_id, self.values[:count], timestamps)
+
     def last(self, count: int) -> Records:
         """Returns the last ones."""
         start = len(self.values) - count

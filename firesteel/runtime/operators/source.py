@@ -212,7 +212,7 @@ class SourceOperator(StreamOperator):
         assert self._reader is not None
         self.resume_event_time()
         if self._held:
-            self._process_held()
+            self._process_held(max_records)
             self.ended = self._has_read_all and not self._held
             return
         status = self._reader.poll_next(self, max_records)
@@ -361,13 +361,18 @@ class SourceOperator(StreamOperator):
         is_endless = self._source.get_boundedness() is Boundedness.CONTINUOUS_UNBOUNDED
         self._assigner.release_split(split_id, keeps_watermark=is_endless)
 
-    def _process_held(self) -> None:
-        """Processes what is held, until the turn is over."""
+    def _process_held(self, max_records: int = MAX_RECORDS) -> None:
+        """Processes what is held, until the turn is over.
+
+        Of records not more than that at a time: what is left of them gets its timestamps anew in the next turn.
+        """
         held, self._held = self._held, deque()
         while held and not self._held:
             item = held.popleft()
             if isinstance(item, Records):
-                left = self._process(item.split_id, item.values, item.timestamps)
+                part = item.first(max_records)
+                left = len(item.values) - len(part.values)
+                left += self._process(part.split_id, part.values, part.timestamps)
                 if left:
                     self._held.append(item.last(left))
             elif isinstance(item, SplitWatermark):

@@ -175,6 +175,21 @@ def test_a_split_with_records_left_is_not_idle():
     assert "idle" not in subtask.context.events
 
 
+def test_what_is_held_gets_its_timestamps_in_parts():
+    calls = []
+    strategy = BY_TIME.with_timestamp_assigner(lambda value, _time: calls.append(value) or value)
+    subtask = Subtask(TestingSource(list(range(500))), 0, 1, lambda: 2, [0], strategy=strategy)
+    subtask.operator.poll()
+    assert len(calls) == 500
+    while not subtask.operator.ended and len(calls) < 10_000:
+        subtask.operator.no_more_splits()
+        subtask.context.turn.begin(1.0)
+        subtask.operator.poll(4)
+        subtask.context.turn.finish()
+    assert [value for value, _ in subtask.context.output] == list(range(500))
+    assert len(calls) <= 3 * 500
+
+
 def test_the_end_of_a_stopped_job_comes_behind_what_is_left():
     subtask = Subtask(TestingSource([At(n, n) for n in range(5)]), 0, 1, lambda: 2, [0])
     subtask.turn()
