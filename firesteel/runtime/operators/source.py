@@ -23,6 +23,7 @@ from firesteel.runtime.operators.held_records import (
     own_items,
 )
 from firesteel.runtime.state.operator_state import OperatorStateBackend
+from firesteel.runtime.state.pickling import can_be_pickled
 from firesteel.runtime.time.watermark_generation import WatermarkAssigner
 from firesteel.runtime.time.watermark_state import WATERMARKS, SubtaskWatermarks, WatermarkState
 
@@ -249,6 +250,11 @@ class SourceOperator(StreamOperator):
         super().notify_checkpoint_complete(checkpoint_id)
         if self._reader is not None:
             self._reader.notify_checkpoint_complete(checkpoint_id)
+
+    def prepare_snapshot_pre_barrier(self, checkpoint_id: int) -> None:
+        """Processes held records that no checkpoint can keep."""
+        while self._held and not can_be_pickled(list(self._held)):
+            self._process_held()
 
     def snapshot_state(
         self, checkpoint_id: int, operator_state: OperatorStateBackend, timestamp: int | None = None

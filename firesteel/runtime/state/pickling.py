@@ -18,9 +18,18 @@ from typing import Any
 
 from firesteel.common.errors import CheckpointError
 
-__all__ = ["dumps_by_value", "load_class", "loads_by_name", "not_picklable"]
+__all__ = ["can_be_pickled", "dumps_by_value", "load_class", "loads_by_name", "not_picklable"]
 
 _PROTOCOL = 5
+
+
+def can_be_pickled(value: Any) -> bool:
+    """Whether a value can be part of a checkpoint."""
+    try:
+        dumps_by_value(value)
+    except Exception:  # noqa: BLE001 - a class of the user's may raise anything
+        return False
+    return True
 
 
 def dumps_by_value(value: Any) -> bytes:

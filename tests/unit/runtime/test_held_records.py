@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pickle
 import random
+import threading
 from typing import Any
 
 import pytest
@@ -212,3 +213,16 @@ def test_a_reader_may_change_what_it_gave(owned):
     for _ in range(3):
         subtask.turn()
     assert [value for value, _ in subtask.context.output] == [[1], [2], [3]]
+
+
+@pytest.mark.parametrize("is_picklable", [True, False])
+def test_held_records_that_no_checkpoint_can_keep_are_processed_before_the_barrier(is_picklable):
+    subtask = Subtask(TestingSource.with_splits([]), 0, 1, lambda: 2, splits=[0])
+    records = [(n, None if is_picklable else threading.Lock()) for n in range(5)]
+    subtask.context.turn.begin(1.0)
+    subtask.operator.collect("0", records, list(range(5)))
+    subtask.context.turn.finish()
+    subtask.operator.prepare_snapshot_pre_barrier(1)
+    assert [value for value, _time in subtask.context.output] == records[: 2 if is_picklable else 5]
+    kept = [item.held.values for item in subtask.lists().get(HELD, [])]
+    assert kept == ([records[2:]] if is_picklable else [])
