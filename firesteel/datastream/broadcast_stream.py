@@ -11,7 +11,7 @@ from firesteel.datastream.keyed_stream import KeyedStream
 from firesteel.datastream.output_types import to_type_info
 from firesteel.datastream.state import MapStateDescriptor
 from firesteel.graph.transformation import TwoInputTransformation
-from firesteel.runtime.operators import specs
+from firesteel.runtime.operators.broadcast import BroadcastProcessSpec, KeyedBroadcastProcessSpec
 from firesteel.runtime.state.operator_state import OperatorStateBackend
 
 __all__ = ["BroadcastConnectedStream", "BroadcastStream"]
@@ -58,7 +58,7 @@ class BroadcastConnectedStream:
             raise TypeError("A BroadcastProcessFunction needs a stream that is not keyed.")
         if isinstance(func, KeyedBroadcastProcessFunction) and not keyed:
             raise TypeError("A KeyedBroadcastProcessFunction needs a keyed stream.")
-        spec = specs.KeyedBroadcastProcessSpec if keyed else specs.BroadcastProcessSpec
+        spec = KeyedBroadcastProcessSpec if keyed else BroadcastProcessSpec
         stream = self.non_broadcast_stream
         transformation = TwoInputTransformation(
             stream._transformation,

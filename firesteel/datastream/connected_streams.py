@@ -19,7 +19,8 @@ from firesteel.datastream.functions import (
 from firesteel.datastream.keyed_stream import KeyedStream
 from firesteel.datastream.output_types import to_type_info
 from firesteel.graph.transformation import TwoInputTransformation
-from firesteel.runtime.operators import specs
+from firesteel.runtime.operators.co import CoFlatMapSpec, CoMapSpec, CoProcessSpec
+from firesteel.runtime.operators.spec import OperatorSpec
 
 __all__ = ["ConnectedStreams"]
 
@@ -46,13 +47,13 @@ class ConnectedStreams:
         """Applies a CoMapFunction; what it returns is emitted unless it is None."""
         if not isinstance(func, CoMapFunction):
             raise TypeError(f"map on connected streams needs a CoMapFunction, got {func!r}.")
-        return self._transform("Co-Map", specs.CoMapSpec(func), output_type)
+        return self._transform("Co-Map", CoMapSpec(func), output_type)
 
     def flat_map(self, func: CoFlatMapFunction, output_type: Any = None) -> DataStream:
         """Applies a CoFlatMapFunction."""
         if not isinstance(func, CoFlatMapFunction):
             raise TypeError(f"flat_map on connected streams needs a CoFlatMapFunction, got {func!r}.")
-        return self._transform("Co-Flat Map", specs.CoFlatMapSpec(func), output_type)
+        return self._transform("Co-Flat Map", CoFlatMapSpec(func), output_type)
 
     def process(self, func: CoProcessFunction | KeyedCoProcessFunction, output_type: Any = None) -> DataStream:
         """Applies a CoProcessFunction or, if both streams are keyed, a KeyedCoProcessFunction."""
@@ -64,12 +65,12 @@ class ConnectedStreams:
                 hint="Call key_by(selector1, selector2) on the connected streams first.",
             )
         name = "Keyed Co-Process" if self._is_keyed_stream() else "Co-Process"
-        return self._transform(name, specs.CoProcessSpec(func), output_type)
+        return self._transform(name, CoProcessSpec(func), output_type)
 
     def _is_keyed_stream(self) -> bool:
         return isinstance(self.stream1, KeyedStream) and isinstance(self.stream2, KeyedStream)
 
-    def _transform(self, name: str, spec: specs.OperatorSpec, output_type: Any) -> DataStream:
+    def _transform(self, name: str, spec: OperatorSpec, output_type: Any) -> DataStream:
         keyed = self._is_keyed_stream()
         environment = self.stream1._environment
         transformation = TwoInputTransformation(

@@ -47,7 +47,10 @@ from firesteel.graph.transformation import (
     UnionTransformation,
 )
 from firesteel.runtime import partitioner as partitioners
-from firesteel.runtime.operators import specs
+from firesteel.runtime.operators.inline import FilterSpec, FlatMapSpec, MapSpec, ProcessSpec
+from firesteel.runtime.operators.sink import SinkSpec
+from firesteel.runtime.operators.spec import OperatorSpec
+from firesteel.runtime.operators.timestamps import TimestampsAndWatermarksSpec
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -140,17 +143,17 @@ class DataStream(OperatorSettings):
     def map(self, func: Callable[[Any], Any] | MapFunction, output_type: Any = None) -> DataStream:
         """Makes one result of each record."""
         check_function("map", func, MapFunction)
-        return self._transform("Map", specs.MapSpec(func), output_type)
+        return self._transform("Map", MapSpec(func), output_type)
 
     def flat_map(self, func: Callable[[Any], Any] | FlatMapFunction, output_type: Any = None) -> DataStream:
         """Makes any number of results of each record."""
         check_function("flat_map", func, FlatMapFunction)
-        return self._transform("FlatMap", specs.FlatMapSpec(func), output_type)
+        return self._transform("FlatMap", FlatMapSpec(func), output_type)
 
     def filter(self, func: Callable[[Any], bool] | FilterFunction) -> DataStream:
         """Keeps the records for which the function is true."""
         check_function("filter", func, FilterFunction)
-        return self._transform("Filter", specs.FilterSpec(func), self._transformation.output_type)
+        return self._transform("Filter", FilterSpec(func), self._transformation.output_type)
 
     def process(self, func: ProcessFunction, output_type: Any = None) -> DataStream:
         """Applies a ProcessFunction to each record."""
@@ -158,7 +161,7 @@ class DataStream(OperatorSettings):
         if not isinstance(given, ProcessFunction):
             hint = ": call key_by first" if isinstance(given, KeyedProcessFunction) else ""
             raise TypeError(f"process needs a ProcessFunction, got {_shown(given)}{hint}.")
-        return self._transform("Process", specs.ProcessSpec(func), output_type)
+        return self._transform("Process", ProcessSpec(func), output_type)
 
     def project(self, *field_indexes: int) -> DataStream:
         """Keeps some fields of tuples, in the given order."""
@@ -172,7 +175,7 @@ class DataStream(OperatorSettings):
             if wrong:
                 raise InvalidProgramError(f"There is no field {wrong[0]} in a tuple of {len(fields)} fields.")
             projected = Types.TUPLE([fields[index] for index in field_indexes])
-        return self._transform("Projection", specs.MapSpec(Projection(field_indexes)), projected)
+        return self._transform("Projection", MapSpec(Projection(field_indexes)), projected)
 
     def key_by(
         self, key_selector: Callable[[Any], Any] | KeySelector, key_type: TypeInformation | None = None
@@ -279,7 +282,7 @@ class DataStream(OperatorSettings):
             raise TypeError(f"A WatermarkStrategy is needed, got {_shown(watermark_strategy)}.")
         stream = self._transform(
             "Timestamps/Watermarks",
-            specs.TimestampsAndWatermarksSpec(watermark_strategy),
+            TimestampsAndWatermarksSpec(watermark_strategy),
             self._transformation.output_type,
         )
         # as in Flink it is as parallel as its input: no subtask without input holds back the watermark
@@ -321,7 +324,7 @@ class DataStream(OperatorSettings):
             stream = transformer.apply(self)
         transformation = SinkTransformation(
             stream._transformation,
-            specs.SinkSpec(sink),
+            SinkSpec(sink),
             name=getattr(sink, "name", None) or type(sink).__name__,
             defined_at=user_call_site(),
         )
@@ -369,11 +372,11 @@ class DataStream(OperatorSettings):
         configuration = self._environment.get_configuration()
         sink = dataframe_sink(schema, self._transformation.output_type, configuration)
         transformation = SinkTransformation(
-            self._transformation, specs.SinkSpec(sink), name="DataFrame", defined_at=user_call_site()
+            self._transformation, SinkSpec(sink), name="DataFrame", defined_at=user_call_site()
         )
         return create_dataframe(self._environment._create_batch_graph(transformation), sink)
 
-    def _transform(self, name: str, spec: specs.OperatorSpec, output_type: Any) -> DataStream:
+    def _transform(self, name: str, spec: OperatorSpec, output_type: Any) -> DataStream:
         transformation = OneInputTransformation(
             self._transformation,
             spec,
@@ -406,9 +409,7 @@ class DataStream(OperatorSettings):
         )
         if custom or isinstance(transformation, SideOutputTransformation):
             # in PyFlink these are operators, so they can be named and set: here they become one when they are
-            self._transformation = self._transform(
-                "Map", specs.MapSpec(identity), transformation.output_type
-            )._transformation
+            self._transformation = self._transform("Map", MapSpec(identity), transformation.output_type)._transformation
             return self._transformation
         raise InvalidProgramError(
             f"'{transformation.name}' is not an operator: it has no name, uid or parallelism of its own.",

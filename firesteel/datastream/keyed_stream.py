@@ -15,7 +15,8 @@ from firesteel.datastream.functions import KeyedProcessFunction, KeySelector, Re
 from firesteel.datastream.triggers import CountTrigger, PurgingTrigger
 from firesteel.datastream.window_assigners import CountSlidingWindowAssigner, GlobalWindows, WindowAssigner
 from firesteel.graph.transformation import PartitionTransformation, Transformation
-from firesteel.runtime.operators import specs
+from firesteel.runtime.operators.inline import ProcessSpec
+from firesteel.runtime.operators.reduce import ReduceSpec
 
 if TYPE_CHECKING:
     from firesteel.datastream.stream_execution_environment import StreamExecutionEnvironment
@@ -47,12 +48,12 @@ class KeyedStream(DataStream):
         """Applies a KeyedProcessFunction to each record."""
         if not isinstance(func, KeyedProcessFunction):
             raise TypeError(f"process on a keyed stream needs a KeyedProcessFunction, got a {type(func).__name__}.")
-        return self._transform("KeyedProcess", specs.ProcessSpec(func), output_type)
+        return self._transform("KeyedProcess", ProcessSpec(func), output_type)
 
     def reduce(self, func: Callable[[Any, Any], Any] | ReduceFunction) -> DataStream:
         """Combines all records of a key, two at a time, and emits the result so far with each record."""
         check_function("reduce", func, ReduceFunction)
-        return self._transform("Reduce", specs.ReduceSpec(func), self._transformation.output_type)
+        return self._transform("Reduce", ReduceSpec(func), self._transformation.output_type)
 
     def sum(self, position_to_sum: int | str = 0) -> DataStream:
         """A running sum of one field per key; position 0 of a plain number is the number."""

@@ -45,7 +45,7 @@ from firesteel.graph.transformation import (
     SourceTransformation,
     Transformation,
 )
-from firesteel.runtime.operators.specs import SourceSpec
+from firesteel.runtime.operators.source import SourceSpec
 
 __all__ = ["DEFAULT_JOB_NAME", "StreamExecutionEnvironment"]
 

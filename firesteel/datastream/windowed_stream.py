@@ -21,7 +21,7 @@ from firesteel.datastream.functions import (
 )
 from firesteel.datastream.triggers import Trigger
 from firesteel.datastream.window_assigners import MergingWindowAssigner, WindowAssigner
-from firesteel.runtime.operators.specs import WindowSpec
+from firesteel.runtime.operators.window.spec import WindowSpec
 
 if TYPE_CHECKING:
     from typing_extensions import Self

@@ -12,7 +12,7 @@ from firesteel.common.configuration import Configuration
 from firesteel.common.connector import Boundedness
 from firesteel.common.output_tag import OutputTag
 from firesteel.graph.transformation import ChainingStrategy, ResourceProfile
-from firesteel.runtime.operators.specs import OperatorSpec, SinkSpec, SourceSpec
+from firesteel.runtime.operators.spec import OperatorSpec
 from firesteel.runtime.partitioner import Partitioner
 
 __all__ = ["JobType", "StreamEdge", "StreamGraph", "StreamNode", "boundedness_of"]
@@ -54,12 +54,12 @@ class StreamNode:
     @property
     def is_source(self) -> bool:
         """Whether this operator reads a source."""
-        return isinstance(self.spec, SourceSpec)
+        return self.spec.get_source() is not None
 
     @property
     def is_sink(self) -> bool:
         """Whether this operator writes to a sink."""
-        return isinstance(self.spec, SinkSpec)
+        return self.spec.get_sink() is not None
 
 
 @dataclass(frozen=True)
@@ -139,6 +139,7 @@ class StreamGraph:
 def boundedness_of(nodes: Iterable[StreamNode]) -> Boundedness:
     """BOUNDED if every source among the nodes is."""
     for node in nodes:
-        if isinstance(node.spec, SourceSpec) and node.spec.source.get_boundedness() is not Boundedness.BOUNDED:
+        source = node.spec.get_source()
+        if source is not None and source.get_boundedness() is not Boundedness.BOUNDED:
             return Boundedness.CONTINUOUS_UNBOUNDED
     return Boundedness.BOUNDED

@@ -6,11 +6,14 @@ import itertools
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from firesteel.common.output_tag import OutputTag
-from firesteel.runtime.operators.specs import OperatorSpec, SinkSpec, SourceSpec
+from firesteel.runtime.operators.spec import OperatorSpec
 from firesteel.runtime.partitioner import Partitioner
+
+if TYPE_CHECKING:
+    from firesteel.runtime.operators.sink import SinkSpec
 
 __all__ = [
     "ChainingStrategy",
@@ -111,7 +114,7 @@ class PhysicalTransformation(Transformation):
 class SourceTransformation(PhysicalTransformation):
     """Reads a source."""
 
-    spec: SourceSpec
+    spec: OperatorSpec
 
     @property
     def operator_spec(self) -> OperatorSpec:

@@ -15,7 +15,6 @@ from firesteel.jobmaster.metrics import merge_accumulators
 from firesteel.runtime.blocking.orders import BatchReport
 from firesteel.runtime.messages import ClientPayload, MetricReport, MetricScope, TaskKey
 from firesteel.runtime.network.serialization import serialize_records
-from firesteel.runtime.operators.specs import SinkSpec
 
 __all__ = ["BatchResults"]
 
@@ -42,11 +41,11 @@ class BatchResults:
             for operator_id, prepared in report.committables.items():
                 committables[operator_id] += prepared
         for node in job_graph.nodes():
-            operator_id = node.operator_id
-            if not committables[operator_id] or operator_id in self._committed or not isinstance(node.spec, SinkSpec):
+            operator_id, sink = node.operator_id, node.spec.get_sink()
+            if not committables[operator_id] or operator_id in self._committed or sink is None:
                 continue
             try:
-                self._commit(operator_id, node.spec.sink.create_committer(), committables[operator_id])
+                self._commit(operator_id, sink.create_committer(), committables[operator_id])
             except Exception as error:
                 failure = failure_of(error, operator=node.name, uid=node.uid, defined_at=node.defined_at)
                 raise UserCodeError(failure) from error

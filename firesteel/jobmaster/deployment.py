@@ -17,7 +17,6 @@ from firesteel.runtime.deployment import (
     TaskDeploymentDescriptor,
 )
 from firesteel.runtime.inlining import register_inline_expressions
-from firesteel.runtime.operators.specs import OperatorSpec, ReduceSpec
 from firesteel.runtime.partitioner import CustomPartitioner, Partitioner
 
 __all__ = ["create_deployment"]
@@ -62,7 +61,7 @@ def create_deployment(job_graph: JobGraph, attempt: int) -> list[list[TaskDeploy
                     reader.uid,
                     reader.defined_at,
                     name,
-                    _reduction_of(reader.spec),
+                    reader.spec.associative_reduction(),
                     unaligned,
                 )
             )
@@ -99,10 +98,6 @@ def _can_be_overtaken(partitioner: Partitioner, job_graph: JobGraph) -> bool:
     if isinstance(partitioner, CustomPartitioner):
         return job_graph.configuration.get(options.FORCE_UNALIGNED)
     return partitioner.can_be_overtaken
-
-
-def _reduction_of(spec: OperatorSpec) -> tuple[str, int | str] | None:
-    return getattr(spec.function, "associative_reduction", None) if isinstance(spec, ReduceSpec) else None
 
 
 def _operators(vertex: JobVertex) -> tuple[OperatorDescriptor, ...]:

@@ -17,7 +17,6 @@ from firesteel.runtime.checkpoint.files import StateFileReader
 from firesteel.runtime.checkpoint.handles import TaskStateSnapshot
 from firesteel.runtime.messages import TaskKey
 from firesteel.runtime.operators.sink import COMMITTABLES
-from firesteel.runtime.operators.specs import SinkSpec
 from firesteel.runtime.state.operator_state import OperatorStateBackend
 
 __all__ = ["CommitFailed", "EpochCommits"]
@@ -43,10 +42,10 @@ class EpochCommits:
 
     def __init__(self, job_graph: JobGraph):
         self._sinks: list[tuple[str, StreamNode, Sink]] = [
-            (vertex.id, operator.node, operator.node.spec.sink)
+            (vertex.id, operator.node, sink)
             for vertex in job_graph.vertices
             for operator in vertex.operators
-            if isinstance(operator.node.spec, SinkSpec)
+            if (sink := operator.node.spec.get_sink()) is not None
         ]
         self._configuration = job_graph.configuration
         self._committers: dict[str, Committer[Any] | None] = {}

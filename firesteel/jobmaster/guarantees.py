@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from firesteel.common import options
-from firesteel.common.connector import Boundedness, DeliveryGuarantee
+from firesteel.common.connector import Boundedness, DeliveryGuarantee, Sink
 from firesteel.common.errors import InvalidProgramError
 from firesteel.graph.exchange import JobExecution, execution_of
 from firesteel.graph.job_graph import JobGraph
 from firesteel.graph.stream_graph import StreamNode
-from firesteel.runtime.operators.specs import SinkSpec, SourceSpec
 
 __all__ = ["check_guarantees", "commits"]
 
@@ -20,31 +19,33 @@ def check_guarantees(job_graph: JobGraph, *, checkpoints: bool) -> None:
     is_batch = execution_of(job_graph).kind is JobExecution.BATCH
     strongest: tuple[DeliveryGuarantee, StreamNode] | None = None
     for node in job_graph.nodes():
-        if not isinstance(node.spec, SinkSpec):
+        sink = node.spec.get_sink()
+        if sink is None:
             continue
-        wanted = max(wanted_of_all, node.spec.required_guarantee, key=lambda each: each.strength)
-        _check_sink(node, wanted, needs_checkpoints=not checkpoints and not is_batch and not _ends(job_graph))
+        wanted = max(wanted_of_all, node.spec.get_required_guarantee(), key=lambda each: each.strength)
+        _check_sink(node, sink, wanted, needs_checkpoints=not checkpoints and not is_batch and not _ends(job_graph))
         if wanted is not DeliveryGuarantee.NONE and (strongest is None or wanted.strength > strongest[0].strength):
             strongest = wanted, node
     if strongest is None:
         return
-    wanted, sink = strongest
+    wanted, sink_node = strongest
     if not checkpoints and not is_batch and not _ends(job_graph):
         raise InvalidProgramError(
-            f"{_named(sink)} is asked for {wanted.name}, but the job takes no checkpoints.",
+            f"{_named(sink_node)} is asked for {wanted.name}, but the job takes no checkpoints.",
             hint="Set execution.checkpointing.interval, or call env.enable_checkpointing(interval_ms).",
         )
     if wanted is not DeliveryGuarantee.EXACTLY_ONCE:
         return
     if checkpoints and configuration.get(options.CHECKPOINTING_MODE) != "EXACTLY_ONCE":
         raise InvalidProgramError(
-            f"{_named(sink)} is asked for EXACTLY_ONCE, but execution.checkpointing.mode is AT_LEAST_ONCE.",
+            f"{_named(sink_node)} is asked for EXACTLY_ONCE, but execution.checkpointing.mode is AT_LEAST_ONCE.",
             hint="Set execution.checkpointing.mode to EXACTLY_ONCE.",
         )
     for node in job_graph.nodes():
-        if isinstance(node.spec, SourceSpec) and not node.spec.source.can_rewind():
+        source = node.spec.get_source()
+        if source is not None and not source.can_rewind():
             raise InvalidProgramError(
-                f"{_named(sink)} is asked for EXACTLY_ONCE, but '{node.name}' cannot be rewound: what it had "
+                f"{_named(sink_node)} is asked for EXACTLY_ONCE, but '{node.name}' cannot be rewound: what it had "
                 "read before a failure is lost.",
                 hint="Read from a source that keeps its records, such as Kafka or files, or ask for NONE.",
             )
@@ -52,16 +53,15 @@ def check_guarantees(job_graph: JobGraph, *, checkpoints: bool) -> None:
 
 def commits(job_graph: JobGraph) -> bool:
     """Whether the job has sinks that make output visible with checkpoints."""
-    sinks = (node.spec.sink for node in job_graph.nodes() if isinstance(node.spec, SinkSpec))
+    sinks = (node.spec.get_sink() for node in job_graph.nodes())
     return any(
         sink.create_committer() is not None or sink.get_delivery_guarantee() is DeliveryGuarantee.EXACTLY_ONCE
         for sink in sinks
+        if sink is not None
     )
 
 
-def _check_sink(node: StreamNode, wanted: DeliveryGuarantee, *, needs_checkpoints: bool) -> None:
-    assert isinstance(node.spec, SinkSpec)
-    sink = node.spec.sink
+def _check_sink(node: StreamNode, sink: Sink, wanted: DeliveryGuarantee, *, needs_checkpoints: bool) -> None:
     given = sink.get_delivery_guarantee()
     if not given.includes(wanted):
         raise InvalidProgramError(

@@ -21,7 +21,6 @@ from firesteel.runtime.messages import (
     RequestSplit,
     SourceEvent,
 )
-from firesteel.runtime.operators.specs import SourceSpec
 
 __all__ = ["EnumeratorCall", "ReaderMessage", "SourceCoordinator", "SourceCoordinators"]
 
@@ -262,7 +261,7 @@ class SourceCoordinators:
             operator.node.operator_id: SourceCoordinator(
                 operator.node.operator_id,
                 operator.node.name,
-                operator.node.spec.source,
+                source,
                 vertex.parallelism,
                 uid=operator.node.uid,
                 defined_at=operator.node.defined_at,
@@ -270,7 +269,7 @@ class SourceCoordinators:
             )
             for vertex in job_graph.vertices
             for operator in vertex.operators
-            if isinstance(operator.node.spec, SourceSpec)
+            if (source := operator.node.spec.get_source()) is not None
         }
 
     def start(self) -> None:

@@ -7,7 +7,6 @@ from typing import Any
 
 from firesteel.graph.job_graph import JobGraph
 from firesteel.runtime.messages import AddSplits, NoMoreSplits, ReaderStarted, RequestSplit, TaskKey
-from firesteel.runtime.operators.specs import SourceSpec
 
 __all__ = ["SplitCollection"]
 
@@ -34,7 +33,8 @@ class SplitCollection:
         self._splits: dict[TaskKey, list[Any]] = {}
         for vertex in job_graph.vertices:
             node = vertex.head.node
-            if isinstance(node.spec, SourceSpec) and not getattr(node.spec.source, "reads_rows", False):
+            source = node.spec.get_source()
+            if source is not None and not getattr(source, "reads_rows", False):
                 self._names[node.operator_id] = node.name
                 self._vertices[node.operator_id] = vertex.id
                 for subtask in range(vertex.parallelism):

@@ -17,6 +17,7 @@ from firesteel.runtime.elements import MIN_TIMESTAMP, CheckpointBarrier, Waterma
 from firesteel.runtime.first_loops import FirstLoops
 from firesteel.runtime.key_groups import KeyGroupRange
 from firesteel.runtime.metrics import Counter, Gauge, MetricRegistry
+from firesteel.runtime.operators.at_work import AGGREGATE, WINDOW_FUNCTION, handles_results_of
 from firesteel.runtime.operators.base import StateInitializationContext, StreamOperator
 from firesteel.runtime.operators.co import TwoInputOperator
 from firesteel.runtime.operators.inline import InlineOperator, method_of
@@ -479,6 +480,7 @@ def _type_check(descriptor: OperatorDescriptor) -> Callable[[Any], None] | None:
     if validate is None:
         return None
 
+    @handles_results_of(WINDOW_FUNCTION, AGGREGATE)
     def check(value: Any) -> None:
         problem = validate(value)
         if problem:

@@ -8,7 +8,7 @@ from typing import Any
 
 from firesteel.common.configuration import Configuration
 from firesteel.common.output_tag import OutputTag
-from firesteel.runtime.operators.specs import OperatorSpec
+from firesteel.runtime.operators.spec import OperatorSpec
 from firesteel.runtime.partitioner import Partitioner
 
 __all__ = [

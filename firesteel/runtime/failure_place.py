@@ -18,8 +18,8 @@ from firesteel.common.errors import RecordSerializationError
 from firesteel.common.windows import TimeWindow
 from firesteel.runtime.codegen import GENERATED_PREFIX, LOOPS, LoopLine
 from firesteel.runtime.inlining import code_location
+from firesteel.runtime.operators.at_work import TIMESTAMP_ASSIGNER, function_at_work
 from firesteel.runtime.operators.inline import InlineOperator, method_of
-from firesteel.runtime.operators.specs import WindowSpec
 from firesteel.runtime.output import TaskOutput
 from firesteel.runtime.partitioner import CustomPartitioner
 from firesteel.runtime.state.backend import NO_KEY
@@ -228,22 +228,8 @@ def _function_at_work(place: Place, inside: list[FrameType]) -> Callable[..., An
     if isinstance(operator, InlineOperator):
         on_timer: Callable[..., Any] | None = getattr(operator.function, "on_timer", None)
         return on_timer if (place.during or "").startswith("on_timer") else operator.call
-    if isinstance(spec, WindowSpec):
-        return _window_function_at_work(spec, inside[-1].f_code.co_name)
-    strategy = getattr(spec, "watermark_strategy", None)
-    assigner = getattr(strategy, "timestamp_assigner", None)
-    return None if assigner is None else method_of(assigner, "extract_timestamp")
-
-
-def _window_function_at_work(spec: WindowSpec, raised_in: str) -> Callable[..., Any] | None:
-    function: Any = spec.window_function
-    if raised_in == "_evaluate":
-        return method_of(spec.trigger, "on_element")
-    if raised_in in ("collect", "check") and function is not None:
-        return method_of(function, "process" if hasattr(function, "process") else "apply")
-    if raised_in in ("result", "check") and spec.aggregate_function is not None:
-        return method_of(spec.aggregate_function, "reduce" if spec.aggregation == "reduce" else "get_result")
-    return None
+    functions = spec.functions()
+    return function_at_work(functions, inside[-1].f_code) or functions.get(TIMESTAMP_ASSIGNER)
 
 
 def _is_life_cycle(during: str | None) -> bool:

@@ -5,10 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from firesteel.runtime.operators.base import StreamOperator
-from firesteel.runtime.operators.inline import MapOperator, ReduceOperator
 from firesteel.runtime.operators.sink import SinkOperator
 from firesteel.runtime.operators.source import SourceOperator
-from firesteel.runtime.operators.timestamps import TimestampsAndWatermarksOperator
 from firesteel.runtime.output import TaskOutput
 
 if TYPE_CHECKING:
@@ -16,8 +14,6 @@ if TYPE_CHECKING:
     from firesteel.runtime.task import Task
 
 __all__ = ["count_records", "operator_metrics"]
-
-_ONE_TO_ONE = (MapOperator, ReduceOperator, TimestampsAndWatermarksOperator)
 
 
 def operator_metrics(task: Task) -> dict[str, dict[str, Any]]:
@@ -76,7 +72,7 @@ class _Chain:
         return len(self.into) + len(self.out_of) > known
 
     def _one_to_one(self, chained: ChainedOperator) -> None:
-        if isinstance(chained.operator, _ONE_TO_ONE):
+        if chained.operator.is_one_to_one:
             if chained in self.into:
                 self.out_of.setdefault((chained, None), self.into[chained])
             elif (chained, None) in self.out_of:

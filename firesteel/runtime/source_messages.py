@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from firesteel.runtime import messages
-from firesteel.runtime.operators.specs import SourceSpec
 
 if TYPE_CHECKING:
     from firesteel.runtime.task import Task
@@ -28,8 +27,7 @@ def source_event(attempt: int, task: Task, operator_id: str, event: Any) -> mess
 def watermark_report(attempt: int, task: Task, watermark: int) -> messages.ReportWatermark:
     """Tells a source's alignment group how far it has come."""
     descriptor, head = task.descriptor, task.head.descriptor
-    assert isinstance(head.spec, SourceSpec)
-    alignment = head.spec.watermark_strategy.alignment
+    alignment = head.spec.get_watermark_strategy().alignment
     return messages.ReportWatermark(
         attempt,
         descriptor.vertex_id,

@@ -33,11 +33,9 @@ from firesteel.runtime.first_loops import FirstLoops
 from firesteel.runtime.network.gate import InputGate
 from firesteel.runtime.network.partition import ResultPartition
 from firesteel.runtime.operators.base import StreamOperator
-from firesteel.runtime.operators.factory import create_operator
-from firesteel.runtime.operators.inline import InlineOperator
 from firesteel.runtime.operators.sink import SinkOperator
 from firesteel.runtime.operators.source import SourceOperator
-from firesteel.runtime.operators.specs import OperatorSpec
+from firesteel.runtime.operators.spec import OperatorRuntime
 from firesteel.runtime.output import TaskOutput
 from firesteel.runtime.state.factory import keeps_objects
 from firesteel.runtime.task_metrics import TaskMetrics, TaskTimes
@@ -98,8 +96,11 @@ class Task:
         self._monotonic = services.monotonic
         self._opened: list[ChainedOperator] = []
         self.outputs = [self.create_output(output, partition) for output, partition in partitions]
+        # in a batch event time stands still until the end
+        interval = 0 if descriptor.mode is TaskMode.BATCH else watermark_interval_ms
+        runtime = OperatorRuntime(descriptor.mode, interval, keeps_objects(descriptor.configuration))
         self.chain = [
-            ChainedOperator(operator, self.create_operator(operator.spec, watermark_interval_ms), descriptor, self)
+            ChainedOperator(operator, operator.spec.create(runtime), descriptor, self)
             for operator in descriptor.operators
         ]
         self._connect()
@@ -138,10 +139,6 @@ class Task:
     def create_output(self, descriptor: OutputDescriptor, partition: ResultPartition) -> TaskOutput:
         """One of the task's outputs."""
         return TaskOutput(descriptor, partition, self.make_room)
-
-    def create_operator(self, spec: OperatorSpec, watermark_interval_ms: int) -> InlineOperator | StreamOperator:
-        """One of the operators of the chain."""
-        return create_operator(spec, watermark_interval_ms, keeps_objects(self.descriptor.configuration))
 
     def _connect(self) -> None:
         by_node = {chained.descriptor.node_id: chained for chained in self.chain}

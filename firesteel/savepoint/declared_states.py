@@ -16,9 +16,8 @@ from firesteel.runtime.deployment import OperatorDescriptor, TaskDeploymentDescr
 from firesteel.runtime.elements import MIN_TIMESTAMP
 from firesteel.runtime.key_groups import KeyGroupRange
 from firesteel.runtime.metrics import Counter, Gauge, MetricRegistry
-from firesteel.runtime.operators import specs
 from firesteel.runtime.operators.base import StateInitializationContext
-from firesteel.runtime.operators.factory import create_operator
+from firesteel.runtime.operators.spec import OperatorRuntime
 from firesteel.runtime.state.backend import KeyedStateBackend
 from firesteel.runtime.state.compatibility import meta_of
 from firesteel.runtime.state.hashmap import HashMapKeyedStateBackend
@@ -28,9 +27,8 @@ from firesteel.runtime.turns import Turn
 
 __all__ = ["DeclaredStates", "declared_states"]
 
-_WATERMARK_INTERVAL_MS = 200
-_WITHOUT_STATE = (specs.SourceSpec, specs.SinkSpec, specs.TimestampsAndWatermarksSpec)
-"""Not opened: what they keep is not for the program to declare, and opening them would reach outside."""
+# which window operator runs is not known here: the general one names the states that all of them keep
+_RUNTIME = OperatorRuntime(TaskMode.PIPELINED, watermark_interval_ms=200, keeps_objects=False)
 
 
 @dataclass(frozen=True)
@@ -56,22 +54,17 @@ def declared_states(job_graph: JobGraph, *, open_functions: bool = True) -> dict
 
 
 def _declared(node: StreamNode, task: str, configuration: Configuration, open_functions: bool) -> DeclaredStates:
-    function = getattr(node.spec, "function", None) or getattr(node.spec, "window_function", None)
-    checkpointed = hasattr(function, "initialize_state")
-    broadcast = isinstance(node.spec, specs.BroadcastProcessSpec)
-    if isinstance(node.spec, _WITHOUT_STATE) or not (node.key_selectors or checkpointed or broadcast):
+    if not node.spec.declares_states(is_keyed=bool(node.key_selectors)):
         return DeclaredStates()
     if not open_functions:
-        # the states of reduce and window operators do not depend on the user's functions
-        spec = _without_user_functions(node.spec)
+        spec = node.spec.without_user_functions()
         if spec is None:
             return DeclaredStates(is_known=False, problem="its function was not opened")
         node = replace(node, spec=spec)
     context = _OpeningContext(node, task, configuration)
     problem = None
     try:
-        # which window operator runs is not known here: the general one names the states that all of them keep
-        operator = create_operator(node.spec, _WATERMARK_INTERVAL_MS, keeps_objects=False)
+        operator = node.spec.create(_RUNTIME)
         operator.initialize_state(StateInitializationContext(context))
         operator.open(context)
         operator.close()
@@ -83,18 +76,6 @@ def _declared(node: StreamNode, task: str, configuration: Configuration, open_fu
         is_known=problem is None,
         problem=problem,
     )
-
-
-def _without_user_functions(spec: specs.OperatorSpec) -> specs.OperatorSpec | None:
-    if isinstance(spec, specs.ReduceSpec):
-        return specs.ReduceSpec(_first)
-    if isinstance(spec, specs.WindowSpec) and spec.window_function is None:
-        return spec
-    return None
-
-
-def _first(value: Any, _: Any) -> Any:
-    return value
 
 
 def _now() -> int:

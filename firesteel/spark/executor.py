@@ -19,7 +19,6 @@ from firesteel.jobmaster.job_preparation import PreparedJob, prepare_job
 from firesteel.jobmaster.queued_host import QueuedHost
 from firesteel.jobmaster.runner import JobMasterRunner
 from firesteel.jobmaster.shipping import program_archive, program_roots
-from firesteel.runtime.operators.specs import SourceSpec
 from firesteel.spark.host_creation import create_host
 from firesteel.spark.session import get_spark_context, is_single_host
 
@@ -116,10 +115,10 @@ def _ship_program(context: SparkContext) -> None:
 def _write_rows(job_graph: JobGraph, files: list[Any]) -> None:
     """Has Spark write the rows of DataFrames to files, before the job's own tasks take all its slots."""
     for node in job_graph.nodes():
-        if isinstance(node.spec, SourceSpec) and getattr(node.spec.source, "reads_rows", False):
+        source: Any = node.spec.get_source()
+        if getattr(source, "reads_rows", False):
             from pyspark.sql import SparkSession  # takes its time, and most jobs do without
 
-            source: Any = node.spec.source
             files += [source.write_files(SparkSession.builder.getOrCreate())]
 
 

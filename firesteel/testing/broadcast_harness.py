@@ -8,8 +8,7 @@ from typing import Any
 from firesteel.common.state import MapStateDescriptor
 from firesteel.datastream.broadcast_functions import BroadcastProcessFunction, KeyedBroadcastProcessFunction
 from firesteel.datastream.functions import KeySelector
-from firesteel.runtime.operators.broadcast import BroadcastOperator
-from firesteel.runtime.operators.specs import BroadcastProcessSpec, KeyedBroadcastProcessSpec
+from firesteel.runtime.operators.broadcast import BroadcastOperator, BroadcastProcessSpec, KeyedBroadcastProcessSpec
 from firesteel.testing.clock import FakeClock
 from firesteel.testing.harness import TwoInputHarness
 

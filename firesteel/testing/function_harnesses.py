@@ -18,7 +18,8 @@ from firesteel.graph.transformation import (
     SideOutputTransformation,
     TwoInputTransformation,
 )
-from firesteel.runtime.operators.specs import BroadcastProcessSpec, CoProcessSpec, ProcessSpec
+from firesteel.runtime.operators.co import CoProcessSpec
+from firesteel.runtime.operators.inline import ProcessSpec
 from firesteel.testing.broadcast_harness import BroadcastHarness
 from firesteel.testing.clock import FakeClock
 from firesteel.testing.harness import OneInputHarness, OperatorHarness, TwoInputHarness
@@ -117,7 +118,7 @@ def harness_for(stream: DataStream, *, clock: FakeClock | None = None, **options
     selectors = transformation.state_key_selectors
     harness: type[OperatorHarness] = OneInputHarness
     if isinstance(transformation, TwoInputTransformation):
-        harness = BroadcastHarness if isinstance(transformation.spec, BroadcastProcessSpec) else TwoInputHarness
+        harness = BroadcastHarness if transformation.spec.has_broadcast_side else TwoInputHarness
     return harness(
         transformation.spec,
         selectors,

@@ -21,8 +21,7 @@ from firesteel.runtime.deployment import OperatorDescriptor, TaskDeploymentDescr
 from firesteel.runtime.elements import MAX_WATERMARK
 from firesteel.runtime.metrics import Counter
 from firesteel.runtime.operators.base import StreamOperator
-from firesteel.runtime.operators.factory import create_operator
-from firesteel.runtime.operators.specs import OperatorSpec, SinkSpec, SourceSpec
+from firesteel.runtime.operators.spec import OperatorRuntime, OperatorSpec
 from firesteel.runtime.state.factory import keeps_objects
 from firesteel.runtime.time.input_clock import InputClock
 from firesteel.runtime.time.timers import InternalTimerService, TimerQueue
@@ -107,7 +106,7 @@ class OperatorHarness:
         )
         services = _HarnessServices(self.clock)
         self._captured = _Capture()
-        created = create_operator(spec, _WATERMARK_INTERVAL_MS, keeps_objects(settings))
+        created = spec.create(OperatorRuntime(task.mode, _WATERMARK_INTERVAL_MS, keeps_objects(settings)))
         self._task = task
         self._chained = _HarnessOperator(operator, created, task, services)
         self._consumer = ChainedOperator(capture, self._captured, task, services)
@@ -120,7 +119,7 @@ class OperatorHarness:
 
     @staticmethod
     def _check_spec(spec: OperatorSpec) -> None:
-        if isinstance(spec, (SourceSpec, SinkSpec)):
+        if spec.get_source() is not None or spec.get_sink() is not None:
             raise TypeError(f"A harness is for operators between source and sink, not for a {type(spec).__name__}.")
 
     # -- life -----------------------------------------------------------------------------------------

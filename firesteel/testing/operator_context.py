@@ -10,6 +10,7 @@ from firesteel.runtime.deployment import TaskMode
 from firesteel.runtime.elements import MIN_TIMESTAMP
 from firesteel.runtime.key_groups import KeyGroupRange
 from firesteel.runtime.metrics import Counter, Gauge, MetricRegistry
+from firesteel.runtime.operators.spec import OperatorRuntime
 from firesteel.runtime.state.backend import KeyedStateBackend
 from firesteel.runtime.state.hashmap import HashMapKeyedStateBackend
 from firesteel.runtime.state.operator_state import OperatorStateBackend
@@ -18,8 +19,10 @@ from firesteel.runtime.time.timers import InternalTimerService, Triggerable
 from firesteel.runtime.turns import Turn
 from firesteel.testing.clock import FakeClock
 
-__all__ = ["FakeClock", "FakeOperatorContext", "FakeRuntimeContext"]
+__all__ = ["FAKE_RUNTIME", "FakeClock", "FakeOperatorContext", "FakeRuntimeContext"]
 
+FAKE_RUNTIME = OperatorRuntime(TaskMode.PIPELINED, watermark_interval_ms=200, keeps_objects=True)
+"""A runtime to create an operator for that is opened with a FakeOperatorContext."""
 _MAX_PARALLELISM = 128
 
 

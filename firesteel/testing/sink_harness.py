@@ -8,8 +8,8 @@ from firesteel.common.connector import Sink
 from firesteel.datastream.functions import SinkFunction
 from firesteel.datastream.sink_function import SinkFunctionSink
 from firesteel.runtime.network.serialization import deserialize_batch
-from firesteel.runtime.operators.sink import SinkOperator
-from firesteel.runtime.operators.specs import OperatorSpec, SinkSpec
+from firesteel.runtime.operators.sink import SinkOperator, SinkSpec
+from firesteel.runtime.operators.spec import OperatorSpec
 from firesteel.testing.clock import FakeClock
 from firesteel.testing.harness import OneInputHarness
 
@@ -41,7 +41,7 @@ class SinkHarness(OneInputHarness):
 
     @staticmethod
     def _check_spec(spec: OperatorSpec) -> None:
-        assert isinstance(spec, SinkSpec)
+        assert spec.get_sink() is not None
 
     def _send(self, channel: str, payload: Any) -> None:
         self.sent.append((channel, deserialize_batch(payload).values))

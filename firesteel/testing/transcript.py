@@ -29,10 +29,9 @@ from typing import Any
 from firesteel.common.output_tag import OutputTag
 from firesteel.runtime.elements import MAX_WATERMARK
 from firesteel.runtime.operators.base import StreamOperator
-from firesteel.runtime.operators.specs import WindowSpec
-from firesteel.runtime.operators.window import create_window_operator
+from firesteel.runtime.operators.window.spec import WindowSpec
 from firesteel.runtime.operators.window.state import CONTENTS_STATE, MERGING_WINDOWS_STATE
-from firesteel.testing.operator_context import FakeOperatorContext
+from firesteel.testing.operator_context import FAKE_RUNTIME, FakeOperatorContext
 from firesteel.testing.transcript_parts import aggregation_of, assigner_of, describe_window, trigger_of
 
 __all__ = ["LATE_TAG", "TranscriptCase", "TranscriptMismatch", "load_transcripts"]
@@ -92,11 +91,11 @@ class TranscriptCase:
             all_windows=self.all_windows,
         )
 
-    def run(self, factory: Callable[[WindowSpec], StreamOperator] = create_window_operator) -> None:
+    def run(self, factory: Callable[[WindowSpec], StreamOperator] | None = None) -> None:
         """Runs the case on an operator alone and raises TranscriptMismatch at the first difference."""
         selector = (lambda _: 0) if self.all_windows else (lambda record: record[0])
         context = FakeOperatorContext(selector)
-        operator = factory(self.spec())
+        operator = self.spec().create(FAKE_RUNTIME) if factory is None else factory(self.spec())
         run = _Run(self, operator, context)
         operator.open(context)
         try:

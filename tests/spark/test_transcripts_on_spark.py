@@ -18,8 +18,7 @@ from firesteel.common import WatermarkStrategy
 from firesteel.common.watermark_strategy import WatermarkGenerator
 from firesteel.datastream import DataStream, ProcessFunction
 from firesteel.runtime.elements import MAX_WATERMARK, MIN_TIMESTAMP
-from firesteel.runtime.operators.window import create_window_operator
-from firesteel.testing.operator_context import FakeOperatorContext
+from firesteel.testing.operator_context import FAKE_RUNTIME, FakeOperatorContext
 from firesteel.testing.transcript import LATE_TAG, TranscriptCase, load_transcripts
 from firesteel.testing.transcript_parts import aggregation_of, assigner_of, describe_window, trigger_of
 
@@ -139,7 +138,7 @@ def _expected(case: TranscriptCase) -> Buckets:
 def _at_the_end(case: TranscriptCase) -> Buckets:
     """What is left when a transcript ends, which the end of the input fires."""
     context = FakeOperatorContext((lambda _: 0) if case.all_windows else (lambda record: record[0]))
-    operator = create_window_operator(case.spec())
+    operator = case.spec().create(FAKE_RUNTIME)
     operator.open(context)
     behind = MIN_TIMESTAMP
     for key, value, timestamp in _records(case):

@@ -21,7 +21,7 @@ from firesteel.common.job_client import JobClient
 from firesteel.connectors.collect_sink import CollectSink
 from firesteel.datastream import StreamExecutionEnvironment
 from firesteel.graph.job_graph import JobGraph
-from firesteel.runtime.operators.specs import SourceSpec
+from firesteel.runtime.operators.source import SourceSpec
 from firesteel.testing.eventually import eventually
 
 __all__ = ["checkpointed", "run_in_two_parts", "run_with_checkpoints"]

@@ -39,8 +39,8 @@ from firesteel.runtime.messages import (
     TaskStateChanged,
     TriggerCheckpoint,
 )
-from firesteel.runtime.operators.sink import COMMITTABLES
-from firesteel.runtime.operators.specs import SinkSpec, SourceSpec
+from firesteel.runtime.operators.sink import COMMITTABLES, SinkSpec
+from firesteel.runtime.operators.source import SourceSpec
 from firesteel.testing import TestingSource
 
 DEADLINE_S = 60.0

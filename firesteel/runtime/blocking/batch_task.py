@@ -32,11 +32,7 @@ from firesteel.runtime.deployment import OutputDescriptor
 from firesteel.runtime.elements import MAX_WATERMARK, ControlEvent
 from firesteel.runtime.mailbox import Clock
 from firesteel.runtime.network.partition import ResultPartition
-from firesteel.runtime.operators.base import StreamOperator
-from firesteel.runtime.operators.grouped import create_batch_operator
-from firesteel.runtime.operators.inline import InlineOperator
 from firesteel.runtime.operators.sink import SinkOperator
-from firesteel.runtime.operators.specs import OperatorSpec, SourceSpec
 from firesteel.runtime.output import TaskOutput
 from firesteel.runtime.partitioner import BroadcastPartitioner, KeyGroupPartitioner
 from firesteel.runtime.task import Task
@@ -72,17 +68,13 @@ def run_batch_task(
 
 
 class BatchTask(Task):
-    """The task itself: keyed outputs are divided into buckets, and operators are those of a batch."""
+    """The task itself: keyed outputs are divided into buckets."""
 
     def create_output(self, descriptor: OutputDescriptor, partition: Any) -> TaskOutput:
         """One of the task's outputs."""
         if isinstance(partition, BucketedPartition):
             return GroupingOutput(descriptor, partition, self.make_room)
         return super().create_output(descriptor, partition)
-
-    def create_operator(self, spec: OperatorSpec, watermark_interval_ms: int) -> InlineOperator | StreamOperator:
-        """One of the operators of the chain."""
-        return create_batch_operator(spec)
 
     def end(self) -> None:
         """All input has been processed."""
@@ -144,9 +136,7 @@ class BatchStageTask(StageTask):
         super().feed(row)
 
     def _row_reader(self) -> RowReader | None:
-        spec = self.task.head.descriptor.spec
-        assert isinstance(spec, SourceSpec)
-        return getattr(spec.source, "read_rows", None)
+        return getattr(self.task.head.descriptor.spec.get_source(), "read_rows", None)
 
     def _read_splits(self, order: BatchOrder) -> Iterator[bytes]:
         task, source = self.task, self.task.source

@@ -124,6 +124,9 @@ class CheckpointedOperator:
     emits_own_records = False
     """Whether nobody else has what the operator emits to its context."""
 
+    is_one_to_one = False
+    """Whether the operator emits exactly one record per input record."""
+
     context: OperatorContext
 
     def initialize_state(self, context: StateInitializationContext) -> None:

@@ -8,6 +8,7 @@ makes the same changes in all of them.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from firesteel.common.state import MapStateDescriptor
@@ -18,15 +19,47 @@ from firesteel.runtime.operators.broadcast_contexts import (
 )
 from firesteel.runtime.operators.co import TwoInputOperator
 from firesteel.runtime.operators.inline import write_process_call
+from firesteel.runtime.operators.spec import FunctionSpec
 from firesteel.runtime.state.backend import NO_KEY
 
 if TYPE_CHECKING:
     from firesteel.runtime.codegen import LoopWriter
     from firesteel.runtime.operators.base import OperatorContext
+    from firesteel.runtime.operators.inline import InlineOperator
+    from firesteel.runtime.operators.spec import OperatorRuntime
 
-__all__ = ["BroadcastOperator", "KeyedBroadcastOperator"]
+__all__ = ["BroadcastOperator", "BroadcastProcessSpec", "KeyedBroadcastOperator", "KeyedBroadcastProcessSpec"]
 
 _BROADCAST_SIDE = 1
+
+
+@dataclass(frozen=True)
+class BroadcastProcessSpec(FunctionSpec):
+    """A BroadcastProcessFunction; its second input, index 1, is the broadcast side."""
+
+    broadcast_states: tuple[MapStateDescriptor, ...]
+
+    def create(self, runtime: OperatorRuntime) -> InlineOperator:
+        """Returns a new operator for one subtask."""
+        return BroadcastOperator(self.function, self.broadcast_states)
+
+    def declares_states(self, *, is_keyed: bool) -> bool:
+        """The broadcast states, at least."""
+        return True
+
+    @property
+    def has_broadcast_side(self) -> bool:
+        """Whether the second input is a broadcast stream."""
+        return True
+
+
+@dataclass(frozen=True)
+class KeyedBroadcastProcessSpec(BroadcastProcessSpec):
+    """A KeyedBroadcastProcessFunction; only its first input is keyed."""
+
+    def create(self, runtime: OperatorRuntime) -> InlineOperator:
+        """Returns a new operator for one subtask."""
+        return KeyedBroadcastOperator(self.function, self.broadcast_states)
 
 
 class BroadcastOperator(TwoInputOperator):

@@ -2,16 +2,27 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from firesteel.runtime.operators.contexts import ProcessContext
 from firesteel.runtime.operators.inline import InlineOperator, method_of, write_process_call
+from firesteel.runtime.operators.spec import FunctionSpec
 
 if TYPE_CHECKING:
     from firesteel.runtime.codegen import LoopWriter
     from firesteel.runtime.operators.base import OperatorContext
+    from firesteel.runtime.operators.spec import OperatorRuntime
 
-__all__ = ["CoFlatMapOperator", "CoMapOperator", "CoProcessOperator", "TwoInputOperator"]
+__all__ = [
+    "CoFlatMapOperator",
+    "CoFlatMapSpec",
+    "CoMapOperator",
+    "CoMapSpec",
+    "CoProcessOperator",
+    "CoProcessSpec",
+    "TwoInputOperator",
+]
 
 
 class TwoInputOperator(InlineOperator):
@@ -40,6 +51,15 @@ class TwoInputOperator(InlineOperator):
         raise NotImplementedError
 
 
+@dataclass(frozen=True)
+class CoMapSpec(FunctionSpec):
+    """A CoMapFunction on two connected streams."""
+
+    def create(self, runtime: OperatorRuntime) -> InlineOperator:
+        """Returns a new operator for one subtask."""
+        return CoMapOperator(self.function)
+
+
 class CoMapOperator(TwoInputOperator):
     """One result per record of either input; None is no result, as in PyFlink."""
 
@@ -52,6 +72,15 @@ class CoMapOperator(TwoInputOperator):
         writer.line(f"{result} = {call}({value})", element=value, function=self.calls[index])
         with writer.block(f"if {result} is not None:"):
             writer.write_consumers(result)
+
+
+@dataclass(frozen=True)
+class CoFlatMapSpec(FunctionSpec):
+    """A CoFlatMapFunction on two connected streams."""
+
+    def create(self, runtime: OperatorRuntime) -> InlineOperator:
+        """Returns a new operator for one subtask."""
+        return CoFlatMapOperator(self.function)
 
 
 class CoFlatMapOperator(TwoInputOperator):
@@ -67,6 +96,15 @@ class CoFlatMapOperator(TwoInputOperator):
         with writer.block(f"for {result} in {call}({value}) or ():", element=value, function=self.calls[index]):
             writer.write_consumers(result)
             writer.write_room_check()
+
+
+@dataclass(frozen=True)
+class CoProcessSpec(FunctionSpec):
+    """A CoProcessFunction or, keyed, a KeyedCoProcessFunction."""
+
+    def create(self, runtime: OperatorRuntime) -> InlineOperator:
+        """Returns a new operator for one subtask."""
+        return CoProcessOperator(self.function)
 
 
 class CoProcessOperator(TwoInputOperator):

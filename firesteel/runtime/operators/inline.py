@@ -9,25 +9,29 @@ from __future__ import annotations
 import inspect
 from abc import ABC, abstractmethod
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from firesteel.common.errors import InvalidProgramError
-from firesteel.common.state import ValueStateDescriptor
 from firesteel.runtime.operators.base import CheckpointedOperator
 from firesteel.runtime.operators.contexts import ProcessContext
+from firesteel.runtime.operators.spec import FunctionSpec
 from firesteel.runtime.ownership import keeps_nothing
 
 if TYPE_CHECKING:
     from firesteel.runtime.codegen import LoopWriter
     from firesteel.runtime.operators.base import OperatorContext
+    from firesteel.runtime.operators.spec import OperatorRuntime
 
 __all__ = [
     "FilterOperator",
+    "FilterSpec",
     "FlatMapOperator",
+    "FlatMapSpec",
     "InlineOperator",
     "MapOperator",
+    "MapSpec",
     "ProcessOperator",
-    "ReduceOperator",
+    "ProcessSpec",
     "method_of",
 ]
 
@@ -82,10 +86,20 @@ class InlineOperator(CheckpointedOperator, ABC):
         """Writes the lines for one record, which is in the variable ``value``."""
 
 
+@dataclass(frozen=True)
+class MapSpec(FunctionSpec):
+    """One result per record."""
+
+    def create(self, runtime: OperatorRuntime) -> InlineOperator:
+        """Returns a new operator for one subtask."""
+        return MapOperator(self.function)
+
+
 class MapOperator(InlineOperator):
     """One result per record."""
 
     method = "map"
+    is_one_to_one = True
 
     def write(self, writer: LoopWriter, value: str) -> None:
         """``v1 = f(v0)`` and on."""
@@ -99,6 +113,15 @@ class MapOperator(InlineOperator):
     def keeps_records(self) -> bool:  # type: ignore[override]
         """Unless it can be seen that the function does not."""
         return not keeps_nothing(self.call)
+
+
+@dataclass(frozen=True)
+class FilterSpec(FunctionSpec):
+    """Keeps records for which the function is true."""
+
+    def create(self, runtime: OperatorRuntime) -> InlineOperator:
+        """Returns a new operator for one subtask."""
+        return FilterOperator(self.function)
 
 
 class FilterOperator(InlineOperator):
@@ -119,6 +142,15 @@ class FilterOperator(InlineOperator):
         return not keeps_nothing(self.call, is_predicate=True)
 
 
+@dataclass(frozen=True)
+class FlatMapSpec(FunctionSpec):
+    """Any number of results per record."""
+
+    def create(self, runtime: OperatorRuntime) -> InlineOperator:
+        """Returns a new operator for one subtask."""
+        return FlatMapOperator(self.function)
+
+
 class FlatMapOperator(InlineOperator):
     """Any number of results per record."""
 
@@ -134,38 +166,13 @@ class FlatMapOperator(InlineOperator):
             writer.write_room_check()
 
 
-class ReduceOperator(InlineOperator):
-    """A running reduce: one result for every record, as Flink's KeyedStream.reduce."""
+@dataclass(frozen=True)
+class ProcessSpec(FunctionSpec):
+    """A ProcessFunction, or on a keyed stream a KeyedProcessFunction."""
 
-    method = "reduce"
-
-    def open(self, context: OperatorContext) -> None:
-        """Opens the function and its state."""
-        super().open(context)
-        assert context.backend is not None
-        self.state = context.backend.get_state(ValueStateDescriptor("_reduce_state", None), internal=True)
-        # updating with None clears: the next record would start over, and nobody would notice
-        self.state.clear = self._refuse_none
-
-    @staticmethod
-    def _refuse_none() -> None:
-        raise InvalidProgramError(
-            "The reduce function returned None.", hint="Return the new value; perhaps a 'return' is missing."
-        )
-
-    def write(self, writer: LoopWriter, value: str) -> None:
-        """Reads, reduces, stores and hands on."""
-        self.is_rich = True
-        self.write_key(writer, value)
-        result = writer.new_variable("v")
-        read = writer.bind("read", self.state.value)
-        store = writer.bind("store", self.state.update)
-        reduce = writer.bind("reduce", self.call)
-        writer.line(f"{result} = {read}()")
-        call = f"{reduce}({result}, {value})"
-        writer.line(f"{result} = {value} if {result} is None else {call}", element=value, function=self.call)
-        writer.line(f"{store}({result})", element=value, function=self.call)
-        writer.write_consumers(result)
+    def create(self, runtime: OperatorRuntime) -> InlineOperator:
+        """Returns a new operator for one subtask."""
+        return ProcessOperator(self.function)
 
 
 class ProcessOperator(InlineOperator):

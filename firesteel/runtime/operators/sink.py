@@ -5,22 +5,52 @@ from __future__ import annotations
 import hashlib
 import uuid
 from collections.abc import Callable, Sequence
-from typing import Any
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 from firesteel.common import fault_points
-from firesteel.common.connector import Committer, ConnectorMetrics, Sink, SinkWriter
+from firesteel.common.connector import Committer, ConnectorMetrics, DeliveryGuarantee, Sink, SinkWriter
 from firesteel.runtime.checkpoint.handles import SPLIT, UNION
 from firesteel.runtime.deployment import TaskMode
 from firesteel.runtime.network.serialization import serialize_records
 from firesteel.runtime.operators.base import OperatorContext, StateInitializationContext, StreamOperator
+from firesteel.runtime.operators.spec import OperatorSpec
 from firesteel.runtime.state.operator_state import OperatorStateBackend
 
-__all__ = ["COMMITTABLES", "WRITER_STATE", "SinkOperator"]
+if TYPE_CHECKING:
+    from firesteel.runtime.operators.spec import OperatorRuntime
+
+__all__ = ["COMMITTABLES", "WRITER_STATE", "SinkOperator", "SinkSpec"]
 
 COMMITTABLES = "_committables"
 """Pairs of the checkpoint something was prepared for and what is to be committed."""
 
 WRITER_STATE = "_writer"
+
+
+@dataclass(frozen=True)
+class SinkSpec(OperatorSpec):
+    """Writes records to a sink."""
+
+    sink: Sink
+    required_guarantee: DeliveryGuarantee = DeliveryGuarantee.NONE
+    """The delivery guarantee that the program requires."""
+
+    def create(self, runtime: OperatorRuntime) -> SinkOperator:
+        """Returns a new operator for one subtask."""
+        return SinkOperator(self.sink)
+
+    def get_sink(self) -> Sink:
+        """Returns the sink."""
+        return self.sink
+
+    def get_required_guarantee(self) -> DeliveryGuarantee:
+        """Returns the delivery guarantee that the program requires."""
+        return self.required_guarantee
+
+    def declares_states(self, *, is_keyed: bool) -> bool:
+        """No: a writer's state is not the program's, and opening the writer would connect to what it writes to."""
+        return False
 
 
 class SinkOperator(StreamOperator):

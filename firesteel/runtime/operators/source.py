@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 from firesteel.common.connector import Boundedness, ConnectorMetrics, InputStatus, Source, SourceReader
 from firesteel.common.output_tag import OutputTag
 from firesteel.runtime.checkpoint.handles import SPLIT, UNION
 from firesteel.runtime.deployment import TaskMode
 from firesteel.runtime.elements import MAX_WATERMARK
+from firesteel.runtime.operators.at_work import TIMESTAMP_ASSIGNER
 from firesteel.runtime.operators.base import OperatorContext, StateInitializationContext, StreamOperator
 from firesteel.runtime.operators.held_records import (
     HELD,
@@ -22,15 +24,54 @@ from firesteel.runtime.operators.held_records import (
     items_of,
     own_items,
 )
+from firesteel.runtime.operators.inline import method_of
+from firesteel.runtime.operators.spec import OperatorSpec
 from firesteel.runtime.state.operator_state import OperatorStateBackend
 from firesteel.runtime.state.pickling import can_be_pickled
 from firesteel.runtime.time.watermark_generation import WatermarkAssigner
 from firesteel.runtime.time.watermark_state import WATERMARKS, SubtaskWatermarks, WatermarkState
 
-__all__ = ["SPLITS", "SourceOperator"]
+if TYPE_CHECKING:
+    from firesteel.runtime.operators.spec import OperatorRuntime
+
+__all__ = ["SPLITS", "SourceOperator", "SourceSpec", "timestamp_functions"]
 
 SPLITS = "_splits"
 """The splits a reader has not finished, each with its position."""
+
+
+@dataclass(frozen=True)
+class SourceSpec(OperatorSpec):
+    """Reads a source and assigns timestamps and watermarks per split."""
+
+    source: Source[Any]
+    watermark_strategy: Any
+
+    def create(self, runtime: OperatorRuntime) -> SourceOperator:
+        """Returns a new operator for one subtask."""
+        return SourceOperator(self.source, self.watermark_strategy, runtime.watermark_interval_ms)
+
+    def functions(self) -> Mapping[str, Callable[..., Any]]:
+        """Returns the timestamp assigner."""
+        return timestamp_functions(self.watermark_strategy)
+
+    def get_source(self) -> Source[Any]:
+        """Returns the source."""
+        return self.source
+
+    def get_watermark_strategy(self) -> Any:
+        """Returns the strategy for each split."""
+        return self.watermark_strategy
+
+    def declares_states(self, *, is_keyed: bool) -> bool:
+        """No: a reader's state is not the program's, and opening the reader would connect to what it reads."""
+        return False
+
+
+def timestamp_functions(watermark_strategy: Any) -> Mapping[str, Callable[..., Any]]:
+    """Returns the user's functions of a watermark strategy."""
+    assigner = getattr(watermark_strategy, "timestamp_assigner", None)
+    return {} if assigner is None else {TIMESTAMP_ASSIGNER: method_of(assigner, "extract_timestamp")}
 
 
 class SourceOperator(StreamOperator):

@@ -2,18 +2,47 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 from firesteel.runtime.checkpoint.handles import UNION
 from firesteel.runtime.deployment import TaskMode
 from firesteel.runtime.elements import MAX_WATERMARK
 from firesteel.runtime.operators.base import OperatorContext, StateInitializationContext, StreamOperator
+from firesteel.runtime.operators.source import timestamp_functions
+from firesteel.runtime.operators.spec import OperatorSpec
 from firesteel.runtime.state.operator_state import OperatorStateBackend
 from firesteel.runtime.time.watermark_generation import WatermarkAssigner
 from firesteel.runtime.time.watermark_state import WATERMARKS, SubtaskWatermarks, WatermarkState
 
-__all__ = ["TimestampsAndWatermarksOperator"]
+if TYPE_CHECKING:
+    from firesteel.runtime.operators.spec import OperatorRuntime
+
+__all__ = ["TimestampsAndWatermarksOperator", "TimestampsAndWatermarksSpec"]
+
+
+@dataclass(frozen=True)
+class TimestampsAndWatermarksSpec(OperatorSpec):
+    """Assigns timestamps and generates watermarks in the middle of a stream."""
+
+    watermark_strategy: Any
+
+    def create(self, runtime: OperatorRuntime) -> TimestampsAndWatermarksOperator:
+        """Returns a new operator for one subtask."""
+        return TimestampsAndWatermarksOperator(self.watermark_strategy, runtime.watermark_interval_ms)
+
+    def functions(self) -> Mapping[str, Callable[..., Any]]:
+        """Returns the timestamp assigner."""
+        return timestamp_functions(self.watermark_strategy)
+
+    def get_watermark_strategy(self) -> Any:
+        """Returns the strategy of the stream."""
+        return self.watermark_strategy
+
+    def declares_states(self, *, is_keyed: bool) -> bool:
+        """No: the watermarks in its state are not the program's."""
+        return False
 
 
 class TimestampsAndWatermarksOperator(StreamOperator):
@@ -25,6 +54,7 @@ class TimestampsAndWatermarksOperator(StreamOperator):
     """
 
     emits_own_records = True
+    is_one_to_one = True
     leaves_rest = True
 
     def __init__(self, watermark_strategy: Any, interval_ms: int):

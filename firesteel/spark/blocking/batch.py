@@ -13,7 +13,6 @@ from firesteel.graph.job_graph import JobGraph
 from firesteel.jobmaster.stage_orders import Stage, stages_of
 from firesteel.runtime.blocking.orders import BatchOrder, StageTaskDescriptor
 from firesteel.runtime.messages import TaskKey
-from firesteel.runtime.operators.specs import SourceSpec
 from firesteel.spark.blocking.rdds import JavaRDD, Rdds
 from firesteel.spark.blocking.worker import BatchStage
 
@@ -83,11 +82,10 @@ class BatchStages:
     def _input(self, stage: Stage) -> tuple[JavaRDD, int]:
         """What a stage reads, and in how many partitions."""
         if stage.is_source:
-            spec = stage.vertex.head.node.spec
-            if isinstance(spec, SourceSpec) and getattr(spec.source, "reads_rows", False):
+            source: Any = stage.vertex.head.node.spec.get_source()
+            if getattr(source, "reads_rows", False):
                 from pyspark.sql import SparkSession  # takes its time, and most jobs do without
 
-                source: Any = spec.source
                 rows = source.row_rdd(SparkSession.builder.getOrCreate()).rdd()
                 return rows, self._rdds.partitions(rows)
             return self._rdds.empty(stage.parallelism), stage.parallelism

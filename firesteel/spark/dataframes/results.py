@@ -21,7 +21,7 @@ from firesteel.runtime.blocking.orders import BatchOrder
 from firesteel.runtime.blocking.rows import BATCH, unpack_row
 from firesteel.runtime.deployment import TaskMode
 from firesteel.runtime.messages import AddSplits, NoMoreSplits, ReaderStarted, RequestSplit, TaskKey
-from firesteel.runtime.operators.specs import SourceSpec
+from firesteel.runtime.operators.source import SourceSpec
 from firesteel.spark.blocking.batch import BatchStages
 from firesteel.spark.dataframes.errors import passing_on_complaints
 from firesteel.spark.dataframes.result_task import DataFrameSink, run_dataframe_task

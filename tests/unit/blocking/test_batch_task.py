@@ -298,7 +298,7 @@ def test_the_last_watermark_reaches_the_end_of_the_chain() -> None:
 
     batch = DrivenBatch(graph_of(build))
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("firesteel.runtime.operators.factory.SinkOperator", Watching)
+        patch.setattr("firesteel.runtime.operators.sink.SinkOperator", Watching)
         batch.run()
     assert seen == [MAX_WATERMARK]
 

@@ -55,7 +55,13 @@ from firesteel.graph.transformation import (
     UnionTransformation,
 )
 from firesteel.runtime import partitioner as partitioners
-from firesteel.runtime.operators import specs
+from firesteel.runtime.operators.broadcast import BroadcastProcessSpec, KeyedBroadcastProcessSpec
+from firesteel.runtime.operators.co import CoFlatMapSpec, CoMapSpec, CoProcessSpec
+from firesteel.runtime.operators.inline import FilterSpec, FlatMapSpec, MapSpec, ProcessSpec
+from firesteel.runtime.operators.reduce import ReduceSpec
+from firesteel.runtime.operators.sink import SinkSpec
+from firesteel.runtime.operators.timestamps import TimestampsAndWatermarksSpec
+from firesteel.runtime.operators.window.spec import WindowSpec
 
 TAG = OutputTag("late", Types.INT())
 MINUTE = TumblingEventTimeWindows.of(Time.minutes(1))
@@ -195,9 +201,9 @@ def test_elements_take_the_shape_of_their_type(env):
 @pytest.mark.parametrize(
     ("apply", "name", "spec"),
     [
-        (lambda s: s.map(str), "Map", specs.MapSpec(str)),
-        (lambda s: s.flat_map(list), "FlatMap", specs.FlatMapSpec(list)),
-        (lambda s: s.filter(bool), "Filter", specs.FilterSpec(bool)),
+        (lambda s: s.map(str), "Map", MapSpec(str)),
+        (lambda s: s.flat_map(list), "FlatMap", FlatMapSpec(list)),
+        (lambda s: s.filter(bool), "Filter", FilterSpec(bool)),
     ],
 )
 def test_operators_on_one_stream(pairs, apply, name, spec):
@@ -211,7 +217,7 @@ def test_operators_on_one_stream(pairs, apply, name, spec):
 def test_process(pairs):
     function = Process()
     built = transformation(pairs.process(function))
-    assert (built.name, built.spec) == ("Process", specs.ProcessSpec(function))
+    assert (built.name, built.spec) == ("Process", ProcessSpec(function))
 
 
 def test_function_objects_are_kept_as_they_are(pairs):
@@ -261,9 +267,9 @@ def test_key_by_twice_keeps_only_the_second_key(pairs):
 def test_reduce_and_aggregations(pairs):
     keyed = pairs.key_by(Key())
     reduced = transformation(keyed.reduce(max))
-    assert (reduced.name, reduced.spec, reduced.key_selector) == ("Reduce", specs.ReduceSpec(max), keyed._key_selector)
+    assert (reduced.name, reduced.spec, reduced.key_selector) == ("Reduce", ReduceSpec(max), keyed._key_selector)
     summed = transformation(keyed.sum(1))
-    assert isinstance(summed.spec, specs.ReduceSpec)
+    assert isinstance(summed.spec, ReduceSpec)
     assert summed.spec.function.reduce(("a", 1), ("a", 2)) == ("a", 3)
 
 
@@ -319,9 +325,9 @@ def test_project(pairs):
 @pytest.mark.parametrize(
     ("method", "function", "name", "spec"),
     [
-        ("map", CoMap(), "Co-Map", specs.CoMapSpec),
-        ("flat_map", CoFlatMap(), "Co-Flat Map", specs.CoFlatMapSpec),
-        ("process", CoProcess(), "Co-Process", specs.CoProcessSpec),
+        ("map", CoMap(), "Co-Map", CoMapSpec),
+        ("flat_map", CoFlatMap(), "Co-Flat Map", CoFlatMapSpec),
+        ("process", CoProcess(), "Co-Process", CoProcessSpec),
     ],
 )
 def test_connected_streams(env, pairs, method, function, name, spec):
@@ -348,7 +354,7 @@ def test_broadcast_connected_streams(env, pairs):
     rules, limits = MapStateDescriptor("rules"), MapStateDescriptor("limits")
     other = env.from_collection([1])
     built = transformation(pairs.connect(other.broadcast(rules, limits)).process(function := Broadcast(), Types.INT()))
-    assert (built.name, built.spec) == ("Co-Process-Broadcast", specs.BroadcastProcessSpec(function, (rules, limits)))
+    assert (built.name, built.spec) == ("Co-Process-Broadcast", BroadcastProcessSpec(function, (rules, limits)))
     assert (built.state_key_selectors, built.output_type) == ((), Types.INT())
     assert built.input1 is transformation(pairs)
     assert (built.input2.input, built.input2.partitioner) == (
@@ -358,7 +364,7 @@ def test_broadcast_connected_streams(env, pairs):
     keyed = pairs.key_by(len).connect(other.broadcast(rules)).process(function := KeyedBroadcast())
     built = transformation(keyed.uid("priced"))
     assert (built.name, built.uid) == ("Keyed-Co-Process-Broadcast", "priced")
-    assert built.spec == specs.KeyedBroadcastProcessSpec(function, (rules,))
+    assert built.spec == KeyedBroadcastProcessSpec(function, (rules,))
     assert built.state_key_selectors == (len, None)
 
 
@@ -366,7 +372,7 @@ def test_windows(pairs):
     keyed = pairs.key_by(Key())
     result = keyed.window(MINUTE).allowed_lateness(5000).side_output_late_data(TAG).apply(window := Window())
     built = transformation(result)
-    assert built.spec == specs.WindowSpec(
+    assert built.spec == WindowSpec(
         MINUTE, built.spec.trigger, window_function=window, allowed_lateness=5000, late_tag=TAG
     )
     assert isinstance(built.spec.trigger, EventTimeTrigger)
@@ -437,7 +443,7 @@ def test_what_pyflink_makes_an_operator_becomes_one_when_it_is_set(pairs, virtua
 def test_timestamps_and_watermarks_are_as_parallel_as_the_input(env):
     strategy = WatermarkStrategy.for_monotonous_timestamps()
     built = transformation(env.from_collection([1]).rebalance().assign_timestamps_and_watermarks(strategy))
-    assert (built.name, built.spec) == ("Timestamps/Watermarks", specs.TimestampsAndWatermarksSpec(strategy))
+    assert (built.name, built.spec) == ("Timestamps/Watermarks", TimestampsAndWatermarksSpec(strategy))
     assert built.parallelism == 1
     assert transformation(env.from_sequence(1, 9).assign_timestamps_and_watermarks(strategy)).parallelism is None
 
@@ -446,7 +452,7 @@ def test_sinks(pairs):
     sink = DiscardingSink()
     built = transformation(pairs.sink_to(sink).name("nowhere").uid("s").set_parallelism(2).disable_chaining())
     assert isinstance(built, SinkTransformation)
-    assert built.spec == specs.SinkSpec(sink)
+    assert built.spec == SinkSpec(sink)
     assert (built.name, built.uid, built.parallelism, built.chaining) == ("nowhere", "s", 2, ChainingStrategy.NEVER)
 
 

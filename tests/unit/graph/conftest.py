@@ -21,7 +21,10 @@ from firesteel.graph.transformation import (
     TwoInputTransformation,
     UnionTransformation,
 )
-from firesteel.runtime.operators.specs import CoMapSpec, MapSpec, SinkSpec, SourceSpec
+from firesteel.runtime.operators.co import CoMapSpec
+from firesteel.runtime.operators.inline import MapSpec
+from firesteel.runtime.operators.sink import SinkSpec
+from firesteel.runtime.operators.source import SourceSpec
 from firesteel.runtime.partitioner import ForwardPartitioner, KeyGroupPartitioner
 
 

@@ -47,7 +47,8 @@ from firesteel.runtime.messages import (
     SlotStopped,
     TaskStateChanged,
 )
-from firesteel.runtime.operators.specs import MapSpec, SourceSpec
+from firesteel.runtime.operators.inline import MapSpec
+from firesteel.runtime.operators.source import SourceSpec
 
 SETTINGS = JobMasterSettings(
     slot_request_timeout=20_000,

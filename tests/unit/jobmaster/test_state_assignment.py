@@ -35,7 +35,7 @@ from firesteel.runtime.checkpoint.handles import (
 from firesteel.runtime.checkpoint.metadata import CheckpointMetadata, OperatorState
 from firesteel.runtime.checkpoint.options import SnapshotKind
 from firesteel.runtime.key_groups import KeyGroupRange
-from firesteel.runtime.operators.specs import MapSpec
+from firesteel.runtime.operators.inline import MapSpec
 from firesteel.runtime.partitioner import (
     GlobalPartitioner,
     KeyGroupPartitioner,

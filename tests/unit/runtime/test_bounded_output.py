@@ -17,8 +17,7 @@ from firesteel.runtime.deployment import (
 )
 from firesteel.runtime.network.config import DEFAULT_NETWORK_CONFIG
 from firesteel.runtime.network.partition import OVERDRAFT, ResultPartition, ResultSubpartition
-from firesteel.runtime.operators import specs
-from firesteel.runtime.operators.factory import create_operator
+from firesteel.runtime.operators.inline import FlatMapSpec, ProcessSpec
 from firesteel.runtime.output import TaskOutput
 from firesteel.runtime.partitioner import (
     BroadcastPartitioner,
@@ -29,6 +28,7 @@ from firesteel.runtime.partitioner import (
 from firesteel.runtime.time.input_clock import InputClock
 from firesteel.runtime.turns import Turn
 from firesteel.testing import FakeClock, collect, test_environment
+from firesteel.testing.operator_context import FAKE_RUNTIME
 
 MILLION = 1_000_000
 
@@ -98,7 +98,7 @@ def operator_of(
     selectors = (lambda value: 0,) if keyed else ()
     descriptor = OperatorDescriptor(1, "id", "operator", spec, key_selectors=selectors)
     task = TaskDeploymentDescriptor("v", "task", 0, 1, 128, 0, 0, (descriptor,))
-    chained = ChainedOperator(descriptor, create_operator(spec, 200), task, services)
+    chained = ChainedOperator(descriptor, spec.create(FAKE_RUNTIME), task, services)
     chained.add_consumer(None, services.output)
     chained.open()
     return chained, consumer
@@ -128,20 +128,20 @@ PARTITIONERS = [
 @pytest.mark.parametrize(("partitioner", "channels"), PARTITIONERS)
 @pytest.mark.parametrize("timed", [False, True])
 def test_a_flat_map_that_makes_a_million_of_one(partitioner: Any, channels: int, timed: bool) -> None:
-    chained, consumer = operator_of(specs.FlatMapSpec(range), partitioner, channels)
+    chained, consumer = operator_of(FlatMapSpec(range), partitioner, channels)
     compile_loop("test", [chained], timed)([MILLION], [0] if timed else None)
     check_bounded(consumer, MILLION)
     assert consumer.waits > 10
 
 
 def test_a_broadcast_of_many_results() -> None:
-    chained, consumer = operator_of(specs.FlatMapSpec(range), BroadcastPartitioner(), 2)
+    chained, consumer = operator_of(FlatMapSpec(range), BroadcastPartitioner(), 2)
     compile_loop("test", [chained], False)([200_000], None)
     check_bounded(consumer, 200_000, copies=2)
 
 
 def test_many_results_of_many_records_are_counted_together() -> None:
-    chained, consumer = operator_of(specs.FlatMapSpec(range), ForwardPartitioner(), 1)
+    chained, consumer = operator_of(FlatMapSpec(range), ForwardPartitioner(), 1)
     compile_loop("test", [chained], False)([100] * 5000, None)
     check_bounded(consumer, 500_000)
 
@@ -152,7 +152,7 @@ class Many(ProcessFunction):
 
 
 def test_a_process_function_that_yields_very_many() -> None:
-    chained, consumer = operator_of(specs.ProcessSpec(Many()), ForwardPartitioner(), 1)
+    chained, consumer = operator_of(ProcessSpec(Many()), ForwardPartitioner(), 1)
     compile_loop("test", [chained], True)([300_000], [5])
     check_bounded(consumer, 300_000)
 
@@ -167,7 +167,7 @@ class ManyLater(KeyedProcessFunction):
 
 
 def test_a_timer_that_yields_very_many() -> None:
-    chained, consumer = operator_of(specs.ProcessSpec(ManyLater()), ForwardPartitioner(), 1, keyed=True)
+    chained, consumer = operator_of(ProcessSpec(ManyLater()), ForwardPartitioner(), 1, keyed=True)
     compile_loop("test", [chained], True)([300_000], [5])
     chained.emit_watermark = lambda timestamp: None  # type: ignore[method-assign]
     chained.process_watermark(10)

@@ -18,12 +18,14 @@ from firesteel.runtime.chain import ChainedOperator
 from firesteel.runtime.codegen import compile_loop
 from firesteel.runtime.deployment import OperatorDescriptor, TaskDeploymentDescriptor
 from firesteel.runtime.inlining import find_inline_expressions, inline_expression, register_inline_expressions
-from firesteel.runtime.operators import specs
 from firesteel.runtime.operators.base import StreamOperator
-from firesteel.runtime.operators.factory import create_operator
+from firesteel.runtime.operators.inline import FilterSpec, FlatMapSpec, MapSpec, ProcessSpec
+from firesteel.runtime.operators.reduce import ReduceSpec
+from firesteel.runtime.operators.spec import OperatorSpec
 from firesteel.runtime.time.input_clock import InputClock
 from firesteel.runtime.turns import Turn
 from firesteel.testing import FakeClock
+from firesteel.testing.operator_context import FAKE_RUNTIME
 
 TAGS = [OutputTag("left"), OutputTag('it\'s "right"')]
 ONE = 1
@@ -175,12 +177,12 @@ class Services:
         self.room_checks += 1
 
 
-SPECS: dict[str, Callable[[Any], specs.OperatorSpec]] = {
-    "map": specs.MapSpec,
-    "filter": specs.FilterSpec,
-    "flat_map": specs.FlatMapSpec,
-    "process": specs.ProcessSpec,
-    "reduce": specs.ReduceSpec,
+SPECS: dict[str, Callable[[Any], OperatorSpec]] = {
+    "map": MapSpec,
+    "filter": FilterSpec,
+    "flat_map": FlatMapSpec,
+    "process": ProcessSpec,
+    "reduce": ReduceSpec,
 }
 
 
@@ -203,11 +205,11 @@ def chain_of(root: Node, services: Services, output_type: Any = None) -> Chained
 
     def build(node: Node, parent: ChainedOperator | None, tag: OutputTag | None) -> ChainedOperator:
         keys = (lambda value: value % 3,) if node.kind == "reduce" else ()
-        spec = SPECS.get(node.kind, specs.MapSpec)(node.function)
+        spec = SPECS.get(node.kind, MapSpec)(node.function)
         descriptor = OperatorDescriptor(
             next(counter), "id", node.kind, spec, key_selectors=keys, output_type=output_type
         )
-        operator = Twice() if node.kind == "twice" else create_operator(spec, 200)
+        operator = Twice() if node.kind == "twice" else spec.create(FAKE_RUNTIME)
         chained = ChainedOperator(descriptor, operator, task, services)
         keep = OperatorDescriptor(next(counter), "id", "keep", spec)
         consumer = ChainedOperator(keep, Keep(node.got), task, services)

@@ -21,13 +21,13 @@ from firesteel.runtime.chain import ChainedOperator
 from firesteel.runtime.codegen import compile_loop
 from firesteel.runtime.deployment import OperatorDescriptor, TaskDeploymentDescriptor
 from firesteel.runtime.inlining import find_inline_expressions, register_inline_expressions
-from firesteel.runtime.operators import specs
 from firesteel.runtime.operators.base import StreamOperator
-from firesteel.runtime.operators.factory import create_operator
+from firesteel.runtime.operators.inline import FilterSpec, FlatMapSpec, MapSpec, ProcessSpec
 from firesteel.runtime.ownership import Ownership, copy_batch, keeps_nothing, ownership_of_type
 from firesteel.runtime.time.input_clock import InputClock
 from firesteel.runtime.turns import Turn
 from firesteel.testing import FakeClock
+from firesteel.testing.operator_context import FAKE_RUNTIME
 
 TAG = OutputTag("side")
 FACTOR = 3
@@ -172,7 +172,7 @@ class Node:
                 child.interpret(copy.deepcopy(result))
 
 
-SPECS: dict[str, Any] = {"map": specs.MapSpec, "filter": specs.FilterSpec, "flat_map": specs.FlatMapSpec}
+SPECS: dict[str, Any] = {"map": MapSpec, "filter": FilterSpec, "flat_map": FlatMapSpec}
 
 
 def build(root: Node, output_type: Any = None, *, reuses_objects: bool = False) -> ChainedOperator:
@@ -183,9 +183,9 @@ def build(root: Node, output_type: Any = None, *, reuses_objects: bool = False) 
     opened: list[ChainedOperator] = []
 
     def make(node: Node) -> ChainedOperator:
-        spec = SPECS.get(node.kind, specs.ProcessSpec)(node.function)
+        spec = SPECS.get(node.kind, ProcessSpec)(node.function)
         descriptor = OperatorDescriptor(len(opened), "id", node.kind, spec, output_type=output_type)
-        chained = ChainedOperator(descriptor, create_operator(spec, 200), task, Services())
+        chained = ChainedOperator(descriptor, spec.create(FAKE_RUNTIME), task, Services())
         opened.append(chained)
         for child in node.children:
             chained.add_consumer(None, make(child))

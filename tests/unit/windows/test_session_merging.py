@@ -19,9 +19,9 @@ from firesteel.datastream.window import (
     EventTimeTrigger,
 )
 from firesteel.runtime.elements import MAX_WATERMARK
-from firesteel.runtime.operators.specs import WindowSpec
-from firesteel.runtime.operators.window import WindowOperator
 from firesteel.runtime.operators.window.merging_window_set import MergingWindowSet
+from firesteel.runtime.operators.window.operator import WindowOperator
+from firesteel.runtime.operators.window.spec import WindowSpec
 from firesteel.testing.operator_context import FakeOperatorContext
 
 

@@ -6,12 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from firesteel.runtime.operators.window import (
-    AlignedWindowOperator,
-    WindowOperator,
-    create_window_operator,
-)
-from firesteel.runtime.operators.window.aligned import alignment_of
+from firesteel.runtime.operators.window.aligned import AlignedWindowOperator, alignment_of
+from firesteel.runtime.operators.window.operator import WindowOperator
+from firesteel.testing.operator_context import FAKE_RUNTIME
 from firesteel.testing.transcript import TranscriptCase, TranscriptMismatch, load_transcripts
 
 CASES = load_transcripts(Path(__file__).parents[2] / "semantics")
@@ -35,7 +32,7 @@ def test_every_file_has_cases_and_names_are_unique() -> None:
 
 
 def test_the_factory_takes_the_aligned_operator_only_for_default_event_time_windows() -> None:
-    chosen = {case.id: type(create_window_operator(case.spec())) for case in CASES}
+    chosen = {case.id: type(case.spec().create(FAKE_RUNTIME)) for case in CASES}
     for case in CASES:
         aligned = case.trigger is None and case.window["type"] in (
             "TumblingEventTimeWindows",

@@ -30,8 +30,9 @@ from firesteel.datastream.window import (
     TumblingEventTimeWindows,
 )
 from firesteel.runtime.elements import MAX_WATERMARK
-from firesteel.runtime.operators.specs import WindowSpec
-from firesteel.runtime.operators.window import AlignedWindowOperator, WindowOperator
+from firesteel.runtime.operators.window.aligned import AlignedWindowOperator
+from firesteel.runtime.operators.window.operator import WindowOperator
+from firesteel.runtime.operators.window.spec import WindowSpec
 from firesteel.testing.operator_context import FakeOperatorContext
 
 SIDE = OutputTag("side")

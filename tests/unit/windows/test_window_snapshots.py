@@ -23,10 +23,13 @@ from firesteel.datastream.functions import AggregateFunction, ProcessWindowFunct
 from firesteel.datastream.window import EventTimeTrigger, SlidingEventTimeWindows, TumblingEventTimeWindows
 from firesteel.runtime.checkpoint.handles import KeyedStateHandle
 from firesteel.runtime.checkpoint.options import SnapshotKind
+from firesteel.runtime.deployment import TaskMode
 from firesteel.runtime.elements import MAX_WATERMARK
 from firesteel.runtime.key_groups import KeyGroupRange
-from firesteel.runtime.operators.specs import WindowSpec
-from firesteel.runtime.operators.window import AlignedWindowOperator, WindowOperator, create_window_operator
+from firesteel.runtime.operators.spec import OperatorRuntime
+from firesteel.runtime.operators.window.aligned import AlignedWindowOperator
+from firesteel.runtime.operators.window.operator import WindowOperator
+from firesteel.runtime.operators.window.spec import WindowSpec
 from firesteel.runtime.turns import Turn
 from firesteel.testing.operator_context import FakeOperatorContext
 
@@ -262,7 +265,7 @@ def test_windows_move_to_rocksdb_and_back(spec: WindowSpec, before: list[Any], a
     try:
         savepoint = write(bench, AlignedWindowOperator(spec), [before], SnapshotKind.SAVEPOINT)
         on_disk = bench.restore([savepoint], kind="rocksdb")
-        operator = create_window_operator(spec, keeps_objects=on_disk.keeps_objects)
+        operator = spec.create(OperatorRuntime(TaskMode.PIPELINED, 200, keeps_objects=on_disk.keeps_objects))
         assert isinstance(operator, WindowOperator)
         job = Job(operator, on_disk)
         back = bench.snapshot(on_disk, SnapshotKind.SAVEPOINT)

@@ -19,7 +19,6 @@ from firesteel.common.state import ValueStateDescriptor
 from firesteel.common.windows import TimeWindow
 from firesteel.runtime.elements import MAX_WATERMARK, MIN_TIMESTAMP
 from firesteel.runtime.operators.base import OperatorContext, StreamOperator
-from firesteel.runtime.operators.specs import WindowSpec
 from firesteel.runtime.operators.window.contents import Panes, make_contents
 from firesteel.runtime.operators.window.contexts import (
     ProcessWindowContext,
@@ -30,6 +29,7 @@ from firesteel.runtime.operators.window.functions import InternalWindowFunction,
 from firesteel.runtime.operators.window.late import LateRecords
 from firesteel.runtime.operators.window.leftovers import LeftoverWindows
 from firesteel.runtime.operators.window.output import WindowOutput
+from firesteel.runtime.operators.window.spec import WindowSpec
 from firesteel.runtime.operators.window.state import (
     CONTENTS_STATE,
     FIRED_STATE,

@@ -13,9 +13,10 @@ from typing import Any
 
 from firesteel.common.copying import copy_all, copy_value
 from firesteel.common.errors import InvalidProgramError
+from firesteel.runtime.operators.at_work import AGGREGATE, handles_results_of
 from firesteel.runtime.operators.base import OperatorContext
-from firesteel.runtime.operators.specs import WindowSpec
 from firesteel.runtime.operators.window.functions import aggregate_methods, reduce_callable
+from firesteel.runtime.operators.window.spec import WindowSpec
 
 __all__ = ["Panes", "WindowContents", "make_contents"]
 
@@ -89,6 +90,7 @@ class ReducedContents(WindowContents):
             stored = value if stored is None else reduce(stored, value)
         return stored
 
+    @handles_results_of(AGGREGATE)
     def result(self, stored: Any) -> Any:
         """The value itself."""
         if stored is None:
@@ -129,6 +131,7 @@ class AggregatedContents(WindowContents):
             stored = add(value, stored)
         return stored
 
+    @handles_results_of(AGGREGATE)
     def result(self, stored: Any) -> Any:
         """The accumulator's result, which may be the accumulator itself."""
         return copy_value(self._get_result(stored)) if self._copies else self._get_result(stored)

@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from firesteel.common.errors import InvalidProgramError
-from firesteel.runtime.operators.specs import WindowSpec
 from firesteel.runtime.operators.window.contexts import ProcessWindowContext
+from firesteel.runtime.operators.window.spec import WindowSpec
 
 __all__ = ["InternalWindowFunction", "aggregate_methods", "check_spec", "reduce_callable"]
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from firesteel.runtime.operators.base import OperatorContext
-from firesteel.runtime.operators.specs import WindowSpec
 from firesteel.runtime.operators.window.output import WindowOutput
+from firesteel.runtime.operators.window.spec import WindowSpec
 
 __all__ = ["LateRecords"]
 

@@ -10,8 +10,8 @@ from firesteel.common.errors import FiresteelError
 from firesteel.common.state import ValueStateDescriptor
 from firesteel.runtime.deployment import TaskMode
 from firesteel.runtime.elements import MAX_WATERMARK, MIN_TIMESTAMP
+from firesteel.runtime.operators.at_work import TRIGGER, handles_results_of
 from firesteel.runtime.operators.base import OperatorContext, StreamOperator
-from firesteel.runtime.operators.specs import WindowSpec
 from firesteel.runtime.operators.window.contexts import (
     ProcessWindowContext,
     TriggerContext,
@@ -22,6 +22,7 @@ from firesteel.runtime.operators.window.functions import InternalWindowFunction,
 from firesteel.runtime.operators.window.late import LateRecords
 from firesteel.runtime.operators.window.merging_window_set import MergingWindowSet
 from firesteel.runtime.operators.window.output import WindowOutput
+from firesteel.runtime.operators.window.spec import WindowSpec
 from firesteel.runtime.operators.window.state import (
     MERGING_WINDOWS_STATE,
     WINDOW_TIMERS,
@@ -213,6 +214,7 @@ class WindowOperator(StreamOperator):
                 in_flight.retire_window(window)
                 in_flight.persist()
 
+    @handles_results_of(TRIGGER)
     def _evaluate(self, result: Any, key: Any, window: Any) -> None:
         """Does what a trigger said, with the contents turned to the window."""
         if result.is_fire():

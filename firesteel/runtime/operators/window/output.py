@@ -8,6 +8,7 @@ from typing import Any
 from firesteel.common.copying import copy_value
 from firesteel.common.errors import FiresteelError
 from firesteel.common.output_tag import OutputTag
+from firesteel.runtime.operators.at_work import WINDOW_FUNCTION, handles_results_of
 from firesteel.runtime.operators.base import OperatorContext
 
 __all__ = ["WindowOutput"]
@@ -27,6 +28,7 @@ class WindowOutput:
         self._timestamps: list[int] = []
         self._sides: dict[OutputTag, tuple[list[Any], list[int]]] = {}
 
+    @handles_results_of(WINDOW_FUNCTION)
     def collect(self, results: Iterable[Any] | None, timestamp: int) -> None:
         """Takes what a window function returned or yields; ``(tag, value)`` goes to the tag's side output."""
         if results is None:

@@ -15,13 +15,13 @@ from firesteel.common.errors import FiresteelError
 from firesteel.common.windows import TimeWindow
 from firesteel.runtime.elements import MAX_WATERMARK, MIN_TIMESTAMP
 from firesteel.runtime.operators.base import OperatorContext, StreamOperator
-from firesteel.runtime.operators.specs import WindowSpec
 from firesteel.runtime.operators.window.aligned import alignment_of
 from firesteel.runtime.operators.window.contents import make_contents
 from firesteel.runtime.operators.window.contexts import ProcessWindowContext, WindowAssignerContext, WindowStateStore
 from firesteel.runtime.operators.window.functions import InternalWindowFunction, check_spec
 from firesteel.runtime.operators.window.late import LateRecords
 from firesteel.runtime.operators.window.output import WindowOutput
+from firesteel.runtime.operators.window.spec import WindowSpec
 
 __all__ = ["SortedWindowOperator"]
 

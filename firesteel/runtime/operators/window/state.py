@@ -25,7 +25,7 @@ from firesteel.common.state import (
     StateDescriptor,
 )
 from firesteel.runtime.elements import MAX_WATERMARK
-from firesteel.runtime.operators.specs import WindowSpec
+from firesteel.runtime.operators.window.spec import WindowSpec
 from firesteel.runtime.state.backend import KeyedStateBackend
 from firesteel.runtime.state.chunks import timer_table
 from firesteel.runtime.state.hashmap import HashMapKeyedStateBackend

@@ -1,0 +1,147 @@
+"""The reduce of a keyed stream: a running one, and in a batch one result per key."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from firesteel.common.copying import copy_value
+from firesteel.common.errors import InvalidProgramError
+from firesteel.common.state import ValueStateDescriptor
+from firesteel.runtime.deployment import TaskMode
+from firesteel.runtime.elements import MAX_WATERMARK
+from firesteel.runtime.operators.base import OperatorContext, StreamOperator
+from firesteel.runtime.operators.inline import InlineOperator, method_of
+from firesteel.runtime.operators.spec import FunctionSpec
+
+if TYPE_CHECKING:
+    from firesteel.runtime.codegen import LoopWriter
+    from firesteel.runtime.operators.spec import OperatorRuntime
+
+__all__ = ["GroupedReduceOperator", "ReduceOperator", "ReduceSpec"]
+
+_EMIT_AT = 4096
+
+
+@dataclass(frozen=True)
+class ReduceSpec(FunctionSpec):
+    """A running reduce on a keyed stream: a callable of two values, or a ReduceFunction."""
+
+    def create(self, runtime: OperatorRuntime) -> InlineOperator | StreamOperator:
+        """Returns a new operator for one subtask."""
+        if runtime.execution is TaskMode.BATCH:
+            return GroupedReduceOperator(self.function)
+        return ReduceOperator(self.function)
+
+    def associative_reduction(self) -> tuple[str, int | str] | None:
+        """Returns the reduction of sum, min and max; a user's function may depend on the order."""
+        reduction: tuple[str, int | str] | None = getattr(self.function, "associative_reduction", None)
+        return reduction
+
+    def without_user_functions(self) -> ReduceSpec:
+        """Returns a reduce with the same state."""
+        return ReduceSpec(_first)
+
+
+def _first(value: Any, _: Any) -> Any:
+    return value
+
+
+class ReduceOperator(InlineOperator):
+    """A running reduce: one result for every record, as Flink's KeyedStream.reduce."""
+
+    method = "reduce"
+    is_one_to_one = True
+
+    def open(self, context: OperatorContext) -> None:
+        """Opens the function and its state."""
+        super().open(context)
+        assert context.backend is not None
+        self.state = context.backend.get_state(ValueStateDescriptor("_reduce_state", None), internal=True)
+        # updating with None clears: the next record would start over, and nobody would notice
+        self.state.clear = self._refuse_none
+
+    @staticmethod
+    def _refuse_none() -> None:
+        raise InvalidProgramError(
+            "The reduce function returned None.", hint="Return the new value; perhaps a 'return' is missing."
+        )
+
+    def write(self, writer: LoopWriter, value: str) -> None:
+        """Reads, reduces, stores and hands on."""
+        self.is_rich = True
+        self.write_key(writer, value)
+        result = writer.new_variable("v")
+        read = writer.bind("read", self.state.value)
+        store = writer.bind("store", self.state.update)
+        reduce = writer.bind("reduce", self.call)
+        writer.line(f"{result} = {read}()")
+        call = f"{reduce}({result}, {value})"
+        writer.line(f"{result} = {value} if {result} is None else {call}", element=value, function=self.call)
+        writer.line(f"{store}({result})", element=value, function=self.call)
+        writer.write_consumers(result)
+
+
+class GroupedReduceOperator(StreamOperator):
+    """A reduce in a batch: one result per key, at the end of event time, as in Flink."""
+
+    emits_own_records = True
+
+    def __init__(self, function: Any):
+        self.user_function = self._function = function
+        self._reduce = method_of(function, "reduce")
+        self._is_rich = self._reduce is not function
+        self._reduce_all: Callable[[Any, Sequence[Any]], Any] | None = getattr(function, "reduce_all", None)
+
+    def open(self, context: OperatorContext) -> None:
+        """Opens the user function."""
+        super().open(context)
+        self._results: list[Any] = []
+        self._current: Any = None
+        if self._is_rich and hasattr(self._function, "open"):
+            self._function.open(context.runtime_context)
+
+    def close(self) -> None:
+        """Closes the user function."""
+        if self._is_rich and hasattr(self._function, "close"):
+            self._function.close()
+
+    def process_batch(self, values: Sequence[Any], timestamps: Sequence[int] | None) -> None:
+        """Never called: records come in groups."""
+        raise AssertionError("a reduce in a batch reads groups")
+
+    def process_group(self, values: Sequence[Any], timestamps: Sequence[int] | None) -> None:
+        """Reduces records into what there is of their key."""
+        if self._current is None and len(values) == 1:
+            self._current = values[0]
+            return
+        if self._reduce_all is not None:
+            self._current = self._reduce_all(self._current, values)
+            return
+        reduce, current = self._reduce, self._current
+        for value in values:
+            if current is None:
+                current = value
+            else:
+                current = reduce(current, value)
+                if current is None:
+                    raise InvalidProgramError(
+                        "The reduce function returned None.",
+                        hint="Return the new value; perhaps a 'return' is missing.",
+                    )
+        self._current = current
+
+    def end_key(self) -> None:
+        """Keeps the result of the current key."""
+        if self._current is not None:
+            self._results.append(copy_value(self._current) if self.context.copies_results else self._current)
+            self._current = None
+            if len(self._results) >= _EMIT_AT:
+                self.end_groups()
+
+    def end_groups(self) -> None:
+        """Hands on the results there are."""
+        if self._results:
+            results, self._results = self._results, []
+            self.context.emit(results, [MAX_WATERMARK] * len(results))

@@ -1,0 +1,73 @@
+"""What a window operator is to do, and which of the three window operators does it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from firesteel.common.output_tag import OutputTag
+from firesteel.runtime.deployment import TaskMode
+from firesteel.runtime.operators.at_work import AGGREGATE, TRIGGER, WINDOW_FUNCTION
+from firesteel.runtime.operators.base import StreamOperator
+from firesteel.runtime.operators.inline import method_of
+from firesteel.runtime.operators.spec import OperatorSpec
+
+if TYPE_CHECKING:
+    from firesteel.runtime.operators.spec import OperatorRuntime
+
+__all__ = ["WindowSpec"]
+
+
+@dataclass(frozen=True)
+class WindowSpec(OperatorSpec):
+    """A window operator.
+
+    ``aggregation`` is None (the window keeps its elements), ``"reduce"`` or ``"aggregate"`` with ``aggregate_function``
+    a ReduceFunction/callable or an AggregateFunction. ``window_function`` is None (emit the aggregate itself) or a
+    (All)WindowFunction / Process(All)WindowFunction. ``all_windows`` says which of the two families it is.
+    """
+
+    assigner: Any
+    trigger: Any
+    aggregation: str | None = None
+    aggregate_function: Any = None
+    window_function: Any = None
+    allowed_lateness: int = 0
+    late_tag: OutputTag | None = None
+    all_windows: bool = False
+
+    def create(self, runtime: OperatorRuntime) -> StreamOperator:
+        """Returns the fastest operator that can run these windows."""
+        # these modules use the spec
+        from firesteel.runtime.operators.window.aligned import AlignedWindowOperator, alignment_of
+        from firesteel.runtime.operators.window.operator import WindowOperator
+        from firesteel.runtime.operators.window.sorted import SortedWindowOperator
+
+        operator: StreamOperator = WindowOperator(self)
+        if alignment_of(self) is not None:
+            if runtime.execution is TaskMode.BATCH:
+                return SortedWindowOperator(self)
+            if runtime.keeps_objects:
+                operator = AlignedWindowOperator(self)
+        operator.user_function = self.window_function
+        return operator
+
+    def functions(self) -> Mapping[str, Callable[..., Any]]:
+        """Returns the trigger, the aggregation and the window function."""
+        functions = {TRIGGER: method_of(self.trigger, "on_element")}
+        if self.window_function is not None:
+            is_process = hasattr(self.window_function, "process")
+            functions[WINDOW_FUNCTION] = method_of(self.window_function, "process" if is_process else "apply")
+        if self.aggregate_function is not None:
+            method = "reduce" if self.aggregation == "reduce" else "get_result"
+            functions[AGGREGATE] = method_of(self.aggregate_function, method)
+        return functions
+
+    def user_function(self) -> Any:
+        """Returns the window function."""
+        return self.window_function
+
+    def without_user_functions(self) -> WindowSpec | None:
+        """Returns the windows themselves if opening them calls no function of the user's."""
+        return self if self.window_function is None else None
