@@ -8,11 +8,12 @@ import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from chaos_cluster import DIRECTORY, EMBEDDED, STANDALONE, ZOOKEEPER
-from chaos_cluster_faults import ClusterInjector
+from chaos_cluster_faults import ClusterInjector, NotReached
 from chaos_cluster_plan import cluster_kinds, draw_faults
 from chaos_programs import Gate, GatedReader, GatedSource, ProgramJob, draw_jobs
 
@@ -117,6 +118,39 @@ def test_every_kind_of_fault_can_be_made(tmp_path: Path) -> None:
             faults = draw_faults(7, len(kinds), kinds)
             assert [fault.kind for fault in faults] == kinds
             assert faults == draw_faults(7, len(kinds), kinds)
+
+
+class FakeZooKeeper:
+    is_running = True
+
+    def kill(self) -> None:
+        assert self.is_running
+        self.is_running = False
+
+    def pause(self) -> None:
+        assert self.is_running
+
+    resume = pause
+
+    def start(self) -> None:
+        self.is_running = True
+
+
+def test_faults_of_zookeeper_may_overlap() -> None:
+    zookeeper, later = FakeZooKeeper(), []
+    run = SimpleNamespace(
+        cluster=SimpleNamespace(zookeeper=zookeeper), struck=lambda: None, later=lambda _s, action: later.append(action)
+    )
+    injector = ClusterInjector(run)  # type: ignore[arg-type]
+    stopped, killed = draw_faults(7, 2, ["ZooKeeper is stopped", "ZooKeeper is killed"])
+    injector.inject(stopped)
+    injector.inject(killed)
+    for fault in (stopped, killed):
+        with pytest.raises(NotReached, match="still down"):
+            injector.inject(fault)
+    for action in later:
+        action()
+    assert zookeeper.is_running
 
 
 @pytest.mark.cluster

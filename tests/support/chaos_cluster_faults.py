@@ -187,6 +187,8 @@ class ClusterInjector:
     def _kill_zookeeper(self, fault: Fault) -> str:
         zookeeper = self._run.cluster.zookeeper
         assert zookeeper is not None
+        if not zookeeper.is_running:
+            raise NotReached("ZooKeeper is still down from the fault before")
         zookeeper.kill()
         self._run.struck()
         self._run.later(fault.detail["seconds"], zookeeper.start)
@@ -195,9 +197,17 @@ class ClusterInjector:
     def _stop_zookeeper(self, fault: Fault) -> str:
         zookeeper = self._run.cluster.zookeeper
         assert zookeeper is not None
+        if not zookeeper.is_running:
+            raise NotReached("ZooKeeper is still down from the fault before")
         zookeeper.pause()
         self._run.struck()
-        self._run.later(fault.detail["seconds"], zookeeper.resume)
+
+        def resume() -> None:
+            # another fault may have killed it meanwhile
+            if zookeeper.is_running:
+                zookeeper.resume()
+
+        self._run.later(fault.detail["seconds"], resume)
         return f"for {fault.detail['seconds']:g} s"
 
     def _set_clock(self, fault: Fault) -> str:

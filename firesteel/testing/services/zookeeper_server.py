@@ -52,6 +52,11 @@ class ZooKeeperServer:
         return f"127.0.0.1:{self.port}"
 
     @property
+    def is_running(self) -> bool:
+        """Whether the server was started and not killed; it may be paused."""
+        return self._server is not None
+
+    @property
     def pid(self) -> int:
         """The server's process id."""
         assert self._server is not None, "the server is not running"
