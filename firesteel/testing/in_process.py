@@ -125,7 +125,7 @@ class InProcessHost:
 
     def send(self, attempt: int, slot: int, message: messages.JobMasterMessage) -> None:
         """Puts a message into the mailbox; slot-wide messages count once, for the first slot."""
-        if self._executor is None:
+        if self._executor is None or not self._is_current(attempt):
             return
         if isinstance(message, messages.Deploy):
             self._restore.update(message.restore)
@@ -136,8 +136,12 @@ class InProcessHost:
 
     def kill(self, attempt: int, reason: str) -> None:
         """A thread cannot be killed: it is asked again."""
-        if self._executor is not None:
+        if self._executor is not None and self._is_current(attempt):
             self._executor.deliver(messages.CancelSlot(reason))
+
+    def _is_current(self, attempt: int) -> bool:
+        """Whether a call is for the attempt that was started last; calls for another one may be late."""
+        return self._attempt is not None and self._attempt.number == attempt
 
     def wakeup(self) -> None:
         """Has the mailbox look at the clock again."""
