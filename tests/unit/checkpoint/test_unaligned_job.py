@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Callable
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -29,7 +30,7 @@ from firesteel.common.time import Time
 from firesteel.connectors.collect_sink import CollectWriter
 from firesteel.datastream import MapFunction, Partitioner, ProcessWindowFunction
 from firesteel.datastream.window import TumblingEventTimeWindows
-from firesteel.testing import ABORT, WATERMARK, At, eventually
+from firesteel.testing import ABORT, WATERMARK, At, FakeClock, eventually
 
 SMALL_BUFFERS = {"taskmanager__memory__segment_size": "2 kb"}
 UNALIGNED = {"execution__checkpointing__unaligned__enabled": "true", **SMALL_BUFFERS}
@@ -307,29 +308,36 @@ class Turns(Partitioner):
         return self.number % num_partitions
 
 
-@every_barrier
-@pytest.mark.parametrize("partitioner", ["of the key", "of turns"])
-def test_nothing_is_in_flight_behind_a_partitioner_of_the_users_own(
-    partitioner: str, barriers: dict[str, str], tmp_path: Path
-) -> None:
-    """It need not choose the same subtask for a record again: that could go to several, or to none."""
-    clock = clock_of_today()
-    gate = Gate()
+def parted_jobs(
+    directory: Path, clock: FakeClock, gate: Gate, partitioner: Any, settings: dict[str, str]
+) -> Callable[..., RunningJob]:
+    """Starts jobs that differ in their parallelism, with records in flight behind a partitioner of the user's own."""
     items = phases(clock, range(RECORDS), [])
 
     def build(width: int, **overrides: str) -> RunningJob:
         env = environment(
-            tmp_path,
+            directory,
             width,
             clock,
             execution__checkpointing__externalized_checkpoint_retention="RETAIN_ON_CANCELLATION",
-            **barriers,
+            **settings,
             **overrides,
         )
-        choice: Any = Turns() if partitioner == "of turns" else lambda key, count: key % count
-        parted = source(env, items).partition_custom(choice, lambda number: number // 7)
+        parted = source(env, items).partition_custom(partitioner, lambda number: number // 7)
         return start(parted.map(BySubtask()).uid("slow"), GatedSink("results", gate))
 
+    return build
+
+
+@every_barrier
+@pytest.mark.parametrize("partitioner", [lambda key, count: key % count, Turns()], ids=["of the key", "of turns"])
+def test_nothing_is_in_flight_behind_a_partitioner_of_the_users_own(
+    partitioner: Any, barriers: dict[str, str], tmp_path: Path
+) -> None:
+    """It need not choose the same subtask for a record again: that could go to several, or to none."""
+    clock = clock_of_today()
+    gate = Gate()
+    build = parted_jobs(tmp_path, clock, gate, partitioner, barriers)
     first = build(2).runs(clock)
     checkpoint = first.handle.trigger_checkpoint()
     eventually(lambda: first.statistics["counts"]["in_progress"] == 1 or checkpoint.done())
@@ -349,21 +357,8 @@ def test_nothing_is_in_flight_behind_a_partitioner_of_the_users_own(
 def test_a_partitioner_of_the_users_own_chooses_again_if_that_is_forced(tmp_path: Path) -> None:
     clock = clock_of_today()
     gate = Gate()
-    items = phases(clock, range(RECORDS), [])
-
-    def build(width: int, **overrides: str) -> RunningJob:
-        env = environment(
-            tmp_path,
-            width,
-            clock,
-            execution__checkpointing__externalized_checkpoint_retention="RETAIN_ON_CANCELLATION",
-            execution__checkpointing__unaligned__forced="true",
-            **UNALIGNED,
-            **overrides,
-        )
-        parted = source(env, items).partition_custom(lambda key, count: key % count, lambda number: number // 7)
-        return start(parted.map(BySubtask()).uid("slow"), GatedSink("results", gate))
-
+    forced = {"execution__checkpointing__unaligned__forced": "true", **UNALIGNED}
+    build = parted_jobs(tmp_path, clock, gate, lambda key, count: key % count, forced)
     first = build(2).runs(clock)
     path = first.handle.trigger_checkpoint().result(30)
     assert metadata_of(path).channels
