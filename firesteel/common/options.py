@@ -215,7 +215,7 @@ SLOT_REQUEST_TIMEOUT = (
     _key("slot.request.timeout")
     .duration_type()
     .default_value(Duration.of_minutes(5))
-    .with_description("How long a job waits for enough slots before it fails.")
+    .with_description("How long a job waits for enough slots before it fails, once it is first in the queue for slots.")
 )
 TASK_CANCELLATION_INTERVAL = (
     _key("task.cancellation.interval")

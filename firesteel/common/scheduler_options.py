@@ -23,8 +23,8 @@ SCHEDULER = (
     .choice_type("Default", "Adaptive")
     .default_value("Default")
     .with_description(
-        "Whether a job waits until it has all the slots it wants (Default), or runs with those there are and uses more "
-        "when there are more (Adaptive). A batch job always waits."
+        "Default: a job waits for all its slots. Adaptive: it runs with the slots that are available and uses more "
+        "when they are added. Batch jobs do not use the adaptive scheduler; they start with one slot."
     )
 )
 SUBMISSION_RESOURCE_WAIT_TIMEOUT = (

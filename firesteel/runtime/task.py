@@ -47,7 +47,7 @@ from firesteel.runtime.turns import TURN_S, Turn
 __all__ = ["Task"]
 
 _SOURCE_TURN_S = TURN_S / 5
-"""How long a source should take for what it reads at a time: all of that is processed, however long it takes."""
+"""How long a source should take for the records that it reads at a time; the rest of a longer turn is held."""
 _GROWTH = 8
 """How many times as many records the next batch may have, at most."""
 

@@ -66,7 +66,6 @@ class BroadcastOperator(TwoInputOperator):
     """A BroadcastProcessFunction."""
 
     method = "process_element"
-    fan_out = True
     context_class: type[BroadcastContext] = BroadcastContext
 
     def __init__(self, function: Any, descriptors: Sequence[MapStateDescriptor]):

@@ -87,7 +87,6 @@ class CoFlatMapOperator(TwoInputOperator):
     """Any number of results per record of either input."""
 
     method = "flat_map"
-    fan_out = True
 
     def write_call(self, writer: LoopWriter, value: str, index: int) -> None:
         """``for v1 in flat_map1(v0):`` and on."""
@@ -111,7 +110,6 @@ class CoProcessOperator(TwoInputOperator):
     """A CoProcessFunction or KeyedCoProcessFunction."""
 
     method = "process_element"
-    fan_out = True
 
     def open(self, context: OperatorContext) -> None:
         """Opens the function with its contexts."""

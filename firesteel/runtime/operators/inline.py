@@ -47,8 +47,6 @@ class InlineOperator(CheckpointedOperator, ABC):
 
     method = ""
     emits_own_records = True  # those of timers, which are gathered
-    fan_out = False
-    """Whether one record may give many: the loop then checks for room between results."""
 
     def __init__(self, function: Any):
         self.function = self.user_function = function
@@ -155,7 +153,6 @@ class FlatMapOperator(InlineOperator):
     """Any number of results per record."""
 
     method = "flat_map"
-    fan_out = True
 
     def write(self, writer: LoopWriter, value: str) -> None:
         """``for v1 in f(v0):`` and on."""
@@ -179,7 +176,6 @@ class ProcessOperator(InlineOperator):
     """A ProcessFunction or a KeyedProcessFunction with its timers."""
 
     method = "process_element"
-    fan_out = True
 
     def open(self, context: OperatorContext) -> None:
         """Opens the function with its contexts."""
