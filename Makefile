@@ -81,4 +81,4 @@ check-python:
 	  { echo "Firesteel needs Python 3.10 or newer: install it, or say make PYTHON=/path/to/python3." >&2; exit 1; }
 
 check-java: check-python
-	@PYTHONPATH=. $(PYTHON) -m firesteel.spark.java
+	@PYTHONPATH=. $(PYTHON) -m firesteel.spark.session.java

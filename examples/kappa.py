@@ -19,7 +19,11 @@ from pathlib import Path
 from typing import Any
 
 from firesteel.common import Configuration, Encoder, JobClient, Types, WatermarkStrategy
-from firesteel.common.connector import (
+from firesteel.connectors.base.split_enumerators import OwnedSplitEnumerator
+from firesteel.datastream import KeyedProcessFunction, RuntimeContext, StreamExecutionEnvironment
+from firesteel.datastream.connectors.file_system import FileSink, RollingPolicy
+from firesteel.datastream.state import ValueStateDescriptor
+from firesteel.spi.connector import (
     Boundedness,
     InputStatus,
     ReaderContext,
@@ -28,10 +32,6 @@ from firesteel.common.connector import (
     SourceReader,
     SplitEnumeratorContext,
 )
-from firesteel.connectors.split_enumerators import OwnedSplitEnumerator
-from firesteel.datastream import KeyedProcessFunction, RuntimeContext, StreamExecutionEnvironment
-from firesteel.datastream.connectors.file_system import FileSink, RollingPolicy
-from firesteel.datastream.state import ValueStateDescriptor
 
 CUSTOMERS = ("Ada", "Barbara", "Edsger", "Grace", "Ken", "Leslie", "Niklaus")
 PARTITIONS = 4

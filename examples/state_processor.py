@@ -33,7 +33,7 @@ def write_savepoint(path: str) -> None:
     """Any SparkSession would do; the one that jobs run on keeps quiet."""
     from pyspark.sql import SparkSession
 
-    from firesteel.spark.session import get_spark_context
+    from firesteel.spark.session.session import get_spark_context
     from firesteel.spark.state_processor import SavepointReader, SavepointWriter
 
     get_spark_context(Configuration(), slots=2)

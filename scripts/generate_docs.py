@@ -18,9 +18,9 @@ from typing import Any
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
-from firesteel.common import cluster_options, options  # noqa: E402
-from firesteel.common.config_options import ConfigOption  # noqa: E402
 from firesteel.common.time import Duration  # noqa: E402
+from firesteel.config import cluster_options, options  # noqa: E402
+from firesteel.config.option import ConfigOption  # noqa: E402
 from firesteel.rest.endpoint import Endpoint  # noqa: E402
 from firesteel.rest.endpoints import all_endpoints  # noqa: E402
 from firesteel.rest.openapi import openapi_document  # noqa: E402
@@ -29,7 +29,20 @@ __all__ = ["PAGES", "api_page", "configuration_page", "rest_page"]
 
 # ---- configuration --------------------------------------------------------------------------------------------------
 
-READERS = ("graph", "runtime", "jobmaster", "spark", "cluster", "rest", "cli", "filesystem", "connectors", "savepoint")
+READERS = (
+    "graph",
+    "runtime",
+    "jobmaster",
+    "execution",
+    "spark",
+    "cluster",
+    "rest",
+    "cli",
+    "filesystem",
+    "formats",
+    "connectors",
+    "savepoint",
+)
 """Packages that make an option do something; the API only stores it."""
 
 READ_ELSEWHERE = {"PIPELINE_NAME", "SPARK_MASTER", "STRICT_CONFIG"}
@@ -38,7 +51,7 @@ READ_ELSEWHERE = {"PIPELINE_NAME", "SPARK_MASTER", "STRICT_CONFIG"}
 CONFIGURATION = """\
 # Configuration
 
-<!-- Made from options.py and cluster_options.py in firesteel/common by scripts/generate_docs.py: change them there. -->
+<!-- Made from options.py and cluster_options.py in firesteel/config by scripts/generate_docs.py: change them there. -->
 
 Keys, values and defaults are Flink's. A program sets them in its `Configuration`:
 

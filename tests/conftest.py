@@ -105,7 +105,7 @@ def _environment(parallelism: int, configuration: Settings) -> StreamExecutionEn
 @pytest.fixture(scope="session")
 def spark_context() -> Iterator[object]:
     """The one embedded Spark of the session."""
-    from firesteel.spark.session import get_spark_context, stop_spark_context
+    from firesteel.spark.session.session import get_spark_context, stop_spark_context
 
     config = Configuration().set_string("spark.master", f"local[{SPARK_SLOTS}]")
     yield get_spark_context(config, SPARK_SLOTS)

@@ -11,7 +11,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, ClassVar
 
-from firesteel.common.connector import (
+from firesteel.connectors.base.split_enumerators import OwnedSplitEnumerator
+from firesteel.spi.connector import (
     Boundedness,
     InputStatus,
     ReaderContext,
@@ -23,7 +24,6 @@ from firesteel.common.connector import (
     SplitEnumeratorContext,
     WriterContext,
 )
-from firesteel.connectors.split_enumerators import OwnedSplitEnumerator
 
 __all__ = ["Control", "ControlledSource", "KeyTraffic", "NotingSink", "Outputs"]
 

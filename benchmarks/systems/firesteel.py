@@ -11,7 +11,6 @@ from benchmarks.board import Board, bucket_of
 from benchmarks.cases import CORES, END, KEYS, RATE, RECORDS_PER_EVENT_SECOND
 from benchmarks.runner import Run
 from firesteel.common import Configuration, JobClient, Time, Types, WatermarkStrategy
-from firesteel.common.connector import Sink, SinkWriter, WriterContext
 from firesteel.common.watermark_strategy import TimestampAssigner
 from firesteel.connectors import DataGeneratorSource, DiscardingSink, RateLimiterStrategy
 from firesteel.datastream import (
@@ -24,6 +23,7 @@ from firesteel.datastream import (
 from firesteel.datastream.connectors.number_seq import NumberSequenceSource
 from firesteel.datastream.state import ValueState, ValueStateDescriptor
 from firesteel.datastream.window import TumblingEventTimeWindows
+from firesteel.spi.connector import Sink, SinkWriter, WriterContext
 
 PAIR = Types.TUPLE([Types.LONG(), Types.LONG()])
 HALF = END // CORES

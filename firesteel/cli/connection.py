@@ -15,9 +15,9 @@ from urllib.parse import urlsplit
 from firesteel.cli.errors import ClusterNotFoundError, CommandError
 from firesteel.cli.local_clusters import LocalCluster, find_local_cluster, running_clusters
 from firesteel.cli.settings import settings_of
-from firesteel.common import cluster_options
-from firesteel.common.configuration import Configuration
 from firesteel.common.errors import FiresteelError
+from firesteel.config import cluster_options
+from firesteel.config.configuration import Configuration
 from firesteel.rest.client import ConnectionFailedError, RestClient, RestClientError
 from firesteel.rest.endpoint import Endpoint
 from firesteel.rest.token import read_token

@@ -9,7 +9,7 @@ import msgspec
 from firesteel.cli.connection import ClusterClient, on_cluster
 from firesteel.cli.jobs import duration_text, find_job, local_time, print_json
 from firesteel.cli.table import bytes_text, count, fitted_table, indented
-from firesteel.common.redaction import printable
+from firesteel.config.redaction import printable
 from firesteel.rest.checkpoints import CHECKPOINTS, CheckpointingStatistics
 from firesteel.rest.client import RestClientError
 from firesteel.rest.exceptions import JOB_EXCEPTIONS

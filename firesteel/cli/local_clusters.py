@@ -12,8 +12,8 @@ from typing import Any
 import psutil
 
 from firesteel.cli.errors import CommandError
-from firesteel.common import cluster_options
-from firesteel.common.configuration import Configuration
+from firesteel.config import cluster_options
+from firesteel.config.configuration import Configuration
 
 __all__ = [
     "JobManagerEntry",

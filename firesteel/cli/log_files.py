@@ -8,7 +8,7 @@ from firesteel.cli.connection import ClusterClient, on_cluster
 from firesteel.cli.jobs import local_time, print_json
 from firesteel.cli.table import bytes_text, table
 from firesteel.common.errors import FiresteelError
-from firesteel.common.redaction import printable
+from firesteel.config.redaction import printable
 from firesteel.rest import cluster as rest
 from firesteel.rest import task_managers as tm
 

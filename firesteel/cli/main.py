@@ -27,7 +27,7 @@ from firesteel.cli import (
 from firesteel.cli.command_parser import CommandParser
 from firesteel.cli.errors import ClusterNotFoundError, CommandError
 from firesteel.common.errors import FiresteelError
-from firesteel.common.redaction import printable
+from firesteel.config.redaction import printable
 
 __all__ = ["main", "parser"]
 

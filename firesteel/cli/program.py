@@ -15,9 +15,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from firesteel.cli.errors import CommandError
-from firesteel.common.configuration import Configuration
 from firesteel.common.errors import FiresteelError, InvalidProgramError
 from firesteel.common.job_client import JobClient
+from firesteel.config.configuration import Configuration
 from firesteel.datastream.executor import PipelineExecutor, execution_context
 from firesteel.graph.job_graph import JobGraph
 

@@ -7,7 +7,7 @@ import time
 from types import TracebackType
 from typing import TYPE_CHECKING
 
-from firesteel.common.redaction import printable
+from firesteel.config.redaction import printable
 
 if TYPE_CHECKING:
     from typing_extensions import Self

@@ -8,14 +8,14 @@ from collections.abc import Callable, Mapping, Sequence
 from firesteel.cli.connection import TOKEN_FILE_VARIABLE, ClusterClient
 from firesteel.cli.remote_job import RemoteJob, failure_of
 from firesteel.cli.snapshots import PATIENCE_S
-from firesteel.common.configuration import Configuration
 from firesteel.common.errors import FiresteelError
 from firesteel.common.job_client import JobClient
 from firesteel.common.job_status import JobStatus
+from firesteel.config.configuration import Configuration
 from firesteel.graph.exchange import execution_of
 from firesteel.graph.job_graph import JobGraph
-from firesteel.jobmaster.job_serialization import serialize_job
-from firesteel.jobmaster.shipping import program_roots, shipped_by_value
+from firesteel.jobmaster.shell.job_serialization import serialize_job
+from firesteel.jobmaster.shell.shipping import program_roots, shipped_by_value
 from firesteel.rest import jobs as rest
 from firesteel.rest.client import RestClientError
 from firesteel.rest.submission import SUBMIT_JOB, JobSubmitRequest

@@ -12,16 +12,16 @@ from typing import Any
 from firesteel.cli.connection import ClusterClient
 from firesteel.cli.snapshots import PATIENCE_S, trigger_savepoint, trigger_stop
 from firesteel.common.errors import FiresteelError, JobCancelledError, JobExecutionError, TaskFailure
-from firesteel.common.futures import complete, dependent, fail
 from firesteel.common.job_execution_result import JobExecutionResult
 from firesteel.common.job_id import JobID
 from firesteel.common.job_status import JobStatus
+from firesteel.process.futures import complete, dependent, fail
 from firesteel.rest import jobs as rest
 from firesteel.rest.client import ConnectionFailedError, RestClientError
 from firesteel.rest.endpoint import Endpoint
 from firesteel.rest.metrics import VERTEX_METRICS
 from firesteel.rest.submission import CANCEL_JOB, CLIENT_HEARTBEAT, JOB_CHANNEL, ClientHeartbeat
-from firesteel.runtime.network.serialization import deserialize_batch
+from firesteel.runtime.model.serialization import deserialize_batch
 
 __all__ = ["DetachedResult", "RemoteJob", "ResultsLostError", "failure_of"]
 

@@ -11,16 +11,16 @@ from pathlib import Path
 from typing import TextIO
 
 from firesteel.cli.errors import CommandError
-from firesteel.common import exchange_options, options
-from firesteel.common.configuration import Configuration
 from firesteel.common.errors import FiresteelError
 from firesteel.common.job_client import JobClient
+from firesteel.config import exchange_options, options
+from firesteel.config.configuration import Configuration
 from firesteel.datastream.executor import PipelineExecutor, spark_executor
 from firesteel.datastream.stream_execution_environment import DEFAULT_JOB_NAME
 from firesteel.filesystem.stores import configure_filesystems
 from firesteel.graph.exchange import JobExecution, execution_of
 from firesteel.graph.job_graph import JobGraph
-from firesteel.jobmaster.epoch_settings import EpochSettings, as_epochs
+from firesteel.jobmaster.checkpoints.epoch_settings import EpochSettings, as_epochs
 from firesteel.runtime.checkpoint.storage import CheckpointStorage
 
 __all__ = ["ResumingExecutor", "RunUnderWayError"]

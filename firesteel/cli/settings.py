@@ -69,7 +69,7 @@ def _environment_settings() -> dict[str, str]:
 
 def configure_stores(options: argparse.Namespace) -> None:
     """Lets the settings say how object stores are reached."""
-    from firesteel.common.configuration import Configuration
+    from firesteel.config.configuration import Configuration
     from firesteel.filesystem.stores import configure_filesystems
 
     configure_filesystems(Configuration.from_dict(settings_of(options)))
@@ -177,8 +177,8 @@ def add_program_options(parser: argparse.ArgumentParser, *, settings: bool = Tru
 
 def program_settings(options: argparse.Namespace) -> dict[str, str]:
     """What the options of :func:`add_program_options` say; those with a name of their own win over ``-D``."""
-    from firesteel.common import exchange_options
-    from firesteel.common import options as config_options
+    from firesteel.config import exchange_options
+    from firesteel.config import options as config_options
 
     settings = settings_of(options)
     if options.parallelism is not None:
@@ -210,10 +210,10 @@ def check_settings(settings: Mapping[str, str], *, warn: bool = True) -> None:
 
     Without it, unknown keys are printed as warnings.
     """
-    from firesteel.common import options as config_options
-    from firesteel.common.config_options import InvalidConfigurationError
-    from firesteel.common.configuration import Configuration
-    from firesteel.common.unknown_keys import describe_unknown, unknown_keys
+    from firesteel.config import options as config_options
+    from firesteel.config.configuration import Configuration
+    from firesteel.config.option import InvalidConfigurationError
+    from firesteel.config.unknown_keys import describe_unknown, unknown_keys
 
     configuration = Configuration.from_dict(settings)
     for option in config_options.all_options():

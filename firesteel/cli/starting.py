@@ -20,8 +20,8 @@ from firesteel.cli.program import find_program
 from firesteel.cli.program_files import program_files
 from firesteel.cli.progress import Progress, say
 from firesteel.cli.settings import check_settings, program_settings
-from firesteel.common import cluster_options
-from firesteel.common.configuration import Configuration
+from firesteel.config import cluster_options
+from firesteel.config.configuration import Configuration
 from firesteel.rest.client import ConnectionFailedError, RestClientError
 from firesteel.rest.cluster import CLUSTER_OVERVIEW
 

@@ -7,7 +7,7 @@ import sys
 from collections.abc import Iterable, Sequence
 from datetime import datetime, timezone
 
-from firesteel.common.redaction import printable
+from firesteel.config.redaction import printable
 
 __all__ = ["bytes_text", "count", "fitted_table", "indented", "table", "time_text"]
 

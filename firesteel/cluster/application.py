@@ -8,16 +8,16 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from firesteel.cluster.dispatcher import Dispatcher
+from firesteel.cluster.dispatcher.dispatcher import Dispatcher
+from firesteel.cluster.dispatcher.managed_job import ManagedJob, ManagedJobHandle
 from firesteel.cluster.ha.services import JobSubmission
-from firesteel.cluster.managed_job import ManagedJob, ManagedJobHandle
-from firesteel.common.configuration import Configuration
 from firesteel.common.errors import FiresteelError
 from firesteel.common.job_client import JobClient
 from firesteel.common.job_status import JobStatus
+from firesteel.config.configuration import Configuration
 from firesteel.graph.job_graph import JobGraph
-from firesteel.jobmaster.job_serialization import serialize_job
-from firesteel.jobmaster.shipping import shipped_by_value
+from firesteel.jobmaster.shell.job_serialization import serialize_job
+from firesteel.jobmaster.shell.shipping import shipped_by_value
 
 __all__ = ["DispatcherExecutor"]
 

@@ -17,17 +17,17 @@ import psutil
 
 from firesteel.cli.program import run_program
 from firesteel.cluster.application import DispatcherExecutor
-from firesteel.cluster.dispatcher import Dispatcher
+from firesteel.cluster.diagnostics.logs import LogFiles
+from firesteel.cluster.dispatcher.dispatcher import Dispatcher
 from firesteel.cluster.ha.creation import create_services, storage_directory
 from firesteel.cluster.ha.services import HighAvailabilityServices, Leadership
 from firesteel.cluster.launch import APPLICATION, Launch, cluster_directory
-from firesteel.cluster.logs import LogFiles
 from firesteel.cluster.rest.server import RestServer
 from firesteel.cluster.rest.standby import StandbyRoutes
 from firesteel.cluster.routes import all_routes
 from firesteel.cluster.spark_cluster import SparkCluster
-from firesteel.common import cluster_options
 from firesteel.common.errors import FiresteelError
+from firesteel.config import cluster_options
 from firesteel.filesystem.filesystem import join
 from firesteel.rest.token import TOKEN_FILE_NAME, read_or_create_token
 

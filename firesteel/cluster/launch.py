@@ -9,9 +9,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from firesteel.common import cluster_options
-from firesteel.common.configuration import Configuration
 from firesteel.common.errors import FiresteelError
+from firesteel.config import cluster_options
+from firesteel.config.configuration import Configuration
 
 __all__ = ["APPLICATION", "SESSION", "Launch", "LaunchError", "cluster_directory"]
 

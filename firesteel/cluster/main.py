@@ -5,9 +5,9 @@ from __future__ import annotations
 import logging
 import sys
 
+from firesteel.cluster.diagnostics.logs import setup_logging
 from firesteel.cluster.jobmanager import AGAIN, JobManager
 from firesteel.cluster.launch import Launch, cluster_directory
-from firesteel.cluster.logs import setup_logging
 from firesteel.common.errors import FiresteelError
 
 __all__ = ["main"]

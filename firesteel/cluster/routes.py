@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
-from firesteel.cluster.dispatcher import Dispatcher
-from firesteel.cluster.logs import LogFiles
-from firesteel.cluster.programs import ProgramRunner, ProgramStore
-from firesteel.cluster.prometheus import PrometheusMetrics
+from firesteel.cluster.diagnostics.logs import LogFiles
+from firesteel.cluster.diagnostics.prometheus import PrometheusMetrics
+from firesteel.cluster.diagnostics.task_managers import TaskManagers
+from firesteel.cluster.dispatcher.dispatcher import Dispatcher
+from firesteel.cluster.dispatcher.programs import ProgramRunner, ProgramStore
 from firesteel.cluster.rest.handlers import (
     checkpoints,
     cluster,
@@ -27,8 +28,7 @@ from firesteel.cluster.rest.handlers import (
 )
 from firesteel.cluster.rest.request import Route
 from firesteel.cluster.spark_cluster import SparkCluster
-from firesteel.cluster.task_managers import TaskManagers
-from firesteel.common import cluster_options
+from firesteel.config import cluster_options
 from firesteel.rest.token import TOKEN_FILE_NAME, read_token
 
 __all__ = ["all_routes"]

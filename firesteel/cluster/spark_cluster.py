@@ -16,13 +16,13 @@ from typing import Any
 import psutil
 
 from firesteel.cluster.application_watch import LOST_S, ApplicationWatch, can_reach_master
-from firesteel.cluster.resource_manager import ResourceManager
-from firesteel.common import cluster_options
-from firesteel.common.configuration import Configuration
-from firesteel.common.futures import complete
-from firesteel.jobmaster.job_preparation import PreparedJob
-from firesteel.jobmaster.job_services import JobServices
-from firesteel.jobmaster.runner import JobMasterRunner
+from firesteel.cluster.dispatcher.resource_manager import ResourceManager
+from firesteel.config import cluster_options
+from firesteel.config.configuration import Configuration
+from firesteel.jobmaster.model.job_services import JobServices
+from firesteel.jobmaster.shell.job_preparation import PreparedJob
+from firesteel.jobmaster.shell.runner import JobMasterRunner
+from firesteel.process.futures import complete
 from firesteel.runtime.network.tls_settings import TlsSettings, open_tls
 
 __all__ = ["SparkCluster"]
@@ -51,9 +51,9 @@ class SparkCluster:
         threading.Thread(target=self._start, name="firesteel-start-spark", daemon=True).start()
 
     def _start(self) -> None:
-        from firesteel.spark.cluster_info import java_pid
-        from firesteel.spark.session import start_cluster_context
-        from firesteel.spark.warm_up import warm_up
+        from firesteel.spark.session.cluster_info import java_pid
+        from firesteel.spark.session.session import start_cluster_context
+        from firesteel.spark.session.warm_up import warm_up
 
         try:
             open_tls(TlsSettings.of(self._configuration))  # what is wrong with it is said now, not by each job
@@ -110,7 +110,7 @@ class SparkCluster:
         answer: Future[bool] = Future()
 
         def ask() -> None:
-            from firesteel.spark.liveness import spark_lives
+            from firesteel.spark.session.liveness import spark_lives
 
             complete(answer, spark_lives(self.context) and self._has_slots())
 
@@ -157,7 +157,7 @@ class SparkCluster:
 
     def executors(self) -> list[Any]:
         """The executors that there are now."""
-        from firesteel.spark.cluster_info import executors
+        from firesteel.spark.session.cluster_info import executors
 
         return list(executors(self.context))
 
@@ -181,7 +181,7 @@ class SparkCluster:
 
     def stop(self) -> None:
         """Stops Spark, if it was started, and waits until its processes are gone."""
-        from firesteel.spark.session import stop_spark_context
+        from firesteel.spark.session.session import stop_spark_context
 
         self._stopped.set()
         if self._started.done():

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 from firesteel.common.completable_future import CompletableFuture
-from firesteel.common.config_options import ConfigOption, ConfigOptions
-from firesteel.common.configuration import Configuration
 from firesteel.common.execution_config import ExecutionConfig
 from firesteel.common.input_dependency_constraint import InputDependencyConstraint
 from firesteel.common.job_client import JobClient
@@ -30,6 +28,8 @@ from firesteel.common.watermark_strategy import (
     WatermarkOutput,
     WatermarkStrategy,
 )
+from firesteel.config.configuration import Configuration
+from firesteel.config.option import ConfigOption, ConfigOptions
 
 __all__ = [
     "AssignerWithPeriodicWatermarksWrapper",

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from firesteel.common import options
-from firesteel.common.configuration import Configuration
 from firesteel.common.restart_strategy import RestartStrategies, RestartStrategyConfiguration
+from firesteel.config import options
+from firesteel.config.configuration import Configuration
 
 __all__ = ["ExecutionConfig"]
 

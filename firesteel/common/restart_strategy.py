@@ -6,10 +6,10 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from datetime import timedelta
 
-from firesteel.common import options
-from firesteel.common.config_options import InvalidConfigurationError
-from firesteel.common.configuration import Configuration
 from firesteel.common.time import Duration, Time, to_millis
+from firesteel.config import options
+from firesteel.config.configuration import Configuration
+from firesteel.config.option import InvalidConfigurationError
 
 __all__ = ["RestartStrategies", "RestartStrategyConfiguration"]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from firesteel.common.composite_typeinfo import (
+from firesteel.types.composite_type_information import (
     BasicArrayTypeInfo,
     ExternalTypeInfo,
     ListTypeInfo,
@@ -14,7 +14,7 @@ from firesteel.common.composite_typeinfo import (
     RowTypeInfo,
     TupleTypeInfo,
 )
-from firesteel.common.type_information import (
+from firesteel.types.type_information import (
     BasicType,
     BasicTypeInfo,
     DateTypeInfo,

@@ -1,10 +1,12 @@
 """Sources and sinks that come with Firesteel."""
 
-from firesteel.connectors.collect_sink import CollectSink
-from firesteel.connectors.collection import CollectionSource
-from firesteel.connectors.datagen import DataGeneratorSource, GeneratorFunction
-from firesteel.connectors.discarding_sink import DiscardingSink
-from firesteel.connectors.file_sink import (
+from firesteel.connectors.base.rate_limiter import RateLimiterStrategy
+from firesteel.connectors.client.collect_sink import CollectSink
+from firesteel.connectors.client.discarding_sink import DiscardingSink
+from firesteel.connectors.client.print_sink import PrintSink
+from firesteel.connectors.client.socket_source import SocketSource
+from firesteel.connectors.files.parquet_source import ParquetSource
+from firesteel.connectors.files.sink import (
     BucketAssigner,
     DefaultRollingPolicy,
     FileSink,
@@ -12,18 +14,16 @@ from firesteel.connectors.file_sink import (
     OutputFileConfig,
     RollingPolicy,
 )
-from firesteel.connectors.file_source import (
+from firesteel.connectors.files.source import (
     FileEnumeratorProvider,
     FileSource,
     FileSourceBuilder,
     FileSplitAssignerProvider,
     StreamFormat,
 )
-from firesteel.connectors.number_sequence import NumberSequenceSource
-from firesteel.connectors.parquet import ParquetSource
-from firesteel.connectors.print_sink import PrintSink
-from firesteel.connectors.rate_limiter import RateLimiterStrategy
-from firesteel.connectors.socket_source import SocketSource
+from firesteel.connectors.generators.collection import CollectionSource
+from firesteel.connectors.generators.datagen import DataGeneratorSource, GeneratorFunction
+from firesteel.connectors.generators.number_sequence import NumberSequenceSource
 
 __all__ = [
     "BucketAssigner",

@@ -1,11 +1,8 @@
 """The DataStream API, with the names and modules of PyFlink's."""
 
-from firesteel.datastream.broadcast_stream import BroadcastConnectedStream, BroadcastStream
 from firesteel.datastream.checkpoint_config import CheckpointConfig
 from firesteel.datastream.checkpointing_mode import CheckpointingMode
-from firesteel.datastream.connected_streams import ConnectedStreams
 from firesteel.datastream.data_stream import DataStream
-from firesteel.datastream.data_stream_sink import DataStreamSink
 from firesteel.datastream.execution_mode import RuntimeExecutionMode
 from firesteel.datastream.externalized_checkpoint_retention import ExternalizedCheckpointRetention
 from firesteel.datastream.functions import (
@@ -36,7 +33,6 @@ from firesteel.datastream.functions import (
     SourceFunction,
     WindowFunction,
 )
-from firesteel.datastream.keyed_stream import KeyedStream
 from firesteel.datastream.output_tag import OutputTag
 from firesteel.datastream.slot_sharing_group import MemorySize, SlotSharingGroup
 from firesteel.datastream.state_backend import (
@@ -46,6 +42,11 @@ from firesteel.datastream.state_backend import (
     StateBackend,
 )
 from firesteel.datastream.stream_execution_environment import StreamExecutionEnvironment
+from firesteel.datastream.streams.broadcast_stream import BroadcastConnectedStream, BroadcastStream
+from firesteel.datastream.streams.connected_streams import ConnectedStreams
+from firesteel.datastream.streams.data_stream_sink import DataStreamSink
+from firesteel.datastream.streams.keyed_stream import KeyedStream
+from firesteel.datastream.streams.windowed_stream import AllWindowedStream, WindowedStream
 from firesteel.datastream.time_domain import TimeDomain
 from firesteel.datastream.timerservice import TimerService
 from firesteel.datastream.window import (
@@ -58,7 +59,6 @@ from firesteel.datastream.window import (
     Window,
     WindowAssigner,
 )
-from firesteel.datastream.windowed_stream import AllWindowedStream, WindowedStream
 
 __all__ = [
     "AggregateFunction",

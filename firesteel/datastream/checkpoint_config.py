@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from firesteel.common import options
-from firesteel.common.config_options import ConfigOption
-from firesteel.common.configuration import Configuration
 from firesteel.common.errors import InvalidProgramError
 from firesteel.common.time import Duration, to_millis
+from firesteel.config import options
+from firesteel.config.configuration import Configuration
+from firesteel.config.option import ConfigOption
 from firesteel.datastream.checkpointing_mode import CheckpointingMode
 from firesteel.datastream.externalized_checkpoint_retention import ExternalizedCheckpointRetention
 

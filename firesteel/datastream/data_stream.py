@@ -7,18 +7,15 @@ import uuid
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, overload
 
-from firesteel.common.connector import Sink
+from firesteel.api.output_tag import OutputTag
 from firesteel.common.errors import InvalidProgramError
 from firesteel.common.execution_config import ExecutionConfig
-from firesteel.common.output_tag import OutputTag
 from firesteel.common.typeinfo import RowTypeInfo, TupleTypeInfo, TypeInformation, Types
 from firesteel.common.watermark_strategy import WatermarkStrategy
-from firesteel.connectors.collect_sink import CollectSink
-from firesteel.connectors.print_sink import PrintSink
-from firesteel.datastream.call_site import user_call_site
+from firesteel.connectors.client.collect_sink import CollectSink
+from firesteel.connectors.client.print_sink import PrintSink
 from firesteel.datastream.closeable_iterator import CloseableIterator
 from firesteel.datastream.connectors.base import SupportsPreprocessing
-from firesteel.datastream.data_stream_sink import DataStreamSink
 from firesteel.datastream.dataframes import create_dataframe, dataframe_sink
 from firesteel.datastream.functions import (
     FilterFunction,
@@ -31,11 +28,13 @@ from firesteel.datastream.functions import (
     ProcessFunction,
     SinkFunction,
 )
-from firesteel.datastream.operator_settings import OperatorSettings
-from firesteel.datastream.output_types import to_type_info
-from firesteel.datastream.projection import Projection, identity, row_to_text
-from firesteel.datastream.sink_function import SinkFunctionSink
 from firesteel.datastream.state import MapStateDescriptor
+from firesteel.datastream.streams.call_site import user_call_site
+from firesteel.datastream.streams.data_stream_sink import DataStreamSink
+from firesteel.datastream.streams.operator_settings import OperatorSettings
+from firesteel.datastream.streams.output_types import to_type_info
+from firesteel.datastream.streams.projection import Projection, identity, row_to_text
+from firesteel.datastream.streams.sink_function import SinkFunctionSink
 from firesteel.graph.transformation import (
     ChainingStrategy,
     OneInputTransformation,
@@ -46,21 +45,22 @@ from firesteel.graph.transformation import (
     Transformation,
     UnionTransformation,
 )
-from firesteel.runtime import partitioner as partitioners
+from firesteel.runtime.model import partitioner as partitioners
+from firesteel.runtime.model.operator_spec import OperatorSpec
 from firesteel.runtime.operators.inline import FilterSpec, FlatMapSpec, MapSpec, ProcessSpec
 from firesteel.runtime.operators.sink import SinkSpec
-from firesteel.runtime.operators.spec import OperatorSpec
 from firesteel.runtime.operators.timestamps import TimestampsAndWatermarksSpec
+from firesteel.spi.connector import Sink
 
 if TYPE_CHECKING:
     from typing_extensions import Self
 
-    from firesteel.datastream.broadcast_stream import BroadcastConnectedStream, BroadcastStream
-    from firesteel.datastream.connected_streams import ConnectedStreams
-    from firesteel.datastream.keyed_stream import KeyedStream
     from firesteel.datastream.stream_execution_environment import StreamExecutionEnvironment
-    from firesteel.datastream.window_assigners import WindowAssigner
-    from firesteel.datastream.windowed_stream import AllWindowedStream, WindowedStream
+    from firesteel.datastream.streams.broadcast_stream import BroadcastConnectedStream, BroadcastStream
+    from firesteel.datastream.streams.connected_streams import ConnectedStreams
+    from firesteel.datastream.streams.keyed_stream import KeyedStream
+    from firesteel.datastream.streams.windowed_stream import AllWindowedStream, WindowedStream
+    from firesteel.datastream.windowing.assigners import WindowAssigner
 
 __all__ = [
     "AllWindowedStream",
@@ -181,7 +181,7 @@ class DataStream(OperatorSettings):
         self, key_selector: Callable[[Any], Any] | KeySelector, key_type: TypeInformation | None = None
     ) -> KeyedStream:
         """Partitions the stream by key: records with the same key go to the same subtask, in order."""
-        from firesteel.datastream.keyed_stream import KeyedStream
+        from firesteel.datastream.streams.keyed_stream import KeyedStream
 
         check_function("key_by", key_selector, KeySelector)
         partitioner = partitioners.KeyGroupPartitioner(key_selector)
@@ -189,7 +189,7 @@ class DataStream(OperatorSettings):
 
     def window_all(self, window_assigner: WindowAssigner[Any, Any]) -> AllWindowedStream:
         """Puts the whole stream into windows; runs with parallelism 1."""
-        from firesteel.datastream.windowed_stream import AllWindowedStream
+        from firesteel.datastream.streams.windowed_stream import AllWindowedStream
 
         return AllWindowedStream(self, window_assigner)
 
@@ -218,8 +218,8 @@ class DataStream(OperatorSettings):
     def connect(self, ds: BroadcastStream) -> BroadcastConnectedStream: ...
     def connect(self, ds: DataStream | BroadcastStream) -> ConnectedStreams | BroadcastConnectedStream:
         """Lets one operator read this stream and another one, which may have another type."""
-        from firesteel.datastream.broadcast_stream import BroadcastConnectedStream, BroadcastStream
-        from firesteel.datastream.connected_streams import ConnectedStreams
+        from firesteel.datastream.streams.broadcast_stream import BroadcastConnectedStream, BroadcastStream
+        from firesteel.datastream.streams.connected_streams import ConnectedStreams
 
         if isinstance(ds, BroadcastStream):
             self._check_same_environment(ds.input_stream, "connect")
@@ -262,7 +262,7 @@ class DataStream(OperatorSettings):
         stream = self._repartition(partitioners.BroadcastPartitioner())
         if broadcast_state_descriptor is None:
             return stream
-        from firesteel.datastream.broadcast_stream import BroadcastStream
+        from firesteel.datastream.streams.broadcast_stream import BroadcastStream
 
         return BroadcastStream(stream, [broadcast_state_descriptor, *other_broadcast_state_descriptors])
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import importlib
 from typing import Any
 
-from firesteel.common.configuration import Configuration
-from firesteel.common.connector import Sink, Source
+from firesteel.config.configuration import Configuration
 from firesteel.graph.job_graph import JobGraph
+from firesteel.spi.connector import Sink, Source
 
 __all__ = ["create_dataframe", "dataframe_sink", "dataframe_source", "spark_reader_source"]
 

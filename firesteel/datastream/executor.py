@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Protocol
 
-from firesteel.common.configuration import Configuration
 from firesteel.common.job_client import JobClient
+from firesteel.config.configuration import Configuration
 from firesteel.graph.job_graph import JobGraph
 
 __all__ = [

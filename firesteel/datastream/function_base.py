@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from typing import Any
 
-from firesteel.common.state import OperatorStateStore
+from firesteel.api.state import OperatorStateStore
 from firesteel.datastream.state import (
     AggregatingState,
     AggregatingStateDescriptor,

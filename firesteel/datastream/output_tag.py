@@ -1,5 +1,5 @@
 """The name of a side output."""
 
-from firesteel.common.output_tag import OutputTag
+from firesteel.api.output_tag import OutputTag
 
 __all__ = ["OutputTag"]

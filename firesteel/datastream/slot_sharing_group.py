@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from firesteel.common.errors import InvalidProgramError
-from firesteel.common.memory_size import MemorySize as _MemorySize
+from firesteel.config.memory_size import MemorySize as _MemorySize
 from firesteel.graph.transformation import ResourceProfile
 
 __all__ = ["MemorySize", "SlotSharingGroup"]

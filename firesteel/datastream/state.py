@@ -1,6 +1,6 @@
 """Keyed state: its interfaces, descriptors and time-to-live."""
 
-from firesteel.common.state import (
+from firesteel.api.state import (
     AggregatingState,
     AggregatingStateDescriptor,
     AppendingState,

@@ -5,8 +5,8 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from enum import Enum
 
-from firesteel.common import options
-from firesteel.common.configuration import Configuration
+from firesteel.config import options
+from firesteel.config.configuration import Configuration
 
 __all__ = ["EmbeddedRocksDBStateBackend", "HashMapStateBackend", "PredefinedOptions", "StateBackend"]
 

@@ -6,33 +6,33 @@ from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from typing import Any, Final
 
-from firesteel.common import options
-from firesteel.common.config_options import ConfigOptions
-from firesteel.common.configuration import Configuration
-from firesteel.common.connector import Source
 from firesteel.common.errors import FiresteelError, InvalidProgramError
 from firesteel.common.execution_config import ExecutionConfig
 from firesteel.common.job_client import JobClient
 from firesteel.common.job_execution_result import JobExecutionResult
 from firesteel.common.time import Duration
 from firesteel.common.typeinfo import TupleTypeInfo, TypeInformation, Types
-from firesteel.common.unknown_keys import check_keys
 from firesteel.common.watermark_strategy import WatermarkStrategy
-from firesteel.connectors.collection import CollectionSource
-from firesteel.connectors.file_formats.stream_format import StreamFormat
-from firesteel.connectors.file_source import FileSource
-from firesteel.connectors.number_sequence import NumberSequenceSource
-from firesteel.connectors.parquet import ParquetSource
-from firesteel.datastream.call_site import user_call_site
+from firesteel.config import options
+from firesteel.config.configuration import Configuration
+from firesteel.config.option import ConfigOptions
+from firesteel.config.unknown_keys import check_keys
+from firesteel.connectors.files.parquet_source import ParquetSource
+from firesteel.connectors.files.source import FileSource
+from firesteel.connectors.generators.collection import CollectionSource
+from firesteel.connectors.generators.number_sequence import NumberSequenceSource
 from firesteel.datastream.checkpoint_config import CheckpointConfig
 from firesteel.datastream.checkpointing_mode import CheckpointingMode
 from firesteel.datastream.data_stream import DataStream
 from firesteel.datastream.dataframes import dataframe_source, spark_reader_source
 from firesteel.datastream.execution_mode import RuntimeExecutionMode
 from firesteel.datastream.executor import PipelineExecutor, default_configuration, resolve_executor
-from firesteel.datastream.operator_settings import check_max_parallelism
-from firesteel.datastream.output_types import conform, to_type_info
 from firesteel.datastream.slot_sharing_group import SlotSharingGroup
+from firesteel.datastream.streams.call_site import user_call_site
+from firesteel.datastream.streams.operator_settings import check_max_parallelism
+from firesteel.datastream.streams.output_types import conform, to_type_info
+from firesteel.formats.avro.file import AvroInputFormat
+from firesteel.formats.stream_format import StreamFormat
 from firesteel.graph.explain import explain
 from firesteel.graph.job_graph import JobGraph
 from firesteel.graph.job_graph_generator import create_job_graph
@@ -46,6 +46,7 @@ from firesteel.graph.transformation import (
     Transformation,
 )
 from firesteel.runtime.operators.source import SourceSpec
+from firesteel.spi.connector import Source
 
 __all__ = ["DEFAULT_JOB_NAME", "StreamExecutionEnvironment"]
 
@@ -239,14 +240,14 @@ class StreamExecutionEnvironment:
 
     def create_input(self, input_format: Any, type_info: Any = None) -> DataStream:
         """A stream of what an input format reads: an ``AvroInputFormat``."""
-        create_source = getattr(input_format, "create_source", None)
-        if create_source is None:
+        if not isinstance(input_format, AvroInputFormat):
             raise InvalidProgramError(
                 f"create_input needs a format that knows its path, got {type(input_format).__name__}.",
                 hint="An AvroInputFormat does; for other formats use FileSource and from_source.",
             )
         known = to_type_info(type_info) or input_format.get_produced_type()
-        return self._add_source(create_source(), WatermarkStrategy.no_watermarks(), "Custom File source", known)
+        source = FileSource.for_bulk_file_format(input_format, input_format.path).build()
+        return self._add_source(source, WatermarkStrategy.no_watermarks(), "Custom File source", known)
 
     def read_text_file(self, path: str, charset: str = "utf-8") -> DataStream:
         """A stream of the lines of a text file, or of all files in a directory."""

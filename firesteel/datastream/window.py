@@ -1,17 +1,7 @@
 """Windows: the windows themselves, what assigns records to them, and what fires them."""
 
 from firesteel.common.windows import CountWindow, GlobalWindow, TimeWindow, TriggerResult, Window
-from firesteel.datastream.triggers import (
-    ContinuousEventTimeTrigger,
-    ContinuousProcessingTimeTrigger,
-    CountTrigger,
-    EventTimeTrigger,
-    NeverTrigger,
-    ProcessingTimeTrigger,
-    PurgingTrigger,
-    Trigger,
-)
-from firesteel.datastream.window_assigners import (
+from firesteel.datastream.windowing.assigners import (
     CountSlidingWindowAssigner,
     CountTumblingWindowAssigner,
     DynamicEventTimeSessionWindows,
@@ -27,10 +17,20 @@ from firesteel.datastream.window_assigners import (
     TumblingProcessingTimeWindows,
     WindowAssigner,
 )
-from firesteel.datastream.window_serializers import (
+from firesteel.datastream.windowing.serializers import (
     CountWindowSerializer,
     GlobalWindowSerializer,
     TimeWindowSerializer,
+)
+from firesteel.datastream.windowing.triggers import (
+    ContinuousEventTimeTrigger,
+    ContinuousProcessingTimeTrigger,
+    CountTrigger,
+    EventTimeTrigger,
+    NeverTrigger,
+    ProcessingTimeTrigger,
+    PurgingTrigger,
+    Trigger,
 )
 
 __all__ = [

@@ -18,9 +18,9 @@ from typing import Any, BinaryIO, cast
 
 import mmh3
 
-from firesteel.common import fault_points
 from firesteel.common.errors import CheckpointDirectoryError, CheckpointStorageError
 from firesteel.filesystem.input_stream import READ_AHEAD, RangedInputStream
+from firesteel.process import fault_points
 
 __all__ = [
     "CHUNK",

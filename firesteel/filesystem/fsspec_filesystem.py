@@ -10,9 +10,9 @@ from contextlib import contextmanager, suppress
 from functools import lru_cache
 from typing import Any, BinaryIO, cast
 
-from firesteel.common import options
-from firesteel.common.configuration import Configuration
 from firesteel.common.errors import CheckpointDirectoryError, CheckpointStorageError
+from firesteel.config import options
+from firesteel.config.configuration import Configuration
 from firesteel.filesystem.filesystem import CHUNK, FileStatus, FileSystem, FileWriter
 from firesteel.filesystem.input_stream import READ_AHEAD, RangedInputStream
 

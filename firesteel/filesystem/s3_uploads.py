@@ -15,11 +15,12 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from firesteel.common import fault_points, options
-from firesteel.common.configuration import Configuration
 from firesteel.common.errors import FileWriteError, InvalidProgramError
+from firesteel.config import options
+from firesteel.config.configuration import Configuration
 from firesteel.filesystem.filesystem import scheme_of
 from firesteel.filesystem.stores import current_stores
+from firesteel.process import fault_points
 
 __all__ = ["S3Object", "S3Uploads", "StoredObject", "UploadGoneError", "UploadedPart", "is_s3_path"]
 

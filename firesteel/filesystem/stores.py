@@ -18,7 +18,7 @@ from weakref import WeakSet
 from firesteel.filesystem.filesystem import FileSystem, reported, scheme_of
 
 if TYPE_CHECKING:
-    from firesteel.common.configuration import Configuration
+    from firesteel.config.configuration import Configuration
 
 __all__ = [
     "StorageWrapper",

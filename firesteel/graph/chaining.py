@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from firesteel.graph.stream_graph import StreamEdge, StreamGraph
 from firesteel.graph.transformation import ChainingStrategy
-from firesteel.runtime.partitioner import ForwardPartitioner
+from firesteel.runtime.model.partitioner import ForwardPartitioner
 
 __all__ = ["is_chainable"]
 

@@ -6,13 +6,13 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import Enum
 
-from firesteel.common import exchange_options, options
-from firesteel.common.configuration import Configuration
-from firesteel.common.connector import Boundedness
 from firesteel.common.errors import InvalidProgramError
+from firesteel.config import exchange_options, options
+from firesteel.config.configuration import Configuration
 from firesteel.graph.job_graph import JobEdge, JobGraph
 from firesteel.graph.stream_graph import JobType, StreamGraph, StreamNode, boundedness_of
-from firesteel.runtime.partitioner import BroadcastPartitioner, KeyGroupPartitioner
+from firesteel.runtime.model.partitioner import BroadcastPartitioner, KeyGroupPartitioner
+from firesteel.spi.connector import Boundedness
 
 __all__ = [
     "CHAINED",

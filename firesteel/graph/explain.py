@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from firesteel.common import exchange_options, options
-from firesteel.common.configuration import Configuration
+from firesteel.config import exchange_options, options
+from firesteel.config.configuration import Configuration
 from firesteel.graph.exchange import JobExecution, exchange_of, execution_of
 from firesteel.graph.job_graph import JobGraph, JobVertex
 from firesteel.graph.plan import edge_label, job_plan, to_mermaid, to_text

@@ -6,13 +6,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from firesteel.common.configuration import Configuration
-from firesteel.common.connector import Boundedness
-from firesteel.common.output_tag import OutputTag
+from firesteel.api.output_tag import OutputTag
+from firesteel.config.configuration import Configuration
 from firesteel.graph.stream_graph import JobType, StreamEdge, StreamNode, boundedness_of
 from firesteel.graph.transformation import ResourceProfile
-from firesteel.runtime.inlining import InlineTable
-from firesteel.runtime.partitioner import Partitioner
+from firesteel.runtime.codegen.inlining import InlineTable
+from firesteel.runtime.model.partitioner import Partitioner
+from firesteel.spi.connector import Boundedness
 
 __all__ = ["ChainedOperator", "JobEdge", "JobGraph", "JobVertex"]
 

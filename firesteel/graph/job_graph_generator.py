@@ -6,11 +6,11 @@ import uuid
 from collections.abc import Sequence
 from typing import Any
 
-from firesteel.common.options import INLINE_FUNCTIONS
+from firesteel.config.options import INLINE_FUNCTIONS
 from firesteel.graph.chaining import is_chainable
 from firesteel.graph.job_graph import ChainedOperator, JobEdge, JobGraph, JobVertex
 from firesteel.graph.stream_graph import StreamEdge, StreamGraph
-from firesteel.runtime.inlining import InlineTable, find_inline_expressions
+from firesteel.runtime.codegen.inlining import InlineTable, find_inline_expressions
 
 __all__ = ["chain_name", "create_job_graph"]
 

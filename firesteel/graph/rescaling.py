@@ -9,7 +9,7 @@ from firesteel.common.errors import InvalidProgramError
 from firesteel.graph.execution_graph import Execution, ExecutionGraph
 from firesteel.graph.job_graph import JobGraph, JobVertex
 from firesteel.graph.slots import slot_counts
-from firesteel.runtime.partitioner import ForwardPartitioner
+from firesteel.runtime.model.partitioner import ForwardPartitioner
 
 __all__ = [
     "has_same_parallelism",
@@ -51,7 +51,7 @@ def limit_parallelism(job_graph: JobGraph, slots: int) -> JobGraph:
     The same number of slots gives the same graph wherever it is computed, also the number that the limited graph
     itself takes.
 
-    >>> from firesteel.common.configuration import Configuration
+    >>> from firesteel.config.configuration import Configuration
     >>> vertices = [JobVertex(name, name, (), wide, 128, "default") for name, wide in [("Source", 1), ("Map", 4)]]
     >>> job = JobGraph("id", "job", Configuration(), tuple(vertices), ())
     >>> [vertex.parallelism for vertex in limit_parallelism(job, 3).vertices]

@@ -8,12 +8,12 @@ from enum import Enum
 from functools import cached_property
 from typing import Any
 
-from firesteel.common.configuration import Configuration
-from firesteel.common.connector import Boundedness
-from firesteel.common.output_tag import OutputTag
+from firesteel.api.output_tag import OutputTag
+from firesteel.config.configuration import Configuration
 from firesteel.graph.transformation import ChainingStrategy, ResourceProfile
-from firesteel.runtime.operators.spec import OperatorSpec
-from firesteel.runtime.partitioner import Partitioner
+from firesteel.runtime.model.operator_spec import OperatorSpec
+from firesteel.runtime.model.partitioner import Partitioner
+from firesteel.spi.connector import Boundedness
 
 __all__ = ["JobType", "StreamEdge", "StreamGraph", "StreamNode", "boundedness_of"]
 

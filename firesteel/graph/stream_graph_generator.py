@@ -6,11 +6,10 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
-from firesteel.common import options
-from firesteel.common.configuration import Configuration
-from firesteel.common.connector import Boundedness
+from firesteel.api.output_tag import OutputTag
 from firesteel.common.errors import InvalidProgramError
-from firesteel.common.output_tag import OutputTag
+from firesteel.config import options
+from firesteel.config.configuration import Configuration
 from firesteel.graph.exchange import execution_of
 from firesteel.graph.operator_id import operator_ids
 from firesteel.graph.parallelism import describe, resolve_parallelism
@@ -25,7 +24,8 @@ from firesteel.graph.transformation import (
     Transformation,
     UnionTransformation,
 )
-from firesteel.runtime.partitioner import ForwardPartitioner, Partitioner, RebalancePartitioner
+from firesteel.runtime.model.partitioner import ForwardPartitioner, Partitioner, RebalancePartitioner
+from firesteel.spi.connector import Boundedness
 
 __all__ = ["DEFAULT_SLOT_SHARING_GROUP", "generate"]
 

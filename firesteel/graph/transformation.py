@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import TYPE_CHECKING, Any
 
-from firesteel.common.output_tag import OutputTag
-from firesteel.runtime.operators.spec import OperatorSpec
-from firesteel.runtime.partitioner import Partitioner
+from firesteel.api.output_tag import OutputTag
+from firesteel.runtime.model.operator_spec import OperatorSpec
+from firesteel.runtime.model.partitioner import Partitioner
 
 if TYPE_CHECKING:
     from firesteel.runtime.operators.sink import SinkSpec

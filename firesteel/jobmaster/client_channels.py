@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence, Sized
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from firesteel.runtime.messages import ClientAck, ClientPayload, SendBeforeBarrier
+from firesteel.runtime.model.messages import ClientAck, ClientPayload, SendBeforeBarrier
 
 __all__ = ["PRINT_CHANNEL", "ClientChannels", "ClientLimits", "is_printed"]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from firesteel.common.errors import FiresteelError, TaskFailure
 from firesteel.graph.execution_graph import Execution, ExecutionGraph, ExecutionState
-from firesteel.runtime.messages import TaskStateChanged
+from firesteel.runtime.model.messages import TaskStateChanged
 
 __all__ = ["cancel_all", "end_all", "end_slot", "report", "transition_all"]
 

@@ -4,15 +4,22 @@ from __future__ import annotations
 
 from firesteel.common.errors import FiresteelError, HostError, TaskFailure
 from firesteel.common.job_status import JobStatus
-from firesteel.common.redaction import Redactor
+from firesteel.config.redaction import Redactor
 from firesteel.graph.execution_graph import ExecutionGraph, ExecutionState
 from firesteel.graph.rescaling import has_same_parallelism, limit_parallelism, rescale_execution_graph
-from firesteel.jobmaster import events, executions, slot_failures
-from firesteel.jobmaster.checkpoint_coordinator import CheckpointCoordinator
+from firesteel.jobmaster import executions
+from firesteel.jobmaster.checkpoints.coordinator import CheckpointCoordinator
+from firesteel.jobmaster.checkpoints.job_checkpoints import (
+    CheckpointMessage,
+    JobCheckpoints,
+    without_checkpoints,
+)
 from firesteel.jobmaster.client_channels import ClientChannels
-from firesteel.jobmaster.end_of_job import retry_delay_ms
-from firesteel.jobmaster.failure import ExceptionHistory, FailureKind, RootCause, failure_of, kind_of_task_failure
-from firesteel.jobmaster.instructions import (
+from firesteel.jobmaster.metrics import JobMetrics
+from firesteel.jobmaster.model import events
+from firesteel.jobmaster.model.end_of_job import retry_delay_ms
+from firesteel.jobmaster.model.failure import ExceptionHistory, FailureKind, RootCause, failure_of, kind_of_task_failure
+from firesteel.jobmaster.model.instructions import (
     CallAsync,
     DeliverToClient,
     Instruction,
@@ -22,22 +29,17 @@ from firesteel.jobmaster.instructions import (
     SetTimer,
     StartAttempt,
 )
-from firesteel.jobmaster.job_checkpoints import (
-    CheckpointMessage,
-    JobCheckpoints,
-    without_checkpoints,
-)
-from firesteel.jobmaster.job_preparation import RestoredJob
-from firesteel.jobmaster.job_slots import JobSlots
-from firesteel.jobmaster.job_sources import JobSources
-from firesteel.jobmaster.metrics import JobMetrics
+from firesteel.jobmaster.model.restored_job import RestoredJob
+from firesteel.jobmaster.model.settings import JobMasterSettings
+from firesteel.jobmaster.model.timers import Timer
 from firesteel.jobmaster.restart_strategy import RestartStrategy
-from firesteel.jobmaster.settings import JobMasterSettings
-from firesteel.jobmaster.slot_pool import Slot, SlotPool, SlotState
-from firesteel.jobmaster.timers import Timer
-from firesteel.jobmaster.watermark_alignment import WatermarkAlignment
+from firesteel.jobmaster.slots import failures as slot_failures
+from firesteel.jobmaster.slots.job_slots import JobSlots
+from firesteel.jobmaster.slots.pool import Slot, SlotPool, SlotState
+from firesteel.jobmaster.sources.job_sources import JobSources
+from firesteel.jobmaster.sources.watermark_alignment import WatermarkAlignment
 from firesteel.jobmaster.winding_down import WindingDown
-from firesteel.runtime import messages
+from firesteel.runtime.model import messages
 
 __all__ = ["JobMaster"]
 

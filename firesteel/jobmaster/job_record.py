@@ -6,15 +6,15 @@ from collections import deque
 
 from firesteel.common.job_status import JobStatus
 from firesteel.graph.job_graph import JobGraph
-from firesteel.jobmaster.instructions import Instruction, NotifyStatus, SendToSlot
-from firesteel.jobmaster.job_checkpoints import CheckpointInstruction
-from firesteel.jobmaster.job_sources import JobSources
-from firesteel.jobmaster.life_cycle import may_follow
-from firesteel.jobmaster.slot_pool import Slot, SlotPool, SlotState
-from firesteel.jobmaster.story import InvalidStatusTransitionError, Story
-from firesteel.jobmaster.timers import Timer, Timers
-from firesteel.jobmaster.wall_clock import WallClock
-from firesteel.runtime.messages import JobMasterMessage, RegisterSlot
+from firesteel.jobmaster.checkpoints.job_checkpoints import CheckpointInstruction
+from firesteel.jobmaster.model.instructions import Instruction, NotifyStatus, SendToSlot
+from firesteel.jobmaster.model.life_cycle import may_follow
+from firesteel.jobmaster.model.story import InvalidStatusTransitionError, Story
+from firesteel.jobmaster.model.timers import Timer, Timers
+from firesteel.jobmaster.model.wall_clock import WallClock
+from firesteel.jobmaster.slots.pool import Slot, SlotPool, SlotState
+from firesteel.jobmaster.sources.job_sources import JobSources
+from firesteel.runtime.model.messages import JobMasterMessage, RegisterSlot
 
 __all__ = ["JobRecord"]
 

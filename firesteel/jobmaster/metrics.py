@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from firesteel.runtime.messages import MetricReport, MetricScope, SlotFailed, SlotStopped, TaskKey
+from firesteel.runtime.model.messages import MetricReport, MetricScope, SlotFailed, SlotStopped, TaskKey
 
 __all__ = ["FailedAccumulator", "JobMetrics", "merge_accumulators"]
 

@@ -7,9 +7,9 @@ from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Callable
 
-from firesteel.common import options
-from firesteel.common.configuration import Configuration
 from firesteel.common.errors import InvalidProgramError
+from firesteel.config import options
+from firesteel.config.configuration import Configuration
 
 __all__ = [
     "ExponentialDelayRestartStrategy",

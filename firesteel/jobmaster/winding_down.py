@@ -5,14 +5,14 @@ from __future__ import annotations
 from firesteel.common.job_status import JobStatus
 from firesteel.graph.execution_graph import ExecutionGraph
 from firesteel.jobmaster import executions
-from firesteel.jobmaster.instructions import KillAttempt, RemoveLeftovers, Say
-from firesteel.jobmaster.job_checkpoints import JobCheckpoints
+from firesteel.jobmaster.checkpoints.job_checkpoints import JobCheckpoints
 from firesteel.jobmaster.job_record import JobRecord
-from firesteel.jobmaster.job_slots import JobSlots
-from firesteel.jobmaster.settings import JobMasterSettings
-from firesteel.jobmaster.timers import Timer
-from firesteel.jobmaster.wall_clock import WallClock
-from firesteel.runtime import messages
+from firesteel.jobmaster.model.instructions import KillAttempt, RemoveLeftovers, Say
+from firesteel.jobmaster.model.settings import JobMasterSettings
+from firesteel.jobmaster.model.timers import Timer
+from firesteel.jobmaster.model.wall_clock import WallClock
+from firesteel.jobmaster.slots.job_slots import JobSlots
+from firesteel.runtime.model import messages
 
 __all__ = ["WindingDown"]
 

@@ -14,9 +14,9 @@ from urllib.parse import quote, urlencode, urlsplit
 
 import msgspec
 
-from firesteel.common.cluster_options import SSL_REST_CA, SSL_REST_CERTIFICATE, SSL_REST_ENABLED, SSL_REST_KEY
-from firesteel.common.configuration import Configuration
 from firesteel.common.errors import FiresteelError
+from firesteel.config.cluster_options import SSL_REST_CA, SSL_REST_CERTIFICATE, SSL_REST_ENABLED, SSL_REST_KEY
+from firesteel.config.configuration import Configuration
 from firesteel.rest.endpoint import Endpoint, Text
 
 __all__ = ["ConnectionFailedError", "RestClient", "RestClientError", "client_context"]

@@ -7,9 +7,9 @@ import secrets
 import stat
 from pathlib import Path
 
-from firesteel.common.cluster_options import REST_TOKEN_FILE
-from firesteel.common.configuration import Configuration
 from firesteel.common.errors import FiresteelError
+from firesteel.config.cluster_options import REST_TOKEN_FILE
+from firesteel.config.configuration import Configuration
 
 __all__ = ["TOKEN_FILE_NAME", "TokenFileError", "make_token", "read_or_create_token", "read_token"]
 

@@ -6,8 +6,9 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
 from firesteel.common.errors import StateIncompatibleError
-from firesteel.jobmaster.state_compatibility import has_state
-from firesteel.runtime.checkpoint.handles import (
+from firesteel.jobmaster.checkpoints.state_compatibility import has_state
+from firesteel.runtime.checkpoint.metadata import CheckpointMetadata, OperatorState
+from firesteel.runtime.model.state_handles import (
     BROADCAST,
     FileSegment,
     KeyedStateHandle,
@@ -15,7 +16,6 @@ from firesteel.runtime.checkpoint.handles import (
     StateMeta,
     segments_of,
 )
-from firesteel.runtime.checkpoint.metadata import CheckpointMetadata, OperatorState
 
 __all__ = [
     "OperatorList",

@@ -7,23 +7,24 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from firesteel.common.configuration import Configuration
+from firesteel.config.configuration import Configuration
 from firesteel.graph.job_graph import JobGraph
 from firesteel.graph.stream_graph import StreamNode
-from firesteel.runtime.checkpoint.handles import StateMeta
-from firesteel.runtime.context import StreamingRuntimeContext
-from firesteel.runtime.deployment import OperatorDescriptor, TaskDeploymentDescriptor, TaskMode
-from firesteel.runtime.elements import MIN_TIMESTAMP
-from firesteel.runtime.key_groups import KeyGroupRange
-from firesteel.runtime.metrics import Counter, Gauge, MetricRegistry
-from firesteel.runtime.operators.base import StateInitializationContext
-from firesteel.runtime.operators.spec import OperatorRuntime
-from firesteel.runtime.state.backend import KeyedStateBackend
-from firesteel.runtime.state.compatibility import meta_of
+from firesteel.runtime.chain.context import StreamingRuntimeContext
+from firesteel.runtime.model.deployment import OperatorDescriptor, TaskDeploymentDescriptor, TaskMode
+from firesteel.runtime.model.elements import MIN_TIMESTAMP
+from firesteel.runtime.model.key_groups import KeyGroupRange
+from firesteel.runtime.model.metrics import Counter, Gauge, MetricRegistry
+from firesteel.runtime.model.operator_spec import OperatorRuntime
+from firesteel.runtime.model.state_handles import StateMeta
+from firesteel.runtime.operators.base import StateInitializationContext, StreamOperator
+from firesteel.runtime.operators.inline import InlineOperator
+from firesteel.runtime.state.api.backend import KeyedStateBackend
+from firesteel.runtime.state.api.compatibility import meta_of
+from firesteel.runtime.state.api.operator_state import OperatorStateBackend
 from firesteel.runtime.state.hashmap import HashMapKeyedStateBackend
-from firesteel.runtime.state.operator_state import OperatorStateBackend
 from firesteel.runtime.time.input_clock import InputClock
-from firesteel.runtime.turns import Turn
+from firesteel.runtime.time.turns import Turn
 
 __all__ = ["DeclaredStates", "declared_states"]
 
@@ -65,6 +66,7 @@ def _declared(node: StreamNode, task: str, configuration: Configuration, open_fu
     problem = None
     try:
         operator = node.spec.create(_RUNTIME)
+        assert isinstance(operator, InlineOperator | StreamOperator)
         operator.initialize_state(StateInitializationContext(context))
         operator.open(context)
         operator.close()

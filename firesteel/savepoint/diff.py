@@ -9,10 +9,14 @@ from enum import Enum
 from firesteel.common.errors import StateIncompatibleError
 from firesteel.graph.job_graph import JobGraph
 from firesteel.graph.stream_graph import StreamNode
-from firesteel.jobmaster.state_compatibility import adopt_max_parallelism, check_compatibility, is_fully_finished
-from firesteel.runtime.checkpoint.handles import StateMeta
+from firesteel.jobmaster.checkpoints.state_compatibility import (
+    adopt_max_parallelism,
+    check_compatibility,
+    is_fully_finished,
+)
 from firesteel.runtime.checkpoint.metadata import CheckpointMetadata, OperatorState
-from firesteel.runtime.state.compatibility import check_same
+from firesteel.runtime.model.state_handles import StateMeta
+from firesteel.runtime.state.api.compatibility import check_same
 from firesteel.savepoint.contents import has_state, keyed_states, operator_lists
 from firesteel.savepoint.declared_states import DeclaredStates
 from firesteel.savepoint.keyed_state import TIMERS

@@ -9,9 +9,9 @@ from typing import Any
 from firesteel.common.errors import CheckpointStorageError, StateIncompatibleError
 from firesteel.common.windows import TimeWindow
 from firesteel.runtime.checkpoint.files import StateFileReader
-from firesteel.runtime.checkpoint.handles import FileSegment
 from firesteel.runtime.checkpoint.metadata import CheckpointMetadata, OperatorState
-from firesteel.runtime.state.chunks import encode_chunk
+from firesteel.runtime.model.state_handles import FileSegment
+from firesteel.runtime.state.api.chunks import encode_chunk
 from firesteel.savepoint.contents import (
     has_state,
     keyed_handles,

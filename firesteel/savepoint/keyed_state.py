@@ -10,17 +10,17 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from firesteel.common import options
-from firesteel.common.configuration import Configuration
 from firesteel.common.errors import StateIncompatibleError
+from firesteel.config import options
+from firesteel.config.configuration import Configuration
 from firesteel.runtime.checkpoint.files import StateFileReader
-from firesteel.runtime.checkpoint.handles import CANONICAL, KeyedStateHandle, StateMeta
 from firesteel.runtime.checkpoint.metadata import OperatorState
-from firesteel.runtime.key_groups import KeyGroupRange
-from firesteel.runtime.state.backend import KeyedStateBackend
-from firesteel.runtime.state.chunks import is_timer_table, read_canonical, timer_table
+from firesteel.runtime.model.key_groups import KeyGroupRange
+from firesteel.runtime.model.state_handles import CANONICAL, KeyedStateHandle, StateMeta
+from firesteel.runtime.state.api.backend import KeyedStateBackend
+from firesteel.runtime.state.api.chunks import is_timer_table, read_canonical, timer_table
+from firesteel.runtime.state.api.moved_keys import has_moved_keys
 from firesteel.runtime.state.factory import BACKENDS, create_keyed_backend
-from firesteel.runtime.state.moved_keys import has_moved_keys
 from firesteel.savepoint.contents import keyed_handles
 
 __all__ = ["TIMERS", "Entry", "KeyedSlice", "read_entries", "restored_backend", "slices", "table_of"]

@@ -10,17 +10,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from weakref import WeakSet
 
-from firesteel.common.configuration import Configuration
 from firesteel.common.job_client import JobClient
+from firesteel.config.configuration import Configuration
 from firesteel.graph.exchange import JobExecution, execution_of
 from firesteel.graph.job_graph import JobGraph
 from firesteel.graph.slots import assign_slots
-from firesteel.jobmaster.job_preparation import PreparedJob, prepare_job
-from firesteel.jobmaster.queued_host import QueuedHost
-from firesteel.jobmaster.runner import JobMasterRunner
-from firesteel.jobmaster.shipping import program_archive, program_roots
+from firesteel.jobmaster.shell.job_preparation import PreparedJob, prepare_job
+from firesteel.jobmaster.shell.queued_host import QueuedHost
+from firesteel.jobmaster.shell.runner import JobMasterRunner
+from firesteel.jobmaster.shell.shipping import program_archive, program_roots
 from firesteel.spark.host_creation import create_host
-from firesteel.spark.session import get_spark_context, is_single_host
+from firesteel.spark.session.session import get_spark_context, is_single_host
 
 if TYPE_CHECKING:
     from pyspark import SparkContext

@@ -5,18 +5,18 @@ from __future__ import annotations
 from pyspark import SparkContext
 
 from firesteel.common.errors import InvalidProgramError
+from firesteel.execution.batch.host import BatchHost
+from firesteel.execution.epochs.host import EpochHost
 from firesteel.graph.exchange import JobExecution, execution_of
 from firesteel.graph.job_graph import JobGraph
-from firesteel.jobmaster.batch_host import BatchHost
-from firesteel.jobmaster.epoch_host import EpochHost
-from firesteel.jobmaster.host import AttemptHost
-from firesteel.jobmaster.queued_host import QueuedHost
-from firesteel.jobmaster.slot_allocator import SlotAllocator
+from firesteel.jobmaster.model.host import AttemptHost
+from firesteel.jobmaster.shell.queued_host import QueuedHost
+from firesteel.jobmaster.shell.slot_allocator import SlotAllocator
 from firesteel.runtime.network.tls_settings import TlsSettings
 from firesteel.spark.blocking.stage_runner import SparkStages
-from firesteel.spark.cluster_info import embedded_task_manager
-from firesteel.spark.host import SparkHost
-from firesteel.spark.slots import allocator_of, has_fixed_slots, is_allocated_dynamically
+from firesteel.spark.pipelined.host import SparkHost
+from firesteel.spark.session.cluster_info import embedded_task_manager
+from firesteel.spark.session.slots import allocator_of, has_fixed_slots, is_allocated_dynamically
 
 __all__ = ["create_host"]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from firesteel.common.state import MapStateDescriptor
+from firesteel.api.state import MapStateDescriptor
 from firesteel.datastream.broadcast_functions import BroadcastProcessFunction, KeyedBroadcastProcessFunction
 from firesteel.datastream.functions import KeySelector
 from firesteel.runtime.operators.broadcast import BroadcastOperator, BroadcastProcessSpec, KeyedBroadcastProcessSpec

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from firesteel.common.configuration import Configuration
+from firesteel.config.configuration import Configuration
 from firesteel.datastream.data_stream import DataStream
 from firesteel.datastream.stream_execution_environment import StreamExecutionEnvironment
-from firesteel.runtime.mailbox import Clock
+from firesteel.runtime.slot.mailbox import Clock
 from firesteel.testing.in_process import InProcessExecutor
 
 __all__ = ["collect", "test_environment"]

@@ -10,23 +10,23 @@ from collections.abc import Callable, Iterable, Sequence
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from firesteel.common import options
-from firesteel.common.configuration import Configuration
-from firesteel.common.output_tag import OutputTag
-from firesteel.common.state import StateDescriptor
-from firesteel.runtime.chain import ChainedOperator, SecondInput
+from firesteel.api.output_tag import OutputTag
+from firesteel.api.state import StateDescriptor
+from firesteel.config import options
+from firesteel.config.configuration import Configuration
+from firesteel.runtime.chain.chained_operator import ChainedOperator, SecondInput
 from firesteel.runtime.checkpoint.files import StateFileReader
-from firesteel.runtime.codegen import Loop, LoopWriter
-from firesteel.runtime.deployment import OperatorDescriptor, TaskDeploymentDescriptor
-from firesteel.runtime.elements import MAX_WATERMARK
-from firesteel.runtime.metrics import Counter
+from firesteel.runtime.codegen.loops import Loop, LoopWriter
+from firesteel.runtime.model.deployment import OperatorDescriptor, TaskDeploymentDescriptor
+from firesteel.runtime.model.elements import MAX_WATERMARK
+from firesteel.runtime.model.metrics import Counter
+from firesteel.runtime.model.operator_spec import OperatorRuntime, OperatorSpec
 from firesteel.runtime.operators.base import StreamOperator
-from firesteel.runtime.operators.spec import OperatorRuntime, OperatorSpec
 from firesteel.runtime.state.factory import keeps_objects
 from firesteel.runtime.time.input_clock import InputClock
 from firesteel.runtime.time.timers import InternalTimerService, TimerQueue
+from firesteel.runtime.time.turns import Turn
 from firesteel.runtime.time.watermarks import WatermarkValve
-from firesteel.runtime.turns import Turn
 from firesteel.testing.clock import FakeClock
 from firesteel.testing.snapshots import HarnessSnapshot, take_snapshot
 from firesteel.testing.source import At

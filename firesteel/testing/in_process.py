@@ -16,29 +16,29 @@ from weakref import WeakSet
 
 import cloudpickle
 
-from firesteel.common.concurrency import SYSTEM, Concurrency
-from firesteel.common.configuration import Configuration
 from firesteel.common.errors import TaskFailure
 from firesteel.common.job_client import JobClient
+from firesteel.config.configuration import Configuration
+from firesteel.execution.batch.host import BatchHost
+from firesteel.execution.epochs.host import EpochHost
 from firesteel.filesystem.stores import current_stores
+from firesteel.graph.deployment import create_deployment
 from firesteel.graph.exchange import JobExecution, execution_of
 from firesteel.graph.job_graph import JobGraph
 from firesteel.graph.rescaling import limit_parallelism
-from firesteel.jobmaster.batch_host import BatchHost
-from firesteel.jobmaster.deployment import create_deployment
-from firesteel.jobmaster.epoch_host import EpochHost
-from firesteel.jobmaster.events import AttemptEnded, MessageReceived, SlotLost, SlotsAvailable
-from firesteel.jobmaster.host import Attempt, AttemptHost, Post
-from firesteel.jobmaster.job_preparation import prepare_job
-from firesteel.jobmaster.runner import JobMasterRunner
-from firesteel.runtime import messages
-from firesteel.runtime.artifacts import importable
-from firesteel.runtime.checkpoint.assignment import TaskRestore
-from firesteel.runtime.deployment import TaskDeploymentDescriptor
-from firesteel.runtime.failure import describe_failure
-from firesteel.runtime.mailbox import Clock, IdlePoller, ProcessClock
-from firesteel.runtime.task_executor import TaskExecutor
-from firesteel.runtime.wiring import Wiring
+from firesteel.jobmaster.model.events import AttemptEnded, MessageReceived, SlotLost, SlotsAvailable
+from firesteel.jobmaster.model.host import Attempt, AttemptHost, Post
+from firesteel.jobmaster.shell.job_preparation import prepare_job
+from firesteel.jobmaster.shell.runner import JobMasterRunner
+from firesteel.process.concurrency import SYSTEM, Concurrency
+from firesteel.runtime.failure.failure_report import describe_failure
+from firesteel.runtime.model import messages
+from firesteel.runtime.model.assigned_state import TaskRestore
+from firesteel.runtime.model.deployment import TaskDeploymentDescriptor
+from firesteel.runtime.slot.artifacts import importable
+from firesteel.runtime.slot.mailbox import Clock, IdlePoller, ProcessClock
+from firesteel.runtime.slot.task_executor import TaskExecutor
+from firesteel.runtime.slot.wiring import Wiring
 from firesteel.testing.clock import FakeClock
 from firesteel.testing.stages import InProcessStages
 

@@ -5,18 +5,18 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from firesteel.common.output_tag import OutputTag
-from firesteel.runtime.deployment import TaskMode
-from firesteel.runtime.elements import MIN_TIMESTAMP
-from firesteel.runtime.key_groups import KeyGroupRange
-from firesteel.runtime.metrics import Counter, Gauge, MetricRegistry
-from firesteel.runtime.operators.spec import OperatorRuntime
-from firesteel.runtime.state.backend import KeyedStateBackend
+from firesteel.api.output_tag import OutputTag
+from firesteel.runtime.model.deployment import TaskMode
+from firesteel.runtime.model.elements import MIN_TIMESTAMP
+from firesteel.runtime.model.key_groups import KeyGroupRange
+from firesteel.runtime.model.metrics import Counter, Gauge, MetricRegistry
+from firesteel.runtime.model.operator_spec import OperatorRuntime
+from firesteel.runtime.state.api.backend import KeyedStateBackend
+from firesteel.runtime.state.api.operator_state import OperatorStateBackend
 from firesteel.runtime.state.hashmap import HashMapKeyedStateBackend
-from firesteel.runtime.state.operator_state import OperatorStateBackend
 from firesteel.runtime.time.input_clock import InputClock
 from firesteel.runtime.time.timers import InternalTimerService, Triggerable
-from firesteel.runtime.turns import Turn
+from firesteel.runtime.time.turns import Turn
 from firesteel.testing.clock import FakeClock
 
 __all__ = ["FAKE_RUNTIME", "FakeClock", "FakeOperatorContext", "FakeRuntimeContext"]

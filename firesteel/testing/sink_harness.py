@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from firesteel.common.connector import Sink
 from firesteel.datastream.functions import SinkFunction
-from firesteel.datastream.sink_function import SinkFunctionSink
-from firesteel.runtime.network.serialization import deserialize_batch
+from firesteel.datastream.streams.sink_function import SinkFunctionSink
+from firesteel.runtime.model.operator_spec import OperatorSpec
+from firesteel.runtime.model.serialization import deserialize_batch
 from firesteel.runtime.operators.sink import SinkOperator, SinkSpec
-from firesteel.runtime.operators.spec import OperatorSpec
+from firesteel.spi.connector import Sink
 from firesteel.testing.clock import FakeClock
 from firesteel.testing.harness import OneInputHarness
 

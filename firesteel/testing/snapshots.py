@@ -5,14 +5,14 @@ from __future__ import annotations
 import sys
 from dataclasses import dataclass
 
-from firesteel.jobmaster.operator_state_repartitioner import repartition
-from firesteel.runtime.chain import ChainedOperator
-from firesteel.runtime.checkpoint.assignment import RestoredOperator, TaskRestore
+from firesteel.jobmaster.checkpoints.operator_state_repartitioner import repartition
+from firesteel.runtime.chain.chained_operator import ChainedOperator
 from firesteel.runtime.checkpoint.files import SnapshotFiles
-from firesteel.runtime.checkpoint.handles import OperatorSubtaskState
-from firesteel.runtime.checkpoint.options import CheckpointLocation, CheckpointOptions, SnapshotKind
-from firesteel.runtime.elements import CheckpointBarrier
-from firesteel.runtime.key_groups import KeyGroupRange
+from firesteel.runtime.model.assigned_state import RestoredOperator, TaskRestore
+from firesteel.runtime.model.checkpoint_options import CheckpointLocation, CheckpointOptions, SnapshotKind
+from firesteel.runtime.model.elements import CheckpointBarrier
+from firesteel.runtime.model.key_groups import KeyGroupRange
+from firesteel.runtime.model.state_handles import OperatorSubtaskState
 
 __all__ = ["HarnessSnapshot", "take_snapshot"]
 

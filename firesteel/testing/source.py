@@ -6,7 +6,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from firesteel.common.connector import (
+from firesteel.common.errors import FiresteelError
+from firesteel.connectors.base.split_enumerators import OwnedSplitEnumerator
+from firesteel.spi.connector import (
     Boundedness,
     InputStatus,
     ReaderContext,
@@ -15,8 +17,6 @@ from firesteel.common.connector import (
     SourceReader,
     SplitEnumeratorContext,
 )
-from firesteel.common.errors import FiresteelError
-from firesteel.connectors.split_enumerators import OwnedSplitEnumerator
 
 __all__ = [
     "ABORT",

@@ -17,17 +17,17 @@ from typing import Any
 
 import cloudpickle
 
+from firesteel.execution.batch.task import run_batch_task
+from firesteel.execution.epochs.task import run_epoch_task
+from firesteel.execution.stages.errors import StageTaskError
+from firesteel.execution.stages.orders import BatchOrder, EpochOrder
+from firesteel.execution.stages.rows import REPORT, unpack_number, unpack_row
+from firesteel.execution.stages.stage_orders import Stage, in_stage_order, stages_of
+from firesteel.execution.stages.stage_runner import EpochRun, StageError, StageMessage
+from firesteel.execution.stages.task_cache import TaskCache
 from firesteel.graph.job_graph import JobGraph
-from firesteel.jobmaster.stage_orders import Stage, in_stage_order, stages_of
-from firesteel.jobmaster.stage_runner import EpochRun, StageError, StageMessage
-from firesteel.runtime.blocking.batch_task import run_batch_task
-from firesteel.runtime.blocking.epoch_task import run_epoch_task
-from firesteel.runtime.blocking.errors import StageTaskError
-from firesteel.runtime.blocking.orders import BatchOrder, EpochOrder
-from firesteel.runtime.blocking.rows import REPORT, unpack_number, unpack_row
-from firesteel.runtime.blocking.task_cache import TaskCache
-from firesteel.runtime.mailbox import Clock, SystemClock
-from firesteel.runtime.messages import TaskKey
+from firesteel.runtime.model.messages import TaskKey
+from firesteel.runtime.slot.mailbox import Clock, SystemClock
 
 __all__ = ["FaultKind", "InProcessStages", "TaskFault"]
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import copy
 from typing import Any
 
-from firesteel.common.state import AggregatingStateDescriptor, StateDescriptor
-from firesteel.common.state_ttl import StateTtlConfig
+from firesteel.api.state import AggregatingStateDescriptor, StateDescriptor
+from firesteel.api.state_ttl import StateTtlConfig
 
 __all__ = ["visible_value"]
 
@@ -14,7 +14,7 @@ __all__ = ["visible_value"]
 def visible_value(descriptor: StateDescriptor, stored: Any, now: int) -> Any:
     """A value, list or dict as reading the state would give it; the stored form is the same in all backends.
 
-    >>> from firesteel.common.state import ListStateDescriptor
+    >>> from firesteel.api.state import ListStateDescriptor
     >>> visible_value(ListStateDescriptor("numbers"), [1, 2], now=0)
     [1, 2]
     """

@@ -26,8 +26,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from firesteel.common.output_tag import OutputTag
-from firesteel.runtime.elements import MAX_WATERMARK
+from firesteel.api.output_tag import OutputTag
+from firesteel.runtime.model.elements import MAX_WATERMARK
 from firesteel.runtime.operators.base import StreamOperator
 from firesteel.runtime.operators.window.spec import WindowSpec
 from firesteel.runtime.operators.window.state import CONTENTS_STATE, MERGING_WINDOWS_STATE

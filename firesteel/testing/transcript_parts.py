@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from firesteel.common.state import ReducingStateDescriptor
+from firesteel.api.state import ReducingStateDescriptor
 from firesteel.common.time import Time
 from firesteel.common.windows import CountWindow, TimeWindow, TriggerResult
 from firesteel.datastream import window as windows

@@ -19,7 +19,7 @@ from chaos_processes import Family
 from chaos_reader import OutputReader, Violation
 from chaos_stream import JITTER_MS, LANES, Expectations, event_at, line
 
-from firesteel.common.fault_points import POINTS
+from firesteel.process.fault_points import POINTS
 from firesteel.testing import eventually
 
 EVENTS = 600

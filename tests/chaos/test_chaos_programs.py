@@ -17,9 +17,9 @@ from chaos_cluster_faults import ClusterInjector, NotReached
 from chaos_cluster_plan import cluster_kinds, draw_faults
 from chaos_programs import Gate, GatedReader, GatedSource, ProgramJob, draw_jobs
 
-from firesteel.common.connector import InputStatus
-from firesteel.testing.programs.split_source import Position, Split
-from firesteel.testing.programs.store_sink import StoreSink, _Batch
+from firesteel.spi.connector import InputStatus
+from firesteel.testing.programs.running.split_source import Position, Split
+from firesteel.testing.programs.running.store_sink import StoreSink, _Batch
 
 ROOT = Path(__file__).parents[2]
 

@@ -11,10 +11,12 @@ from contextlib import contextmanager
 from typing import Any
 from unittest.mock import patch
 
-from firesteel.common import config_options, options
-from firesteel.runtime import key_groups, scheduling
-from firesteel.runtime.checkpoint import channel_state
+from firesteel.config import option as config_options
+from firesteel.config import options
+from firesteel.runtime.model import key_groups
 from firesteel.runtime.operators.timestamps import TimestampsAndWatermarksOperator
+from firesteel.runtime.slot import scheduling
+from firesteel.runtime.task import channel_state
 from firesteel.runtime.time.timers import TimerQueue
 from firesteel.runtime.time.watermark_generation import WatermarkAssigner
 

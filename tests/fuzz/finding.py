@@ -8,7 +8,7 @@ import time
 from dataclasses import dataclass
 
 from firesteel.testing.programs import Campaign, InProcessRunner
-from firesteel.testing.programs.workers import judge_in_processes
+from firesteel.testing.programs.running.workers import judge_in_processes
 from tests.fuzz.bugs import BUGS
 
 DEADLINE_S = 60.0

@@ -10,14 +10,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from firesteel.api.state import ValueStateDescriptor
 from firesteel.common import Types
-from firesteel.common.state import ValueStateDescriptor
 from firesteel.datastream import DataStream, StreamExecutionEnvironment
-from firesteel.runtime.deployment import TaskMode
-from firesteel.runtime.elements import MAX_WATERMARK
+from firesteel.runtime.model.deployment import TaskMode
+from firesteel.runtime.model.elements import MAX_WATERMARK
+from firesteel.runtime.model.operator_spec import FunctionSpec, OperatorRuntime, OperatorSpec
 from firesteel.runtime.operators.base import OperatorContext, StreamOperator
 from firesteel.runtime.operators.inline import InlineOperator
-from firesteel.runtime.operators.spec import FunctionSpec, OperatorRuntime, OperatorSpec
 
 RECORDS = [("a", 1), ("b", 2), ("a", 1), ("c", 3), ("b", 2), ("a", 1), ("d", 4), ("c", 3), ("a", 1), ("e", 5)]
 

@@ -18,25 +18,25 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from firesteel.cluster import dispatcher, end_recorder
-from firesteel.cluster.dispatcher import Dispatcher
-from firesteel.cluster.end_recorder import EndRecorder
+from firesteel.cluster.dispatcher import dispatcher, end_recorder
+from firesteel.cluster.dispatcher.dispatcher import Dispatcher
+from firesteel.cluster.dispatcher.end_recorder import EndRecorder
+from firesteel.cluster.dispatcher.job_loading import JobLoader, failure_of_preparation
 from firesteel.cluster.ha.services import FencedError
-from firesteel.cluster.job_loading import JobLoader, failure_of_preparation
 from firesteel.common.errors import CheckpointStorageError, CorruptStateError
 from firesteel.common.job_status import JobStatus
-from firesteel.jobmaster import runner as runner_module
-from firesteel.jobmaster.end_of_job import ends_preparation
-from firesteel.jobmaster.events import RescaleJob
-from firesteel.jobmaster.instructions import RemoveLeftovers
 from firesteel.jobmaster.job_master import JobMaster
-from firesteel.jobmaster.runner import JobMasterRunner
+from firesteel.jobmaster.model.end_of_job import ends_preparation
+from firesteel.jobmaster.model.events import RescaleJob
+from firesteel.jobmaster.model.instructions import RemoveLeftovers
+from firesteel.jobmaster.shell import runner as runner_module
 from firesteel.jobmaster.shell.checkpoint_io import CheckpointIO
 from firesteel.jobmaster.shell.host_calls import HostCalls
-from firesteel.runtime.mailbox import SystemClock
-from firesteel.spark.slot_watch import JobMasterLiveness
+from firesteel.jobmaster.shell.runner import JobMasterRunner
+from firesteel.runtime.slot.mailbox import SystemClock
+from firesteel.spark.pipelined.slot_watch import JobMasterLiveness
+from firesteel.testing.simulation.machine.standard_library import replaced
 from firesteel.testing.simulation.run import RunPlan, RunResult, draw_plan, simulate
-from firesteel.testing.simulation.standard_library import replaced
 
 
 @contextmanager

@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
-from firesteel.testing.simulation.network import Network
-from firesteel.testing.simulation.scheduler import Process, Scheduler
-from firesteel.testing.simulation.standard_library import simulated_standard_library
-from firesteel.testing.simulation.story import Story
+from firesteel.testing.simulation.machine.network import Network
+from firesteel.testing.simulation.machine.scheduler import Process, Scheduler
+from firesteel.testing.simulation.machine.standard_library import simulated_standard_library
+from firesteel.testing.simulation.machine.story import Story
 
 PORT = 7000
 

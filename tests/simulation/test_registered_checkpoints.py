@@ -10,12 +10,12 @@ import pytest
 from checkpoint_handles import checkpoint_of
 
 from firesteel.cluster.ha.job_store import PersistentJobStore
-from firesteel.runtime.checkpoint.handles import FileSegment
+from firesteel.runtime.model.state_handles import FileSegment
+from firesteel.testing.simulation.machine.scheduler import Scheduler
+from firesteel.testing.simulation.machine.standard_library import replaced
+from firesteel.testing.simulation.machine.storage import Storage
+from firesteel.testing.simulation.machine.story import Story
 from firesteel.testing.simulation.registered_checkpoints import RegisteredCheckpoints
-from firesteel.testing.simulation.scheduler import Scheduler
-from firesteel.testing.simulation.standard_library import replaced
-from firesteel.testing.simulation.storage import Storage
-from firesteel.testing.simulation.story import Story
 
 JOB = "job"
 STORE: Any = None

@@ -12,10 +12,10 @@ from typing import Any
 
 import pytest
 
-from firesteel.testing.simulation.network import Network
-from firesteel.testing.simulation.scheduler import Machine, Process, Scheduler
-from firesteel.testing.simulation.standard_library import simulated_standard_library
-from firesteel.testing.simulation.story import Story
+from firesteel.testing.simulation.machine.network import Network
+from firesteel.testing.simulation.machine.scheduler import Machine, Process, Scheduler
+from firesteel.testing.simulation.machine.standard_library import simulated_standard_library
+from firesteel.testing.simulation.machine.story import Story
 
 
 class World:
@@ -72,7 +72,7 @@ def test_outside_of_the_simulation_clocks_and_threads_are_real() -> None:
         thread.start()
         thread.join()
         world.simulation.close()
-    assert seen[0] == (True, 101, "firesteel.testing.simulation.threads")
+    assert seen[0] == (True, 101, "firesteel.testing.simulation.machine.threads")
     assert seen[1] == (True, pid, "_thread")
 
 

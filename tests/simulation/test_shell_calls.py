@@ -24,17 +24,17 @@ import pytest
 from call_faults import CALLS, MODES, CallFaults
 
 import firesteel.spark
-from firesteel.cluster.dispatcher import Dispatcher, DispatcherClosedError, DuplicateJobSubmissionError
+from firesteel.cluster.dispatcher.dispatcher import Dispatcher, DispatcherClosedError, DuplicateJobSubmissionError
 from firesteel.cluster.ha.services import FencedError, JobSubmission
 from firesteel.common import WatermarkStrategy
 from firesteel.common.errors import FiresteelError
 from firesteel.common.job_status import JobStatus
 from firesteel.datastream import StreamExecutionEnvironment
 from firesteel.graph.job_graph import JobGraph
-from firesteel.jobmaster.job_serialization import serialize_job
-from firesteel.testing.simulation import scheduler
+from firesteel.jobmaster.shell.job_serialization import serialize_job
 from firesteel.testing.simulation.cluster import Cluster, ClusterSettings, RequestFailedError
 from firesteel.testing.simulation.logs import LogRecord, LogSource
+from firesteel.testing.simulation.machine import scheduler
 from firesteel.testing.simulation.outside import LedgerSink, UpsertSink
 from firesteel.testing.simulation.workload import build_graph
 

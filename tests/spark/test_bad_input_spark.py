@@ -16,7 +16,6 @@ from typing import Any
 import pytest
 
 from firesteel.common import WatermarkStrategy
-from firesteel.common.connector import Boundedness, InputStatus, Source, SourceReader, SplitEnumerator
 from firesteel.common.errors import (
     FunctionSerializationError,
     JobExecutionError,
@@ -25,6 +24,7 @@ from firesteel.common.errors import (
 )
 from firesteel.datastream import StreamExecutionEnvironment
 from firesteel.datastream.functions import MapFunction
+from firesteel.spi.connector import Boundedness, InputStatus, Source, SourceReader, SplitEnumerator
 
 ROOT = Path(__file__).parents[2]
 Env = Callable[..., StreamExecutionEnvironment]

@@ -19,10 +19,10 @@ from processes import is_alive
 from py4j.protocol import Py4JJavaError
 
 from firesteel.datastream import StreamExecutionEnvironment
-from firesteel.jobmaster.stage_runner import StageError
-from firesteel.runtime.messages import TaskStateChanged
+from firesteel.execution.stages.stage_runner import StageError
+from firesteel.runtime.model.messages import TaskStateChanged
 from firesteel.spark.blocking.stage_runner import SparkStages
-from firesteel.spark.session import spark_log
+from firesteel.spark.session.session import spark_log
 from firesteel.testing import eventually
 
 ROWS = 3

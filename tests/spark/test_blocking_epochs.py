@@ -17,14 +17,14 @@ from passing_on import epoch_of, graph_of, pass_on, read_by
 from processes import is_alive
 
 from firesteel.datastream import StreamExecutionEnvironment
+from firesteel.execution.stages.stage_orders import stage_descriptors
+from firesteel.execution.stages.stage_runner import StageError
 from firesteel.graph.job_graph import JobGraph
-from firesteel.jobmaster.stage_orders import stage_descriptors
-from firesteel.jobmaster.stage_runner import StageError
-from firesteel.runtime.deployment import TaskMode
-from firesteel.runtime.messages import TaskKey
+from firesteel.runtime.model.deployment import TaskMode
+from firesteel.runtime.model.messages import TaskKey
 from firesteel.spark.blocking.placement import worker_slots
 from firesteel.spark.blocking.stage_runner import SparkStages
-from firesteel.spark.session import spark_log
+from firesteel.spark.session.session import spark_log
 from firesteel.testing import eventually
 
 ROWS = 3

@@ -11,15 +11,15 @@ from passing_on import epoch_of, graph_of
 
 from firesteel.common.errors import TaskFailure
 from firesteel.datastream import StreamExecutionEnvironment
-from firesteel.jobmaster.stage_orders import stages_of
-from firesteel.runtime.blocking.errors import StageTaskError
-from firesteel.runtime.blocking.task_cache import TaskCache
-from firesteel.runtime.messages import TaskStateChanged
+from firesteel.execution.stages.errors import StageTaskError
+from firesteel.execution.stages.stage_orders import stages_of
+from firesteel.execution.stages.task_cache import TaskCache
+from firesteel.runtime.model.messages import TaskStateChanged
 from firesteel.spark.blocking.batch import padded_offsets
-from firesteel.spark.blocking.failures import reason_of, stage_error
 from firesteel.spark.blocking.placement import slots_of
 from firesteel.spark.blocking.printed import MAX_CHARACTERS, Printed
 from firesteel.spark.blocking.worker import _Garbage
+from firesteel.spark.session.failures import reason_of, stage_error
 
 
 def diamond(env: StreamExecutionEnvironment) -> None:

@@ -9,11 +9,11 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from firesteel.common.connector import InputStatus
 from firesteel.common.errors import InvalidProgramError
 from firesteel.spark.dataframes.errors import DataFrameError
 from firesteel.spark.dataframes.row_files import RowFileReader, RowFiles, RowFilesEnumerator, _WritePartition
 from firesteel.spark.dataframes.source import SparkReaderSource
+from firesteel.spi.connector import InputStatus
 
 SCHEMA = pa.schema([("id", pa.int64())])
 

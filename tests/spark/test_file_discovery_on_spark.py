@@ -17,8 +17,8 @@ NIGHTLY = """\
 import sys
 from firesteel.common import Duration, WatermarkStrategy
 from firesteel.common.serialization import Encoder
-from firesteel.connectors.file_sink import FileSink, OnCheckpointRollingPolicy
-from firesteel.connectors.file_source import FileSource, StreamFormat
+from firesteel.connectors.files.sink import FileSink, OnCheckpointRollingPolicy
+from firesteel.connectors.files.source import FileSource, StreamFormat
 from firesteel.datastream import StreamExecutionEnvironment
 
 landing, out = sys.argv[1:]

@@ -15,7 +15,7 @@ import psutil
 import pytest
 from processes import command_line, descendants, is_alive
 
-from firesteel.spark import session
+from firesteel.spark.session import session
 from firesteel.testing import eventually
 
 pytestmark = pytest.mark.spark

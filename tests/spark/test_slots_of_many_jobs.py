@@ -12,9 +12,9 @@ from endless import collecting, ended, endless, running, status
 from firesteel.common import JobStatus
 from firesteel.common.errors import JobExecutionError
 from firesteel.datastream import MapFunction, RuntimeExecutionMode, StreamExecutionEnvironment
-from firesteel.jobmaster.task_manager_id import task_manager_id
-from firesteel.spark.cluster_info import embedded_task_manager, executors
-from firesteel.spark.slots import allocator_of
+from firesteel.jobmaster.slots.task_manager_id import task_manager_id
+from firesteel.spark.session.cluster_info import embedded_task_manager, executors
+from firesteel.spark.session.slots import allocator_of
 from firesteel.testing import eventually
 
 pytestmark = pytest.mark.spark

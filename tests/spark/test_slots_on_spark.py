@@ -12,9 +12,9 @@ from endless import collecting, ended, endless, running, status
 from firesteel.common import Configuration, JobStatus
 from firesteel.common.errors import JobExecutionError, NotEnoughSlotsError
 from firesteel.datastream import StreamExecutionEnvironment
-from firesteel.runtime.control import dial_control
 from firesteel.runtime.network.errors import NetworkError
-from firesteel.spark.session import SparkStartError
+from firesteel.runtime.slot.control import dial_control
+from firesteel.spark.session.session import SparkStartError
 
 SLOTS = 4
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from firesteel.common.errors import TaskFailure
-from firesteel.spark.host import _spark_failure
+from firesteel.spark.pipelined.host import _spark_failure
 
 STAGE = (
     ": org.apache.spark.SparkException: Job aborted due to stage failure: ResultStage 0 has failed the maximum "

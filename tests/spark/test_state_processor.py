@@ -15,25 +15,25 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 from savepoints import Keyed, Operator, Timers, backend_operator, write_metadata, write_savepoint
 
-from firesteel.common import Configuration
-from firesteel.common.errors import CheckpointStorageError, FiresteelError, StateIncompatibleError
-from firesteel.common.state import (
+from firesteel.api.state import (
     ListStateDescriptor,
     MapStateDescriptor,
     ReducingStateDescriptor,
     StateTtlConfig,
     ValueStateDescriptor,
 )
+from firesteel.common import Configuration
+from firesteel.common.errors import CheckpointStorageError, FiresteelError, StateIncompatibleError
 from firesteel.common.time import Time
 from firesteel.common.typeinfo import Types
 from firesteel.common.types import Row
 from firesteel.common.windows import TimeWindow
 from firesteel.datastream import KeyedProcessFunction, StreamExecutionEnvironment
 from firesteel.runtime.checkpoint.files import StateFileReader
-from firesteel.runtime.checkpoint.handles import CANONICAL, ChannelStateHandle, InlineBytes, StateMeta
-from firesteel.runtime.checkpoint.options import SnapshotKind
 from firesteel.runtime.checkpoint.storage import load
-from firesteel.runtime.key_groups import key_group_of
+from firesteel.runtime.model.checkpoint_options import SnapshotKind
+from firesteel.runtime.model.key_groups import key_group_of
+from firesteel.runtime.model.state_handles import CANONICAL, ChannelStateHandle, InlineBytes, StateMeta
 from firesteel.savepoint.contents import find_operator, keyed_states
 from firesteel.savepoint.inspection import verify
 from firesteel.savepoint.keyed_state import read_entries, slices

@@ -13,11 +13,11 @@ from pyspark.sql import types as t
 from savepoints import Keyed, Operator, Timers, write_savepoint
 from state_values import KEYS, VALUES, Color, Order, same
 
-from firesteel.common.state import ListStateDescriptor, MapStateDescriptor, ValueStateDescriptor
+from firesteel.api.state import ListStateDescriptor, MapStateDescriptor, ValueStateDescriptor
 from firesteel.common.typeinfo import Types
 from firesteel.runtime.checkpoint.files import StateFileReader
-from firesteel.runtime.checkpoint.handles import StateMeta
 from firesteel.runtime.checkpoint.storage import load
+from firesteel.runtime.model.state_handles import StateMeta
 from firesteel.savepoint.contents import find_operator
 from firesteel.savepoint.keyed_state import read_entries, slices
 from firesteel.spark.state_processor import SavepointReader, SavepointWriter

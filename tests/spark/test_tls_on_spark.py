@@ -11,11 +11,11 @@ from certificates import make_certificates
 from endless import collecting, ended, endless, running, status, with_pid
 
 from firesteel.common import JobStatus
-from firesteel.common.tls import TlsConfigurationError
-from firesteel.runtime.control import dial_control
+from firesteel.config.tls_files import TlsConfigurationError
 from firesteel.runtime.network.errors import NetworkError
 from firesteel.runtime.network.tls import InternalTls
 from firesteel.runtime.network.tls_settings import TlsSettings
+from firesteel.runtime.slot.control import dial_control
 
 pytestmark = pytest.mark.spark
 

@@ -17,7 +17,7 @@ import pytest
 from firesteel.common import WatermarkStrategy
 from firesteel.common.watermark_strategy import WatermarkGenerator
 from firesteel.datastream import DataStream, ProcessFunction
-from firesteel.runtime.elements import MAX_WATERMARK, MIN_TIMESTAMP
+from firesteel.runtime.model.elements import MAX_WATERMARK, MIN_TIMESTAMP
 from firesteel.testing.operator_context import FAKE_RUNTIME, FakeOperatorContext
 from firesteel.testing.transcript import LATE_TAG, TranscriptCase, load_transcripts
 from firesteel.testing.transcript_parts import aggregation_of, assigner_of, describe_window, trigger_of

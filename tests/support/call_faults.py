@@ -13,15 +13,15 @@ from functools import wraps
 from typing import Any
 
 from firesteel.cluster import jobmanager
-from firesteel.cluster.dispatcher import Dispatcher
+from firesteel.cluster.dispatcher.dispatcher import Dispatcher
 from firesteel.cluster.ha.services import JobStore
-from firesteel.jobmaster.host import AttemptHost
+from firesteel.jobmaster.model.host import AttemptHost
 from firesteel.runtime.checkpoint import storage as checkpoint_storage
 from firesteel.runtime.checkpoint.storage import CheckpointStorage
 from firesteel.spark import host_creation
 from firesteel.testing.simulation import spark as simulated_spark
-from firesteel.testing.simulation.scheduler import Scheduler
-from firesteel.testing.simulation.standard_library import replaced
+from firesteel.testing.simulation.machine.scheduler import Scheduler
+from firesteel.testing.simulation.machine.standard_library import replaced
 
 __all__ = ["CALLS", "MODES", "CallFaults"]
 

@@ -15,8 +15,8 @@ from chaos_processes import kill
 from chaos_programs import ProgramJob
 from job_managers import JobManagerProcess
 
-from firesteel.common import fault_points
-from firesteel.common.fault_points import POINTS
+from firesteel.process import fault_points
+from firesteel.process.fault_points import POINTS
 from firesteel.testing.faulty_storage import StorageFaults
 
 __all__ = ["ClusterInjector", "NotReached"]

@@ -8,7 +8,7 @@ from typing import Any
 from chaos_cluster import DIRECTORY, STANDALONE
 from chaos_plan import LONGEST_PAUSE_S, OVERLAP, Fault
 
-from firesteel.common.fault_points import POINTS
+from firesteel.process.fault_points import POINTS
 
 __all__ = ["AMID", "cluster_kinds", "draw_faults"]
 

@@ -16,7 +16,7 @@ from chaos_plan import EPOCHS, KILL_EXECUTOR, PIPELINED, RETRIED, SWITCH, Fault,
 from chaos_processes import DriverProcess, kill
 from processes import command_line, descendants, is_alive
 
-from firesteel.common import fault_points
+from firesteel.process import fault_points
 from firesteel.testing.faulty_storage import StorageFaults
 
 __all__ = ["Injector", "Slot", "SlotBoard"]

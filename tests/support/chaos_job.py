@@ -12,18 +12,9 @@ from chaos_agent import agent
 from chaos_stream import ALARM_EVERY, JITTER_MS, LANES, SIDE_EVERY, WINDOW_MS, Event, event_at, line, sum_payload
 
 from firesteel.common import WatermarkStrategy
-from firesteel.common.connector import (
-    Boundedness,
-    InputStatus,
-    ReaderContext,
-    ReaderOutput,
-    Source,
-    SourceReader,
-    SplitEnumeratorContext,
-)
 from firesteel.common.serialization import Encoder
 from firesteel.common.time import Duration, Time
-from firesteel.connectors.split_enumerators import OwnedSplitEnumerator
+from firesteel.connectors.base.split_enumerators import OwnedSplitEnumerator
 from firesteel.datastream import (
     AggregateFunction,
     CheckpointedFunction,
@@ -39,6 +30,15 @@ from firesteel.datastream.connectors.file_system import BucketAssigner, FileSink
 from firesteel.datastream.function_base import Function
 from firesteel.datastream.state import ListStateDescriptor, MapStateDescriptor, ValueStateDescriptor
 from firesteel.datastream.window import TumblingEventTimeWindows
+from firesteel.spi.connector import (
+    Boundedness,
+    InputStatus,
+    ReaderContext,
+    ReaderOutput,
+    Source,
+    SourceReader,
+    SplitEnumeratorContext,
+)
 
 __all__ = ["Directories", "build", "read_limit", "write_limit"]
 

@@ -9,7 +9,7 @@ from typing import Any
 from chaos_agent import Places
 from chaos_stream import LANES
 
-from firesteel.common.fault_points import EPOCH_POINTS, POINTS
+from firesteel.process.fault_points import EPOCH_POINTS, POINTS
 
 __all__ = [
     "EPOCHS",

@@ -12,17 +12,17 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from firesteel.common import Configuration
-from firesteel.common.connector import InputStatus, ReaderContext, ReaderOutput, SourceReader
 from firesteel.datastream import StreamExecutionEnvironment
+from firesteel.spi.connector import InputStatus, ReaderContext, ReaderOutput, SourceReader
 from firesteel.testing.programs import Mode, Phase, Program, draw_program, evaluate
-from firesteel.testing.programs.building import Site, build
 from firesteel.testing.programs.comparing import compare
-from firesteel.testing.programs.faults import Fault, Trip
 from firesteel.testing.programs.nodes.sinks import Sink
 from firesteel.testing.programs.nodes.sources import Source
 from firesteel.testing.programs.program import Misfit, Node
 from firesteel.testing.programs.records import canonical
-from firesteel.testing.programs.split_source import (
+from firesteel.testing.programs.running.building import Site, build
+from firesteel.testing.programs.running.faults import Fault, Trip
+from firesteel.testing.programs.running.split_source import (
     Item,
     Many,
     Pause,
@@ -32,7 +32,7 @@ from firesteel.testing.programs.split_source import (
     SplitSource,
     WatermarkAt,
 )
-from firesteel.testing.programs.store_sink import committed_batches, read_store
+from firesteel.testing.programs.running.store_sink import committed_batches, read_store
 
 __all__ = ["Gate", "ProgramJob", "draw_jobs"]
 

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from hypothesis import strategies as st
 
-from firesteel.runtime.checkpoint.handles import (
+from firesteel.runtime.checkpoint.metadata import CheckpointMetadata, OperatorState
+from firesteel.runtime.model.checkpoint_options import SnapshotKind
+from firesteel.runtime.model.key_groups import KeyGroupRange
+from firesteel.runtime.model.state_handles import (
     BROADCAST,
     CANONICAL,
     SPLIT,
@@ -19,9 +22,6 @@ from firesteel.runtime.checkpoint.handles import (
     StateBytes,
     StateMeta,
 )
-from firesteel.runtime.checkpoint.metadata import CheckpointMetadata, OperatorState
-from firesteel.runtime.checkpoint.options import SnapshotKind
-from firesteel.runtime.key_groups import KeyGroupRange
 
 __all__ = ["checkpoint_of", "metadata"]
 

@@ -6,17 +6,21 @@ from collections.abc import Iterable
 from itertools import count
 from typing import Any
 
-from firesteel.jobmaster.checkpoint_coordinator import CheckpointCoordinator
-from firesteel.jobmaster.checkpoint_decisions import (
+from firesteel.jobmaster.checkpoints.coordinator import CheckpointCoordinator
+from firesteel.jobmaster.checkpoints.decisions import (
     CheckpointDecision,
     DeleteCheckpoint,
     DeleteFiles,
     StoreMetadata,
     TriggerTasks,
 )
-from firesteel.jobmaster.checkpoint_plan import CheckpointPlan, PlannedOperator, PlannedTask
-from firesteel.jobmaster.checkpoint_settings import CheckpointSettings
-from firesteel.runtime.checkpoint.handles import (
+from firesteel.jobmaster.checkpoints.plan import CheckpointPlan, PlannedOperator, PlannedTask
+from firesteel.jobmaster.checkpoints.settings import CheckpointSettings
+from firesteel.runtime.checkpoint.metadata import CheckpointMetadata
+from firesteel.runtime.model.checkpoint_metrics import CheckpointMetrics
+from firesteel.runtime.model.checkpoint_options import CheckpointLocation, SnapshotKind
+from firesteel.runtime.model.key_groups import KeyGroupRange
+from firesteel.runtime.model.state_handles import (
     FileSegment,
     KeyedPart,
     KeyedStateHandle,
@@ -24,10 +28,6 @@ from firesteel.runtime.checkpoint.handles import (
     OperatorSubtaskState,
     TaskStateSnapshot,
 )
-from firesteel.runtime.checkpoint.metadata import CheckpointMetadata
-from firesteel.runtime.checkpoint.metrics import CheckpointMetrics
-from firesteel.runtime.checkpoint.options import CheckpointLocation, SnapshotKind
-from firesteel.runtime.key_groups import KeyGroupRange
 
 JOB = "/ckp/job"
 TASKS = [("source", 0), ("source", 1), ("sum", 0), ("sum", 1)]

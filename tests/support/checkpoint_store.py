@@ -9,7 +9,7 @@ from pathlib import Path
 
 from s3_server import S3Server
 
-from firesteel.common.configuration import Configuration
+from firesteel.config.configuration import Configuration
 from firesteel.filesystem.filesystem import FileSystem, join
 from firesteel.filesystem.stores import close_filesystems, configure_filesystems, get_filesystem
 

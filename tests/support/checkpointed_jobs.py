@@ -14,14 +14,14 @@ from typing import Any
 
 from golden_jobs import _in_order, load_job
 
-from firesteel.common.configuration import Configuration
-from firesteel.common.connector import InputStatus, ReaderContext, ReaderOutput, Source, SourceReader
 from firesteel.common.errors import CheckpointError
 from firesteel.common.job_client import JobClient
-from firesteel.connectors.collect_sink import CollectSink
+from firesteel.config.configuration import Configuration
+from firesteel.connectors.client.collect_sink import CollectSink
 from firesteel.datastream import StreamExecutionEnvironment
 from firesteel.graph.job_graph import JobGraph
 from firesteel.runtime.operators.source import SourceSpec
+from firesteel.spi.connector import InputStatus, ReaderContext, ReaderOutput, Source, SourceReader
 from firesteel.testing.eventually import eventually
 
 __all__ = ["checkpointed", "run_in_two_parts", "run_with_checkpoints"]

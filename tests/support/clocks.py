@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from firesteel.common.concurrency import SystemConcurrency
+from firesteel.process.concurrency import SystemConcurrency
 
 __all__ = ["NoWallClock", "SettableClock"]
 

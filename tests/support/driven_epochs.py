@@ -12,19 +12,19 @@ import cloudpickle
 
 from firesteel.common import Configuration
 from firesteel.datastream import StreamExecutionEnvironment
+from firesteel.execution.epochs.task import TaskCache, run_epoch_task
+from firesteel.execution.stages.orders import EpochOrder, EpochReport
+from firesteel.execution.stages.rows import BATCH, EVENTS, REPORT, unpack_number, unpack_row
+from firesteel.execution.stages.stage_orders import stage_descriptors, stages_of
 from firesteel.graph.job_graph import JobGraph
-from firesteel.jobmaster.checkpoint_plan import CheckpointPlan
-from firesteel.jobmaster.checkpoint_requests import CheckpointRequest
-from firesteel.jobmaster.pending_checkpoint import PendingCheckpoint
-from firesteel.jobmaster.stage_orders import stage_descriptors, stages_of
-from firesteel.jobmaster.state_assignment import assign_state
-from firesteel.runtime import messages
-from firesteel.runtime.blocking.epoch_task import TaskCache, run_epoch_task
-from firesteel.runtime.blocking.orders import EpochOrder, EpochReport
-from firesteel.runtime.blocking.rows import BATCH, EVENTS, REPORT, unpack_number, unpack_row
-from firesteel.runtime.checkpoint.options import CheckpointLocation, CheckpointOptions, SnapshotKind, StopMode
-from firesteel.runtime.deployment import TaskMode
-from firesteel.runtime.network.serialization import deserialize_batch
+from firesteel.jobmaster.checkpoints.pending import PendingCheckpoint
+from firesteel.jobmaster.checkpoints.plan import CheckpointPlan
+from firesteel.jobmaster.checkpoints.requests import CheckpointRequest
+from firesteel.jobmaster.checkpoints.state_assignment import assign_state
+from firesteel.runtime.model import messages
+from firesteel.runtime.model.checkpoint_options import CheckpointLocation, CheckpointOptions, SnapshotKind, StopMode
+from firesteel.runtime.model.deployment import TaskMode
+from firesteel.runtime.model.serialization import deserialize_batch
 from firesteel.testing import FakeClock, TestingSource
 from firesteel.testing.source import TestingSplit
 

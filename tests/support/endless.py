@@ -7,7 +7,7 @@ from typing import Any
 
 from firesteel.common import JobClient, JobStatus, WatermarkStrategy
 from firesteel.common.errors import FiresteelError
-from firesteel.connectors.collect_sink import CollectSink
+from firesteel.connectors.client.collect_sink import CollectSink
 from firesteel.datastream import DataStream, StreamExecutionEnvironment
 from firesteel.datastream.connectors.datagen import DataGeneratorSource, RateLimiterStrategy
 from firesteel.testing import eventually

@@ -21,7 +21,7 @@ from typing import Any
 
 import cloudpickle
 
-from firesteel.connectors.collect_sink import CollectSink
+from firesteel.connectors.client.collect_sink import CollectSink
 from firesteel.datastream import StreamExecutionEnvironment
 
 __all__ = ["GOLDEN", "JOB_NAMES", "load_job", "read_golden", "run_job"]

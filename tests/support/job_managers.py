@@ -25,7 +25,7 @@ from firesteel.datastream import KeyedProcessFunction, RuntimeContext, StreamExe
 from firesteel.datastream.connectors.file_system import FileSink, RollingPolicy
 from firesteel.datastream.state import ValueStateDescriptor
 from firesteel.graph.job_graph import JobGraph
-from firesteel.jobmaster.job_serialization import serialize_job
+from firesteel.jobmaster.shell.job_serialization import serialize_job
 from firesteel.rest.client import RestClient
 from firesteel.rest.submission import SUBMIT_JOB, JobSubmitRequest
 from firesteel.rest.token import TOKEN_FILE_NAME, read_token

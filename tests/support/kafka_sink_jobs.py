@@ -10,8 +10,8 @@ from confluent_kafka import Consumer, KafkaError, TopicPartition
 from sink_jobs import SinkJob
 
 from firesteel.common import SimpleStringSchema
-from firesteel.common.connector import DeliveryGuarantee
 from firesteel.datastream.connectors.kafka import KafkaRecordSerializationSchema, KafkaSink, KafkaSinkBuilder
+from firesteel.spi.connector import DeliveryGuarantee
 
 __all__ = [
     "ExactlyOnceJob",

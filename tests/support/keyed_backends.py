@@ -9,10 +9,10 @@ from typing import Any
 
 from memory_files import MemorySnapshotFiles, MemoryStateFileReader, MemoryStore
 
-from firesteel.runtime.checkpoint.handles import KeyedStateHandle
-from firesteel.runtime.checkpoint.options import SnapshotKind
-from firesteel.runtime.key_groups import KeyGroupRange
-from firesteel.runtime.state.backend import Clock, KeyedStateBackend
+from firesteel.runtime.model.checkpoint_options import SnapshotKind
+from firesteel.runtime.model.key_groups import KeyGroupRange
+from firesteel.runtime.model.state_handles import KeyedStateHandle
+from firesteel.runtime.state.api.backend import Clock, KeyedStateBackend
 from firesteel.runtime.state.hashmap import HashMapKeyedStateBackend
 from firesteel.runtime.state.rocksdb import RocksDBKeyedStateBackend, RocksDBOptions
 

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from firesteel.common.state import (
+from firesteel.api.state import (
     AggregatingStateDescriptor,
     ListStateDescriptor,
     MapStateDescriptor,
     ReducingStateDescriptor,
     ValueStateDescriptor,
 )
-from firesteel.runtime.checkpoint.options import SnapshotKind
+from firesteel.runtime.model.checkpoint_options import SnapshotKind
 
 MAX = 16
 CHECKPOINT, SAVEPOINT = SnapshotKind.CHECKPOINT, SnapshotKind.SAVEPOINT

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing_extensions import Self
 
 from firesteel.common.errors import CorruptStateError
-from firesteel.runtime.checkpoint.handles import FileSegment, InlineBytes, KeyedStateHandle, StateBytes
+from firesteel.runtime.model.state_handles import FileSegment, InlineBytes, KeyedStateHandle, StateBytes
 
 _numbers = itertools.count(1)
 

@@ -27,7 +27,7 @@ from chaos_timeline import Timeline
 from confluent_kafka import Consumer, Producer, TopicPartition
 from outside_job import INPUT, KEYS, OUTPUT, PARTITIONS, TABLE, result_of
 
-from firesteel.common import fault_points
+from firesteel.process import fault_points
 from firesteel.testing.services.kafka_broker import KafkaBroker
 from firesteel.testing.services.kafka_cluster import GROUPS_TOPIC, TRANSACTIONS_TOPIC, KafkaCluster
 from firesteel.testing.services.postgres_server import PostgresServer

@@ -9,11 +9,11 @@ from typing import Any
 from ownership_base import ANY, program
 from punctuated import WATERMARK, timeline
 
-from firesteel.common import Types, WatermarkStrategy
-from firesteel.common.state import (
+from firesteel.api.state import (
     MapStateDescriptor,
     ValueStateDescriptor,
 )
+from firesteel.common import Types, WatermarkStrategy
 from firesteel.connectors import DataGeneratorSource
 from firesteel.datastream import (
     BroadcastProcessFunction,

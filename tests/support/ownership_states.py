@@ -7,15 +7,15 @@ from typing import Any
 
 from ownership_base import ANY, PAIRS, Collect, Extend, by_key, program, reduce_in_place
 
-from firesteel.common import Row, Time, Types
-from firesteel.common.state import (
+from firesteel.api.state import (
     AggregatingStateDescriptor,
     ListStateDescriptor,
     MapStateDescriptor,
     ReducingStateDescriptor,
     ValueStateDescriptor,
 )
-from firesteel.common.state_ttl import StateTtlConfig
+from firesteel.api.state_ttl import StateTtlConfig
+from firesteel.common import Row, Time, Types
 from firesteel.datastream import (
     DataStream,
     KeyedProcessFunction,

@@ -8,10 +8,10 @@ from typing import Any
 from ownership_base import ANY, Collect, Extend, program, reduce_in_place
 from punctuated import WATERMARK, timeline
 
-from firesteel.common import Time
-from firesteel.common.state import (
+from firesteel.api.state import (
     ValueStateDescriptor,
 )
+from firesteel.common import Time
 from firesteel.datastream import (
     DataStream,
     MapFunction,
@@ -19,13 +19,13 @@ from firesteel.datastream import (
     StreamExecutionEnvironment,
     WindowFunction,
 )
-from firesteel.datastream.triggers import ContinuousEventTimeTrigger, CountTrigger
 from firesteel.datastream.window import (
     EventTimeSessionWindows,
     GlobalWindows,
     SlidingEventTimeWindows,
     TumblingEventTimeWindows,
 )
+from firesteel.datastream.windowing.triggers import ContinuousEventTimeTrigger, CountTrigger
 
 LATE = [
     ("a", 1, 1),

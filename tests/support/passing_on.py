@@ -13,14 +13,14 @@ from typing import Any
 from firesteel.common import Configuration
 from firesteel.common.errors import TaskFailure
 from firesteel.datastream import StreamExecutionEnvironment
+from firesteel.execution.stages.errors import StageTaskError
+from firesteel.execution.stages.orders import BatchOrder, BatchReport, EpochOrder, EpochReport
+from firesteel.execution.stages.rows import BATCH, REPORT, pack_number, pack_row, unpack_row
+from firesteel.execution.stages.stage_orders import stage_descriptors
+from firesteel.execution.stages.stage_runner import EpochRun
 from firesteel.graph.job_graph import JobGraph
-from firesteel.jobmaster.stage_orders import stage_descriptors
-from firesteel.jobmaster.stage_runner import EpochRun
-from firesteel.runtime.blocking.errors import StageTaskError
-from firesteel.runtime.blocking.orders import BatchOrder, BatchReport, EpochOrder, EpochReport
-from firesteel.runtime.blocking.rows import BATCH, REPORT, pack_number, pack_row, unpack_row
-from firesteel.runtime.deployment import TaskMode
-from firesteel.runtime.messages import TaskKey, TaskStateChanged
+from firesteel.runtime.model.deployment import TaskMode
+from firesteel.runtime.model.messages import TaskKey, TaskStateChanged
 
 __all__ = ["batch_orders", "epoch_of", "graph_of", "pass_on", "read_by"]
 

@@ -16,13 +16,13 @@ from typing import Any
 import pytest
 
 from firesteel.common import Configuration, JobStatus, Types, WatermarkStrategy
-from firesteel.common.connector import Sink, SinkWriter, WriterContext
 from firesteel.common.errors import FiresteelWarning
-from firesteel.connectors.collect_sink import CollectSink, CollectWriter
+from firesteel.connectors.client.collect_sink import CollectSink, CollectWriter
 from firesteel.datastream import DataStream, KeyedProcessFunction, MapFunction, StreamExecutionEnvironment
 from firesteel.datastream.state import ValueStateDescriptor
 from firesteel.runtime.checkpoint import storage
 from firesteel.runtime.checkpoint.metadata import CheckpointMetadata
+from firesteel.spi.connector import Sink, SinkWriter, WriterContext
 from firesteel.testing import PAUSE, FakeClock, TestingSource, eventually, test_environment
 
 __all__ = [

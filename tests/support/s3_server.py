@@ -16,7 +16,7 @@ from pathlib import Path
 
 import pytest
 
-from firesteel.common.configuration import Configuration
+from firesteel.config.configuration import Configuration
 from firesteel.testing import eventually
 
 __all__ = ["SMALLEST_PART", "S3Server", "running_s3_server", "skip_without_s3"]

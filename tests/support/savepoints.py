@@ -8,11 +8,15 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from firesteel.common.configuration import Configuration
-from firesteel.common.state import MapStateDescriptor, ValueStateDescriptor
+from firesteel.api.state import MapStateDescriptor, ValueStateDescriptor
+from firesteel.config.configuration import Configuration
 from firesteel.graph.operator_id import operator_id_from_uid
 from firesteel.runtime.checkpoint.files import SnapshotFiles
-from firesteel.runtime.checkpoint.handles import (
+from firesteel.runtime.checkpoint.metadata import CheckpointMetadata, OperatorState
+from firesteel.runtime.checkpoint.storage import CheckpointStorage
+from firesteel.runtime.model.checkpoint_options import CheckpointLocation, SnapshotKind
+from firesteel.runtime.model.key_groups import KeyGroupRange, key_group_of, subtask_of
+from firesteel.runtime.model.state_handles import (
     CANONICAL,
     ChannelStateHandle,
     InlineBytes,
@@ -21,11 +25,7 @@ from firesteel.runtime.checkpoint.handles import (
     OperatorSubtaskState,
     StateMeta,
 )
-from firesteel.runtime.checkpoint.metadata import CheckpointMetadata, OperatorState
-from firesteel.runtime.checkpoint.options import CheckpointLocation, SnapshotKind
-from firesteel.runtime.checkpoint.storage import CheckpointStorage
-from firesteel.runtime.key_groups import KeyGroupRange, key_group_of, subtask_of
-from firesteel.runtime.state.chunks import CanonicalWriter
+from firesteel.runtime.state.api.chunks import CanonicalWriter
 from firesteel.runtime.state.factory import create_keyed_backend
 
 JOB_ID = "0123456789abcdef0123456789abcdef"

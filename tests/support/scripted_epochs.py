@@ -9,28 +9,19 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from firesteel.common import Configuration, WatermarkStrategy
-from firesteel.common.connector import Committer, Sink, SinkWriter
 from firesteel.common.errors import TaskFailure
 from firesteel.datastream import StreamExecutionEnvironment
+from firesteel.execution.epochs.host import EpochHost
+from firesteel.execution.stages.orders import EpochOrder, EpochReport
+from firesteel.execution.stages.stage_runner import EpochRun, StageError, StageMessage
 from firesteel.graph.job_graph import JobGraph
 from firesteel.graph.job_graph_generator import create_job_graph
-from firesteel.jobmaster.epoch_host import EpochHost
-from firesteel.jobmaster.events import Event
-from firesteel.jobmaster.host import Attempt, Post
-from firesteel.jobmaster.job_preparation import prepare_job
-from firesteel.jobmaster.runner import JobMasterRunner
-from firesteel.jobmaster.stage_runner import EpochRun, StageError, StageMessage
-from firesteel.runtime.blocking.orders import EpochOrder, EpochReport
-from firesteel.runtime.checkpoint.handles import (
-    SPLIT,
-    InlineBytes,
-    OperatorStateHandle,
-    OperatorSubtaskState,
-    TaskStateSnapshot,
-)
-from firesteel.runtime.checkpoint.metrics import CheckpointMetrics
-from firesteel.runtime.mailbox import Clock
-from firesteel.runtime.messages import (
+from firesteel.jobmaster.model.events import Event
+from firesteel.jobmaster.model.host import Attempt, Post
+from firesteel.jobmaster.shell.job_preparation import prepare_job
+from firesteel.jobmaster.shell.runner import JobMasterRunner
+from firesteel.runtime.model.checkpoint_metrics import CheckpointMetrics
+from firesteel.runtime.model.messages import (
     AcknowledgeCheckpoint,
     DeclineCheckpoint,
     JobMasterMessage,
@@ -39,8 +30,17 @@ from firesteel.runtime.messages import (
     TaskStateChanged,
     TriggerCheckpoint,
 )
+from firesteel.runtime.model.state_handles import (
+    SPLIT,
+    InlineBytes,
+    OperatorStateHandle,
+    OperatorSubtaskState,
+    TaskStateSnapshot,
+)
 from firesteel.runtime.operators.sink import COMMITTABLES, SinkSpec
 from firesteel.runtime.operators.source import SourceSpec
+from firesteel.runtime.slot.mailbox import Clock
+from firesteel.spi.connector import Committer, Sink, SinkWriter
 from firesteel.testing import TestingSource
 
 DEADLINE_S = 60.0

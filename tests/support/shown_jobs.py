@@ -9,12 +9,12 @@ from typing import Any
 
 import msgspec
 
-from firesteel.cluster.prometheus import PrometheusMetrics
+from firesteel.cluster.diagnostics.prometheus import PrometheusMetrics
 from firesteel.cluster.rest.handlers import checkpoints, exceptions, jobs, metrics, vertices
 from firesteel.cluster.rest.request import RestRequest, Route
 from firesteel.common.errors import FiresteelError, TaskFailure
 from firesteel.common.job_status import JobStatus
-from firesteel.jobmaster.job_view import JobView
+from firesteel.jobmaster.view.job import JobView
 from firesteel.rest.endpoint import Text
 
 __all__ = ["Shape", "ShownJob", "ShownJobs", "check_shape"]

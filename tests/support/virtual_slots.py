@@ -13,18 +13,18 @@ from typing import Any
 import cloudpickle
 
 from firesteel.common import WatermarkStrategy
-from firesteel.common.concurrency import SystemConcurrency
-from firesteel.common.connector import Boundedness, InputStatus, ReaderOutput, Source, SourceReader
 from firesteel.datastream import StreamExecutionEnvironment
+from firesteel.graph.deployment import create_deployment
 from firesteel.graph.job_graph import JobGraph
-from firesteel.jobmaster.deployment import create_deployment
-from firesteel.runtime import messages
+from firesteel.process.concurrency import SystemConcurrency
+from firesteel.runtime.model import messages
 from firesteel.runtime.network.gate import InputChannel
 from firesteel.runtime.network.local import connect_local
 from firesteel.runtime.network.partition import ResultSubpartition
-from firesteel.runtime.task import Task
-from firesteel.runtime.task_executor import TaskExecutor
-from firesteel.runtime.wiring import Wiring
+from firesteel.runtime.slot.task_executor import TaskExecutor
+from firesteel.runtime.slot.wiring import Wiring
+from firesteel.runtime.task.task import Task
+from firesteel.spi.connector import Boundedness, InputStatus, ReaderOutput, Source, SourceReader
 
 __all__ = ["LOOK_S", "STEP_S", "EndlessNumbers", "VirtualSlots", "Waits", "endless_numbers", "now_ms", "spend"]
 

@@ -10,7 +10,7 @@ from typing import Any
 from firesteel.cli.program import load_program
 from firesteel.cli.settings import configure_stores, settings_of
 from firesteel.cli.table import indented, table
-from firesteel.common import options as config_options
+from firesteel.config import options as config_options
 from firesteel.runtime.checkpoint.storage import load
 from firesteel.savepoint.declared_states import declared_states
 from firesteel.savepoint.diff import OperatorDiff, SavepointDiff, StateDiff, Verdict, compare

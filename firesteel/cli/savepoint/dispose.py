@@ -27,8 +27,8 @@ def register(commands: Any) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Deletes the savepoint."""
-    from firesteel.runtime.checkpoint.options import SnapshotKind
     from firesteel.runtime.checkpoint.storage import dispose, load
+    from firesteel.runtime.model.checkpoint_options import SnapshotKind
     from firesteel.savepoint.inspection import describe
 
     configure_stores(options)

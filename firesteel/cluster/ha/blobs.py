@@ -10,10 +10,10 @@ from collections.abc import Iterable
 import msgspec
 
 from firesteel.cluster.ha.services import HighAvailabilityError, JobSubmission
-from firesteel.common import fault_points
 from firesteel.common.errors import CheckpointStorageError, FiresteelError
 from firesteel.filesystem.filesystem import checksum, join, normalize
 from firesteel.filesystem.stores import current_stores
+from firesteel.process import fault_points
 
 __all__ = ["BlobPointer", "JobBlobs", "JobPointer"]
 

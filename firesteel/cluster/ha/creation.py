@@ -10,10 +10,10 @@ from pathlib import Path
 from firesteel.cluster.ha.filesystem_election import FileSystemHighAvailability
 from firesteel.cluster.ha.job_store import Retention
 from firesteel.cluster.ha.services import HighAvailabilityError, HighAvailabilityServices
-from firesteel.common import cluster_options
-from firesteel.common.config_options import ConfigOption
-from firesteel.common.configuration import Configuration
 from firesteel.common.time import Duration
+from firesteel.config import cluster_options
+from firesteel.config.configuration import Configuration
+from firesteel.config.option import ConfigOption
 from firesteel.filesystem.filesystem import join, normalize, scheme_of
 from firesteel.filesystem.stores import configure_filesystems
 

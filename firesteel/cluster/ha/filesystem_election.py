@@ -15,7 +15,7 @@ from firesteel.cluster.ha.job_store import PersistentJobStore, Retention
 from firesteel.cluster.ha.lease import Lease, clock_with_sleep
 from firesteel.cluster.ha.process_identity import this_process
 from firesteel.cluster.ha.services import ElectionClosedError, FencedError, HighAvailabilityError, JobStore
-from firesteel.common.concurrency import SYSTEM, Concurrency
+from firesteel.process.concurrency import SYSTEM, Concurrency
 
 __all__ = ["FileSystemHighAvailability", "FileSystemLeadership", "LeaseObserver"]
 

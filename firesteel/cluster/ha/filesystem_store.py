@@ -51,7 +51,7 @@ import msgspec
 from firesteel.cluster.ha.process_identity import ProcessIdentity
 from firesteel.cluster.ha.records import KINDS, encode
 from firesteel.cluster.ha.services import FencedError, HighAvailabilityError
-from firesteel.common import fault_points
+from firesteel.process import fault_points
 
 __all__ = ["Epochs", "FileSystemRecords", "Leader", "Observation"]
 

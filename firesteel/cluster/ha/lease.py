@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable
 
 from firesteel.cluster.ha.services import FencedError
-from firesteel.common.concurrency import SYSTEM, BackgroundThread, Concurrency
+from firesteel.process.concurrency import SYSTEM, BackgroundThread, Concurrency
 
 __all__ = ["Lease", "clock_with_sleep"]
 

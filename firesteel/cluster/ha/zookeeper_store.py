@@ -31,7 +31,7 @@ from kazoo.handlers.threading import KazooTimeoutError
 from firesteel.cluster.ha.lease import Lease
 from firesteel.cluster.ha.records import KINDS
 from firesteel.cluster.ha.services import FencedError, HighAvailabilityError
-from firesteel.common import fault_points
+from firesteel.process import fault_points
 
 __all__ = ["UNREACHABLE", "ZooKeeperRecords"]
 

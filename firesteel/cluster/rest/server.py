@@ -20,7 +20,8 @@ from firesteel.cluster.rest.request import Route
 from firesteel.cluster.rest.standby import StandbyRoutes
 from firesteel.cluster.rest.static_files import StaticFiles
 from firesteel.cluster.rest.tls import server_context
-from firesteel.common.cluster_options import (
+from firesteel.common.errors import FiresteelError
+from firesteel.config.cluster_options import (
     REST_ADDRESS,
     REST_AUTHENTICATE_READS,
     REST_BIND_ADDRESS,
@@ -31,9 +32,8 @@ from firesteel.common.cluster_options import (
     SSL_REST_AUTHENTICATION,
     WEB_ALLOW_ORIGIN,
 )
-from firesteel.common.config_options import InvalidConfigurationError
-from firesteel.common.configuration import Configuration
-from firesteel.common.errors import FiresteelError
+from firesteel.config.configuration import Configuration
+from firesteel.config.option import InvalidConfigurationError
 from firesteel.rest.openapi import OPENAPI, openapi_document
 
 __all__ = ["RestBindError", "RestServer", "StandbyRoutes"]

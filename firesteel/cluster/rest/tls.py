@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import ssl
 
-from firesteel.common.cluster_options import (
+from firesteel.config.cluster_options import (
     SSL_REST_AUTHENTICATION,
     SSL_REST_CA,
     SSL_REST_CERTIFICATE,
     SSL_REST_ENABLED,
     SSL_REST_KEY,
 )
-from firesteel.common.configuration import Configuration
-from firesteel.common.tls import TlsConfigurationError, load_authorities, load_certificate, required_file
+from firesteel.config.configuration import Configuration
+from firesteel.config.tls_files import TlsConfigurationError, load_authorities, load_certificate, required_file
 
 __all__ = ["TlsConfigurationError", "server_context"]
 

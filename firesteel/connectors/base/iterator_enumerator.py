@@ -6,8 +6,8 @@ from collections import deque
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from firesteel.common.connector import Boundedness, SplitEnumerator, SplitEnumeratorContext
 from firesteel.connectors.base.iterator_split import IteratorSourceSplit, wrap_splits
+from firesteel.spi.connector import Boundedness, SplitEnumerator, SplitEnumeratorContext
 
 if TYPE_CHECKING:
     from firesteel.connectors.base.iterator_source import IteratorSource

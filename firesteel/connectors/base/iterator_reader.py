@@ -8,10 +8,10 @@ from collections import deque
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from firesteel.common.connector import Boundedness, InputStatus, ReaderContext, ReaderOutput, SourceReader
 from firesteel.connectors.base.iterator_split import IteratorSourceSplit
 from firesteel.connectors.base.split_cursor import SplitCursor, open_cursor
 from firesteel.filesystem.stores import current_stores
+from firesteel.spi.connector import Boundedness, InputStatus, ReaderContext, ReaderOutput, SourceReader
 
 if TYPE_CHECKING:
     from firesteel.connectors.base.iterator_source import IteratorSource

@@ -6,10 +6,10 @@ from abc import abstractmethod
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from firesteel.common.connector import Boundedness, ReaderContext, Source, SplitEnumeratorContext
 from firesteel.connectors.base.iterator_enumerator import IteratorEnumeratorState, IteratorSourceEnumerator
 from firesteel.connectors.base.iterator_reader import IteratorSourceReader
 from firesteel.connectors.base.iterator_split import IteratorSourceSplit
+from firesteel.spi.connector import Boundedness, ReaderContext, Source, SplitEnumeratorContext
 
 __all__ = ["IteratorSource"]
 

@@ -10,9 +10,9 @@ from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
-from firesteel.common.copying import copy_value
 from firesteel.connectors.base.iterator_split import IteratorSourceError, IteratorSourceSplit
 from firesteel.filesystem.stores import current_stores
+from firesteel.types.copying import copy_value
 
 if TYPE_CHECKING:
     from firesteel.connectors.base.iterator_source import IteratorSource

@@ -5,7 +5,8 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING
 
-from firesteel.common.connector import (
+from firesteel.connectors.base import AtLeastOnceSink, IteratorSource, TwoPhaseCommitSink
+from firesteel.spi.connector import (
     Boundedness,
     Committer,
     DeliveryGuarantee,
@@ -21,7 +22,6 @@ from firesteel.common.connector import (
     SplitEnumeratorContext,
     WriterContext,
 )
-from firesteel.connectors.base import AtLeastOnceSink, IteratorSource, TwoPhaseCommitSink
 
 if TYPE_CHECKING:
     from firesteel.datastream.data_stream import DataStream

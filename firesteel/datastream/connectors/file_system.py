@@ -1,11 +1,7 @@
 """Files as source and sink."""
 
-from firesteel.connectors.bad_records import BadRecord, BadRecords
-from firesteel.connectors.encoders import CsvEncoder, JsonLinesEncoder, SchemaEncoder
-from firesteel.connectors.file_formats.file_split import CheckpointedPosition, FileSourceSplit
-from firesteel.connectors.file_formats.stream_format import BulkFormat, SimpleStreamFormat, StreamFormat
-from firesteel.connectors.file_sink import FileSink
-from firesteel.connectors.file_sink_policies import (
+from firesteel.connectors.files.sink import FileSink
+from firesteel.connectors.files.sink_policies import (
     BucketAssigner,
     CheckpointRollingPolicy,
     DefaultRollingPolicy,
@@ -13,12 +9,16 @@ from firesteel.connectors.file_sink_policies import (
     OutputFileConfig,
     RollingPolicy,
 )
-from firesteel.connectors.file_source import (
+from firesteel.connectors.files.source import (
     FileEnumeratorProvider,
     FileSource,
     FileSourceBuilder,
     FileSplitAssignerProvider,
 )
+from firesteel.formats.bad_records import BadRecord, BadRecords
+from firesteel.formats.file_split import CheckpointedPosition, FileSourceSplit
+from firesteel.formats.stream_format import BulkFormat, SimpleStreamFormat, StreamFormat
+from firesteel.formats.writers.encoders import CsvEncoder, JsonLinesEncoder, SchemaEncoder
 
 __all__ = [
     "BadRecord",

@@ -5,8 +5,8 @@ from __future__ import annotations
 from firesteel.common.errors import InvalidProgramError
 from firesteel.common.typeinfo import RowTypeInfo
 from firesteel.connectors.postgres.connection import PostgresConnectionOptions
-from firesteel.connectors.postgres.sink import PostgresSink
-from firesteel.connectors.postgres.sink_settings import SinkSettings
+from firesteel.connectors.postgres.sink.settings import SinkSettings
+from firesteel.connectors.postgres.sink.sink import PostgresSink
 from firesteel.connectors.postgres.statements import to_placeholders
 
 __all__ = ["JdbcConnectionOptions", "JdbcExecutionOptions", "JdbcSink"]

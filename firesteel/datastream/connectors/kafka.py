@@ -1,9 +1,7 @@
 """Kafka as source and sink."""
 
-from firesteel.connectors.bad_records import BadRecord, BadRecords
-from firesteel.connectors.kafka.deserialization import ConsumerRecord, KafkaRecordDeserializationSchema
-from firesteel.connectors.kafka.offsets import KafkaOffsetResetStrategy, KafkaOffsetsInitializer
-from firesteel.connectors.kafka.serialization import (
+from firesteel.connectors.kafka.sink.builder import KafkaSinkBuilder
+from firesteel.connectors.kafka.sink.serialization import (
     KafkaHeaderProvider,
     KafkaPartitioner,
     KafkaProducerRecord,
@@ -12,11 +10,13 @@ from firesteel.connectors.kafka.serialization import (
     KafkaSinkContext,
     KafkaTopicSelector,
 )
-from firesteel.connectors.kafka.sink import KafkaSink
-from firesteel.connectors.kafka.sink_builder import KafkaSinkBuilder
-from firesteel.connectors.kafka.source import KafkaSource
-from firesteel.connectors.kafka.source_builder import KafkaSourceBuilder
+from firesteel.connectors.kafka.sink.sink import KafkaSink
+from firesteel.connectors.kafka.source.builder import KafkaSourceBuilder
+from firesteel.connectors.kafka.source.deserialization import ConsumerRecord, KafkaRecordDeserializationSchema
+from firesteel.connectors.kafka.source.offsets import KafkaOffsetResetStrategy, KafkaOffsetsInitializer
+from firesteel.connectors.kafka.source.source import KafkaSource
 from firesteel.connectors.kafka.topics import KafkaTopicPartition
+from firesteel.formats.bad_records import BadRecord, BadRecords
 
 __all__ = [
     "BadRecord",

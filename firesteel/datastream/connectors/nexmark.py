@@ -1,6 +1,6 @@
 """The NEXMark benchmark's events as a source."""
 
-from firesteel.connectors.nexmark import (
+from firesteel.connectors.generators.nexmark import (
     Auction,
     Bid,
     NexmarkConfig,

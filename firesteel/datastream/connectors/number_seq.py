@@ -1,5 +1,5 @@
 """The source of a range of numbers."""
 
-from firesteel.connectors.number_sequence import NumberSequenceSource
+from firesteel.connectors.generators.number_sequence import NumberSequenceSource
 
 __all__ = ["NumberSequenceSource"]

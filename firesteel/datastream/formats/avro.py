@@ -1,13 +1,13 @@
 """Avro: records as rows or dicts."""
 
-from firesteel.connectors.bulk_writers import AvroBulkWriters
-from firesteel.connectors.file_formats.avro_file import AvroBulkFormat, AvroInputFormat
-from firesteel.connectors.formats.avro_format import (
+from firesteel.formats.avro.file import AvroBulkFormat, AvroInputFormat
+from firesteel.formats.avro.messages import (
     AvroRowDeserializationSchema,
     AvroRowSerializationSchema,
     AvroSchema,
     GenericRecordAvroTypeInfo,
 )
+from firesteel.formats.writers.bulk_writers import AvroBulkWriters
 
 __all__ = [
     "AvroBulkFormat",

@@ -1,13 +1,13 @@
 """CSV: rows of a type, in messages and in files."""
 
-from firesteel.connectors.bulk_writers import CsvBulkWriters
-from firesteel.connectors.file_formats.csv_file import CsvReaderFormat
-from firesteel.connectors.formats.csv_format import (
+from firesteel.formats.csv.file import CsvReaderFormat
+from firesteel.formats.csv.messages import (
     CsvRowDeserializationSchema,
     CsvRowSerializationSchema,
     CsvSchema,
     CsvSchemaBuilder,
 )
+from firesteel.formats.writers.bulk_writers import CsvBulkWriters
 
 __all__ = [
     "CsvBulkWriters",

@@ -1,6 +1,6 @@
 """JSON: rows of a type, or plain dicts."""
 
-from firesteel.connectors.formats.json_format import (
+from firesteel.formats.json.messages import (
     JsonDeserializationSchema,
     JsonRowDeserializationSchema,
     JsonRowSerializationSchema,

@@ -1,12 +1,12 @@
 """Parquet files."""
 
-from firesteel.connectors.avro_parquet import AvroParquetWriters
-from firesteel.connectors.file_formats.parquet_file import (
+from firesteel.formats.parquet.avro_writer import AvroParquetWriters
+from firesteel.formats.parquet.file import (
     AvroParquetReaders,
     ParquetColumnarRowInputFormat,
     ParquetFormat,
 )
-from firesteel.connectors.parquet_writer import ParquetBulkWriters
+from firesteel.formats.parquet.writer import ParquetBulkWriters
 
 __all__ = [
     "AvroParquetReaders",

@@ -6,15 +6,15 @@ import logging
 import threading
 from collections.abc import Callable, Sequence
 
-from firesteel.common import fault_points
-from firesteel.common.concurrency import Concurrency
 from firesteel.common.errors import CheckpointError, FiresteelError
-from firesteel.jobmaster import events
-from firesteel.jobmaster.host import Post
-from firesteel.jobmaster.instructions import DeleteCheckpoint, DeleteFiles, RemoveLeftovers, StoreMetadata
-from firesteel.jobmaster.job_preparation import PreparedJob
-from firesteel.jobmaster.job_services import JobServices
+from firesteel.jobmaster.model import events
+from firesteel.jobmaster.model.host import Post
+from firesteel.jobmaster.model.instructions import DeleteCheckpoint, DeleteFiles, RemoveLeftovers, StoreMetadata
+from firesteel.jobmaster.model.job_services import JobServices
+from firesteel.jobmaster.shell.job_preparation import PreparedJob
 from firesteel.jobmaster.shell.serial_worker import SerialWorker
+from firesteel.process import fault_points
+from firesteel.process.concurrency import Concurrency
 from firesteel.runtime.checkpoint import storage as checkpoint_storage
 
 __all__ = ["CheckpointIO"]

@@ -8,11 +8,11 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
-from firesteel.common.concurrency import SYSTEM, Concurrency
-from firesteel.jobmaster.events import ClientConsumed
-from firesteel.jobmaster.instructions import DeliverToClient
+from firesteel.jobmaster.model.events import ClientConsumed
+from firesteel.jobmaster.model.instructions import DeliverToClient
 from firesteel.jobmaster.shell.result_buffer import ResultBuffer, StoredPayload
-from firesteel.runtime.messages import ClientPayload
+from firesteel.process.concurrency import SYSTEM, Concurrency
+from firesteel.runtime.model.messages import ClientPayload
 
 __all__ = ["ClientResults"]
 

@@ -5,15 +5,15 @@ from __future__ import annotations
 import logging
 from dataclasses import replace
 
-from firesteel.common.concurrency import Concurrency
 from firesteel.common.errors import FiresteelError, HostError, TaskFailure
 from firesteel.filesystem.stores import Stores
-from firesteel.jobmaster.end_of_job import retry_delay_ms
-from firesteel.jobmaster.events import AttemptAccepted, AttemptEnded, Event, SlotLost
-from firesteel.jobmaster.host import Attempt, AttemptHost, Post
+from firesteel.jobmaster.model.end_of_job import retry_delay_ms
+from firesteel.jobmaster.model.events import AttemptAccepted, AttemptEnded, Event, SlotLost
+from firesteel.jobmaster.model.host import Attempt, AttemptHost, Post
 from firesteel.jobmaster.shell.serial_worker import SerialWorker
-from firesteel.runtime.failure import describe_failure
-from firesteel.runtime.messages import JobMasterMessage
+from firesteel.process.concurrency import Concurrency
+from firesteel.runtime.failure.failure_report import describe_failure
+from firesteel.runtime.model.messages import JobMasterMessage
 
 __all__ = ["HostCalls", "host_failure"]
 

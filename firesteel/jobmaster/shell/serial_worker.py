@@ -8,8 +8,8 @@ import threading
 from collections.abc import Callable
 from typing import Any
 
-from firesteel.common.concurrency import BackgroundThread, Concurrency
 from firesteel.filesystem.stores import Stores
+from firesteel.process.concurrency import BackgroundThread, Concurrency
 
 __all__ = ["SerialWorker"]
 

@@ -7,7 +7,7 @@ from concurrent.futures import Future
 from dataclasses import dataclass, field
 
 from firesteel.common.errors import CheckpointError
-from firesteel.common.futures import complete, dependent, fail
+from firesteel.process.futures import complete, dependent, fail
 
 __all__ = ["SnapshotRequests"]
 

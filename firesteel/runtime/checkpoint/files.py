@@ -16,16 +16,16 @@ from pathlib import Path
 from types import TracebackType
 from typing import BinaryIO, final
 
-from firesteel.common import options
-from firesteel.common.configuration import Configuration
 from firesteel.common.errors import CheckpointError, CheckpointStorageError
+from firesteel.config import options
+from firesteel.config.configuration import Configuration
 from firesteel.filesystem.filesystem import CHUNK, FileWriter, join, new_checksum
 from firesteel.filesystem.stores import current_stores, get_filesystem
-from firesteel.runtime.checkpoint.handles import FileSegment, InlineBytes, StateBytes
 from firesteel.runtime.checkpoint.layout import checkpoint_id_of
 from firesteel.runtime.checkpoint.local_state import LocalCopy, LocalStateStore
-from firesteel.runtime.checkpoint.options import CheckpointLocation
 from firesteel.runtime.checkpoint.reading import StateFileReader
+from firesteel.runtime.model.checkpoint_options import CheckpointLocation
+from firesteel.runtime.model.state_handles import FileSegment, InlineBytes, StateBytes
 
 __all__ = ["INLINE_THRESHOLD", "MERGE_THRESHOLD", "SnapshotFiles", "StateFileReader", "StateStream"]
 

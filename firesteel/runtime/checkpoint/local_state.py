@@ -25,7 +25,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import BinaryIO
 
-from firesteel.runtime.checkpoint.handles import FileSegment
+from firesteel.runtime.model.state_handles import FileSegment
 
 __all__ = ["LocalCopy", "LocalStateStore", "default_root"]
 

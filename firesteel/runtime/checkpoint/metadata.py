@@ -17,7 +17,9 @@ from typing import Any
 
 from firesteel.common.errors import CorruptStateError, StateIncompatibleError
 from firesteel.filesystem.filesystem import checksum, normalize, parent
-from firesteel.runtime.checkpoint.handles import (
+from firesteel.runtime.model.checkpoint_options import SnapshotKind
+from firesteel.runtime.model.key_groups import KeyGroupRange
+from firesteel.runtime.model.state_handles import (
     ChannelStateHandle,
     FileSegment,
     InlineBytes,
@@ -29,8 +31,6 @@ from firesteel.runtime.checkpoint.handles import (
     StateMeta,
     segments_of,
 )
-from firesteel.runtime.checkpoint.options import SnapshotKind
-from firesteel.runtime.key_groups import KeyGroupRange
 
 __all__ = ["FORMAT_VERSION", "CheckpointMetadata", "OperatorState"]
 

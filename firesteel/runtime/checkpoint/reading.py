@@ -14,13 +14,13 @@ from contextlib import suppress
 from pathlib import Path
 from typing import BinaryIO, cast, final
 
-from firesteel.common import options
-from firesteel.common.configuration import Configuration
 from firesteel.common.errors import CorruptStateError
+from firesteel.config import options
+from firesteel.config.configuration import Configuration
 from firesteel.filesystem.filesystem import CHUNK, checksum, file_chunks, new_checksum
 from firesteel.filesystem.stores import current_stores, get_filesystem
-from firesteel.runtime.checkpoint.handles import FileSegment, InlineBytes, StateBytes
 from firesteel.runtime.checkpoint.local_state import LocalStateStore
+from firesteel.runtime.model.state_handles import FileSegment, InlineBytes, StateBytes
 
 __all__ = ["StateFileReader"]
 

@@ -17,7 +17,7 @@ from firesteel.runtime.checkpoint.layout import (
     checkpoint_id_of,
 )
 from firesteel.runtime.checkpoint.metadata import CheckpointMetadata
-from firesteel.runtime.checkpoint.options import CheckpointLocation
+from firesteel.runtime.model.checkpoint_options import CheckpointLocation
 
 __all__ = [
     "CheckpointStorage",

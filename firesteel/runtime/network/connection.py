@@ -8,7 +8,7 @@ import socket
 from collections import deque
 from typing import TYPE_CHECKING, Protocol
 
-from firesteel.runtime.elements import ControlEvent
+from firesteel.runtime.model.elements import ControlEvent
 from firesteel.runtime.network.config import NetworkConfig
 from firesteel.runtime.network.errors import NetworkError, PeerLostError, ProtocolError
 from firesteel.runtime.network.frames import BYE, CREDIT, DATA, EVENT, FrameDecoder, pack_header

@@ -12,7 +12,7 @@ from collections import deque
 from collections.abc import Callable
 from typing import Generic, TypeVar
 
-from firesteel.runtime.elements import ControlEvent
+from firesteel.runtime.model.elements import ControlEvent
 from firesteel.runtime.network.errors import CreditViolationError
 
 __all__ = ["CreditReceiver", "CreditSender", "FloatingBufferPool"]

@@ -7,10 +7,10 @@ from collections.abc import Callable, Iterable, Sequence
 from heapq import heapify, heappop, heappush
 from typing import Any
 
-from firesteel.runtime.elements import Batch, CheckpointBarrier, ControlEvent, EndOfPartition
+from firesteel.runtime.model.elements import Batch, CheckpointBarrier, ControlEvent, EndOfPartition
+from firesteel.runtime.model.serialization import deserialize_batch, serialize_records
 from firesteel.runtime.network.config import DEFAULT_NETWORK_CONFIG, NetworkConfig
 from firesteel.runtime.network.credit import CreditReceiver, FloatingBufferPool
-from firesteel.runtime.network.serialization import deserialize_batch, serialize_records
 
 __all__ = ["HandedOver", "InFlightItem", "InputChannel", "InputGate", "to_in_flight"]
 

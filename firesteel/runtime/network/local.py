@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from firesteel.runtime.elements import ControlEvent
+from firesteel.runtime.model.elements import ControlEvent
 from firesteel.runtime.network.gate import InputChannel
 from firesteel.runtime.network.partition import ResultSubpartition
 

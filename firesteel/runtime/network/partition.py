@@ -7,11 +7,11 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from firesteel.common.errors import FiresteelError, RecordSerializationError
-from firesteel.runtime.elements import Batch, CheckpointBarrier, ControlEvent
+from firesteel.runtime.model.elements import Batch, CheckpointBarrier, ControlEvent
+from firesteel.runtime.model.serialization import preview_record, serialize_records
 from firesteel.runtime.network.config import DEFAULT_NETWORK_CONFIG, NetworkConfig
 from firesteel.runtime.network.credit import CreditSender
 from firesteel.runtime.network.gate import HandedOver, InFlightItem, to_in_flight
-from firesteel.runtime.network.serialization import preview_record, serialize_records
 
 __all__ = ["OVERDRAFT", "OutputCounters", "ResultPartition", "ResultSubpartition"]
 

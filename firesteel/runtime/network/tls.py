@@ -15,13 +15,13 @@ import threading
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from firesteel.common.cluster_options import (
+from firesteel.config.cluster_options import (
     SSL_INTERNAL_CA,
     SSL_INTERNAL_CERTIFICATE,
     SSL_INTERNAL_ENABLED,
     SSL_INTERNAL_KEY,
 )
-from firesteel.common.tls import TlsConfigurationError, load_authorities, load_certificate
+from firesteel.config.tls_files import TlsConfigurationError, load_authorities, load_certificate
 from firesteel.runtime.network.errors import AuthenticationError
 from firesteel.runtime.network.tls_settings import TlsSettings
 

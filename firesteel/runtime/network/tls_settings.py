@@ -5,14 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from firesteel.common.cluster_options import (
+from firesteel.config.cluster_options import (
     SSL_INTERNAL_CA,
     SSL_INTERNAL_CERTIFICATE,
     SSL_INTERNAL_ENABLED,
     SSL_INTERNAL_KEY,
 )
-from firesteel.common.configuration import Configuration
-from firesteel.common.tls import required_file
+from firesteel.config.configuration import Configuration
+from firesteel.config.tls_files import required_file
 
 if TYPE_CHECKING:
     from firesteel.runtime.network.tls import InternalTls

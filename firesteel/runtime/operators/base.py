@@ -6,22 +6,23 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
-from firesteel.common.output_tag import OutputTag
+from firesteel.api.output_tag import OutputTag
+from firesteel.runtime.model.operator_spec import Operator
 from firesteel.runtime.operators.checkpointed import (
     StateInitializationContext,
     initialize_function,
     notify_function,
     snapshot_function,
 )
-from firesteel.runtime.state.operator_state import OperatorStateBackend
+from firesteel.runtime.state.api.operator_state import OperatorStateBackend
 
 if TYPE_CHECKING:
-    from firesteel.runtime.deployment import TaskMode
-    from firesteel.runtime.metrics import Counter, Gauge
-    from firesteel.runtime.state.backend import KeyedStateBackend
+    from firesteel.runtime.model.deployment import TaskMode
+    from firesteel.runtime.model.metrics import Counter, Gauge
+    from firesteel.runtime.state.api.backend import KeyedStateBackend
     from firesteel.runtime.time.input_clock import InputClock
     from firesteel.runtime.time.timers import InternalTimerService, Triggerable
-    from firesteel.runtime.turns import Turn
+    from firesteel.runtime.time.turns import Turn
 
 __all__ = ["CheckpointedOperator", "OperatorContext", "StateInitializationContext", "StreamOperator"]
 
@@ -108,7 +109,7 @@ class OperatorContext(Protocol):
         ...
 
 
-class CheckpointedOperator:
+class CheckpointedOperator(Operator):
     """What every operator has to do with checkpoints: by itself nothing, except for its user function.
 
     All calls come from the mailbox thread, never while a record is processed. ``initialize_state`` is called once,

@@ -11,7 +11,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from firesteel.common.state import MapStateDescriptor
+from firesteel.api.state import MapStateDescriptor
+from firesteel.runtime.model.operator_spec import FunctionSpec
 from firesteel.runtime.operators.broadcast_contexts import (
     BroadcastContext,
     KeyedBroadcastContext,
@@ -19,14 +20,13 @@ from firesteel.runtime.operators.broadcast_contexts import (
 )
 from firesteel.runtime.operators.co import TwoInputOperator
 from firesteel.runtime.operators.inline import write_process_call
-from firesteel.runtime.operators.spec import FunctionSpec
-from firesteel.runtime.state.backend import NO_KEY
+from firesteel.runtime.state.api.backend import NO_KEY
 
 if TYPE_CHECKING:
-    from firesteel.runtime.codegen import LoopWriter
+    from firesteel.runtime.codegen.loops import LoopWriter
+    from firesteel.runtime.model.operator_spec import OperatorRuntime
     from firesteel.runtime.operators.base import OperatorContext
     from firesteel.runtime.operators.inline import InlineOperator
-    from firesteel.runtime.operators.spec import OperatorRuntime
 
 __all__ = ["BroadcastOperator", "BroadcastProcessSpec", "KeyedBroadcastOperator", "KeyedBroadcastProcessSpec"]
 

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from firesteel.api.state import MapStateDescriptor, StateDescriptor
 from firesteel.common.errors import InvalidProgramError
-from firesteel.common.state import MapStateDescriptor, StateDescriptor
-from firesteel.runtime.deployment import TaskMode
+from firesteel.runtime.model.deployment import TaskMode
 from firesteel.runtime.operators.contexts import ProcessContext
 
 if TYPE_CHECKING:
     from firesteel.runtime.operators.base import OperatorContext
-    from firesteel.runtime.state.operator_state import HeapBroadcastState, ReadOnlyHeapBroadcastState
+    from firesteel.runtime.state.api.operator_state import HeapBroadcastState, ReadOnlyHeapBroadcastState
 
 __all__ = ["BroadcastContext", "KeyedBroadcastContext", "ReadOnlyBroadcastContext"]
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Protocol
 
-from firesteel.runtime.state.operator_state import OperatorStateBackend
+from firesteel.runtime.state.api.operator_state import OperatorStateBackend
 
 if TYPE_CHECKING:
     from firesteel.runtime.operators.base import OperatorContext

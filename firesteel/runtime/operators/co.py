@@ -5,14 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from firesteel.runtime.codegen.functions import method_of
+from firesteel.runtime.model.operator_spec import FunctionSpec
 from firesteel.runtime.operators.contexts import ProcessContext
-from firesteel.runtime.operators.inline import InlineOperator, method_of, write_process_call
-from firesteel.runtime.operators.spec import FunctionSpec
+from firesteel.runtime.operators.inline import InlineOperator, write_process_call
 
 if TYPE_CHECKING:
-    from firesteel.runtime.codegen import LoopWriter
+    from firesteel.runtime.codegen.loops import LoopWriter
+    from firesteel.runtime.model.operator_spec import OperatorRuntime
     from firesteel.runtime.operators.base import OperatorContext
-    from firesteel.runtime.operators.spec import OperatorRuntime
 
 __all__ = [
     "CoFlatMapOperator",
@@ -40,7 +41,7 @@ class TwoInputOperator(InlineOperator):
     def write_input(self, writer: LoopWriter, value: str, index: int) -> None:
         """Writes the lines for a record of either input."""
         selectors = self.context.key_selectors
-        if selectors and writer.keyed is not self.context:
+        if selectors and not writer.sets_key_of(self.context):
             key = writer.new_variable("k")
             backend = writer.bind("backend", self.context.backend)
             writer.line(f"{backend}.key = {key} = {writer.call(selectors[index], value)}", element=value, what="key_by")

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from firesteel.common.copying import copy_value
-from firesteel.common.output_tag import OutputTag
-from firesteel.runtime.deployment import TaskMode
-from firesteel.runtime.elements import MIN_TIMESTAMP
+from firesteel.api.output_tag import OutputTag
+from firesteel.runtime.model.deployment import TaskMode
+from firesteel.runtime.model.elements import MIN_TIMESTAMP
 from firesteel.runtime.time.domain import TimeDomain
+from firesteel.types.copying import copy_value
 
 if TYPE_CHECKING:
     from firesteel.runtime.operators.base import OperatorContext

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from firesteel.common.copying import copy_all
+from firesteel.types.copying import copy_all
 
 __all__ = ["HELD", "Held", "HeldItem", "Records", "SplitEnd", "SplitWatermark", "items_of", "own_items"]
 

@@ -1,7 +1,7 @@
 """Operators that become lines of their chain's generated loop.
 
-Each gives the code that handles one record held in a variable; see ``runtime.codegen`` for how the lines of a whole
-chain become one function. Nothing here runs per record except what the generated lines name.
+Each gives the code that handles one record held in a variable; see ``runtime.codegen.loops`` for how the lines of a
+whole chain become one function. Nothing here runs per record except what the generated lines name.
 """
 
 from __future__ import annotations
@@ -12,15 +12,16 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from firesteel.runtime.codegen.functions import method_of
+from firesteel.runtime.codegen.ownership import keeps_nothing
+from firesteel.runtime.model.operator_spec import FunctionSpec
 from firesteel.runtime.operators.base import CheckpointedOperator
 from firesteel.runtime.operators.contexts import ProcessContext
-from firesteel.runtime.operators.spec import FunctionSpec
-from firesteel.runtime.ownership import keeps_nothing
 
 if TYPE_CHECKING:
-    from firesteel.runtime.codegen import LoopWriter
+    from firesteel.runtime.codegen.loops import LoopWriter
+    from firesteel.runtime.model.operator_spec import OperatorRuntime
     from firesteel.runtime.operators.base import OperatorContext
-    from firesteel.runtime.operators.spec import OperatorRuntime
 
 __all__ = [
     "FilterOperator",
@@ -32,14 +33,7 @@ __all__ = [
     "MapSpec",
     "ProcessOperator",
     "ProcessSpec",
-    "method_of",
 ]
-
-
-def method_of(function: Any, name: str) -> Callable[..., Any]:
-    """A Function object's method, or the bare callable itself."""
-    method: Callable[..., Any] | None = getattr(function, name, None)
-    return method if callable(method) else function
 
 
 class InlineOperator(CheckpointedOperator, ABC):
@@ -74,7 +68,7 @@ class InlineOperator(CheckpointedOperator, ABC):
     def write_key(self, writer: LoopWriter, value: str) -> None:
         """Sets the current key, where the operator is keyed and could look at it."""
         selectors = self.context.key_selectors
-        if selectors and self.is_rich and writer.keyed is not self.context:
+        if selectors and self.is_rich and not writer.sets_key_of(self.context):
             key = writer.new_variable("k")
             backend = writer.bind("backend", self.context.backend)
             writer.line(f"{backend}.key = {key} = {writer.call(selectors[0], value)}", element=value, what="key_by")

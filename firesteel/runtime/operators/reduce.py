@@ -6,18 +6,19 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from firesteel.common.copying import copy_value
+from firesteel.api.state import ValueStateDescriptor
 from firesteel.common.errors import InvalidProgramError
-from firesteel.common.state import ValueStateDescriptor
-from firesteel.runtime.deployment import TaskMode
-from firesteel.runtime.elements import MAX_WATERMARK
+from firesteel.runtime.codegen.functions import method_of
+from firesteel.runtime.model.deployment import TaskMode
+from firesteel.runtime.model.elements import MAX_WATERMARK
+from firesteel.runtime.model.operator_spec import FunctionSpec
 from firesteel.runtime.operators.base import OperatorContext, StreamOperator
-from firesteel.runtime.operators.inline import InlineOperator, method_of
-from firesteel.runtime.operators.spec import FunctionSpec
+from firesteel.runtime.operators.inline import InlineOperator
+from firesteel.types.copying import copy_value
 
 if TYPE_CHECKING:
-    from firesteel.runtime.codegen import LoopWriter
-    from firesteel.runtime.operators.spec import OperatorRuntime
+    from firesteel.runtime.codegen.loops import LoopWriter
+    from firesteel.runtime.model.operator_spec import OperatorRuntime
 
 __all__ = ["GroupedReduceOperator", "ReduceOperator", "ReduceSpec"]
 

@@ -8,17 +8,17 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from firesteel.common import fault_points
-from firesteel.common.connector import Committer, ConnectorMetrics, DeliveryGuarantee, Sink, SinkWriter
-from firesteel.runtime.checkpoint.handles import SPLIT, UNION
-from firesteel.runtime.deployment import TaskMode
-from firesteel.runtime.network.serialization import serialize_records
+from firesteel.process import fault_points
+from firesteel.runtime.model.deployment import TaskMode
+from firesteel.runtime.model.operator_spec import OperatorSpec
+from firesteel.runtime.model.serialization import serialize_records
+from firesteel.runtime.model.state_handles import SPLIT, UNION
 from firesteel.runtime.operators.base import OperatorContext, StateInitializationContext, StreamOperator
-from firesteel.runtime.operators.spec import OperatorSpec
-from firesteel.runtime.state.operator_state import OperatorStateBackend
+from firesteel.runtime.state.api.operator_state import OperatorStateBackend
+from firesteel.spi.connector import Committer, ConnectorMetrics, DeliveryGuarantee, Sink, SinkWriter
 
 if TYPE_CHECKING:
-    from firesteel.runtime.operators.spec import OperatorRuntime
+    from firesteel.runtime.model.operator_spec import OperatorRuntime
 
 __all__ = ["COMMITTABLES", "WRITER_STATE", "SinkOperator", "SinkSpec"]
 

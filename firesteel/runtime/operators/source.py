@@ -7,12 +7,13 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from firesteel.common.connector import Boundedness, ConnectorMetrics, InputStatus, Source, SourceReader
-from firesteel.common.output_tag import OutputTag
-from firesteel.runtime.checkpoint.handles import SPLIT, UNION
-from firesteel.runtime.deployment import TaskMode
-from firesteel.runtime.elements import MAX_WATERMARK
-from firesteel.runtime.operators.at_work import TIMESTAMP_ASSIGNER
+from firesteel.api.output_tag import OutputTag
+from firesteel.runtime.codegen.at_work import TIMESTAMP_ASSIGNER
+from firesteel.runtime.codegen.functions import method_of
+from firesteel.runtime.model.deployment import TaskMode
+from firesteel.runtime.model.elements import MAX_WATERMARK
+from firesteel.runtime.model.operator_spec import OperatorSpec
+from firesteel.runtime.model.state_handles import SPLIT, UNION
 from firesteel.runtime.operators.base import OperatorContext, StateInitializationContext, StreamOperator
 from firesteel.runtime.operators.held_records import (
     HELD,
@@ -24,15 +25,14 @@ from firesteel.runtime.operators.held_records import (
     items_of,
     own_items,
 )
-from firesteel.runtime.operators.inline import method_of
-from firesteel.runtime.operators.spec import OperatorSpec
-from firesteel.runtime.state.operator_state import OperatorStateBackend
-from firesteel.runtime.state.pickling import can_be_pickled
+from firesteel.runtime.state.api.operator_state import OperatorStateBackend
+from firesteel.runtime.state.api.pickling import can_be_pickled
 from firesteel.runtime.time.watermark_generation import WatermarkAssigner
 from firesteel.runtime.time.watermark_state import WATERMARKS, SubtaskWatermarks, WatermarkState
+from firesteel.spi.connector import Boundedness, ConnectorMetrics, InputStatus, Source, SourceReader
 
 if TYPE_CHECKING:
-    from firesteel.runtime.operators.spec import OperatorRuntime
+    from firesteel.runtime.model.operator_spec import OperatorRuntime
 
 __all__ = ["SPLITS", "SourceOperator", "SourceSpec", "timestamp_functions"]
 

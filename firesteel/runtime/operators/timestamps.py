@@ -6,18 +6,18 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from firesteel.runtime.checkpoint.handles import UNION
-from firesteel.runtime.deployment import TaskMode
-from firesteel.runtime.elements import MAX_WATERMARK
+from firesteel.runtime.model.deployment import TaskMode
+from firesteel.runtime.model.elements import MAX_WATERMARK
+from firesteel.runtime.model.operator_spec import OperatorSpec
+from firesteel.runtime.model.state_handles import UNION
 from firesteel.runtime.operators.base import OperatorContext, StateInitializationContext, StreamOperator
 from firesteel.runtime.operators.source import timestamp_functions
-from firesteel.runtime.operators.spec import OperatorSpec
-from firesteel.runtime.state.operator_state import OperatorStateBackend
+from firesteel.runtime.state.api.operator_state import OperatorStateBackend
 from firesteel.runtime.time.watermark_generation import WatermarkAssigner
 from firesteel.runtime.time.watermark_state import WATERMARKS, SubtaskWatermarks, WatermarkState
 
 if TYPE_CHECKING:
-    from firesteel.runtime.operators.spec import OperatorRuntime
+    from firesteel.runtime.model.operator_spec import OperatorRuntime
 
 __all__ = ["TimestampsAndWatermarksOperator", "TimestampsAndWatermarksSpec"]
 

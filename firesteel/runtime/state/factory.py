@@ -6,14 +6,14 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from firesteel.common import options
-from firesteel.common.configuration import Configuration
 from firesteel.common.errors import InvalidProgramError
-from firesteel.runtime.deployment import TaskMode
-from firesteel.runtime.key_groups import KeyGroupRange
-from firesteel.runtime.state.backend import Clock, KeyedStateBackend
+from firesteel.config import options
+from firesteel.config.configuration import Configuration
+from firesteel.runtime.model.deployment import TaskMode
+from firesteel.runtime.model.key_groups import KeyGroupRange
+from firesteel.runtime.state.api.backend import Clock, KeyedStateBackend
 from firesteel.runtime.state.hashmap import HashMapKeyedStateBackend
-from firesteel.runtime.state.single_key import SingleKeyStateBackend
+from firesteel.runtime.state.single_key.backend import SingleKeyStateBackend
 
 if TYPE_CHECKING:
     from firesteel.runtime.checkpoint.files import StateFileReader

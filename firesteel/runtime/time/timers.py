@@ -6,11 +6,10 @@ import heapq
 from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
-from firesteel.runtime.elements import MAX_WATERMARK, MIN_TIMESTAMP
-from firesteel.runtime.state.backend import KeyedStateBackend
-from firesteel.runtime.turns import Turn
+from firesteel.runtime.model.elements import MAX_WATERMARK, MIN_TIMESTAMP
+from firesteel.runtime.time.turns import Turn
 
-__all__ = ["BatchTimerService", "InternalTimerService", "TimerQueue", "Triggerable", "renumbered"]
+__all__ = ["BatchTimerService", "InternalTimerService", "KeyedTimers", "TimerQueue", "Triggerable", "renumbered"]
 
 _MAX_DELETED = 1024
 """Deleted timers that may stay in a heap however few others there are."""
@@ -125,6 +124,16 @@ def renumbered(live: dict[tuple[int, Any, Any], int]) -> dict[tuple[int, Any, An
     return {timer: number for number, timer in enumerate(sorted(live, key=live.__getitem__), 1)}
 
 
+class KeyedTimers(Protocol):
+    """A keyed state backend, as timers need it: the present key, and the queues that snapshots contain."""
+
+    key: Any
+
+    def timer_queue(self, name: str) -> TimerQueue:
+        """The timers of that name, with those restored."""
+        ...
+
+
 class InternalTimerService:
     """The timers of one operator. Registering and deleting act on the backend's current key.
 
@@ -145,7 +154,7 @@ class InternalTimerService:
 
     def __init__(
         self,
-        backend: KeyedStateBackend,
+        backend: KeyedTimers,
         triggerable: Triggerable,
         clock: Callable[[], int],
         schedule: Callable[[int, Callable[[int], None]], None],

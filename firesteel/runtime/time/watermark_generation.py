@@ -6,8 +6,8 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from firesteel.common.errors import InvalidProgramError
-from firesteel.runtime.elements import MIN_TIMESTAMP
-from firesteel.runtime.network.serialization import preview_record
+from firesteel.runtime.model.elements import MIN_TIMESTAMP
+from firesteel.runtime.model.serialization import preview_record
 from firesteel.runtime.time.input_clock import InputClock
 
 __all__ = ["SplitWatermarks", "WatermarkAssigner"]

@@ -9,10 +9,10 @@ from typing import Any
 import cloudpickle
 from pyspark import SparkContext
 
+from firesteel.execution.stages.orders import BatchOrder, StageTaskDescriptor
+from firesteel.execution.stages.stage_orders import Stage, stages_of
 from firesteel.graph.job_graph import JobGraph
-from firesteel.jobmaster.stage_orders import Stage, stages_of
-from firesteel.runtime.blocking.orders import BatchOrder, StageTaskDescriptor
-from firesteel.runtime.messages import TaskKey
+from firesteel.runtime.model.messages import TaskKey
 from firesteel.spark.blocking.rdds import JavaRDD, Rdds
 from firesteel.spark.blocking.worker import BatchStage
 

@@ -10,11 +10,11 @@ from typing import Any
 import cloudpickle
 from pyspark import SparkContext
 
+from firesteel.execution.stages.orders import EpochOrder, StageTaskDescriptor
+from firesteel.execution.stages.stage_orders import Stage, stages_of
+from firesteel.execution.stages.stage_runner import EpochRun
 from firesteel.graph.job_graph import JobGraph
-from firesteel.jobmaster.stage_orders import Stage, stages_of
-from firesteel.jobmaster.stage_runner import EpochRun
-from firesteel.runtime.blocking.orders import EpochOrder, StageTaskDescriptor
-from firesteel.runtime.messages import TaskKey
+from firesteel.runtime.model.messages import TaskKey
 from firesteel.spark.blocking.placement import SLOT_VARIABLE, Executors, slots_of, worker_slots
 from firesteel.spark.blocking.rdds import JavaRDD, PythonStage, Rdds
 from firesteel.spark.blocking.worker import CloseTasks, EpochStage

@@ -12,8 +12,8 @@ from dataclasses import dataclass, field
 
 from pyspark import SparkContext
 
-from firesteel.jobmaster.stage_orders import Stage
-from firesteel.runtime.messages import TaskKey
+from firesteel.execution.stages.stage_orders import Stage
+from firesteel.runtime.model.messages import TaskKey
 from firesteel.spark.blocking.rdds import JavaRDD, Rdds
 
 __all__ = ["SLOT_VARIABLE", "Executors", "WorkerSlots", "slots_of", "worker_slots"]

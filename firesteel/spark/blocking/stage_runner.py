@@ -14,18 +14,18 @@ import cloudpickle
 from pyspark import InheritableThread, SparkContext
 
 from firesteel.common.errors import FiresteelError
+from firesteel.execution.epochs.task import mixed_runs
+from firesteel.execution.stages.orders import BatchOrder, EpochReport
+from firesteel.execution.stages.rows import unpack_row
+from firesteel.execution.stages.stage_orders import in_stage_order
+from firesteel.execution.stages.stage_runner import EpochRun, StageError, StageMessage
 from firesteel.graph.job_graph import JobGraph
-from firesteel.jobmaster.stage_orders import in_stage_order
-from firesteel.jobmaster.stage_runner import EpochRun, StageError, StageMessage
-from firesteel.runtime.blocking.epoch_task import mixed_runs
-from firesteel.runtime.blocking.orders import BatchOrder, EpochReport
-from firesteel.runtime.blocking.rows import unpack_row
-from firesteel.runtime.messages import TaskKey
+from firesteel.runtime.model.messages import TaskKey
 from firesteel.spark.blocking.batch import BatchStages
 from firesteel.spark.blocking.epochs import EpochStages
-from firesteel.spark.blocking.failures import of_attempt, stage_error
 from firesteel.spark.blocking.rdds import Rdds
-from firesteel.spark.liveness import host_error
+from firesteel.spark.session.failures import of_attempt, stage_error
+from firesteel.spark.session.liveness import host_error
 
 __all__ = ["SparkStages"]
 

@@ -11,14 +11,14 @@ from typing import TYPE_CHECKING, Any
 
 import cloudpickle
 
-from firesteel.runtime.blocking.orders import BatchOrder, EpochOrder, StageTaskDescriptor
+from firesteel.execution.stages.orders import BatchOrder, EpochOrder, StageTaskDescriptor
 from firesteel.spark.blocking.printed import Printed
-from firesteel.spark.function_logging import setup_function_logging
+from firesteel.spark.session.function_logging import setup_function_logging
 
 if TYPE_CHECKING:
     from pyspark.core.broadcast import Broadcast
 
-    from firesteel.runtime.blocking.task_cache import TaskCache
+    from firesteel.execution.stages.task_cache import TaskCache
 
 __all__ = ["BatchStage", "CloseTasks", "EpochStage"]
 
@@ -48,7 +48,7 @@ class BatchStage:
         order = self._order(partition)
         setup_function_logging(order.descriptor.task.configuration)
         if self.function is None:
-            from firesteel.runtime.blocking.batch_task import run_batch_task
+            from firesteel.execution.batch.task import run_batch_task
 
             output = run_batch_task(order, rows, capture=Printed)
         else:
@@ -85,7 +85,7 @@ class EpochStage:
     def __call__(self, _partition: int, rows: Iterator[bytes]) -> Iterator[bytes]:
         """Runs the task, with what the worker has kept of it."""
         if self.function is None:
-            from firesteel.runtime.blocking.epoch_task import run_epoch_task as run
+            from firesteel.execution.epochs.task import run_epoch_task as run
         else:
             run = _loaded(self.function)
         order = EpochOrder(self._descriptor(), **cloudpickle.loads(self.order))
@@ -127,7 +127,7 @@ _descriptors: dict[_Key, tuple[int, StageTaskDescriptor]] = {}
 @cache
 def _tasks() -> TaskCache:
     """The tasks this process keeps."""
-    from firesteel.runtime.blocking.task_cache import TaskCache
+    from firesteel.execution.stages.task_cache import TaskCache
 
     return TaskCache(capture=Printed)
 

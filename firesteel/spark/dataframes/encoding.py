@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from firesteel.common.arrow_encoding import ArrowBatchEncoder, preview
 from firesteel.spark.dataframes.errors import DataFrameError
+from firesteel.types.arrow_encoding import ArrowBatchEncoder, preview
 
 __all__ = ["ArrowEncoder", "RecordMismatchError"]
 

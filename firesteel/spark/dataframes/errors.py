@@ -10,7 +10,7 @@ from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
 
 from firesteel.common.errors import FiresteelError
-from firesteel.spark.blocking.failures import hint_for, reason_of
+from firesteel.spark.session.failures import hint_for, reason_of
 
 __all__ = ["DataFrameError", "passing_on_complaints"]
 

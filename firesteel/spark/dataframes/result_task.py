@@ -8,19 +8,19 @@ from typing import Any, ClassVar
 from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StructType
 
-from firesteel.common.arrow_types import require_pyarrow
-from firesteel.common.configuration import Configuration
-from firesteel.common.connector import Sink, SinkWriter, WriterContext
 from firesteel.common.errors import FiresteelError
 from firesteel.common.typeinfo import TypeInformation
-from firesteel.runtime.blocking.batch_task import BatchStageTask
-from firesteel.runtime.blocking.errors import StageTaskError, failure_of
-from firesteel.runtime.blocking.orders import BatchOrder
-from firesteel.runtime.blocking.rows import BATCH, pack_number, pack_row
+from firesteel.config.configuration import Configuration
+from firesteel.execution.batch.task import BatchStageTask
+from firesteel.execution.stages.errors import StageTaskError, failure_of
+from firesteel.execution.stages.orders import BatchOrder
+from firesteel.execution.stages.rows import BATCH, pack_number, pack_row
 from firesteel.runtime.operators.sink import SinkOperator
 from firesteel.spark.dataframes.encoding import ArrowEncoder
 from firesteel.spark.dataframes.schemas import schema_of, to_struct
-from firesteel.spark.session import get_spark_context
+from firesteel.spark.session.session import get_spark_context
+from firesteel.spi.connector import Sink, SinkWriter, WriterContext
+from firesteel.types.arrow_types import require_pyarrow
 
 __all__ = ["DataFrameSink", "DataFrameTaskError", "run_dataframe_task"]
 

@@ -12,21 +12,21 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType
 
 from firesteel.common.errors import FiresteelError
+from firesteel.execution.batch.split_collection import SplitCollection
+from firesteel.execution.stages.orders import BatchOrder
+from firesteel.execution.stages.rows import BATCH, unpack_row
+from firesteel.execution.stages.stage_orders import stage_descriptors
 from firesteel.graph.job_graph import JobGraph, JobVertex
-from firesteel.jobmaster.job_serialization import serialize_job
-from firesteel.jobmaster.source_coordinator import SourceCoordinators
-from firesteel.jobmaster.split_collection import SplitCollection
-from firesteel.jobmaster.stage_orders import stage_descriptors
-from firesteel.runtime.blocking.orders import BatchOrder
-from firesteel.runtime.blocking.rows import BATCH, unpack_row
-from firesteel.runtime.deployment import TaskMode
-from firesteel.runtime.messages import AddSplits, NoMoreSplits, ReaderStarted, RequestSplit, TaskKey
+from firesteel.jobmaster.shell.job_serialization import serialize_job
+from firesteel.jobmaster.sources.coordinator import SourceCoordinators
+from firesteel.runtime.model.deployment import TaskMode
+from firesteel.runtime.model.messages import AddSplits, NoMoreSplits, ReaderStarted, RequestSplit, TaskKey
 from firesteel.runtime.operators.source import SourceSpec
 from firesteel.spark.blocking.batch import BatchStages
 from firesteel.spark.dataframes.errors import passing_on_complaints
 from firesteel.spark.dataframes.result_task import DataFrameSink, run_dataframe_task
 from firesteel.spark.dataframes.source import DataFrameSource
-from firesteel.spark.session import get_spark_context
+from firesteel.spark.session.session import get_spark_context
 
 __all__ = ["DataFrameSink", "create_dataframe"]
 

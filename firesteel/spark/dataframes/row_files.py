@@ -20,11 +20,11 @@ from pyspark import SparkContext
 from pyspark.core.rdd import RDD
 from pyspark.serializers import NoOpSerializer
 
-from firesteel.common.connector import InputStatus, ReaderContext, ReaderOutput, SplitEnumeratorContext
 from firesteel.common.errors import InvalidProgramError
-from firesteel.connectors.split_enumerators import SharedSplitEnumerator
-from firesteel.connectors.split_reader import SequentialSplitReader
+from firesteel.connectors.base.split_enumerators import SharedSplitEnumerator
+from firesteel.connectors.base.split_reader import SequentialSplitReader
 from firesteel.spark.dataframes.errors import DataFrameError
+from firesteel.spi.connector import InputStatus, ReaderContext, ReaderOutput, SplitEnumeratorContext
 
 __all__ = ["RowFileReader", "RowFileSplit", "RowFiles", "RowFilesEnumerator"]
 

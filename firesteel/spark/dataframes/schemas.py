@@ -7,7 +7,6 @@ from typing import Any
 
 from pyspark.sql import types as t
 
-from firesteel.common.arrow_types import DecimalTypeInfo
 from firesteel.common.errors import InvalidProgramError
 from firesteel.common.typeinfo import (
     BasicArrayTypeInfo,
@@ -19,6 +18,7 @@ from firesteel.common.typeinfo import (
     TupleTypeInfo,
     TypeInformation,
 )
+from firesteel.types.arrow_types import DecimalTypeInfo
 
 __all__ = ["schema_of", "to_struct"]
 

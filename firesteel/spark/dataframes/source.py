@@ -10,13 +10,13 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StructType
 
-from firesteel.common.arrow_records import ArrowRecords
-from firesteel.common.arrow_types import record_type, require_pyarrow
-from firesteel.common.connector import Boundedness, ReaderContext, Source, SplitEnumerator, SplitEnumeratorContext
 from firesteel.common.errors import InvalidProgramError
 from firesteel.common.typeinfo import TypeInformation
 from firesteel.spark.dataframes.errors import DataFrameError, passing_on_complaints
 from firesteel.spark.dataframes.row_files import RowFileReader, RowFiles, RowFilesEnumerator, RowFileSplit
+from firesteel.spi.connector import Boundedness, ReaderContext, Source, SplitEnumerator, SplitEnumeratorContext
+from firesteel.types.arrow_records import ArrowRecords
+from firesteel.types.arrow_types import record_type, require_pyarrow
 
 __all__ = ["DataFrameSource", "SparkReaderSource", "arrow_schema_of"]
 

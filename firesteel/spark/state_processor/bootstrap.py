@@ -12,13 +12,14 @@ from typing import Any
 
 from pyspark.sql import Row as SparkRow
 
-from firesteel.common.configuration import Configuration
 from firesteel.common.errors import FiresteelError
-from firesteel.common.type_information import TypeInformation
 from firesteel.common.windows import TimeWindow
+from firesteel.config.configuration import Configuration
 from firesteel.filesystem.stores import configure_filesystems
 from firesteel.runtime.checkpoint.files import SnapshotFiles
-from firesteel.runtime.checkpoint.handles import (
+from firesteel.runtime.model.checkpoint_options import CheckpointLocation
+from firesteel.runtime.model.key_groups import KeyGroupRange, encode_key, key_group_of
+from firesteel.runtime.model.state_handles import (
     CANONICAL,
     FileSegment,
     KeyedStateHandle,
@@ -26,13 +27,12 @@ from firesteel.runtime.checkpoint.handles import (
     StateBytes,
     StateMeta,
 )
-from firesteel.runtime.checkpoint.options import CheckpointLocation
-from firesteel.runtime.key_groups import KeyGroupRange, encode_key, key_group_of
-from firesteel.runtime.state.chunks import CanonicalWriter, is_timer_table, timer_table
-from firesteel.runtime.state.pickling import dumps_by_value
+from firesteel.runtime.state.api.chunks import CanonicalWriter, is_timer_table, timer_table
+from firesteel.runtime.state.api.pickling import dumps_by_value
 from firesteel.savepoint.keyed_state import Entry, KeyedSlice, read_entries
 from firesteel.spark.state_processor.reader_tasks import class_name, open_files
 from firesteel.spark.state_processor.values import from_shape, from_spark
+from firesteel.types.type_information import TypeInformation
 
 __all__ = [
     "Accessor",

@@ -21,7 +21,7 @@ from typing import Any
 from pyspark.sql import types as t
 
 from firesteel.common.windows import TimeWindow
-from firesteel.runtime.state.chunks import timer_table
+from firesteel.runtime.state.api.chunks import timer_table
 from firesteel.savepoint.keyed_state import TIMERS, Entry
 from firesteel.spark.state_processor.shapes import PLAIN, Column, fit, infer, merge
 from firesteel.spark.state_processor.spark_types import ConversionError, parse_declared_type

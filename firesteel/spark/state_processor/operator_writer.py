@@ -10,10 +10,12 @@ from typing import Any
 from pyspark import RDD, SparkContext
 from pyspark.sql import DataFrame
 
-from firesteel.common.type_information import PickledBytesTypeInfo, TypeInformation
 from firesteel.filesystem.filesystem import join
 from firesteel.filesystem.stores import get_filesystem
-from firesteel.runtime.checkpoint.handles import (
+from firesteel.runtime.checkpoint.metadata import CheckpointMetadata, OperatorState
+from firesteel.runtime.checkpoint.storage import delete_files
+from firesteel.runtime.model.key_groups import subtask_of
+from firesteel.runtime.model.state_handles import (
     BROADCAST,
     CANONICAL,
     FileSegment,
@@ -22,10 +24,7 @@ from firesteel.runtime.checkpoint.handles import (
     OperatorSubtaskState,
     StateBytes,
 )
-from firesteel.runtime.checkpoint.metadata import CheckpointMetadata, OperatorState
-from firesteel.runtime.checkpoint.storage import delete_files
-from firesteel.runtime.key_groups import subtask_of
-from firesteel.runtime.state.chunks import timer_table
+from firesteel.runtime.state.api.chunks import timer_table
 from firesteel.savepoint.contents import keyed_handles, keyed_states
 from firesteel.savepoint.keyed_state import slices, table_of
 from firesteel.spark.state_processor.bootstrap import (
@@ -37,6 +36,7 @@ from firesteel.spark.state_processor.bootstrap import (
     write_keyed,
 )
 from firesteel.spark.state_processor.reader_tasks import classes as sample_classes
+from firesteel.types.type_information import PickledBytesTypeInfo, TypeInformation
 
 __all__ = ["OperatorChanges", "OperatorWriter", "tables_of"]
 

@@ -10,12 +10,12 @@ from pyspark import RDD
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import types as t
 
-from firesteel.common.configuration import Configuration
 from firesteel.common.errors import StateIncompatibleError
+from firesteel.config.configuration import Configuration
 from firesteel.filesystem.stores import configure_filesystems
-from firesteel.runtime.checkpoint.handles import BROADCAST, SPLIT, UNION, OperatorStateHandle, StateMeta
 from firesteel.runtime.checkpoint.metadata import CheckpointMetadata, OperatorState
 from firesteel.runtime.checkpoint.storage import load
+from firesteel.runtime.model.state_handles import BROADCAST, SPLIT, UNION, OperatorStateHandle, StateMeta
 from firesteel.savepoint.contents import find_operator, keyed_states, operator_handles, operator_lists
 from firesteel.savepoint.keyed_state import TIMERS, KeyedSlice, slices, table_of
 from firesteel.spark.state_processor import reader_tasks as tasks

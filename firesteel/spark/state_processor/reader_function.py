@@ -7,8 +7,8 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from firesteel.runtime.checkpoint.files import StateFileReader
-from firesteel.runtime.state.backend import VOID_NAMESPACE, KeyedStateBackend
-from firesteel.runtime.state.chunks import timer_table
+from firesteel.runtime.state.api.backend import VOID_NAMESPACE, KeyedStateBackend
+from firesteel.runtime.state.api.chunks import timer_table
 from firesteel.savepoint.keyed_state import TIMERS, KeyedSlice, restored_backend, table_of
 
 __all__ = ["KeyedStateReaderFunction", "ReaderContext", "read_with_function"]

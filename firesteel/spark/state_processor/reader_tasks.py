@@ -9,12 +9,12 @@ from typing import Any
 
 from pyspark.sql import types as t
 
-from firesteel.common.configuration import Configuration
 from firesteel.common.errors import StateIncompatibleError
+from firesteel.config.configuration import Configuration
 from firesteel.filesystem.stores import configure_filesystems
 from firesteel.runtime.checkpoint.files import StateFileReader
-from firesteel.runtime.checkpoint.handles import OperatorStateHandle
-from firesteel.runtime.state.chunks import is_timer_table
+from firesteel.runtime.model.state_handles import OperatorStateHandle
+from firesteel.runtime.state.api.chunks import is_timer_table
 from firesteel.savepoint.keyed_state import Entry, KeyedSlice, read_entries
 from firesteel.spark.state_processor.columns import KeyedColumns, Sample, sample_of
 from firesteel.spark.state_processor.reader_function import KeyedStateReaderFunction, read_with_function

@@ -10,8 +10,8 @@ from typing import Any
 from pyspark.sql import types as t
 
 from firesteel.common.errors import FiresteelError
-from firesteel.common.type_information import TypeInformation
 from firesteel.common.types import Row
+from firesteel.types.type_information import TypeInformation
 
 __all__ = ["ConversionError", "fields_of", "parse_declared_type", "to_spark_type"]
 

@@ -13,9 +13,7 @@ import cloudpickle
 from pyspark.sql import Row as SparkRow
 from pyspark.sql import types as t
 
-from firesteel.common.composite_typeinfo import ListTypeInfo, MapTypeInfo, RowTypeInfo, TupleTypeInfo
 from firesteel.common.time import Instant
-from firesteel.common.type_information import TypeInformation
 from firesteel.common.types import Row
 from firesteel.spark.state_processor.shapes import (
     INSTANT,
@@ -31,6 +29,8 @@ from firesteel.spark.state_processor.shapes import (
     zone_of,
 )
 from firesteel.spark.state_processor.spark_types import ConversionError, fields_of
+from firesteel.types.composite_type_information import ListTypeInfo, MapTypeInfo, RowTypeInfo, TupleTypeInfo
+from firesteel.types.type_information import TypeInformation
 
 __all__ = ["from_shape", "from_spark", "to_column", "to_spark"]
 

@@ -12,23 +12,22 @@ from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
 
-from firesteel.common.configuration import Configuration
+from firesteel.api.state import ListStateDescriptor, MapStateDescriptor, StateDescriptor
 from firesteel.common.errors import CheckpointStorageError, FiresteelError, StateIncompatibleError
-from firesteel.common.state import ListStateDescriptor, MapStateDescriptor, StateDescriptor
-from firesteel.common.type_information import TypeInformation
+from firesteel.config.configuration import Configuration
 from firesteel.filesystem.filesystem import normalize
 from firesteel.filesystem.stores import configure_filesystems, get_filesystem
 from firesteel.graph.operator_id import operator_id_from_uid
-from firesteel.runtime.checkpoint.handles import (
+from firesteel.runtime.checkpoint.metadata import CheckpointMetadata, OperatorState
+from firesteel.runtime.checkpoint.storage import CheckpointStorage
+from firesteel.runtime.model.checkpoint_options import CheckpointLocation, SnapshotKind
+from firesteel.runtime.model.state_handles import (
     BROADCAST,
     SPLIT,
     UNION,
     StateMeta,
 )
-from firesteel.runtime.checkpoint.metadata import CheckpointMetadata, OperatorState
-from firesteel.runtime.checkpoint.options import CheckpointLocation, SnapshotKind
-from firesteel.runtime.checkpoint.storage import CheckpointStorage
-from firesteel.runtime.state.compatibility import meta_of
+from firesteel.runtime.state.api.compatibility import meta_of
 from firesteel.savepoint.contents import find_operator, keyed_states, operator_lists
 from firesteel.savepoint.keyed_state import TIMERS, table_of
 from firesteel.spark.state_processor.bootstrap import (
@@ -41,6 +40,7 @@ from firesteel.spark.state_processor.operator_writer import OperatorChanges, Ope
 from firesteel.spark.state_processor.reader import SavepointReader
 from firesteel.spark.state_processor.shapes import LOSSY
 from firesteel.spark.state_processor.values import from_shape, from_spark
+from firesteel.types.type_information import TypeInformation
 
 __all__ = ["SavepointWriter"]
 

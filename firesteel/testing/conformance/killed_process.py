@@ -17,8 +17,8 @@ from typing import Any
 
 import cloudpickle
 
-from firesteel.common import fault_points
-from firesteel.common.connector import Sink
+from firesteel.process import fault_points
+from firesteel.spi.connector import Sink
 from firesteel.testing.conformance.errors import ConformanceError
 from firesteel.testing.conformance.sink_attempt import SinkAttempt
 from firesteel.testing.snapshots import HarnessSnapshot

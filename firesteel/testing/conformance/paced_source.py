@@ -6,7 +6,7 @@ import time
 from collections.abc import Collection, Sequence
 from typing import Any, ClassVar
 
-from firesteel.common.connector import (
+from firesteel.spi.connector import (
     Boundedness,
     InputStatus,
     ReaderContext,

@@ -10,10 +10,10 @@ from typing import Any
 
 import cloudpickle
 
-from firesteel.common import fault_points
-from firesteel.common.connector import Sink
-from firesteel.runtime.metrics import MetricRegistry
+from firesteel.process import fault_points
+from firesteel.runtime.model.metrics import MetricRegistry
 from firesteel.runtime.operators.sink import SinkOperator
+from firesteel.spi.connector import Sink
 from firesteel.testing.conformance.guarded_thread import GuardedThread
 from firesteel.testing.sink_harness import SinkHarness
 from firesteel.testing.snapshots import HarnessSnapshot

@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from firesteel.common import fault_points
-from firesteel.common.connector import Sink, Source
 from firesteel.common.watermark_strategy import WatermarkStrategy
-from firesteel.connectors.collection import CollectionSource
+from firesteel.connectors.generators.collection import CollectionSource
+from firesteel.process import fault_points
+from firesteel.spi.connector import Sink, Source
 from firesteel.testing.conformance.paced_source import PacedSource
 from firesteel.testing.conformance.source_jobs import FailsOnce, job_environment
 

@@ -12,8 +12,8 @@ from typing import Any
 
 import cloudpickle
 
-from firesteel.common import fault_points
-from firesteel.common.connector import DeliveryGuarantee, Sink
+from firesteel.process import fault_points
+from firesteel.spi.connector import DeliveryGuarantee, Sink
 from firesteel.testing.conformance.differences import difference, missing_or_foreign
 from firesteel.testing.conformance.errors import ConformanceError
 from firesteel.testing.conformance.guarded_thread import GuardedThread

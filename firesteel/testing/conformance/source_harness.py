@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any
 
 import cloudpickle
 
-from firesteel.common.connector import InputStatus, Source, SourceReader, SplitEnumerator
 from firesteel.filesystem.stores import current_stores
-from firesteel.runtime.metrics import MetricRegistry
+from firesteel.runtime.model.metrics import MetricRegistry
+from firesteel.spi.connector import InputStatus, Source, SourceReader, SplitEnumerator
 from firesteel.testing.conformance.errors import ConformanceError
 from firesteel.testing.conformance.guarded_thread import GuardedThread
 

@@ -8,12 +8,12 @@ import uuid
 from collections.abc import Sequence
 from typing import Any
 
-from firesteel.common.configuration import Configuration
-from firesteel.common.connector import Boundedness, Source
 from firesteel.common.watermark_strategy import WatermarkStrategy
+from firesteel.config.configuration import Configuration
 from firesteel.connectors.base import TwoPhaseCommitSink
 from firesteel.datastream.functions import MapFunction
 from firesteel.datastream.stream_execution_environment import StreamExecutionEnvironment
+from firesteel.spi.connector import Boundedness, Source
 from firesteel.testing.conformance.errors import ConformanceError
 from firesteel.testing.conformance.faulty_stages import FaultyStages
 from firesteel.testing.conformance.paced_source import PacedSource

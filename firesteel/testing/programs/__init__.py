@@ -12,18 +12,18 @@ a :class:`Node` for them: see ``docs/testing.md``.
 from __future__ import annotations
 
 from firesteel.testing.programs.campaign import Campaign, Finding, Report
-from firesteel.testing.programs.faults import Fault
 from firesteel.testing.programs.grammar import GRAMMAR, draw_program
 from firesteel.testing.programs.oracle.evaluate import evaluate
 from firesteel.testing.programs.oracle.flow import Flow, Mark, Mode, Record
 from firesteel.testing.programs.printing import print_program
 from firesteel.testing.programs.program import EventTime, Misfit, Node, Program, Ref, Sketch, StreamType
-from firesteel.testing.programs.replaying import replay
 from firesteel.testing.programs.results import Outcome, Runner, check
-from firesteel.testing.programs.running import InProcessRunner
+from firesteel.testing.programs.running.faults import Fault
+from firesteel.testing.programs.running.replaying import replay
+from firesteel.testing.programs.running.running import InProcessRunner
+from firesteel.testing.programs.running.way_drawing import draw_way
+from firesteel.testing.programs.running.ways import Action, Phase, Way
 from firesteel.testing.programs.shrinking import Case, shrink
-from firesteel.testing.programs.way_drawing import draw_way
-from firesteel.testing.programs.ways import Action, Phase, Way
 
 __all__ = [
     "GRAMMAR",

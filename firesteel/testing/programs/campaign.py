@@ -17,9 +17,9 @@ from firesteel.testing.programs.grammar import GRAMMAR, draw_program
 from firesteel.testing.programs.printing import print_program
 from firesteel.testing.programs.program import Node
 from firesteel.testing.programs.results import Runner, check
-from firesteel.testing.programs.running import InProcessRunner
+from firesteel.testing.programs.running.running import InProcessRunner
+from firesteel.testing.programs.running.way_drawing import draw_way
 from firesteel.testing.programs.shrinking import Case, shrink
-from firesteel.testing.programs.way_drawing import draw_way
 
 __all__ = ["Campaign", "Finding", "Report", "Verdict"]
 

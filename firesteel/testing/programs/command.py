@@ -8,8 +8,8 @@ import sys
 from pathlib import Path
 
 from firesteel.testing.programs.campaign import Campaign, Report, Verdict
-from firesteel.testing.programs.running import EnvironmentRunner, InProcessRunner
-from firesteel.testing.programs.workers import judge_in_processes
+from firesteel.testing.programs.running.running import EnvironmentRunner, InProcessRunner
+from firesteel.testing.programs.running.workers import judge_in_processes
 
 __all__ = ["main"]
 

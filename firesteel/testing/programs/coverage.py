@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from firesteel.testing.programs.program import Program
 from firesteel.testing.programs.results import Outcome
-from firesteel.testing.programs.ways import Way
+from firesteel.testing.programs.running.ways import Way
 
 __all__ = ["Coverage", "Met", "met_by"]
 

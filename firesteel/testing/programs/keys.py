@@ -17,8 +17,8 @@ from typing import Any
 
 from firesteel.common.types import Row
 from firesteel.datastream.functions import KeySelector
-from firesteel.testing.programs.faults import Trip, step
 from firesteel.testing.programs.records import fields
+from firesteel.testing.programs.running.faults import Trip, step
 
 __all__ = ["KEYS", "KEY_KINDS", "KeyOf", "Point", "k_of"]
 

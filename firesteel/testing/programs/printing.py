@@ -8,20 +8,20 @@ import inspect
 from pathlib import Path
 from typing import Any
 
-from firesteel.common.state import MapStateDescriptor
+from firesteel.api.state import MapStateDescriptor
 from firesteel.common.time import Duration
 from firesteel.common.watermark_strategy import (
     AscendingTimestampsWatermarks,
     BoundedOutOfOrdernessWatermarks,
     WatermarkStrategy,
 )
-from firesteel.connectors.collect_sink import CollectSink
+from firesteel.connectors.client.collect_sink import CollectSink
 from firesteel.datastream.output_tag import OutputTag
-from firesteel.datastream.triggers import PurgingTrigger, Trigger
-from firesteel.datastream.window_assigners import DynamicEventTimeSessionWindows, WindowAssigner
-from firesteel.testing.programs.building import Site, build
+from firesteel.datastream.windowing.assigners import DynamicEventTimeSessionWindows, WindowAssigner
+from firesteel.datastream.windowing.triggers import PurgingTrigger, Trigger
 from firesteel.testing.programs.program import Program, Ref
-from firesteel.testing.programs.ways import Way
+from firesteel.testing.programs.running.building import Site, build
+from firesteel.testing.programs.running.ways import Way
 
 __all__ = ["print_program"]
 
@@ -36,7 +36,7 @@ def print_program(program: Program, way: Way, problems: list[str]) -> str:
     trips: Any = {place: _Code(f"trips[{place!r}]") for place in faults}
     build(program, Site(env, Path(_DIRECTORY), trips), printer.assign)
     program_code, way_code = printer.code(program, 1), printer.code(way, 1)
-    printer.imports.add(("firesteel.testing.programs.replaying", "replay"))
+    printer.imports.add(("firesteel.testing.programs.running.replaying", "replay"))
     lines = [
         f'"""Program {program.seed}, run as {way.seed}.',
         "",

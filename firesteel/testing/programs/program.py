@@ -16,8 +16,8 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 if TYPE_CHECKING:
-    from firesteel.testing.programs.building import Site
     from firesteel.testing.programs.oracle.flow import Flow, Mode
+    from firesteel.testing.programs.running.building import Site
 
 __all__ = ["EventTime", "Misfit", "Node", "Program", "Ref", "Sketch", "StreamType"]
 

@@ -10,7 +10,7 @@ from firesteel.testing.programs.comparing import compare
 from firesteel.testing.programs.oracle.evaluate import evaluate
 from firesteel.testing.programs.oracle.flow import Mode
 from firesteel.testing.programs.program import Program
-from firesteel.testing.programs.ways import Way
+from firesteel.testing.programs.running.ways import Way
 
 __all__ = ["Outcome", "Runner", "check"]
 

@@ -10,8 +10,8 @@ from typing import Any
 
 from firesteel.testing.programs.nodes.sources import Source
 from firesteel.testing.programs.program import Node, Program, Ref
-from firesteel.testing.programs.split_source import Many, Split
-from firesteel.testing.programs.ways import Phase, Way
+from firesteel.testing.programs.running.split_source import Many, Split
+from firesteel.testing.programs.running.ways import Phase, Way
 
 __all__ = ["Case", "kind_of", "shrink"]
 

@@ -132,7 +132,7 @@ class KafkaCluster:
         from kafka import KafkaAdminClient
         from kafka import TopicPartition as Place
 
-        from firesteel.connectors.kafka.transactions import close_client
+        from firesteel.connectors.kafka.sink.transactions import close_client
 
         places = [Place(topic, number) for topic in topics for number in self._partitions(topic)]
         order = [node, *(other for other in range(1, self._size + 1) if other != node)]

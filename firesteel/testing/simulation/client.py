@@ -9,21 +9,21 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
-from firesteel.cluster.dispatcher import (
+from firesteel.cluster.dispatcher.dispatcher import (
     Dispatcher,
     DispatcherClosedError,
     DuplicateJobSubmissionError,
     JobNotFoundError,
 )
 from firesteel.cluster.ha.services import FencedError, JobSubmission
-from firesteel.common.configuration import Configuration
 from firesteel.common.errors import FiresteelError
 from firesteel.common.job_status import JobStatus
-from firesteel.common.options import CHECKPOINTING_INTERVAL, CHECKPOINTING_TIMEOUT, SAVEPOINT_PATH
-from firesteel.jobmaster.job_serialization import serialize_job
+from firesteel.config.configuration import Configuration
+from firesteel.config.options import CHECKPOINTING_INTERVAL, CHECKPOINTING_TIMEOUT, SAVEPOINT_PATH
+from firesteel.jobmaster.shell.job_serialization import serialize_job
 from firesteel.testing.simulation.cluster import Cluster, RequestFailedError
 from firesteel.testing.simulation.faults import Faults
-from firesteel.testing.simulation.scheduler import Process, Scheduler
+from firesteel.testing.simulation.machine.scheduler import Process, Scheduler
 from firesteel.testing.simulation.workload import Workload
 
 __all__ = ["JobPlan", "JobWatch"]

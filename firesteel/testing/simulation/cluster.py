@@ -9,23 +9,23 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
-from firesteel.cluster.dispatcher import Dispatcher
-from firesteel.common import fault_points
-from firesteel.common.configuration import Configuration
+from firesteel.cluster.dispatcher.dispatcher import Dispatcher
 from firesteel.common.errors import FiresteelWarning
-from firesteel.spark import slot_watch
+from firesteel.config.configuration import Configuration
+from firesteel.process import fault_points
+from firesteel.spark.pipelined import slot_watch
 from firesteel.testing.simulation.jobmanagers import JobManagerProcess, simulated_jobmanagers
-from firesteel.testing.simulation.local_disks import local_disks
-from firesteel.testing.simulation.network import Network
+from firesteel.testing.simulation.machine.local_disks import local_disks
+from firesteel.testing.simulation.machine.network import Network
+from firesteel.testing.simulation.machine.scheduler import Machine, Process, ProcessKilled, Scheduler
+from firesteel.testing.simulation.machine.shared_directory import simulated_shared_directory
+from firesteel.testing.simulation.machine.standard_library import replaced, simulated_standard_library
+from firesteel.testing.simulation.machine.storage import HA_DIRECTORY, Storage, simulated_storage
+from firesteel.testing.simulation.machine.story import Story
+from firesteel.testing.simulation.machine.zookeeper import Ensemble, simulated_zookeeper
 from firesteel.testing.simulation.outside import Outside
 from firesteel.testing.simulation.registered_checkpoints import RegisteredCheckpoints
-from firesteel.testing.simulation.scheduler import Machine, Process, ProcessKilled, Scheduler
-from firesteel.testing.simulation.shared_directory import simulated_shared_directory
 from firesteel.testing.simulation.spark import SparkApplication, simulated_spark
-from firesteel.testing.simulation.standard_library import replaced, simulated_standard_library
-from firesteel.testing.simulation.storage import HA_DIRECTORY, Storage, simulated_storage
-from firesteel.testing.simulation.story import Story
-from firesteel.testing.simulation.zookeeper import Ensemble, simulated_zookeeper
 
 __all__ = ["Cluster", "ClusterSettings", "RequestFailedError"]
 

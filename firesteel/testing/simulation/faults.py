@@ -8,8 +8,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from firesteel.testing.simulation.scheduler import Machine, Process
-from firesteel.testing.simulation.storage import HA_DIRECTORY, StorageFault
+from firesteel.testing.simulation.machine.scheduler import Machine, Process
+from firesteel.testing.simulation.machine.storage import HA_DIRECTORY, StorageFault
 
 if TYPE_CHECKING:
     from firesteel.testing.simulation.cluster import Cluster

@@ -13,16 +13,16 @@ from pathlib import Path
 from typing import Any, TypeVar, cast
 
 from firesteel.datastream import StreamExecutionEnvironment
-from firesteel.testing.programs.building import Site, build
 from firesteel.testing.programs.comparing import compare
-from firesteel.testing.programs.faults import ProgramFault
 from firesteel.testing.programs.grammar import draw_program
 from firesteel.testing.programs.nodes.sources import Source
 from firesteel.testing.programs.oracle.evaluate import evaluate
 from firesteel.testing.programs.program import Node, Program
-from firesteel.testing.programs.split_source import Item, Pause, Split, expanded
-from firesteel.testing.programs.store_sink import StoreSink
-from firesteel.testing.simulation import scheduler
+from firesteel.testing.programs.running.building import Site, build
+from firesteel.testing.programs.running.faults import ProgramFault
+from firesteel.testing.programs.running.split_source import Item, Pause, Split, expanded
+from firesteel.testing.programs.running.store_sink import StoreSink
+from firesteel.testing.simulation.machine import scheduler
 from firesteel.testing.simulation.outside import LedgerSink, Outside
 from firesteel.testing.simulation.workload import Workload, build_graph
 

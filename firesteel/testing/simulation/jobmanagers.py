@@ -10,16 +10,16 @@ from types import SimpleNamespace
 from typing import Any
 
 from firesteel.cluster import jobmanager, spark_cluster
-from firesteel.cluster.dispatcher import Dispatcher
+from firesteel.cluster.dispatcher.dispatcher import Dispatcher
+from firesteel.cluster.dispatcher.resource_manager import ResourceManager
 from firesteel.cluster.ha.creation import create_services
 from firesteel.cluster.jobmanager import JobManager
 from firesteel.cluster.launch import SESSION, Launch
-from firesteel.cluster.resource_manager import ResourceManager
 from firesteel.cluster.spark_cluster import SparkCluster
-from firesteel.common.configuration import Configuration
-from firesteel.testing.simulation.scheduler import Machine, Process, ProcessKilled, Scheduler
+from firesteel.config.configuration import Configuration
+from firesteel.testing.simulation.machine.scheduler import Machine, Process, ProcessKilled, Scheduler
+from firesteel.testing.simulation.machine.standard_library import replaced
 from firesteel.testing.simulation.spark import SimulatedSparkContext, SparkApplication
-from firesteel.testing.simulation.standard_library import replaced
 
 __all__ = ["JobManagerProcess", "simulated_jobmanagers"]
 

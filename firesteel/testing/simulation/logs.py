@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from firesteel.common.connector import (
+from firesteel.connectors.base.split_enumerators import OwnedSplitEnumerator
+from firesteel.spi.connector import (
     Boundedness,
     InputStatus,
     ReaderContext,
@@ -16,7 +17,6 @@ from firesteel.common.connector import (
     SourceReader,
     SplitEnumeratorContext,
 )
-from firesteel.connectors.split_enumerators import OwnedSplitEnumerator
 
 __all__ = ["LogRecord", "LogSource"]
 

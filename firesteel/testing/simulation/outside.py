@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from firesteel.common.connector import Committer, DeliveryGuarantee, Sink, SinkWriter, WriterContext
-from firesteel.testing.simulation import scheduler
+from firesteel.spi.connector import Committer, DeliveryGuarantee, Sink, SinkWriter, WriterContext
+from firesteel.testing.simulation.machine import scheduler
 
 __all__ = ["Ledger", "LedgerSink", "Outside", "UpsertSink", "Write"]
 

@@ -9,9 +9,9 @@ from typing import Any
 from firesteel.cluster.ha.job_store import PersistentJobStore
 from firesteel.runtime.checkpoint.layout import METADATA_FILE
 from firesteel.runtime.checkpoint.metadata import CheckpointMetadata
-from firesteel.testing.simulation.scheduler import ProcessKilled, Scheduler
-from firesteel.testing.simulation.standard_library import replaced
-from firesteel.testing.simulation.storage import Storage
+from firesteel.testing.simulation.machine.scheduler import ProcessKilled, Scheduler
+from firesteel.testing.simulation.machine.standard_library import replaced
+from firesteel.testing.simulation.machine.storage import Storage
 
 __all__ = ["RegisteredCheckpoints"]
 

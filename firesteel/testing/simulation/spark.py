@@ -14,12 +14,13 @@ from typing import Any
 
 from typing_extensions import Self
 
-from firesteel.runtime.task_executor import TaskExecutor
-from firesteel.spark import host, host_creation, slot_main
-from firesteel.spark.slot_main import SlotMain
-from firesteel.testing.simulation.scheduler import Machine, Process, Scheduler, Thread
-from firesteel.testing.simulation.standard_library import replaced
-from firesteel.testing.simulation.threads import SimulatedThread
+from firesteel.runtime.slot.task_executor import TaskExecutor
+from firesteel.spark import host_creation
+from firesteel.spark.pipelined import host, slot_main
+from firesteel.spark.pipelined.slot_main import SlotMain
+from firesteel.testing.simulation.machine.scheduler import Machine, Process, Scheduler, Thread
+from firesteel.testing.simulation.machine.standard_library import replaced
+from firesteel.testing.simulation.machine.threads import SimulatedThread
 
 __all__ = ["Py4JJavaError", "Py4JNetworkError", "SimulatedSparkContext", "SparkApplication", "simulated_spark"]
 

@@ -7,8 +7,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from firesteel.common.configuration import Configuration
 from firesteel.common.job_client import JobClient
+from firesteel.config.configuration import Configuration
 from firesteel.datastream import StreamExecutionEnvironment
 from firesteel.graph.job_graph import JobGraph
 from firesteel.testing.simulation.outside import Outside

@@ -8,8 +8,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
+from firesteel.api.state import ValueStateDescriptor
 from firesteel.common import Types, WatermarkStrategy
-from firesteel.common.state import ValueStateDescriptor
 from firesteel.common.time import Duration, Time
 from firesteel.common.watermark_strategy import TimestampAssigner
 from firesteel.datastream import StreamExecutionEnvironment

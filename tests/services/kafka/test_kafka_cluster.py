@@ -28,11 +28,11 @@ from kafka_topics import add_partitions, builder, committed, produce, stream_of,
 from running_jobs import environment, no_job_goes_on, start  # noqa: F401 - a fixture
 
 from firesteel.common import Types
-from firesteel.common.connector import DeliveryGuarantee
 from firesteel.common.errors import JobExecutionError
 from firesteel.datastream import KeyedProcessFunction
 from firesteel.datastream.connectors.kafka import KafkaOffsetsInitializer
 from firesteel.datastream.state import ValueStateDescriptor
+from firesteel.spi.connector import DeliveryGuarantee
 from firesteel.testing import collect, eventually, test_environment
 from firesteel.testing.services.kafka_cluster import GROUPS_TOPIC, TRANSACTIONS_TOPIC, KafkaCluster
 

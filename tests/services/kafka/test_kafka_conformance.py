@@ -9,8 +9,8 @@ import pytest
 from kafka_sink_jobs import fresh_prefix, messages, sink_builder
 from kafka_topics import builder, fresh_topic, produce, values
 
-from firesteel.common.connector import DeliveryGuarantee, Sink, Source
 from firesteel.datastream.connectors.kafka import KafkaOffsetsInitializer
+from firesteel.spi.connector import DeliveryGuarantee, Sink, Source
 from firesteel.testing.conformance import KillPoint, SinkConformance, SourceConformance
 
 LATEST = KafkaOffsetsInitializer.latest()

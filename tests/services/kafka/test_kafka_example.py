@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from firesteel.connectors.nexmark import Bid, NexmarkGenerator
+from firesteel.connectors.generators.nexmark import Bid, NexmarkGenerator
 from firesteel.datastream import stream_execution_environment
 from firesteel.testing.in_process import InProcessExecutor
 from firesteel.testing.services.kafka_broker import KafkaBroker

@@ -11,19 +11,19 @@ from kafka_sink_jobs import messages, numbers, sink_builder
 from kafka_topics import fresh_topic
 
 from firesteel.common import Configuration, Duration, SimpleStringSchema, Types, WatermarkStrategy
-from firesteel.common.connector import DeliveryGuarantee
 from firesteel.common.errors import JobExecutionError, RecordSerializationError
 from firesteel.common.serialization import ByteArraySchema, SerializationSchema
 from firesteel.common.watermark_strategy import TimestampAssigner
 from firesteel.connectors.kafka.client_errors import BrokerUnavailableError, KafkaClientError, UnknownTopicError
-from firesteel.connectors.kafka.producer import KafkaWriteError
-from firesteel.connectors.kafka.producer_pool import TransactionalProducer, TransactionState
+from firesteel.connectors.kafka.sink.producer import KafkaWriteError
+from firesteel.connectors.kafka.sink.producer_pool import TransactionalProducer, TransactionState
 from firesteel.datastream.connectors.kafka import (
     KafkaPartitioner,
     KafkaProducerRecord,
     KafkaRecordSerializationSchema,
     KafkaSink,
 )
+from firesteel.spi.connector import DeliveryGuarantee
 from firesteel.testing import SinkHarness, eventually, test_environment
 from firesteel.testing.services.processes import free_ports
 
@@ -229,9 +229,9 @@ def test_a_broker_that_is_away_for_longer_than_the_delivery_timeout():
 
 
 def test_no_coordinator_can_be_reached(monkeypatch):
-    monkeypatch.setattr("firesteel.connectors.kafka.producer_pool.DEADLINE_S", 0.5)
-    monkeypatch.setattr("firesteel.connectors.kafka.transactions.DEADLINE_S", 0.5)
-    monkeypatch.setattr("firesteel.connectors.kafka.transactions.REQUEST_TIMEOUT_S", 0.5)
+    monkeypatch.setattr("firesteel.connectors.kafka.sink.producer_pool.DEADLINE_S", 0.5)
+    monkeypatch.setattr("firesteel.connectors.kafka.sink.transactions.DEADLINE_S", 0.5)
+    monkeypatch.setattr("firesteel.connectors.kafka.sink.transactions.REQUEST_TIMEOUT_S", 0.5)
     with SinkHarness(unreachable(EXACTLY_ONCE)) as harness:
         harness.process_element("1")
         with pytest.raises(BrokerUnavailableError, match="no Kafka broker answers at 127"):

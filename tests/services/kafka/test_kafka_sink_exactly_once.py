@@ -17,11 +17,11 @@ from kafka_sink_jobs import ExactlyOnceJob, fresh_prefix, is_unblocked, numbers,
 from kafka_topics import fresh_topic
 from sink_jobs import SinkJob, committables_of
 
-from firesteel.common import fault_points
-from firesteel.common.connector import DeliveryGuarantee
-from firesteel.connectors.kafka.committer import TransactionLostError
-from firesteel.connectors.kafka.producer import KafkaWriteError
-from firesteel.connectors.kafka.transactions import Outcome, PreparedTransaction, TransactionCoordinators
+from firesteel.connectors.kafka.sink.committer import TransactionLostError
+from firesteel.connectors.kafka.sink.producer import KafkaWriteError
+from firesteel.connectors.kafka.sink.transactions import Outcome, PreparedTransaction, TransactionCoordinators
+from firesteel.process import fault_points
+from firesteel.spi.connector import DeliveryGuarantee
 from firesteel.testing import eventually
 
 SUPPORT = Path(__file__).parents[2] / "support"

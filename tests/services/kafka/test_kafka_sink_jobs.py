@@ -8,8 +8,8 @@ from kafka_sink_jobs import fresh_prefix, is_unblocked, numbers, sink_builder
 from kafka_topics import fresh_topic
 
 from firesteel.common import Configuration, Types, WatermarkStrategy
-from firesteel.common.connector import DeliveryGuarantee
 from firesteel.connectors.kafka.client_errors import KafkaAuthorizationError
+from firesteel.spi.connector import DeliveryGuarantee
 from firesteel.testing import ABORT, PAUSE, SinkHarness, TestingSource, eventually, test_environment
 from firesteel.testing.in_process import InProcessExecutor
 from firesteel.testing.stages import FaultKind, InProcessStages, TaskFault

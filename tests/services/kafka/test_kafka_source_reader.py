@@ -8,8 +8,8 @@ from types import SimpleNamespace
 import pytest
 from kafka_topics import builder, fresh_topic, produce, produce_transaction, values
 
-from firesteel.common.connector import InputStatus
-from firesteel.connectors.kafka.split import DiscoveryFinished, KafkaPartitionSplit
+from firesteel.connectors.kafka.source.split import DiscoveryFinished, KafkaPartitionSplit
+from firesteel.spi.connector import InputStatus
 from firesteel.testing import eventually
 
 
@@ -188,7 +188,7 @@ def test_the_longer_there_is_nothing_the_later_it_is_looked_for(kafka, opened, m
     reader.reads(f"{topic}-0", 10)
 
     now = 0.0
-    monkeypatch.setattr("firesteel.connectors.kafka.reader.time", SimpleNamespace(monotonic=lambda: now))
+    monkeypatch.setattr("firesteel.connectors.kafka.source.reader.time", SimpleNamespace(monotonic=lambda: now))
 
     def pause(idle):
         reader.reader._last_data = now - idle

@@ -11,9 +11,9 @@ from typing import ClassVar
 import psycopg
 import pytest
 
-from firesteel.common.connector import InputStatus
 from firesteel.common.types import RowKind
 from firesteel.datastream.connectors.postgres import PostgresCdcSource
+from firesteel.spi.connector import InputStatus
 from firesteel.testing import eventually
 
 DEADLINE_S = 120.0

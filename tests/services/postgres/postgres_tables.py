@@ -8,9 +8,9 @@ from typing import Any
 import psycopg
 import pytest
 
-from firesteel.common.connector import DeliveryGuarantee
-from firesteel.connectors.postgres.sink import PostgresSink
-from firesteel.connectors.postgres.sink_builder import PostgresSinkBuilder
+from firesteel.connectors.postgres.sink.builder import PostgresSinkBuilder
+from firesteel.connectors.postgres.sink.sink import PostgresSink
+from firesteel.spi.connector import DeliveryGuarantee
 from firesteel.testing import eventually
 
 EXACTLY_ONCE = DeliveryGuarantee.EXACTLY_ONCE

@@ -8,8 +8,8 @@ import random
 import pytest
 from postgres_tables import EXACTLY_ONCE
 
-from firesteel.common import fault_points
 from firesteel.connectors.postgres.errors import PostgresError
+from firesteel.process import fault_points
 from firesteel.testing import HarnessSnapshot, SinkHarness
 
 

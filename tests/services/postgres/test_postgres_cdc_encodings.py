@@ -9,7 +9,7 @@ import psycopg
 import pytest
 from cdc_harness import DEADLINE_S, CaptureHarness, Replica
 
-from firesteel.connectors.postgres.cdc_errors import CaptureSetupError
+from firesteel.connectors.postgres.cdc.errors import CaptureSetupError
 from firesteel.datastream.connectors.postgres import PostgresCdcSource
 from firesteel.testing import eventually
 

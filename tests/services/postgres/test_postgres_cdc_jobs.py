@@ -10,10 +10,10 @@ import psycopg
 import pytest
 from cdc_harness import Replica, database, items
 
-from firesteel.common.configuration import Configuration
 from firesteel.common.errors import CheckpointError
 from firesteel.common.watermark_strategy import WatermarkStrategy
-from firesteel.connectors.collect_sink import CollectSink
+from firesteel.config.configuration import Configuration
+from firesteel.connectors.client.collect_sink import CollectSink
 from firesteel.testing import eventually, test_environment
 
 __all__ = ["database", "items"]

@@ -7,7 +7,7 @@ import pytest
 from cdc_harness import CaptureHarness, Database, create_items, database, items
 
 from firesteel.common.time import Duration
-from firesteel.connectors.postgres.cdc_errors import (
+from firesteel.connectors.postgres.cdc.errors import (
     CaptureSetupError,
     ReplicationSlotLostError,
     SlotInUseError,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from cdc_harness import Replica, database, items
 
-from firesteel.connectors.postgres.cdc_errors import (
+from firesteel.connectors.postgres.cdc.errors import (
     SchemaChangedError,
     TruncatedTableError,
     UnavailableValueError,

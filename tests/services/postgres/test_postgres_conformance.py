@@ -9,8 +9,8 @@ import pytest
 from postgres_tables import EXACTLY_ONCE
 
 from firesteel.common import Row, Types
-from firesteel.common.connector import DeliveryGuarantee, Sink, Source
-from firesteel.connectors.postgres.source import PostgresSource
+from firesteel.connectors.postgres.source.source import PostgresSource
+from firesteel.spi.connector import DeliveryGuarantee, Sink, Source
 from firesteel.testing.conformance import SinkConformance, SourceConformance
 from firesteel.testing.conformance.sample_values import BYTES
 

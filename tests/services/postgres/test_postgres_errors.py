@@ -10,7 +10,7 @@ from firesteel.common import WatermarkStrategy
 from firesteel.common.errors import JobExecutionError
 from firesteel.connectors.postgres.connection import PostgresConnectionOptions, connect
 from firesteel.connectors.postgres.errors import PostgresConnectionError, PostgresError
-from firesteel.connectors.postgres.source import PostgresSource
+from firesteel.connectors.postgres.source.source import PostgresSource
 from firesteel.testing import SinkHarness, collect, eventually, test_environment
 
 

@@ -10,10 +10,10 @@ from checkpointed_jobs import SlowReader, SlowSource, checkpointed
 from postgres_tables import EXACTLY_ONCE, Tables
 
 from firesteel.common import Configuration, Row, Types, WatermarkStrategy
-from firesteel.common.connector import InputStatus
 from firesteel.common.errors import InvalidProgramError
-from firesteel.connectors.postgres.source import PostgresSource
+from firesteel.connectors.postgres.source.source import PostgresSource
 from firesteel.datastream.connectors.jdbc import JdbcConnectionOptions, JdbcExecutionOptions, JdbcSink
+from firesteel.spi.connector import InputStatus
 from firesteel.testing import ABORT, PAUSE, TestingSource, collect, eventually, test_environment
 from firesteel.testing.in_process import InProcessExecutor
 from firesteel.testing.services.postgres_server import PostgresServer

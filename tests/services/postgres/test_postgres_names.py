@@ -6,10 +6,10 @@ import pytest
 from postgres_tables import EXACTLY_ONCE
 
 from firesteel.common import Row, RowKind, Types
-from firesteel.common.connector import DeliveryGuarantee
 from firesteel.connectors.postgres.errors import PostgresError
-from firesteel.connectors.postgres.source import PostgresSource
+from firesteel.connectors.postgres.source.source import PostgresSource
 from firesteel.datastream.connectors.jdbc import JdbcConnectionOptions, JdbcSink
+from firesteel.spi.connector import DeliveryGuarantee
 from firesteel.testing import SinkHarness
 from firesteel.testing.conformance import SourceHarness
 

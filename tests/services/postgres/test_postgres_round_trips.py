@@ -17,16 +17,16 @@ from psycopg.types.json import Json, Jsonb
 
 from firesteel.common import Types
 from firesteel.common.errors import RecordSerializationError
-from firesteel.common.single_precision import to_single
 from firesteel.common.typeinfo import ListTypeInfo, TypeInformation
 from firesteel.common.types import Row
 from firesteel.connectors.postgres.connection import PostgresConnectionOptions, connect
-from firesteel.connectors.postgres.copy_values import BINARY_TYPES
-from firesteel.connectors.postgres.rows import CopyFormat
+from firesteel.connectors.postgres.sink.copy_values import BINARY_TYPES
+from firesteel.connectors.postgres.sink.rows import CopyFormat
 from firesteel.connectors.postgres.statements import columns_of
 from firesteel.connectors.postgres.tables import need_table
 from firesteel.testing.conformance import RoundTripConformance
 from firesteel.testing.conformance.sample_values import BYTES, SCALAR_TYPES
+from firesteel.types.single_precision import to_single
 
 COLUMN_TYPES = {
     Types.STRING(): "text",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from firesteel.connectors.postgres.source import PostgresSource
+from firesteel.connectors.postgres.source.source import PostgresSource
 from firesteel.testing.conformance import SourceHarness
 
 PATIENCE_S = 120.0

@@ -11,7 +11,7 @@ from postgres_tables import EXACTLY_ONCE
 
 from firesteel.common import Row, Types, WatermarkStrategy
 from firesteel.connectors.postgres.errors import PostgresError
-from firesteel.connectors.postgres.source import PostgresSource
+from firesteel.connectors.postgres.source.source import PostgresSource
 from firesteel.testing import SinkHarness, collect, test_environment
 
 NOW = datetime(2024, 2, 29, 12, 30, 15, 123456, tzinfo=timezone.utc)

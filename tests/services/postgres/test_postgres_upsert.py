@@ -9,9 +9,9 @@ import pytest
 from postgres_tables import EXACTLY_ONCE
 
 from firesteel.common import Row, RowKind
-from firesteel.common.connector import DeliveryGuarantee
 from firesteel.common.errors import RecordSerializationError
 from firesteel.connectors.postgres.errors import PostgresConnectionError, PostgresError
+from firesteel.spi.connector import DeliveryGuarantee
 from firesteel.testing import SinkHarness, eventually
 
 

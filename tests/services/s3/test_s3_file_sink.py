@@ -18,15 +18,16 @@ import pytest
 from s3_server import SMALLEST_PART
 from sink_jobs import SinkJob, committables_of
 
-from firesteel.common import Configuration, Row, Types, WatermarkStrategy, fault_points
+from firesteel.common import Configuration, Row, Types, WatermarkStrategy
 from firesteel.common.errors import FileWriteError, InvalidProgramError, JobExecutionError
 from firesteel.common.serialization import Encoder
-from firesteel.connectors import s3_part_file
-from firesteel.connectors.file_sink import BucketAssigner, FileSink, RollingPolicy
-from firesteel.connectors.parquet_writer import ParquetBulkWriters
+from firesteel.connectors.files import s3_part_file
+from firesteel.connectors.files.sink import BucketAssigner, FileSink, RollingPolicy
 from firesteel.filesystem import s3_uploads
 from firesteel.filesystem.s3_uploads import S3Object, S3Uploads
 from firesteel.filesystem.stores import configure_filesystems
+from firesteel.formats.parquet.writer import ParquetBulkWriters
+from firesteel.process import fault_points
 from firesteel.testing import ABORT, TestingSource, eventually, test_environment
 
 ON_CHECKPOINT = RollingPolicy.on_checkpoint_rolling_policy()

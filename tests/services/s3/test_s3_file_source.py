@@ -12,18 +12,18 @@ import uuid
 import pytest
 
 from firesteel.common import Configuration, Types, WatermarkStrategy
-from firesteel.common.connector import Boundedness
 from firesteel.common.errors import InvalidProgramError, JobExecutionError
-from firesteel.connectors import file_source_reader
-from firesteel.connectors.input_paths import to_input_path
-from firesteel.connectors.local_paths import FileReadError
-from firesteel.connectors.parquet import ParquetSource
+from firesteel.connectors.files import source_reader as file_source_reader
+from firesteel.connectors.files.parquet_source import ParquetSource
 from firesteel.datastream.connectors.file_system import FileEnumeratorProvider, FileSource, StreamFormat
 from firesteel.datastream.formats.avro import AvroBulkFormat
 from firesteel.datastream.formats.csv import CsvReaderFormat, CsvSchema
 from firesteel.datastream.formats.parquet import ParquetFormat
+from firesteel.filesystem.input_paths import to_input_path
 from firesteel.filesystem.input_stream import READ_AHEAD
+from firesteel.filesystem.local_paths import FileReadError
 from firesteel.filesystem.stores import close_filesystems, configure_filesystems, get_filesystem
+from firesteel.spi.connector import Boundedness
 from firesteel.testing import collect, test_environment
 from firesteel.testing.conformance import SourceConformance, SourceHarness
 

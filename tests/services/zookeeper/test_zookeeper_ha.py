@@ -21,7 +21,7 @@ from kazoo.handlers.threading import KazooTimeoutError
 from firesteel.cluster.ha.job_store import Retention
 from firesteel.cluster.ha.services import FencedError, HighAvailabilityError
 from firesteel.cluster.ha.zookeeper import ZooKeeperHighAvailability
-from firesteel.common import fault_points
+from firesteel.process import fault_points
 from firesteel.testing import eventually
 from firesteel.testing.services.zookeeper_server import ZooKeeperServer
 

@@ -8,17 +8,17 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from firesteel.common import Configuration
-from firesteel.common.connector import Boundedness, InputStatus, ReaderOutput, Source, SourceReader
 from firesteel.common.watermark_strategy import WatermarkStrategy
 from firesteel.connectors import CollectSink
 from firesteel.datastream import DataStream, RuntimeExecutionMode, StreamExecutionEnvironment
+from firesteel.execution.batch.task import run_batch_task
+from firesteel.execution.stages.orders import BatchOrder, BatchReport
+from firesteel.execution.stages.rows import REPORT, unpack_number, unpack_row
+from firesteel.execution.stages.stage_orders import stage_descriptors, stages_of
 from firesteel.graph.job_graph import JobGraph
-from firesteel.jobmaster.stage_orders import stage_descriptors, stages_of
-from firesteel.runtime.blocking.batch_task import run_batch_task
-from firesteel.runtime.blocking.orders import BatchOrder, BatchReport
-from firesteel.runtime.blocking.rows import REPORT, unpack_number, unpack_row
-from firesteel.runtime.deployment import TaskMode
-from firesteel.runtime.network.serialization import deserialize_batch
+from firesteel.runtime.model.deployment import TaskMode
+from firesteel.runtime.model.serialization import deserialize_batch
+from firesteel.spi.connector import Boundedness, InputStatus, ReaderOutput, Source, SourceReader
 
 __all__ = ["DrivenBatch", "Given", "given", "graph_of", "results_of", "run"]
 

@@ -14,19 +14,19 @@ from hypothesis import given as drawn
 from hypothesis import settings
 from hypothesis import strategies as st
 
-from firesteel.common.number_records import NumberRecords
 from firesteel.common.types import Row, RowKind
 from firesteel.common.watermark_strategy import WatermarkStrategy
 from firesteel.datastream import DataStream, KeyedProcessFunction, KeySelector, StreamExecutionEnvironment
-from firesteel.datastream.field_aggregation import AccumulateType, FieldAggregation
-from firesteel.runtime.blocking import column_runs
-from firesteel.runtime.blocking.column_runs import RECORD_ITSELF, ColumnRuns, KeyDivisions, field_of_key
-from firesteel.runtime.blocking.columns import are_columns, decode_columns
-from firesteel.runtime.blocking.grouped_input import count_records, frames_of
-from firesteel.runtime.blocking.grouping_output import KeyBucketTable
-from firesteel.runtime.blocking.row_order import REPORT_ORDER
-from firesteel.runtime.blocking.rows import unpack_row
-from firesteel.runtime.inlining import find_inline_expressions, register_inline_expressions
+from firesteel.datastream.streams.field_aggregation import AccumulateType, FieldAggregation
+from firesteel.execution.batch import column_runs
+from firesteel.execution.batch.column_runs import RECORD_ITSELF, ColumnRuns, KeyDivisions, field_of_key
+from firesteel.execution.batch.columns import are_columns, decode_columns
+from firesteel.execution.batch.grouped_input import count_records, frames_of
+from firesteel.execution.batch.grouping_output import KeyBucketTable
+from firesteel.execution.stages.row_order import REPORT_ORDER
+from firesteel.execution.stages.rows import unpack_row
+from firesteel.runtime.codegen.inlining import find_inline_expressions, register_inline_expressions
+from firesteel.types.number_records import NumberRecords
 
 LONGS = st.integers(-(2**63), 2**63 - 1)
 

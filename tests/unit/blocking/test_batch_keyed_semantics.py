@@ -28,8 +28,8 @@ from firesteel.datastream.state import (
     StateTtlConfig,
     ValueStateDescriptor,
 )
-from firesteel.runtime.blocking.errors import StageTaskError
-from firesteel.runtime.elements import MAX_WATERMARK, MIN_TIMESTAMP
+from firesteel.execution.stages.errors import StageTaskError
+from firesteel.runtime.model.elements import MAX_WATERMARK, MIN_TIMESTAMP
 
 ONE_BUCKET = {"execution.batch.key-buckets": "1"}
 

@@ -7,10 +7,11 @@ from typing import Any
 
 import pytest
 
-from firesteel.common import Configuration, Encoder, fault_points
+from firesteel.common import Configuration, Encoder
 from firesteel.common.errors import JobExecutionError, TaskFailure
 from firesteel.datastream import MapFunction, RuntimeContext, StreamExecutionEnvironment
 from firesteel.datastream.connectors.file_system import FileSink
+from firesteel.process import fault_points
 from firesteel.testing.in_process import InProcessExecutor
 from firesteel.testing.stages import FaultKind, InProcessStages, TaskFault
 

@@ -10,7 +10,6 @@ from typing import Any, ClassVar
 import pytest
 from driven_batches import DrivenBatch, Given, given, graph_of, results_of, run
 
-from firesteel.common.connector import Committer, Sink, SinkWriter
 from firesteel.common.watermark_strategy import TimestampAssigner, WatermarkGenerator, WatermarkStrategy
 from firesteel.datastream import (
     BroadcastProcessFunction,
@@ -21,11 +20,12 @@ from firesteel.datastream import (
     StreamExecutionEnvironment,
 )
 from firesteel.datastream.state import MapStateDescriptor
-from firesteel.runtime.blocking.batch_task import run_batch_task
-from firesteel.runtime.blocking.errors import StageTaskError
-from firesteel.runtime.blocking.rows import BATCH, REPORT, pack_row, unpack_row
-from firesteel.runtime.elements import MAX_WATERMARK, MIN_TIMESTAMP
-from firesteel.runtime.messages import TaskStateChanged
+from firesteel.execution.batch.task import run_batch_task
+from firesteel.execution.stages.errors import StageTaskError
+from firesteel.execution.stages.rows import BATCH, REPORT, pack_row, unpack_row
+from firesteel.runtime.model.elements import MAX_WATERMARK, MIN_TIMESTAMP
+from firesteel.runtime.model.messages import TaskStateChanged
+from firesteel.spi.connector import Committer, Sink, SinkWriter
 
 
 def test_rows_of_other_exchanges_are_read_producer_by_producer() -> None:

@@ -23,7 +23,6 @@ from firesteel.datastream import (
 )
 from firesteel.datastream.output_tag import OutputTag
 from firesteel.datastream.state import ValueStateDescriptor
-from firesteel.datastream.triggers import ContinuousEventTimeTrigger
 from firesteel.datastream.window import (
     CountTrigger,
     EventTimeSessionWindows,
@@ -33,8 +32,9 @@ from firesteel.datastream.window import (
     TumblingEventTimeWindows,
     TumblingProcessingTimeWindows,
 )
-from firesteel.runtime.blocking.errors import StageTaskError
-from firesteel.runtime.elements import MAX_WATERMARK
+from firesteel.datastream.windowing.triggers import ContinuousEventTimeTrigger
+from firesteel.execution.stages.errors import StageTaskError
+from firesteel.runtime.model.elements import MAX_WATERMARK
 from firesteel.testing.clock import FakeClock
 
 Stamped = list[tuple[Any, int]]

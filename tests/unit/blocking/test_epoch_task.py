@@ -17,11 +17,11 @@ from firesteel.connectors import CollectSink
 from firesteel.datastream import KeyedProcessFunction, ProcessWindowFunction, StreamExecutionEnvironment
 from firesteel.datastream.state import ValueStateDescriptor
 from firesteel.datastream.window import TumblingEventTimeWindows
-from firesteel.runtime import messages
-from firesteel.runtime.blocking.epoch_task import EpochBegan, mixed_runs
-from firesteel.runtime.checkpoint.options import StopMode
-from firesteel.runtime.elements import MAX_WATERMARK, EndOfData, Watermark, WatermarkStatus
-from firesteel.runtime.network.serialization import deserialize_batch
+from firesteel.execution.epochs.task import EpochBegan, mixed_runs
+from firesteel.runtime.model import messages
+from firesteel.runtime.model.checkpoint_options import StopMode
+from firesteel.runtime.model.elements import MAX_WATERMARK, EndOfData, Watermark, WatermarkStatus
+from firesteel.runtime.model.serialization import deserialize_batch
 from firesteel.testing import PAUSE, At, TestingSource
 
 

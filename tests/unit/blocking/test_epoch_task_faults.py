@@ -14,24 +14,24 @@ from typing import Any
 import pytest
 from driven_epochs import DrivenEpochs, graph_of
 
-from firesteel.common import fault_points
-from firesteel.common.connector import Committer, InputStatus, Sink, SinkWriter, SourceReader
 from firesteel.common.errors import JobExecutionError, TaskFailure
 from firesteel.common.watermark_strategy import WatermarkStrategy
 from firesteel.connectors import CollectSink
 from firesteel.datastream import KeyedProcessFunction, MapFunction
-from firesteel.runtime import messages
-from firesteel.runtime.blocking.epoch_task import run_epoch_task
-from firesteel.runtime.blocking.errors import MAX_ENCODED, StageTaskError, decode_messages
-from firesteel.runtime.blocking.rows import BATCH, REPORT, unpack_row
-from firesteel.runtime.blocking.stage_task import ROW_CONFIG
-from firesteel.runtime.checkpoint.assignment import TaskRestore
-from firesteel.runtime.checkpoint.handles import ChannelStateHandle, InlineBytes
-from firesteel.runtime.checkpoint.options import CheckpointLocation, CheckpointOptions, SnapshotKind
-from firesteel.runtime.elements import Watermark
+from firesteel.execution.epochs.task import run_epoch_task
+from firesteel.execution.stages.errors import MAX_ENCODED, StageTaskError, decode_messages
+from firesteel.execution.stages.rows import BATCH, REPORT, unpack_row
+from firesteel.execution.stages.stage_task import ROW_CONFIG
+from firesteel.process import fault_points
+from firesteel.runtime.model import messages
+from firesteel.runtime.model.assigned_state import TaskRestore
+from firesteel.runtime.model.checkpoint_options import CheckpointLocation, CheckpointOptions, SnapshotKind
+from firesteel.runtime.model.elements import Watermark
+from firesteel.runtime.model.serialization import deserialize_batch, serialize_records
+from firesteel.runtime.model.state_handles import ChannelStateHandle, InlineBytes
 from firesteel.runtime.network.partition import OVERDRAFT
-from firesteel.runtime.network.serialization import deserialize_batch, serialize_records
 from firesteel.runtime.operators.sink import COMMITTABLES
+from firesteel.spi.connector import Committer, InputStatus, Sink, SinkWriter, SourceReader
 from firesteel.testing import TestingSource, test_environment
 
 NO_WATERMARKS = WatermarkStrategy.no_watermarks()

@@ -11,17 +11,17 @@ import pytest
 
 from firesteel.common import Configuration, WatermarkStrategy
 from firesteel.common.errors import JobCancelledError, TaskFailure
-from firesteel.connectors.collect_sink import CollectSink
+from firesteel.connectors.client.collect_sink import CollectSink
 from firesteel.datastream import StreamExecutionEnvironment
 from firesteel.datastream.connectors.datagen import DataGeneratorSource, RateLimiterStrategy
+from firesteel.execution.stages.errors import StageTaskError
+from firesteel.execution.stages.orders import BatchOrder, BatchReport, EpochOrder, EpochReport
+from firesteel.execution.stages.rows import BATCH, REPORT, pack_number, pack_row, unpack_row
+from firesteel.execution.stages.stage_orders import in_stage_order, stage_descriptors, stages_of
+from firesteel.execution.stages.stage_runner import EpochRun, StageError
 from firesteel.graph.job_graph import JobGraph
-from firesteel.jobmaster.stage_orders import in_stage_order, stage_descriptors, stages_of
-from firesteel.jobmaster.stage_runner import EpochRun, StageError
-from firesteel.runtime.blocking.errors import StageTaskError
-from firesteel.runtime.blocking.orders import BatchOrder, BatchReport, EpochOrder, EpochReport
-from firesteel.runtime.blocking.rows import BATCH, REPORT, pack_number, pack_row, unpack_row
-from firesteel.runtime.deployment import TaskMode
-from firesteel.runtime.messages import TaskStateChanged
+from firesteel.runtime.model.deployment import TaskMode
+from firesteel.runtime.model.messages import TaskStateChanged
 from firesteel.testing.stages import FaultKind, InProcessStages, TaskFault
 
 SOURCE_ROWS = 5

@@ -26,6 +26,7 @@ from running_jobs import (
     start,
 )
 
+from firesteel.api.state_ttl import StateTtlConfig
 from firesteel.common import Configuration, Encoder, JobClient, JobStatus, Types
 from firesteel.common.errors import (
     CheckpointStorageError,
@@ -36,18 +37,17 @@ from firesteel.common.errors import (
     JobExecutionError,
     StateIncompatibleError,
 )
-from firesteel.common.state_ttl import StateTtlConfig
 from firesteel.common.time import Time
 from firesteel.datastream import KeyedProcessFunction
 from firesteel.datastream.connectors.file_system import FileSink
 from firesteel.datastream.state import ListStateDescriptor, MapStateDescriptor, ValueStateDescriptor
 from firesteel.graph.job_graph import JobGraph
-from firesteel.jobmaster.job_preparation import prepare_job
-from firesteel.jobmaster.runner import JobMasterRunner
+from firesteel.jobmaster.shell.job_preparation import prepare_job
+from firesteel.jobmaster.shell.runner import JobMasterRunner
 from firesteel.runtime.checkpoint import storage
 from firesteel.runtime.checkpoint.metadata import CheckpointMetadata
-from firesteel.runtime.checkpoint.options import CheckpointLocation
-from firesteel.runtime.key_groups import KeyGroupRange
+from firesteel.runtime.model.checkpoint_options import CheckpointLocation
+from firesteel.runtime.model.key_groups import KeyGroupRange
 from firesteel.testing import ABORT, eventually
 from firesteel.testing.in_process import InProcessHost
 

@@ -10,12 +10,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from firesteel.runtime.checkpoint.barriers import BarrierHandler, InFlightInput, alignment_delay
-from firesteel.runtime.checkpoint.options import CheckpointLocation, CheckpointOptions, SnapshotKind
-from firesteel.runtime.elements import Batch, CheckpointBarrier, ControlEvent, EndOfPartition, Watermark
+from firesteel.runtime.model.checkpoint_options import CheckpointLocation, CheckpointOptions, SnapshotKind
+from firesteel.runtime.model.elements import Batch, CheckpointBarrier, ControlEvent, EndOfPartition, Watermark
+from firesteel.runtime.model.serialization import deserialize_batch, serialize_records
 from firesteel.runtime.network.config import NetworkConfig
 from firesteel.runtime.network.gate import InputGate
-from firesteel.runtime.network.serialization import deserialize_batch, serialize_records
+from firesteel.runtime.task.barriers import BarrierHandler, InFlightInput, alignment_delay
 
 OPTIONS = CheckpointOptions(SnapshotKind.CHECKPOINT, CheckpointLocation("/chk", "/shared"))
 

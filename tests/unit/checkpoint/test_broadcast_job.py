@@ -21,12 +21,12 @@ from running_jobs import (
 )
 
 from firesteel.cli.main import main
-from firesteel.common.connector import WriterContext
-from firesteel.connectors.collect_sink import CollectWriter
+from firesteel.connectors.client.collect_sink import CollectWriter
 from firesteel.datastream import KeyedBroadcastProcessFunction
 from firesteel.datastream.state import ListStateDescriptor, MapStateDescriptor, ValueStateDescriptor
-from firesteel.runtime.checkpoint.handles import BROADCAST
+from firesteel.runtime.model.state_handles import BROADCAST
 from firesteel.savepoint.contents import operator_lists
+from firesteel.spi.connector import WriterContext
 from firesteel.testing import ABORT, eventually
 
 RULES = MapStateDescriptor("rules")

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from firesteel.common import WatermarkStrategy
-from firesteel.common.configuration import Configuration
-from firesteel.connectors.number_sequence import NumberSequenceSource
+from firesteel.config.configuration import Configuration
+from firesteel.connectors.generators.number_sequence import NumberSequenceSource
 from firesteel.datastream import CheckpointListener, MapFunction, RuntimeContext
 from firesteel.testing import test_environment
 

@@ -7,13 +7,11 @@ import pytest
 from checkpoint_handles import checkpoint_of
 from checkpoint_store import CheckpointStore
 
-from firesteel.common import fault_points
 from firesteel.common.errors import CheckpointStorageError, CorruptStateError
+from firesteel.process import fault_points
 from firesteel.runtime.checkpoint import storage as storage_module
 from firesteel.runtime.checkpoint.files import SnapshotFiles, StateFileReader
-from firesteel.runtime.checkpoint.handles import FileSegment, StateBytes
 from firesteel.runtime.checkpoint.metadata import CheckpointMetadata
-from firesteel.runtime.checkpoint.options import CheckpointLocation, SnapshotKind
 from firesteel.runtime.checkpoint.storage import (
     CheckpointStorage,
     check_files,
@@ -23,6 +21,8 @@ from firesteel.runtime.checkpoint.storage import (
     load,
     resolve,
 )
+from firesteel.runtime.model.checkpoint_options import CheckpointLocation, SnapshotKind
+from firesteel.runtime.model.state_handles import FileSegment, StateBytes
 from firesteel.testing.faulty_storage import StorageFaults
 
 JOB = "0123456789abcdef"

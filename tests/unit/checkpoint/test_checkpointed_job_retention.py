@@ -26,9 +26,10 @@ from running_jobs import (
     warning,
 )
 
-from firesteel.common import Encoder, JobStatus, Types, fault_points
+from firesteel.common import Encoder, JobStatus, Types
 from firesteel.common.errors import CheckpointStorageError
 from firesteel.datastream.connectors.file_system import FileSink, RollingPolicy
+from firesteel.process import fault_points
 from firesteel.runtime.checkpoint import storage
 from firesteel.testing import ABORT, eventually
 from firesteel.testing.in_process import InProcessExecutor

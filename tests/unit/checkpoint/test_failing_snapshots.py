@@ -25,7 +25,7 @@ from firesteel.common import Encoder
 from firesteel.common.errors import CheckpointError
 from firesteel.connectors.base.at_least_once_sink import AtLeastOnceSink
 from firesteel.connectors.base.two_phase_commit_sink import TwoPhaseCommitSink
-from firesteel.connectors.file_sink import BucketAssigner, FileSink
+from firesteel.connectors.files.sink import BucketAssigner, FileSink
 from firesteel.datastream import MapFunction
 from firesteel.datastream.state import ListStateDescriptor
 from firesteel.testing import eventually

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 from checkpoint_store import CheckpointStore
 
-from firesteel.common.configuration import Configuration
 from firesteel.common.errors import CheckpointStorageError
+from firesteel.config.configuration import Configuration
 from firesteel.filesystem.stores import configure_filesystems, get_filesystem
 from firesteel.testing.faulty_storage import StorageFaults
 

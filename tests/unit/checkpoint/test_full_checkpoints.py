@@ -20,7 +20,7 @@ from running_jobs import (
 )
 
 from firesteel.runtime.checkpoint.metadata import CheckpointMetadata
-from firesteel.runtime.checkpoint.options import SnapshotKind
+from firesteel.runtime.model.checkpoint_options import SnapshotKind
 from firesteel.testing import eventually
 
 DEADLINE_S = 60

@@ -11,9 +11,9 @@ import pytest
 from checkpoint_store import CheckpointStore
 
 from firesteel.runtime.checkpoint.files import SnapshotFiles, StateFileReader
-from firesteel.runtime.checkpoint.handles import FileSegment
 from firesteel.runtime.checkpoint.local_state import LocalStateStore, default_root
-from firesteel.runtime.checkpoint.options import CheckpointLocation
+from firesteel.runtime.model.checkpoint_options import CheckpointLocation
+from firesteel.runtime.model.state_handles import FileSegment
 
 BIG = 50_000
 

@@ -13,10 +13,10 @@ from hypothesis import strategies as st
 
 from firesteel.common.errors import CorruptStateError, FiresteelError, StateIncompatibleError
 from firesteel.filesystem.filesystem import checksum
-from firesteel.runtime.checkpoint.handles import FileSegment, InlineBytes, KeyedStateHandle, OperatorSubtaskState
 from firesteel.runtime.checkpoint.metadata import FORMAT_VERSION, CheckpointMetadata, OperatorState
-from firesteel.runtime.checkpoint.options import SnapshotKind
-from firesteel.runtime.key_groups import KEY_ENCODING, KeyGroupRange
+from firesteel.runtime.model.checkpoint_options import SnapshotKind
+from firesteel.runtime.model.key_groups import KEY_ENCODING, KeyGroupRange
+from firesteel.runtime.model.state_handles import FileSegment, InlineBytes, KeyedStateHandle, OperatorSubtaskState
 
 DIRECTORY = "/base/job/chk-7"
 

@@ -15,15 +15,15 @@ from checkpoint_handles import checkpoint_of
 from checkpoint_store import CheckpointStore, s3_store
 from s3_server import S3Server, skip_without_s3
 
-from firesteel.common.configuration import Configuration
 from firesteel.common.errors import CheckpointStorageError, StateIncompatibleError
+from firesteel.config.configuration import Configuration
 from firesteel.filesystem import fsspec_filesystem
 from firesteel.filesystem.stores import close_filesystems, configure_filesystems, get_filesystem
 from firesteel.runtime.checkpoint.files import SnapshotFiles, StateFileReader
-from firesteel.runtime.checkpoint.handles import FileSegment
 from firesteel.runtime.checkpoint.metadata import CheckpointMetadata
-from firesteel.runtime.checkpoint.options import SnapshotKind
 from firesteel.runtime.checkpoint.storage import CheckpointStorage, dispose, load
+from firesteel.runtime.model.checkpoint_options import SnapshotKind
+from firesteel.runtime.model.state_handles import FileSegment
 
 JOB = "0123456789abcdef"
 ROOT = Path(__file__).parents[3]
@@ -162,7 +162,7 @@ def test_a_forked_process_has_connections_of_its_own(s3: CheckpointStore) -> Non
     s3.filesystem.write(s3.path("parent"), [b"x"])
     script = f"""
 import os, sys
-from firesteel.common.configuration import Configuration
+from firesteel.config.configuration import Configuration
 from firesteel.filesystem.stores import close_filesystems, configure_filesystems, get_filesystem
 configure_filesystems(Configuration.from_dict({_settings(s3)!r}))
 path = {s3.base!r}

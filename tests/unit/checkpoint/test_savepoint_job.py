@@ -39,7 +39,7 @@ from firesteel.datastream import KeyedProcessFunction, ProcessWindowFunction
 from firesteel.datastream.connectors.file_system import FileSink
 from firesteel.datastream.window import TumblingEventTimeWindows
 from firesteel.runtime.checkpoint import storage
-from firesteel.runtime.checkpoint.options import SnapshotKind
+from firesteel.runtime.model.checkpoint_options import SnapshotKind
 from firesteel.testing import ABORT, WATERMARK, At, eventually
 
 every_backend = pytest.mark.parametrize("backend", ["hashmap", "rocksdb"])

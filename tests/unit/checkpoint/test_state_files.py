@@ -11,16 +11,16 @@ from checkpoint_store import CheckpointStore
 from hypothesis import given
 from hypothesis import strategies as st
 
-from firesteel.common import options
-from firesteel.common.configuration import Configuration
 from firesteel.common.errors import CheckpointError, CheckpointStorageError, CorruptStateError
+from firesteel.config import options
+from firesteel.config.configuration import Configuration
 from firesteel.filesystem.filesystem import checksum
 from firesteel.runtime.checkpoint import files as files_module
 from firesteel.runtime.checkpoint import reading
 from firesteel.runtime.checkpoint.files import SnapshotFiles, StateFileReader
-from firesteel.runtime.checkpoint.handles import FileSegment, InlineBytes, StateBytes
 from firesteel.runtime.checkpoint.local_state import LocalStateStore
-from firesteel.runtime.checkpoint.options import CheckpointLocation
+from firesteel.runtime.model.checkpoint_options import CheckpointLocation
+from firesteel.runtime.model.state_handles import FileSegment, InlineBytes, StateBytes
 from firesteel.testing.faulty_storage import StorageFaults
 
 BIG = 50_000

@@ -25,11 +25,11 @@ from running_jobs import (
     start,
 )
 
-from firesteel.common.connector import WriterContext
 from firesteel.common.time import Time
-from firesteel.connectors.collect_sink import CollectWriter
+from firesteel.connectors.client.collect_sink import CollectWriter
 from firesteel.datastream import MapFunction, Partitioner, ProcessWindowFunction
 from firesteel.datastream.window import TumblingEventTimeWindows
+from firesteel.spi.connector import WriterContext
 from firesteel.testing import ABORT, WATERMARK, At, FakeClock, eventually
 
 SMALL_BUFFERS = {"taskmanager__memory__segment_size": "2 kb"}

@@ -11,17 +11,17 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from firesteel.cluster.dispatcher import Dispatcher
+from firesteel.cluster.dispatcher.dispatcher import Dispatcher
 from firesteel.cluster.ha.services import JobResult, JobSubmission
 from firesteel.cluster.rest.handlers import checkpoints, exceptions, jobs, metrics, savepoints, submission, vertices
 from firesteel.cluster.rest.request import RestRequest, Route
 from firesteel.cluster.rest.server import RestServer
-from firesteel.common.configuration import Configuration
-from firesteel.jobmaster.job_preparation import PreparedJob
-from firesteel.jobmaster.job_services import JobServices
-from firesteel.jobmaster.queued_host import QueuedHost
-from firesteel.jobmaster.runner import JobMasterRunner
-from firesteel.jobmaster.slot_allocator import SlotAllocator
+from firesteel.config.configuration import Configuration
+from firesteel.jobmaster.model.job_services import JobServices
+from firesteel.jobmaster.shell.job_preparation import PreparedJob
+from firesteel.jobmaster.shell.queued_host import QueuedHost
+from firesteel.jobmaster.shell.runner import JobMasterRunner
+from firesteel.jobmaster.shell.slot_allocator import SlotAllocator
 from firesteel.rest import cluster as rest
 from firesteel.rest.rescaling import UPDATE_RESOURCE_REQUIREMENTS
 from firesteel.rest.token import make_token

@@ -10,7 +10,7 @@ import pytest
 from savepoints import Keyed, Operator, write_savepoint
 
 from firesteel.cli.main import main
-from firesteel.runtime.checkpoint.handles import StateMeta
+from firesteel.runtime.model.state_handles import StateMeta
 
 ROOT = Path(__file__).parents[3]
 BLOCK = re.compile(r"^```console\n(.*?)^```$", re.MULTILINE | re.DOTALL)

@@ -12,16 +12,16 @@ from cluster_in_process import InProcessCluster
 
 from firesteel.cli.jobs import duration_text
 from firesteel.cli.main import main
+from firesteel.cluster.dispatcher.managed_job import ManagedJob
 from firesteel.cluster.ha.services import JobSubmission
-from firesteel.cluster.managed_job import ManagedJob
 from firesteel.common import Configuration, WatermarkStrategy
 from firesteel.common.job_client import JobClient
 from firesteel.datastream import StreamExecutionEnvironment
 from firesteel.graph.job_graph import JobGraph
-from firesteel.jobmaster.job_serialization import serialize_job
-from firesteel.jobmaster.slot_allocator import SlotAllocator
+from firesteel.jobmaster.shell.job_serialization import serialize_job
+from firesteel.jobmaster.shell.slot_allocator import SlotAllocator
 from firesteel.runtime.checkpoint import storage
-from firesteel.runtime.checkpoint.options import SnapshotKind
+from firesteel.runtime.model.checkpoint_options import SnapshotKind
 from firesteel.testing import TestingSource, eventually
 
 

@@ -17,7 +17,7 @@ import pytest
 from cluster_in_process import InProcessCluster
 
 from firesteel.cli.main import main
-from firesteel.jobmaster.slot_allocator import SlotAllocator
+from firesteel.jobmaster.shell.slot_allocator import SlotAllocator
 from firesteel.testing import eventually
 
 ROOT = Path(__file__).parents[3]

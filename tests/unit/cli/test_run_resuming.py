@@ -10,13 +10,13 @@ from typing import Any
 import pytest
 
 from firesteel.cli.main import main
-from firesteel.common.configuration import Configuration
 from firesteel.common.job_client import JobClient
 from firesteel.common.job_execution_result import JobExecutionResult
 from firesteel.common.job_id import JobID
+from firesteel.config.configuration import Configuration
 from firesteel.datastream.executor import execution_context
 from firesteel.graph.job_graph import JobGraph
-from firesteel.jobmaster.epoch_settings import as_epochs
+from firesteel.jobmaster.checkpoints.epoch_settings import as_epochs
 from firesteel.testing.in_process import InProcessExecutor
 
 ROOT = Path(__file__).parents[3]

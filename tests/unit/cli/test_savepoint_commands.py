@@ -12,11 +12,11 @@ from s3_server import S3Server, running_s3_server
 from savepoints import Keyed, Operator, write_savepoint
 
 from firesteel.cli.main import main
-from firesteel.common.configuration import Configuration
+from firesteel.config.configuration import Configuration
 from firesteel.filesystem.stores import close_filesystems, configure_filesystems
-from firesteel.runtime.checkpoint.handles import StateMeta
-from firesteel.runtime.checkpoint.options import SnapshotKind
 from firesteel.runtime.checkpoint.storage import load
+from firesteel.runtime.model.checkpoint_options import SnapshotKind
+from firesteel.runtime.model.state_handles import StateMeta
 
 PROGRAM = """\
 import sys

@@ -7,20 +7,20 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from firesteel.cluster.dispatcher import Dispatcher
+from firesteel.cluster.dispatcher.dispatcher import Dispatcher
+from firesteel.cluster.dispatcher.managed_job import ManagedJob
 from firesteel.cluster.ha.services import FencedError, JobResult, JobSubmission
-from firesteel.cluster.managed_job import ManagedJob
-from firesteel.common.configuration import Configuration
 from firesteel.common.job_client import JobClient
 from firesteel.common.job_status import JobStatus
 from firesteel.common.watermark_strategy import WatermarkStrategy
+from firesteel.config.configuration import Configuration
 from firesteel.datastream.data_stream import DataStream
 from firesteel.datastream.stream_execution_environment import StreamExecutionEnvironment
 from firesteel.graph.job_graph import JobGraph
-from firesteel.jobmaster.job_preparation import PreparedJob
-from firesteel.jobmaster.job_serialization import serialize_job
-from firesteel.jobmaster.job_services import JobServices
-from firesteel.jobmaster.runner import JobMasterRunner
+from firesteel.jobmaster.model.job_services import JobServices
+from firesteel.jobmaster.shell.job_preparation import PreparedJob
+from firesteel.jobmaster.shell.job_serialization import serialize_job
+from firesteel.jobmaster.shell.runner import JobMasterRunner
 from firesteel.testing.in_process import InProcessHost
 from firesteel.testing.source import TestingSource
 

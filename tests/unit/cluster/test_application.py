@@ -15,10 +15,10 @@ from firesteel.cluster.ha.creation import create_services
 from firesteel.cluster.launch import Launch, LaunchError, cluster_directory
 from firesteel.cluster.rest.handlers import rescaling
 from firesteel.cluster.rest.request import RestError, RestRequest
-from firesteel.common.configuration import Configuration
 from firesteel.common.errors import InvalidProgramError
 from firesteel.common.job_status import JobStatus
-from firesteel.jobmaster.slot_allocator import SlotAllocator
+from firesteel.config.configuration import Configuration
+from firesteel.jobmaster.shell.slot_allocator import SlotAllocator
 from firesteel.rest.jobs import ParallelismBounds, VertexRequirements
 from firesteel.testing import eventually
 

@@ -14,8 +14,8 @@ import pytest
 from firesteel.cluster import spark_cluster
 from firesteel.cluster.application_watch import LOST_S, ApplicationWatch, can_reach_master
 from firesteel.cluster.spark_cluster import SparkCluster
-from firesteel.common.configuration import Configuration
-from firesteel.spark import liveness
+from firesteel.config.configuration import Configuration
+from firesteel.spark.session import liveness
 from firesteel.testing import eventually
 
 

@@ -6,7 +6,7 @@ import pytest
 
 from firesteel.cluster.spark_cluster import SparkCluster
 from firesteel.common import Configuration
-from firesteel.common.tls import TlsConfigurationError
+from firesteel.config.tls_files import TlsConfigurationError
 
 
 def test_a_cluster_whose_tls_cannot_work_says_so_when_it_starts(tmp_path: Path) -> None:

@@ -8,25 +8,25 @@ from typing import Any
 import msgspec
 import pytest
 
-from firesteel.cluster.flame_graphs import flame_graph
-from firesteel.cluster.queryable_state import candidate_keys
+from firesteel.cluster.diagnostics.flame_graphs import flame_graph
+from firesteel.cluster.diagnostics.queryable_state import candidate_keys
 from firesteel.cluster.rest.handlers import diagnostics
 from firesteel.cluster.rest.request import RestError, RestRequest
 from firesteel.common import Configuration, Row, Types, WatermarkStrategy
-from firesteel.common.cluster_options import (
+from firesteel.common.errors import FiresteelError
+from firesteel.common.job_status import JobStatus
+from firesteel.common.time import Duration, Time
+from firesteel.config.cluster_options import (
     FLAMEGRAPH_DELAY,
     FLAMEGRAPH_ENABLED,
     FLAMEGRAPH_SAMPLES,
     QUERYABLE_STATE_ENABLED,
 )
-from firesteel.common.errors import FiresteelError
-from firesteel.common.job_status import JobStatus
-from firesteel.common.time import Duration, Time
 from firesteel.connectors import DiscardingSink
 from firesteel.datastream import KeyedProcessFunction, RuntimeContext
 from firesteel.datastream.state import MapStateDescriptor, ValueStateDescriptor
 from firesteel.datastream.window import TumblingEventTimeWindows
-from firesteel.jobmaster.job_view import JobView
+from firesteel.jobmaster.view.job import JobView
 from firesteel.rest.diagnostics import FLAME_GRAPH, QUERY_STATE, STATES
 from firesteel.testing import PAUSE, At, FakeClock, TestingSource, eventually, test_environment
 

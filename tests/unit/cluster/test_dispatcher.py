@@ -14,21 +14,21 @@ import pytest
 from dispatched_jobs import Cluster, MemoryStore, bounded, endless, is_running, numbers, submission_of
 from support.clocks import SettableClock
 
-from firesteel.cluster.dispatcher import (
+from firesteel.cluster.dispatcher.dispatcher import (
     DispatcherClosedError,
     DuplicateJobSubmissionError,
     JobNotFoundError,
 )
+from firesteel.cluster.dispatcher.job_archive import JobArchive
+from firesteel.cluster.dispatcher.managed_job import ManagedJob
 from firesteel.cluster.ha.services import JobResult, JobSubmission
-from firesteel.cluster.job_archive import JobArchive
-from firesteel.cluster.managed_job import ManagedJob
-from firesteel.common.concurrency import SystemConcurrency
-from firesteel.common.configuration import Configuration
 from firesteel.common.errors import InvalidProgramError, JobCancelledError, JobExecutionError
 from firesteel.common.job_status import JobStatus
-from firesteel.jobmaster.job_preparation import PreparedJob
-from firesteel.jobmaster.job_services import JobServices
-from firesteel.jobmaster.runner import JobMasterRunner
+from firesteel.config.configuration import Configuration
+from firesteel.jobmaster.model.job_services import JobServices
+from firesteel.jobmaster.shell.job_preparation import PreparedJob
+from firesteel.jobmaster.shell.runner import JobMasterRunner
+from firesteel.process.concurrency import SystemConcurrency
 from firesteel.testing import eventually
 
 
@@ -51,7 +51,7 @@ def test_a_job_runs_to_its_end(cluster: Cluster) -> None:
 
 
 def test_the_log_tells_what_becomes_of_jobs(cluster: Cluster, caplog: pytest.LogCaptureFixture) -> None:
-    caplog.set_level(logging.INFO, "firesteel.cluster.dispatcher")
+    caplog.set_level(logging.INFO, "firesteel.cluster.dispatcher.dispatcher")
     job = cluster.submit(bounded, name="tens")
     job.result_future().result(60)
     told = [record.getMessage() for record in caplog.records if job.job_id in record.getMessage()]

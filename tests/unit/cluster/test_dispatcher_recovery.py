@@ -12,20 +12,20 @@ from typing import Any
 import pytest
 from dispatched_jobs import Cluster, MemoryStore, bounded, endless, is_running, numbers, submission_of
 
-from firesteel.cluster.dispatcher import DuplicateJobSubmissionError
+from firesteel.api.state import ValueStateDescriptor
+from firesteel.cluster.dispatcher.dispatcher import DuplicateJobSubmissionError
+from firesteel.cluster.dispatcher.managed_job import ManagedJob
 from firesteel.cluster.ha.services import FencedError, JobSubmission
-from firesteel.cluster.managed_job import ManagedJob
 from firesteel.common.errors import JobExecutionError
 from firesteel.common.job_status import JobStatus
 from firesteel.common.serialization import Encoder
-from firesteel.common.state import ValueStateDescriptor
 from firesteel.common.typeinfo import Types
-from firesteel.connectors.file_sink import FileSink
+from firesteel.connectors.files.sink import FileSink
 from firesteel.datastream.functions import KeyedProcessFunction, RuntimeContext
-from firesteel.jobmaster.epoch_host import EpochHost
-from firesteel.jobmaster.job_preparation import PreparedJob
-from firesteel.jobmaster.job_services import JobServices
-from firesteel.jobmaster.runner import JobMasterRunner
+from firesteel.execution.epochs.host import EpochHost
+from firesteel.jobmaster.model.job_services import JobServices
+from firesteel.jobmaster.shell.job_preparation import PreparedJob
+from firesteel.jobmaster.shell.runner import JobMasterRunner
 from firesteel.testing import eventually
 from firesteel.testing.source import PAUSE
 from firesteel.testing.stages import InProcessStages

@@ -16,24 +16,24 @@ import cloudpickle
 import pytest
 from dispatched_jobs import Cluster, MemoryStore, bounded, endless, is_running, job_graph_of, numbers
 
-from firesteel.cluster.managed_job import ManagedJob
+from firesteel.cluster.dispatcher.managed_job import ManagedJob
 from firesteel.cluster.rest.handlers import savepoints as savepoint_handlers
 from firesteel.cluster.rest.handlers import submission as submission_handlers
 from firesteel.cluster.rest.server import RestServer
-from firesteel.common.configuration import Configuration
 from firesteel.common.errors import JobExecutionError
 from firesteel.common.job_status import JobStatus
-from firesteel.connectors.collect_sink import CollectSink
+from firesteel.config.configuration import Configuration
+from firesteel.connectors.client.collect_sink import CollectSink
 from firesteel.filesystem.local_filesystem import LocalFileSystem
 from firesteel.filesystem.stores import current_stores, registered_scheme
 from firesteel.graph.execution_graph import ExecutionState
-from firesteel.jobmaster.job_serialization import serialize_job
+from firesteel.jobmaster.shell.job_serialization import serialize_job
 from firesteel.rest import savepoints, submission
 from firesteel.rest.client import RestClient, RestClientError
 from firesteel.rest.submission import JobArtifact, JobSubmitRequest
 from firesteel.runtime.checkpoint import storage
-from firesteel.runtime.checkpoint.options import SnapshotKind
-from firesteel.runtime.network.serialization import deserialize_batch
+from firesteel.runtime.model.checkpoint_options import SnapshotKind
+from firesteel.runtime.model.serialization import deserialize_batch
 from firesteel.testing import eventually
 from firesteel.testing.source import PAUSE
 

@@ -20,7 +20,7 @@ from ha_leader import LeaderProcess, job, job_id, result
 from firesteel.cluster.ha.filesystem_election import FileSystemHighAvailability, FileSystemLeadership
 from firesteel.cluster.ha.job_store import Retention
 from firesteel.cluster.ha.services import ElectionClosedError, FencedError, HighAvailabilityError, Leadership
-from firesteel.common import fault_points
+from firesteel.process import fault_points
 from firesteel.testing import eventually
 
 LEASE_S = 0.3

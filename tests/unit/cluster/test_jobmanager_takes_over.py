@@ -13,12 +13,12 @@ from typing import Any
 import pytest
 from dispatched_jobs import MemoryStore, start_in_process
 
+from firesteel.cluster.diagnostics.logs import LogFiles
 from firesteel.cluster.ha.services import JobResult, Leadership
 from firesteel.cluster.jobmanager import JobManager
 from firesteel.cluster.launch import APPLICATION, SESSION, Launch
-from firesteel.cluster.logs import LogFiles
 from firesteel.cluster.rest.request import Route
-from firesteel.common.configuration import Configuration
+from firesteel.config.configuration import Configuration
 
 
 class _NoSpark:
@@ -128,8 +128,8 @@ import faulthandler, signal, sys
 from pathlib import Path
 from firesteel.cluster.jobmanager import JobManager
 from firesteel.cluster.launch import SESSION, Launch
-from firesteel.cluster.logs import LogFiles
-from firesteel.common.configuration import Configuration
+from firesteel.cluster.diagnostics.logs import LogFiles
+from firesteel.config.configuration import Configuration
 
 directory = Path(sys.argv[1])
 faulthandler.dump_traceback_later(60, exit=True)

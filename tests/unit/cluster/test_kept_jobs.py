@@ -12,17 +12,17 @@ from typing import Any
 import pytest
 from dispatched_jobs import Cluster, MemoryStore, bounded, endless, is_running, numbers
 
+from firesteel.cluster.dispatcher.managed_job import ManagedJob
 from firesteel.cluster.ha.services import JobResult
-from firesteel.cluster.managed_job import ManagedJob
 from firesteel.common.errors import HostError, JobCancelledError
 from firesteel.common.job_status import JobStatus
 from firesteel.common.serialization import Encoder
-from firesteel.connectors.file_sink import FileSink
+from firesteel.connectors.files.sink import FileSink
 from firesteel.filesystem import filesystem
-from firesteel.jobmaster.events import SlotLost
-from firesteel.jobmaster.job_preparation import PreparedJob
-from firesteel.jobmaster.job_services import JobServices
-from firesteel.jobmaster.runner import JobMasterRunner
+from firesteel.jobmaster.model.events import SlotLost
+from firesteel.jobmaster.model.job_services import JobServices
+from firesteel.jobmaster.shell.job_preparation import PreparedJob
+from firesteel.jobmaster.shell.runner import JobMasterRunner
 from firesteel.runtime.checkpoint import storage as checkpoint_storage
 from firesteel.runtime.checkpoint.storage import CheckpointStorage
 from firesteel.testing import eventually

@@ -6,7 +6,7 @@ import threading
 
 import pytest
 
-from firesteel.cluster.last_answer import LastAnswer
+from firesteel.cluster.diagnostics.last_answer import LastAnswer
 from firesteel.testing import eventually
 
 

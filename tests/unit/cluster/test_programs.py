@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 from dispatched_jobs import Cluster, MemoryStore
 
-from firesteel.cluster.programs import (
+from firesteel.cluster.dispatcher.programs import (
     ProgramArguments,
     ProgramFailedError,
     ProgramRunner,
@@ -28,8 +28,8 @@ from firesteel.cluster.rest.handlers import programs as program_handlers
 from firesteel.cluster.rest.handlers import submission as submission_handlers
 from firesteel.cluster.rest.request import Route
 from firesteel.cluster.rest.server import RestServer
-from firesteel.common.configuration import Configuration
 from firesteel.common.job_status import JobStatus
+from firesteel.config.configuration import Configuration
 from firesteel.rest import programs
 from firesteel.rest.client import RestClient, RestClientError
 from firesteel.rest.cluster import CLUSTER_OVERVIEW, FLINK_VERSION, ClusterOverview

@@ -9,15 +9,15 @@ from typing import Any
 
 import pytest
 
-from firesteel.cluster.resource_manager import ResourceManager
+from firesteel.cluster.dispatcher.resource_manager import ResourceManager
 from firesteel.common import Configuration
 from firesteel.common.errors import NotEnoughSlotsError, TaskFailure
 from firesteel.graph.job_graph import JobGraph
-from firesteel.jobmaster.events import AttemptEnded, MessageReceived, SlotsAvailable, SlotsQueued
-from firesteel.jobmaster.host import Attempt, Post
-from firesteel.jobmaster.queued_host import QueuedHost
-from firesteel.jobmaster.slot_ledger import SlotLedger, SlotPlace
-from firesteel.runtime.messages import RegisterSlot
+from firesteel.jobmaster.model.events import AttemptEnded, MessageReceived, SlotsAvailable, SlotsQueued
+from firesteel.jobmaster.model.host import Attempt, Post
+from firesteel.jobmaster.shell.queued_host import QueuedHost
+from firesteel.jobmaster.slots.ledger import SlotLedger, SlotPlace
+from firesteel.runtime.model.messages import RegisterSlot
 from firesteel.testing import eventually
 
 # -- the ledger ----------------------------------------------------------------------------------------

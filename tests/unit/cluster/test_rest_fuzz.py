@@ -18,10 +18,10 @@ from hypothesis.errors import Unsatisfiable
 from rest_samples import TOKEN, bearer, client_of, serving
 from schemathesis import GenerationMode
 
-from firesteel.cluster.dispatcher import Dispatcher
-from firesteel.cluster.logs import LogFiles
-from firesteel.cluster.managed_job import ManagedJob
-from firesteel.cluster.resource_manager import ResourceManager
+from firesteel.cluster.diagnostics.logs import LogFiles
+from firesteel.cluster.dispatcher.dispatcher import Dispatcher
+from firesteel.cluster.dispatcher.managed_job import ManagedJob
+from firesteel.cluster.dispatcher.resource_manager import ResourceManager
 from firesteel.cluster.rest.server import RestServer
 from firesteel.cluster.routes import all_routes
 from firesteel.common import Configuration, JobStatus

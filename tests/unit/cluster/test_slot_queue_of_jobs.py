@@ -9,12 +9,12 @@ from typing import Any
 import pytest
 from dispatched_jobs import Cluster, MemoryStore, endless, is_running
 
-from firesteel.cluster.resource_manager import ResourceManager
+from firesteel.cluster.dispatcher.resource_manager import ResourceManager
 from firesteel.common.watermark_strategy import WatermarkStrategy
-from firesteel.jobmaster.job_preparation import PreparedJob
-from firesteel.jobmaster.job_services import JobServices
-from firesteel.jobmaster.queued_host import QueuedHost
-from firesteel.jobmaster.runner import JobMasterRunner
+from firesteel.jobmaster.model.job_services import JobServices
+from firesteel.jobmaster.shell.job_preparation import PreparedJob
+from firesteel.jobmaster.shell.queued_host import QueuedHost
+from firesteel.jobmaster.shell.runner import JobMasterRunner
 from firesteel.testing import eventually
 from firesteel.testing.in_process import InProcessHost
 from firesteel.testing.source import TestingSource

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from firesteel.common import Configuration
-from firesteel.spark.host import SparkHost
+from firesteel.spark.pipelined.host import SparkHost
 from firesteel.testing import eventually
 
 

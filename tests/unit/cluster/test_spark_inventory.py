@@ -10,9 +10,9 @@ import pytest
 from firesteel.common.errors import InvalidProgramError
 from firesteel.datastream import StreamExecutionEnvironment
 from firesteel.graph.job_graph_generator import create_job_graph
-from firesteel.spark.cluster_info import executors
 from firesteel.spark.host_creation import create_host
-from firesteel.spark.slots import available_slots
+from firesteel.spark.session.cluster_info import executors
+from firesteel.spark.session.slots import available_slots
 
 
 def executor(number: int, address: str) -> Any:

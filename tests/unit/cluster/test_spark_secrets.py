@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from pyspark import SparkConf, SparkContext
 
-from firesteel.spark import session
+from firesteel.spark.session import session
 
 SECRETS = {
     "spark.hadoop.fs.s3a.secret.key": "tell-nobody-1",

@@ -17,21 +17,21 @@ from typing import Any
 import msgspec
 import pytest
 
-from firesteel.cluster.logs import LogFiles, LogNotFoundError, OutputFile, setup_logging
-from firesteel.cluster.resource_manager import ResourceManager
+from firesteel.cluster.diagnostics.logs import LogFiles, LogNotFoundError, OutputFile, setup_logging
+from firesteel.cluster.diagnostics.task_managers import TaskManagerNotFoundError, TaskManagers
+from firesteel.cluster.dispatcher.resource_manager import ResourceManager
 from firesteel.cluster.rest.handlers import cluster as cluster_handlers
 from firesteel.cluster.rest.handlers import jobmanager as jobmanager_handlers
 from firesteel.cluster.rest.handlers import task_managers as task_manager_handlers
 from firesteel.cluster.rest.request import RestError, RestRequest, Route
-from firesteel.cluster.task_managers import TaskManagerNotFoundError, TaskManagers
 from firesteel.common import Configuration, JobStatus
 from firesteel.common.errors import FiresteelError, TaskFailure
-from firesteel.jobmaster.job_view import JobView
-from firesteel.jobmaster.slot_pool import Slot, SlotPool, SlotState
+from firesteel.jobmaster.slots.pool import Slot, SlotPool, SlotState
+from firesteel.jobmaster.view.job import JobView
 from firesteel.rest import cluster as cluster_rest
 from firesteel.rest import task_managers as task_manager_rest
-from firesteel.runtime.messages import Heartbeat, RegisterSlot
-from firesteel.runtime.thread_dump import ThreadDumpQuestion
+from firesteel.runtime.model.messages import Heartbeat, RegisterSlot
+from firesteel.runtime.slot.thread_dump import ThreadDumpQuestion
 
 MB = 1 << 20
 EMBEDDED = "localhost:4711-embedded"

@@ -7,16 +7,10 @@ from enum import Enum
 
 import pytest
 
-from firesteel.common import (
-    ConfigOptions,
-    Configuration,
-    Duration,
-    ExecutionConfig,
-    RestartStrategies,
-    options,
-)
-from firesteel.common.config_options import InvalidConfigurationError
-from firesteel.common.memory_size import MemorySize
+from firesteel.common import ConfigOptions, Configuration, Duration, ExecutionConfig, RestartStrategies
+from firesteel.config import options
+from firesteel.config.memory_size import MemorySize
+from firesteel.config.option import InvalidConfigurationError
 
 BIG = (1 << 63) - 1
 

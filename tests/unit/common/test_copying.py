@@ -18,7 +18,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from firesteel.common import Instant, Row, RowKind
-from firesteel.common.copying import are_immutable, copy_all, copy_value
+from firesteel.types.copying import are_immutable, copy_all, copy_value
 
 
 class Color(enum.Enum):

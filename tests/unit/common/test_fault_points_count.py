@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from firesteel.common import fault_points
+from firesteel.process import fault_points
 
 
 @pytest.fixture(autouse=True)

@@ -8,11 +8,11 @@ from urllib.parse import quote
 
 import pytest
 
-from firesteel.cluster.logs import LogFormatter
+from firesteel.cluster.diagnostics.logs import LogFormatter
 from firesteel.common import Configuration
-from firesteel.common.configuration import shown
 from firesteel.common.errors import JobExecutionError, TaskFailure
-from firesteel.common.redaction import HIDDEN, Redactor, hide_passwords, is_sensitive, printable
+from firesteel.config.configuration import shown
+from firesteel.config.redaction import HIDDEN, Redactor, hide_passwords, is_sensitive, printable
 from firesteel.datastream import StreamExecutionEnvironment
 from firesteel.testing.in_process import InProcessExecutor
 

@@ -6,7 +6,7 @@ from datetime import timedelta
 import pytest
 
 from firesteel.common import Configuration, Duration, RestartStrategies
-from firesteel.common.config_options import InvalidConfigurationError
+from firesteel.config.option import InvalidConfigurationError
 
 Exponential = RestartStrategies.ExponentialDelayRestartStrategyConfiguration
 

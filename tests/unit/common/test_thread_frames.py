@@ -7,11 +7,11 @@ import subprocess
 import sys
 import threading
 
-from firesteel.common.frames import current_frames
+from firesteel.process.frames import current_frames
 
 COLLECTIONS_EVERYWHERE = """
 import gc, threading, time
-from firesteel.common.frames import current_frames
+from firesteel.process.frames import current_frames
 
 def start_threads():
     while True:

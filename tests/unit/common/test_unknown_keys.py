@@ -6,8 +6,8 @@ import pytest
 
 from firesteel.common import Configuration
 from firesteel.common.errors import FiresteelWarning, InvalidProgramError
-from firesteel.common.options import all_options
-from firesteel.common.unknown_keys import describe_unknown, unknown_keys
+from firesteel.config.options import all_options
+from firesteel.config.unknown_keys import describe_unknown, unknown_keys
 from firesteel.datastream import StreamExecutionEnvironment
 from firesteel.testing.in_process import InProcessExecutor
 

@@ -8,7 +8,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from firesteel.common.connector import InputStatus
+from firesteel.spi.connector import InputStatus
 
 
 class FakeClock:

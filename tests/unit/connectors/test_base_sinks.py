@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from firesteel.common import Configuration, WatermarkStrategy
-from firesteel.common.connector import DeliveryGuarantee
 from firesteel.connectors import NumberSequenceSource
 from firesteel.connectors.base import AtLeastOnceSink, PreparedTransaction, TwoPhaseCommitSink
+from firesteel.spi.connector import DeliveryGuarantee
 from firesteel.testing import SinkHarness, eventually, test_environment
 from firesteel.testing.conformance.sink_attempt import SinkAttempt, StandaloneContext
 from firesteel.testing.conformance.sink_jobs import run_sink_job

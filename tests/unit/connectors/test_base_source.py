@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 from firesteel.common import Configuration, WatermarkStrategy
-from firesteel.common.connector import Boundedness, InputStatus
 from firesteel.connectors.base import IteratorSource, IteratorSourceError, IteratorSourceSplit
 from firesteel.datastream import ProcessFunction
+from firesteel.spi.connector import Boundedness, InputStatus
 from firesteel.testing import eventually, test_environment
 from firesteel.testing.conformance import SourceHarness
 

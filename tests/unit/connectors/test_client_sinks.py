@@ -6,9 +6,9 @@ import pickle
 
 import pytest
 
-from firesteel.connectors.collect_sink import CollectSink
-from firesteel.connectors.discarding_sink import DiscardingSink
-from firesteel.connectors.print_sink import PrintSink
+from firesteel.connectors.client.collect_sink import CollectSink
+from firesteel.connectors.client.discarding_sink import DiscardingSink
+from firesteel.connectors.client.print_sink import PrintSink
 
 
 @pytest.mark.parametrize(

@@ -3,8 +3,8 @@ from __future__ import annotations
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from firesteel.common.connector import Boundedness, InputStatus
-from firesteel.connectors.collection import CollectionSource
+from firesteel.connectors.generators.collection import CollectionSource
+from firesteel.spi.connector import Boundedness, InputStatus
 
 # A busy machine is no failure.
 patient = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])

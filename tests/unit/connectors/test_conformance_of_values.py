@@ -11,12 +11,12 @@ from typing import Any
 import pytest
 
 from firesteel.common import Row, Types
-from firesteel.common.connector import Source
-from firesteel.common.single_precision import to_single
 from firesteel.common.time import Instant
 from firesteel.connectors.base import IteratorSource
+from firesteel.spi.connector import Source
 from firesteel.testing.conformance import RoundTripConformance, SourceConformance
 from firesteel.testing.conformance.sample_values import SCALAR_TYPES, draw_value, extremes, out_of_range, same
+from firesteel.types.single_precision import to_single
 
 
 class Pickles(RoundTripConformance):

@@ -14,11 +14,10 @@ from typing import Any
 import pytest
 
 from firesteel.common import Encoder
-from firesteel.common.connector import Boundedness, Sink, Source, WriterContext
 from firesteel.common.time import Duration
 from firesteel.connectors import CollectionSource, NumberSequenceSource
 from firesteel.connectors.base import AtLeastOnceSink, IteratorSource
-from firesteel.connectors.hybrid_source import HybridSource
+from firesteel.connectors.hybrid.source import HybridSource
 from firesteel.datastream.connectors.file_system import (
     BucketAssigner,
     FileEnumeratorProvider,
@@ -27,6 +26,7 @@ from firesteel.datastream.connectors.file_system import (
     RollingPolicy,
     StreamFormat,
 )
+from firesteel.spi.connector import Boundedness, Sink, Source, WriterContext
 from firesteel.testing.conformance import ConformanceSuite, SinkConformance, SourceConformance
 
 sys.path.insert(0, str(Path(__file__).parents[3]))

@@ -12,16 +12,16 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
+from firesteel.api.output_tag import OutputTag
 from firesteel.common.errors import InvalidProgramError
-from firesteel.common.output_tag import OutputTag
 from firesteel.common.typeinfo import Types
 from firesteel.common.types import Row
-from firesteel.connectors.bad_records import BadRecordError, BadRecords
-from firesteel.connectors.file_formats import csv_file
-from firesteel.connectors.file_source import FileEnumeratorProvider, FileSource
-from firesteel.connectors.formats.csv_format import CsvWriter
-from firesteel.connectors.local_paths import FileReadError
+from firesteel.connectors.files.source import FileEnumeratorProvider, FileSource
 from firesteel.datastream.formats.csv import CsvReaderFormat, CsvSchema
+from firesteel.filesystem.local_paths import FileReadError
+from firesteel.formats.bad_records import BadRecordError, BadRecords
+from firesteel.formats.csv import file as csv_file
+from firesteel.formats.csv.messages import CsvWriter
 
 patient = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow], max_examples=60)
 

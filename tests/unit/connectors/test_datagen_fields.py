@@ -9,8 +9,8 @@ import pytest
 from firesteel.common.errors import InvalidProgramError
 from firesteel.common.types import Row
 from firesteel.common.watermark_strategy import WatermarkStrategy
-from firesteel.connectors import datagen_fields as fields
-from firesteel.connectors.datagen import DataGeneratorSource
+from firesteel.connectors.generators import datagen_fields as fields
+from firesteel.connectors.generators.datagen import DataGeneratorSource
 
 
 def values(field, count=2000, seed=0):

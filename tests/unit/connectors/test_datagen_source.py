@@ -4,10 +4,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from firesteel.common.connector import Boundedness, InputStatus
 from firesteel.common.errors import InvalidProgramError
-from firesteel.connectors.datagen import DataGeneratorSource, GeneratorFunction
-from firesteel.connectors.rate_limiter import RateLimiterStrategy
+from firesteel.connectors.base.rate_limiter import RateLimiterStrategy
+from firesteel.connectors.generators.datagen import DataGeneratorSource, GeneratorFunction
+from firesteel.spi.connector import Boundedness, InputStatus
 
 # A busy machine is no failure.
 patient = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])

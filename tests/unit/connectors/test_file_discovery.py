@@ -10,14 +10,14 @@ from pathlib import Path
 import pytest
 
 from firesteel.common import Duration, WatermarkStrategy
-from firesteel.common.connector import Boundedness, InputStatus
 from firesteel.common.errors import InvalidProgramError
-from firesteel.connectors import file_discovery
-from firesteel.connectors.file_discovery import MonitoringSplitEnumerator
-from firesteel.connectors.file_source import FileEnumeratorProvider, FileSource, StreamFormat
-from firesteel.connectors.parquet import ParquetSource
-from firesteel.connectors.split_reader import AskAgain
+from firesteel.connectors.base.split_reader import AskAgain
+from firesteel.connectors.files import discovery as file_discovery
+from firesteel.connectors.files.discovery import MonitoringSplitEnumerator
+from firesteel.connectors.files.parquet_source import ParquetSource
+from firesteel.connectors.files.source import FileEnumeratorProvider, FileSource, StreamFormat
 from firesteel.datastream import RuntimeExecutionMode, StreamExecutionEnvironment
+from firesteel.spi.connector import Boundedness, InputStatus
 
 INTERVAL_S = 10
 

@@ -15,17 +15,17 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from firesteel.api.output_tag import OutputTag
 from firesteel.common.errors import InvalidProgramError
-from firesteel.common.output_tag import OutputTag
 from firesteel.common.serialization import DeserializationSchema, SimpleStringSchema
 from firesteel.common.typeinfo import Types
 from firesteel.common.types import Row
-from firesteel.connectors.bad_records import BadRecordError, BadRecords
-from firesteel.connectors.file_formats.compression import MissingCodecError
-from firesteel.connectors.file_source import FileEnumeratorProvider, FileSource, StreamFormat
-from firesteel.connectors.local_paths import FileReadError
+from firesteel.connectors.files.source import FileEnumeratorProvider, FileSource, StreamFormat
 from firesteel.datastream.formats.avro import AvroBulkFormat, AvroSchema
 from firesteel.datastream.formats.parquet import AvroParquetReaders, ParquetColumnarRowInputFormat, ParquetFormat
+from firesteel.filesystem.local_paths import FileReadError
+from firesteel.formats.bad_records import BadRecordError, BadRecords
+from firesteel.formats.compression import MissingCodecError
 
 SIDE = OutputTag("bad")
 ROW = Types.ROW_NAMED(["id", "name"], [Types.LONG(), Types.STRING()])

@@ -9,9 +9,9 @@ import pytest
 
 from firesteel.common.errors import InvalidProgramError
 from firesteel.common.serialization import Encoder
-from firesteel.connectors.file_committer import FileCommitter
-from firesteel.connectors.file_sink import BucketAssigner, FileSink, OutputFileConfig, RollingPolicy
-from firesteel.connectors.part_file import FileWriteError
+from firesteel.connectors.files.committer import FileCommitter
+from firesteel.connectors.files.part_file import FileWriteError
+from firesteel.connectors.files.sink import BucketAssigner, FileSink, OutputFileConfig, RollingPolicy
 
 
 class ByParity(BucketAssigner):

@@ -10,9 +10,10 @@ from sink_jobs import SinkJob
 from firesteel.common import Configuration, WatermarkStrategy
 from firesteel.common.errors import FileWriteError, JobExecutionError
 from firesteel.common.serialization import Encoder
-from firesteel.connectors import bucket_directories, file_committer
-from firesteel.connectors.bucket_directories import make_directories
-from firesteel.connectors.file_sink import BucketAssigner, FileSink, RollingPolicy
+from firesteel.connectors.files import bucket_directories
+from firesteel.connectors.files import committer as file_committer
+from firesteel.connectors.files.bucket_directories import make_directories
+from firesteel.connectors.files.sink import BucketAssigner, FileSink, RollingPolicy
 from firesteel.testing import TestingSource, test_environment
 
 POLICIES = {

@@ -10,16 +10,17 @@ from decimal import Decimal
 import pytest
 from sink_jobs import SinkJob
 
-from firesteel.common import Configuration, Row, Types, WatermarkStrategy, fault_points
+from firesteel.common import Configuration, Row, Types, WatermarkStrategy
 from firesteel.common.errors import InvalidProgramError, RecordSerializationError
-from firesteel.common.number_records import NumberRecords
 from firesteel.common.serialization import BulkWriter, BulkWriterFactory
 from firesteel.common.time import Instant
-from firesteel.connectors import parquet_writer
-from firesteel.connectors.file_sink import BucketAssigner, FileSink, RollingPolicy
-from firesteel.connectors.file_sink_policies import CheckpointRollingPolicy
-from firesteel.connectors.parquet_writer import ParquetBulkWriters
+from firesteel.connectors.files.sink import BucketAssigner, FileSink, RollingPolicy
+from firesteel.connectors.files.sink_policies import CheckpointRollingPolicy
+from firesteel.formats.parquet import writer as parquet_writer
+from firesteel.formats.parquet.writer import ParquetBulkWriters
+from firesteel.process import fault_points
 from firesteel.testing import ABORT, TestingSource, test_environment
+from firesteel.types.number_records import NumberRecords
 
 pa = pytest.importorskip("pyarrow")
 pq = pytest.importorskip("pyarrow.parquet")

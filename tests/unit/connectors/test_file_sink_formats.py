@@ -13,12 +13,12 @@ from sink_jobs import SinkJob
 from firesteel.common import Row, Types
 from firesteel.common.errors import InvalidProgramError, RecordSerializationError
 from firesteel.common.serialization import Encoder, SimpleStringSchema
-from firesteel.connectors.avro_parquet import AvroParquetWriters
-from firesteel.connectors.bulk_writers import AvroBulkWriters, CsvBulkWriters
-from firesteel.connectors.encoders import CsvEncoder, JsonLinesEncoder, SchemaEncoder
-from firesteel.connectors.file_sink import BucketAssigner, FileSink, OutputFileConfig, RollingPolicy
-from firesteel.connectors.formats.avro_schema import AvroSchema
-from firesteel.connectors.formats.csv_schema import CsvSchema
+from firesteel.connectors.files.sink import BucketAssigner, FileSink, OutputFileConfig, RollingPolicy
+from firesteel.formats.avro.schema import AvroSchema
+from firesteel.formats.csv.schema import CsvSchema
+from firesteel.formats.parquet.avro_writer import AvroParquetWriters
+from firesteel.formats.writers.bulk_writers import AvroBulkWriters, CsvBulkWriters
+from firesteel.formats.writers.encoders import CsvEncoder, JsonLinesEncoder, SchemaEncoder
 
 BASE_PATH = BucketAssigner.base_path_bucket_assigner()
 ROW = Types.ROW_NAMED(["name", "total"], [Types.STRING(), Types.LONG()])

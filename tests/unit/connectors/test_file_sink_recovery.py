@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 from sink_jobs import SinkJob, committables_of
 
-from firesteel.common import fault_points
 from firesteel.common.serialization import Encoder
-from firesteel.connectors.file_committer import FileCommitter
-from firesteel.connectors.file_sink import BucketAssigner, FileSink, RollingPolicy
-from firesteel.connectors.part_file import FileWriteError
+from firesteel.connectors.files.committer import FileCommitter
+from firesteel.connectors.files.part_file import FileWriteError
+from firesteel.connectors.files.sink import BucketAssigner, FileSink, RollingPolicy
+from firesteel.process import fault_points
 
 ON_CHECKPOINT = RollingPolicy.on_checkpoint_rolling_policy()
 STAY_OPEN = RollingPolicy.default_rolling_policy()

@@ -9,7 +9,7 @@ from pathlib import Path
 import fastavro
 
 from firesteel.common.typeinfo import Types
-from firesteel.connectors.file_source import FileEnumeratorProvider, FileSource
+from firesteel.connectors.files.source import FileEnumeratorProvider, FileSource
 from firesteel.datastream.formats.avro import AvroBulkFormat
 from firesteel.datastream.formats.csv import CsvReaderFormat, CsvSchema
 from firesteel.testing.conformance import SourceConformance

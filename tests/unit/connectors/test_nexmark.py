@@ -8,7 +8,7 @@ import pytest
 
 from firesteel.common.errors import InvalidProgramError
 from firesteel.common.watermark_strategy import WatermarkStrategy
-from firesteel.connectors.nexmark import (
+from firesteel.connectors.generators.nexmark import (
     Auction,
     Bid,
     NexmarkConfig,

@@ -6,9 +6,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from firesteel.common.connector import Boundedness, InputStatus
 from firesteel.common.errors import InvalidProgramError
-from firesteel.connectors.number_sequence import NumberSequenceSource, split_evenly
+from firesteel.connectors.generators.number_sequence import NumberSequenceSource, split_evenly
+from firesteel.spi.connector import Boundedness, InputStatus
 
 # A busy machine is no failure.
 patient = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])

@@ -7,9 +7,8 @@ import struct
 
 import pytest
 
+from firesteel.api.output_tag import OutputTag
 from firesteel.common import Types, WatermarkStrategy
-from firesteel.common.output_tag import OutputTag
-from firesteel.connectors.bad_records import BadRecord
 from firesteel.datastream.connectors.file_system import (
     BadRecords,
     BulkFormat,
@@ -21,6 +20,7 @@ from firesteel.datastream.connectors.file_system import (
 )
 from firesteel.datastream.formats.avro import AvroInputFormat
 from firesteel.datastream.formats.csv import CsvReaderFormat, CsvSchema
+from firesteel.formats.bad_records import BadRecord
 from firesteel.testing import collect
 
 NUMBER = struct.Struct(">q")

@@ -12,16 +12,16 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from firesteel.common.arrow_types import MissingPyArrowError
-from firesteel.common.connector import Boundedness, InputStatus
 from firesteel.common.errors import InvalidProgramError
 from firesteel.common.time import Instant
 from firesteel.common.typeinfo import Types
 from firesteel.common.types import Row
-from firesteel.connectors.file_formats import parquet_file
-from firesteel.connectors.local_paths import FileReadError
-from firesteel.connectors.parquet import ParquetSource
+from firesteel.connectors.files.parquet_source import ParquetSource
+from firesteel.filesystem.local_paths import FileReadError
+from firesteel.formats.parquet import file as parquet_file
+from firesteel.spi.connector import Boundedness, InputStatus
 from firesteel.testing import collect
+from firesteel.types.arrow_types import MissingPyArrowError
 
 
 @pytest.fixture

@@ -9,7 +9,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from firesteel.common.errors import InvalidProgramError
-from firesteel.connectors.rate_limiter import (
+from firesteel.connectors.base.rate_limiter import (
     MAX_BURST_S,
     MIN_PAUSE_S,
     PerSecondRateLimiter,

@@ -5,9 +5,9 @@ import time
 
 import pytest
 
-from firesteel.common.connector import Boundedness, InputStatus
 from firesteel.common.errors import InvalidProgramError
-from firesteel.connectors.socket_source import MAX_WAIT_S, SocketConnectionError, SocketSource
+from firesteel.connectors.client.socket_source import MAX_WAIT_S, SocketConnectionError, SocketSource
+from firesteel.spi.connector import Boundedness, InputStatus
 
 
 @pytest.fixture

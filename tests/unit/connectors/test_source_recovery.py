@@ -7,7 +7,6 @@ import random
 
 import pytest
 
-from firesteel.common.connector import InputStatus
 from firesteel.connectors import (
     CollectionSource,
     DataGeneratorSource,
@@ -15,7 +14,8 @@ from firesteel.connectors import (
     NumberSequenceSource,
     RateLimiterStrategy,
 )
-from firesteel.connectors.file_source import FileEnumeratorProvider, StreamFormat
+from firesteel.connectors.files.source import FileEnumeratorProvider, StreamFormat
+from firesteel.spi.connector import InputStatus
 
 
 def square(number):

@@ -12,16 +12,16 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from firesteel.common.connector import Boundedness, InputStatus
 from firesteel.common.errors import InvalidProgramError
-from firesteel.connectors.file_source import (
+from firesteel.connectors.files.source import (
     FileEnumeratorProvider,
     FileSource,
     FileSourceSplit,
     FileSplitAssignerProvider,
     StreamFormat,
 )
-from firesteel.connectors.local_paths import FileReadError
+from firesteel.filesystem.local_paths import FileReadError
+from firesteel.spi.connector import Boundedness, InputStatus
 
 # A busy machine is no failure.
 patient = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])

@@ -2,8 +2,8 @@
 
 import pytest
 
+from firesteel.api.output_tag import OutputTag
 from firesteel.common.errors import JobExecutionError
-from firesteel.common.output_tag import OutputTag
 from firesteel.common.time import Time
 from firesteel.common.typeinfo import Types
 from firesteel.common.watermark_strategy import WatermarkStrategy

@@ -5,15 +5,15 @@ import operator
 
 import pytest
 
-from firesteel.common.configuration import Configuration
+from firesteel.api.output_tag import OutputTag
 from firesteel.common.errors import InvalidProgramError
-from firesteel.common.output_tag import OutputTag
 from firesteel.common.time import Time
 from firesteel.common.typeinfo import Types
 from firesteel.common.types import Row
 from firesteel.common.watermark_strategy import WatermarkStrategy
-from firesteel.connectors.discarding_sink import DiscardingSink
-from firesteel.connectors.print_sink import PrintSink
+from firesteel.config.configuration import Configuration
+from firesteel.connectors.client.discarding_sink import DiscardingSink
+from firesteel.connectors.client.print_sink import PrintSink
 from firesteel.datastream import (
     AggregateFunction,
     AllWindowFunction,
@@ -54,7 +54,7 @@ from firesteel.graph.transformation import (
     TwoInputTransformation,
     UnionTransformation,
 )
-from firesteel.runtime import partitioner as partitioners
+from firesteel.runtime.model import partitioner as partitioners
 from firesteel.runtime.operators.broadcast import BroadcastProcessSpec, KeyedBroadcastProcessSpec
 from firesteel.runtime.operators.co import CoFlatMapSpec, CoMapSpec, CoProcessSpec
 from firesteel.runtime.operators.inline import FilterSpec, FlatMapSpec, MapSpec, ProcessSpec

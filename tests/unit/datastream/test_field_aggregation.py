@@ -7,7 +7,7 @@ from typing import NamedTuple
 import pytest
 
 from firesteel.common.types import Row
-from firesteel.datastream.field_aggregation import AccumulateType, FieldAggregation
+from firesteel.datastream.streams.field_aggregation import AccumulateType, FieldAggregation
 
 SUM, MIN, MAX, MIN_BY, MAX_BY = (AccumulateType[n] for n in ("SUM", "MIN", "MAX", "MIN_BY", "MAX_BY"))
 

@@ -7,15 +7,15 @@ from dataclasses import dataclass
 import pytest
 
 from firesteel.common import Types
-from firesteel.common.connector import (
+from firesteel.common.watermark_strategy import WatermarkStrategy
+from firesteel.datastream import OutputTag
+from firesteel.spi.connector import (
     Boundedness,
     InputStatus,
     Source,
     SourceReader,
     SplitEnumerator,
 )
-from firesteel.common.watermark_strategy import WatermarkStrategy
-from firesteel.datastream import OutputTag
 
 
 @dataclass(frozen=True)

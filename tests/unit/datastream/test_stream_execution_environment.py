@@ -8,14 +8,14 @@ from concurrent.futures import Future
 
 import pytest
 
-from firesteel.common.configuration import Configuration
 from firesteel.common.errors import InvalidProgramError
 from firesteel.common.job_client import JobClient
 from firesteel.common.job_id import JobID
 from firesteel.common.job_status import JobStatus
 from firesteel.common.time import Duration
 from firesteel.common.typeinfo import Types
-from firesteel.connectors.collect_sink import CollectSink
+from firesteel.config.configuration import Configuration
+from firesteel.connectors.client.collect_sink import CollectSink
 from firesteel.datastream import (
     CheckpointingMode,
     EmbeddedRocksDBStateBackend,

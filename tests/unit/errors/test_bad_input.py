@@ -14,11 +14,10 @@ import pytest
 from failing_jobs import Build, Env, digits, fail
 
 from firesteel.common import Time, Types, WatermarkStrategy
-from firesteel.common.connector import Sink, SinkWriter
 from firesteel.common.errors import JobExecutionError
 from firesteel.common.watermark_strategy import TimestampAssigner, WatermarkGenerator
-from firesteel.connectors.datagen import DataGeneratorSource
-from firesteel.connectors.rate_limiter import RateLimiterStrategy
+from firesteel.connectors.base.rate_limiter import RateLimiterStrategy
+from firesteel.connectors.generators.datagen import DataGeneratorSource
 from firesteel.datastream import DataStream, RuntimeExecutionMode, StreamExecutionEnvironment
 from firesteel.datastream.functions import (
     AggregateFunction,
@@ -28,8 +27,9 @@ from firesteel.datastream.functions import (
     ProcessFunction,
     ProcessWindowFunction,
 )
-from firesteel.datastream.triggers import Trigger, TriggerResult
 from firesteel.datastream.window import EventTimeSessionWindows, SlidingEventTimeWindows, TumblingEventTimeWindows
+from firesteel.datastream.windowing.triggers import Trigger, TriggerResult
+from firesteel.spi.connector import Sink, SinkWriter
 
 _LINES = Path(__file__).read_text().splitlines()
 

@@ -11,7 +11,7 @@ import pytest
 from failing_jobs import Env, digits, fail
 
 from firesteel.common.errors import RecordSerializationError
-from firesteel.runtime.codegen import LOOPS
+from firesteel.runtime.codegen.loops import LOOPS
 
 # -- keys ----------------------------------------------------------------------------------------------------
 

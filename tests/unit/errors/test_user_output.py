@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from firesteel.runtime.messages import ClientAck, ClientPayload
-from firesteel.runtime.network.serialization import deserialize_batch
-from firesteel.spark.user_output import MAX_LINE_BYTES, MAX_PENDING_LINES, UserOutput
+from firesteel.runtime.model.messages import ClientAck, ClientPayload
+from firesteel.runtime.model.serialization import deserialize_batch
+from firesteel.spark.session.user_output import MAX_LINE_BYTES, MAX_PENDING_LINES, UserOutput
 
 
 class Client:

@@ -1,6 +1,6 @@
 import pytest
 
-from firesteel.connectors.formats import json_library
+from firesteel.formats.json import library as json_library
 
 
 @pytest.fixture(params=["json", "orjson"])

@@ -18,13 +18,13 @@ from hypothesis import strategies as st
 
 from firesteel.common import Row, Types
 from firesteel.common.errors import InvalidProgramError, RecordSerializationError
-from firesteel.connectors.formats.field_types import SchemaMismatchError
 from firesteel.datastream.formats.avro import (
     AvroRowDeserializationSchema,
     AvroRowSerializationSchema,
     AvroSchema,
     GenericRecordAvroTypeInfo,
 )
+from firesteel.formats.field_types import SchemaMismatchError
 
 fastavro = pytest.importorskip("fastavro")
 

@@ -7,17 +7,17 @@ from dataclasses import replace
 
 import pytest
 
+from firesteel.api.output_tag import OutputTag
 from firesteel.common import Types, WatermarkStrategy
-from firesteel.common.connector import Boundedness, InputStatus, Source
 from firesteel.common.errors import InvalidProgramError, JobExecutionError
-from firesteel.common.output_tag import OutputTag
 from firesteel.common.serialization import DeserializationSchema, SimpleStringSchema
-from firesteel.connectors.bad_records import BadRecord, BadRecordError, BadRecords, RecordDecoder
-from firesteel.connectors.collection import CollectionSplit
-from firesteel.connectors.formats.json_format import JsonRowDeserializationSchema
-from firesteel.connectors.split_enumerators import OwnedSplitEnumerator
-from firesteel.connectors.split_reader import SequentialSplitReader
-from firesteel.runtime.metrics import MetricGroup, MetricRegistry
+from firesteel.connectors.base.split_enumerators import OwnedSplitEnumerator
+from firesteel.connectors.base.split_reader import SequentialSplitReader
+from firesteel.connectors.generators.collection import CollectionSplit
+from firesteel.formats.bad_records import BadRecord, BadRecordError, BadRecords, RecordDecoder
+from firesteel.formats.json.messages import JsonRowDeserializationSchema
+from firesteel.runtime.model.metrics import MetricGroup, MetricRegistry
+from firesteel.spi.connector import Boundedness, InputStatus, Source
 from firesteel.testing import collect, test_environment
 
 TAG = OutputTag("bad")

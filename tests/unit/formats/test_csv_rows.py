@@ -15,10 +15,10 @@ from hypothesis import strategies as st
 
 from firesteel.common import Row, Types
 from firesteel.common.errors import InvalidProgramError, RecordSerializationError
-from firesteel.connectors.file_formats.csv_row_ends import RowEnds
-from firesteel.connectors.formats.csv_format import CsvParser, CsvWriter
-from firesteel.connectors.formats.field_types import SchemaMismatchError
 from firesteel.datastream.formats.csv import CsvRowDeserializationSchema, CsvRowSerializationSchema, CsvSchema
+from firesteel.formats.csv.messages import CsvParser, CsvWriter
+from firesteel.formats.csv.row_ends import RowEnds
+from firesteel.formats.field_types import SchemaMismatchError
 
 ERROR = object()
 INT_STRING_STRING = [Types.INT(), Types.STRING(), Types.STRING()]

@@ -21,8 +21,8 @@ from hypothesis import strategies as st
 from firesteel.common import Row
 from firesteel.common.errors import RecordSerializationError
 from firesteel.common.time import Instant
-from firesteel.connectors.formats.json_library import JsonCodec
 from firesteel.datastream.formats.json import JsonDeserializationSchema, JsonSerializationSchema
+from firesteel.formats.json.library import JsonCodec
 
 pytestmark = pytest.mark.usefixtures("library")
 

@@ -16,8 +16,8 @@ from hypothesis import strategies as st
 from firesteel.common import Row, Types
 from firesteel.common.errors import InvalidProgramError, RecordSerializationError
 from firesteel.common.time import Instant
-from firesteel.connectors.formats.field_types import SchemaMismatchError
 from firesteel.datastream.formats.json import JsonRowDeserializationSchema, JsonRowSerializationSchema
+from firesteel.formats.field_types import SchemaMismatchError
 
 pytestmark = pytest.mark.usefixtures("library")
 

@@ -6,8 +6,8 @@ import pytest
 
 from firesteel.common import Row, Types
 from firesteel.common.errors import InvalidProgramError
-from firesteel.connectors.formats.json_schema import row_type_of_json_schema
 from firesteel.datastream.formats.json import JsonRowDeserializationSchema
+from firesteel.formats.json.schema import row_type_of_json_schema
 
 SCHEMA = """{
   "type": "object",

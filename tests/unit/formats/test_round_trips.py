@@ -13,10 +13,8 @@ import pytest
 
 from firesteel.common import Types
 from firesteel.common.typeinfo import ListTypeInfo, MapTypeInfo, ObjectArrayTypeInfo, RowTypeInfo, TypeInformation
-from firesteel.connectors.encoders import CsvEncoder
-from firesteel.connectors.file_source import FileSource
-from firesteel.connectors.parquet import ParquetSource
-from firesteel.connectors.parquet_writer import ParquetBulkWriters
+from firesteel.connectors.files.parquet_source import ParquetSource
+from firesteel.connectors.files.source import FileSource
 from firesteel.datastream.formats.avro import AvroRowDeserializationSchema, AvroRowSerializationSchema
 from firesteel.datastream.formats.csv import (
     CsvReaderFormat,
@@ -25,6 +23,8 @@ from firesteel.datastream.formats.csv import (
     CsvSchema,
 )
 from firesteel.datastream.formats.json import JsonRowDeserializationSchema, JsonRowSerializationSchema
+from firesteel.formats.parquet.writer import ParquetBulkWriters
+from firesteel.formats.writers.encoders import CsvEncoder
 from firesteel.testing.conformance import RoundTripConformance, SourceHarness
 from firesteel.testing.conformance.sample_values import BYTES, SCALAR_TYPES
 

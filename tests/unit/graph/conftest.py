@@ -4,9 +4,8 @@ from typing import Any
 
 import pytest
 
-from firesteel.common.configuration import Configuration
-from firesteel.common.connector import Boundedness, Sink, Source
-from firesteel.common.output_tag import OutputTag
+from firesteel.api.output_tag import OutputTag
+from firesteel.config.configuration import Configuration
 from firesteel.graph.job_graph import JobGraph
 from firesteel.graph.job_graph_generator import create_job_graph
 from firesteel.graph.stream_graph import StreamGraph
@@ -21,11 +20,12 @@ from firesteel.graph.transformation import (
     TwoInputTransformation,
     UnionTransformation,
 )
+from firesteel.runtime.model.partitioner import ForwardPartitioner, KeyGroupPartitioner
 from firesteel.runtime.operators.co import CoMapSpec
 from firesteel.runtime.operators.inline import MapSpec
 from firesteel.runtime.operators.sink import SinkSpec
 from firesteel.runtime.operators.source import SourceSpec
-from firesteel.runtime.partitioner import ForwardPartitioner, KeyGroupPartitioner
+from firesteel.spi.connector import Boundedness, Sink, Source
 
 
 class FakeSource(Source[Any]):

@@ -4,7 +4,7 @@ import pytest
 
 from firesteel.graph.chaining import is_chainable
 from firesteel.graph.transformation import ChainingStrategy, PartitionTransformation
-from firesteel.runtime.partitioner import RebalancePartitioner
+from firesteel.runtime.model.partitioner import RebalancePartitioner
 
 
 def chained(graph):

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from firesteel.graph.channels import connections
-from firesteel.runtime.partitioner import (
+from firesteel.runtime.model.partitioner import (
     BroadcastPartitioner,
     ForwardPartitioner,
     GlobalPartitioner,

@@ -7,7 +7,7 @@ import pytest
 from firesteel.common.errors import InvalidProgramError
 from firesteel.graph.exchange import ExchangeKind, JobExecution, exchange_of, execution_of
 from firesteel.graph.transformation import PartitionTransformation
-from firesteel.runtime.partitioner import BroadcastPartitioner, KeyGroupPartitioner
+from firesteel.runtime.model.partitioner import BroadcastPartitioner, KeyGroupPartitioner
 
 MODE, EXCHANGE = "execution.runtime-mode", "execution.exchange"
 

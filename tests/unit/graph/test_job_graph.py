@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import cloudpickle
 
-from firesteel.common.connector import Boundedness
+from firesteel.spi.connector import Boundedness
 
 
 def names(job_graph):

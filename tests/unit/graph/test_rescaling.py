@@ -13,7 +13,7 @@ from firesteel.graph.execution_graph import ExecutionGraph, ExecutionState
 from firesteel.graph.rescaling import limit_parallelism, parallelism_limit, rescale_execution_graph, slots_at
 from firesteel.graph.slots import assign_slots
 from firesteel.graph.transformation import ChainingStrategy
-from firesteel.runtime.partitioner import ForwardPartitioner
+from firesteel.runtime.model.partitioner import ForwardPartitioner
 
 
 @pytest.fixture

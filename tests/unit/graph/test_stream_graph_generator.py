@@ -2,14 +2,14 @@ from __future__ import annotations
 
 import pytest
 
-from firesteel.common.configuration import Configuration
-from firesteel.common.connector import Boundedness
 from firesteel.common.errors import InvalidProgramError
+from firesteel.config.configuration import Configuration
 from firesteel.graph.parallelism import default_max_parallelism
 from firesteel.graph.stream_graph import JobType
 from firesteel.graph.stream_graph_generator import generate
 from firesteel.graph.transformation import PartitionTransformation, ResourceProfile
-from firesteel.runtime.partitioner import BroadcastPartitioner, RebalancePartitioner
+from firesteel.runtime.model.partitioner import BroadcastPartitioner, RebalancePartitioner
+from firesteel.spi.connector import Boundedness
 
 
 def names(graph):

@@ -8,14 +8,14 @@ from typing import Any
 
 import pytest
 
-from firesteel.common.configuration import Configuration
-from firesteel.common.connector import Boundedness, Source, SplitEnumerator
 from firesteel.common.errors import TaskFailure
 from firesteel.common.job_status import JobStatus
+from firesteel.config.configuration import Configuration
 from firesteel.graph.execution_graph import ExecutionGraph
 from firesteel.graph.job_graph import ChainedOperator, JobGraph, JobVertex
 from firesteel.graph.stream_graph import StreamNode
-from firesteel.jobmaster.events import (
+from firesteel.jobmaster.job_master import JobMaster
+from firesteel.jobmaster.model.events import (
     AttemptEnded,
     CancelJob,
     Event,
@@ -24,7 +24,7 @@ from firesteel.jobmaster.events import (
     StartJob,
     TimerFired,
 )
-from firesteel.jobmaster.instructions import (
+from firesteel.jobmaster.model.instructions import (
     CancelTimer,
     DeliverToClient,
     Instruction,
@@ -35,11 +35,10 @@ from firesteel.jobmaster.instructions import (
     SetTimer,
     StartAttempt,
 )
-from firesteel.jobmaster.job_master import JobMaster
-from firesteel.jobmaster.life_cycle import may_follow
+from firesteel.jobmaster.model.life_cycle import may_follow
+from firesteel.jobmaster.model.settings import JobMasterSettings
 from firesteel.jobmaster.restart_strategy import NoRestartStrategy, RestartStrategy
-from firesteel.jobmaster.settings import JobMasterSettings
-from firesteel.runtime.messages import (
+from firesteel.runtime.model.messages import (
     CancelSlot,
     RegisterSlot,
     SlotFailed,
@@ -49,6 +48,7 @@ from firesteel.runtime.messages import (
 )
 from firesteel.runtime.operators.inline import MapSpec
 from firesteel.runtime.operators.source import SourceSpec
+from firesteel.spi.connector import Boundedness, Source, SplitEnumerator
 
 SETTINGS = JobMasterSettings(
     slot_request_timeout=20_000,

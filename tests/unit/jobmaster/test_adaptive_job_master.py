@@ -12,18 +12,17 @@ from test_job_master_random_events import explore, machine
 
 from firesteel.common.errors import JobExecutionError, NotEnoughSlotsError, TaskFailure
 from firesteel.common.job_status import JobStatus
-from firesteel.jobmaster.checkpoint_coordinator import CheckpointCoordinator
-from firesteel.jobmaster.checkpoint_decisions import StoreMetadata
-from firesteel.jobmaster.checkpoint_settings import CheckpointSettings
-from firesteel.jobmaster.events import MetadataStored, SlotsAvailable, TriggerSavepoint
-from firesteel.jobmaster.instructions import KillAttempt, Say, StartAttempt
+from firesteel.jobmaster.checkpoints.coordinator import CheckpointCoordinator
+from firesteel.jobmaster.checkpoints.decisions import StoreMetadata
+from firesteel.jobmaster.checkpoints.settings import CheckpointSettings
 from firesteel.jobmaster.job_master import JobMaster
+from firesteel.jobmaster.model.events import MetadataStored, SlotsAvailable, TriggerSavepoint
+from firesteel.jobmaster.model.instructions import KillAttempt, Say, StartAttempt
+from firesteel.jobmaster.model.settings import AdaptiveSettings
 from firesteel.jobmaster.restart_strategy import FixedDelayRestartStrategy, NoRestartStrategy
-from firesteel.jobmaster.settings import AdaptiveSettings
-from firesteel.runtime.checkpoint.handles import TaskStateSnapshot
-from firesteel.runtime.checkpoint.metrics import CheckpointMetrics
-from firesteel.runtime.checkpoint.options import SnapshotKind, StopMode
-from firesteel.runtime.messages import (
+from firesteel.runtime.model.checkpoint_metrics import CheckpointMetrics
+from firesteel.runtime.model.checkpoint_options import SnapshotKind, StopMode
+from firesteel.runtime.model.messages import (
     AcknowledgeCheckpoint,
     CancelSlot,
     Deploy,
@@ -31,6 +30,7 @@ from firesteel.runtime.messages import (
     ReaderStarted,
     TriggerCheckpoint,
 )
+from firesteel.runtime.model.state_handles import TaskStateSnapshot
 
 ADAPTIVE = AdaptiveSettings(
     resource_wait_timeout=60_000,

@@ -13,9 +13,9 @@ from endless import collecting, ended, status
 
 from firesteel.common import Configuration, JobStatus, Types, WatermarkStrategy
 from firesteel.common.errors import FiresteelWarning, NotEnoughSlotsError
-from firesteel.connectors.datagen import DataGeneratorSource, DataGeneratorSplit
-from firesteel.connectors.rate_limiter import RateLimiterStrategy
-from firesteel.connectors.split_enumerators import OwnedSplitEnumerator
+from firesteel.connectors.base.rate_limiter import RateLimiterStrategy
+from firesteel.connectors.base.split_enumerators import OwnedSplitEnumerator
+from firesteel.connectors.generators.datagen import DataGeneratorSource, DataGeneratorSplit
 from firesteel.datastream import (
     DataStream,
     KeyedProcessFunction,

@@ -12,8 +12,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from firesteel.common.configuration import Configuration
-from firesteel.jobmaster.adaptive_scheduler import (
+from firesteel.config.configuration import Configuration
+from firesteel.jobmaster.model.settings import AdaptiveSettings
+from firesteel.jobmaster.slots.adaptive_scheduler import (
     AdaptiveScheduler,
     CannotScaleUp,
     GiveUp,
@@ -23,7 +24,6 @@ from firesteel.jobmaster.adaptive_scheduler import (
     TakeCheckpoint,
     Withdraw,
 )
-from firesteel.jobmaster.settings import AdaptiveSettings
 
 SETTINGS = AdaptiveSettings(
     resource_wait_timeout=300,

@@ -9,8 +9,7 @@ from typing import Any
 
 import pytest
 
-from firesteel.common import Configuration, JobStatus, fault_points
-from firesteel.common.connector import Boundedness, Committer, Sink, SinkWriter, Source, SplitEnumerator
+from firesteel.common import Configuration, JobStatus
 from firesteel.common.errors import (
     CheckpointError,
     InvalidProgramError,
@@ -19,19 +18,21 @@ from firesteel.common.errors import (
     TaskFailure,
 )
 from firesteel.common.watermark_strategy import WatermarkStrategy
-from firesteel.connectors.collect_sink import CollectSink
+from firesteel.connectors.client.collect_sink import CollectSink
 from firesteel.datastream import RuntimeExecutionMode, StreamExecutionEnvironment
+from firesteel.execution.batch.host import MAX_RETRIES, BatchHost
+from firesteel.execution.stages.orders import BatchOrder, BatchReport
+from firesteel.execution.stages.stage_runner import StageError, StageMessage
 from firesteel.graph.execution_graph import ExecutionState
 from firesteel.graph.job_graph import JobGraph
-from firesteel.jobmaster.batch_host import MAX_RETRIES, BatchHost
-from firesteel.jobmaster.events import MessageReceived
-from firesteel.jobmaster.job_preparation import prepare_job
-from firesteel.jobmaster.runner import JobMasterRunner
-from firesteel.jobmaster.stage_runner import StageError, StageMessage
-from firesteel.runtime.blocking.orders import BatchOrder, BatchReport
-from firesteel.runtime.deployment import TaskMode
-from firesteel.runtime.messages import TaskKey, TaskStateChanged
-from firesteel.runtime.network.serialization import serialize_records
+from firesteel.jobmaster.model.events import MessageReceived
+from firesteel.jobmaster.shell.job_preparation import prepare_job
+from firesteel.jobmaster.shell.runner import JobMasterRunner
+from firesteel.process import fault_points
+from firesteel.runtime.model.deployment import TaskMode
+from firesteel.runtime.model.messages import TaskKey, TaskStateChanged
+from firesteel.runtime.model.serialization import serialize_records
+from firesteel.spi.connector import Boundedness, Committer, Sink, SinkWriter, Source, SplitEnumerator
 
 DEADLINE_S = 60
 Orders = Mapping[TaskKey, BatchOrder]

@@ -6,7 +6,7 @@ import pytest
 from checkpoint_harness import JOB, TASKS, CoordinatorHarness, kinds, list_state, plan, snapshot
 
 from firesteel.common.errors import CheckpointError
-from firesteel.jobmaster.checkpoint_decisions import (
+from firesteel.jobmaster.checkpoints.decisions import (
     DeleteCheckpoint,
     DeleteFiles,
     FailJob,
@@ -16,9 +16,9 @@ from firesteel.jobmaster.checkpoint_decisions import (
     StoreMetadata,
     TriggerTasks,
 )
-from firesteel.jobmaster.checkpoint_failures import CheckpointFailureReason
-from firesteel.runtime.checkpoint.handles import SPLIT, UNION, InlineBytes
-from firesteel.runtime.checkpoint.options import SnapshotKind, StopMode
+from firesteel.jobmaster.checkpoints.failures import CheckpointFailureReason
+from firesteel.runtime.model.checkpoint_options import SnapshotKind, StopMode
+from firesteel.runtime.model.state_handles import SPLIT, UNION, InlineBytes
 
 SOURCES = (("source", 0), ("source", 1))
 

@@ -6,7 +6,7 @@ import pytest
 from checkpoint_harness import JOB, TASKS, CoordinatorHarness, kinds
 
 from firesteel.common.job_status import JobStatus
-from firesteel.jobmaster.checkpoint_decisions import (
+from firesteel.jobmaster.checkpoints.decisions import (
     DeleteCheckpoint,
     FailJob,
     NotifyAborted,
@@ -14,8 +14,8 @@ from firesteel.jobmaster.checkpoint_decisions import (
     RequestFailed,
     Say,
 )
-from firesteel.jobmaster.checkpoint_settings import CheckpointRetention
-from firesteel.runtime.checkpoint.options import SnapshotKind, StopMode
+from firesteel.jobmaster.checkpoints.settings import CheckpointRetention
+from firesteel.runtime.model.checkpoint_options import SnapshotKind, StopMode
 
 # -- savepoints --------------------------------------------------------------------------------------
 

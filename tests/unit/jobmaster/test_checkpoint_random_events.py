@@ -15,7 +15,7 @@ from hypothesis.stateful import RuleBasedStateMachine, rule
 from test_job_master_random_events import explore
 
 from firesteel.common.job_status import JobStatus
-from firesteel.jobmaster.checkpoint_decisions import (
+from firesteel.jobmaster.checkpoints.decisions import (
     FailJob,
     NotifyAborted,
     NotifyComplete,
@@ -23,9 +23,9 @@ from firesteel.jobmaster.checkpoint_decisions import (
     RequestFailed,
     TriggerTasks,
 )
-from firesteel.jobmaster.checkpoint_settings import UNLIMITED, CheckpointRetention
-from firesteel.runtime.checkpoint.metrics import CheckpointMetrics
-from firesteel.runtime.checkpoint.options import SnapshotKind, StopMode
+from firesteel.jobmaster.checkpoints.settings import UNLIMITED, CheckpointRetention
+from firesteel.runtime.model.checkpoint_metrics import CheckpointMetrics
+from firesteel.runtime.model.checkpoint_options import SnapshotKind, StopMode
 
 tasks = st.sampled_from(TASKS)
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from firesteel.common.configuration import Configuration
 from firesteel.common.errors import InvalidProgramError
-from firesteel.jobmaster.checkpoint_settings import CheckpointRetention, CheckpointSettings
+from firesteel.config.configuration import Configuration
+from firesteel.jobmaster.checkpoints.settings import CheckpointRetention, CheckpointSettings
 
 OPTIONS = {
     "interval": "2 s",

@@ -7,9 +7,9 @@ import json
 import pytest
 from checkpoint_harness import JOB, TASKS, CoordinatorHarness
 
-from firesteel.jobmaster.checkpoint_stats import StatsSummary
-from firesteel.runtime.checkpoint.metrics import CheckpointMetrics
-from firesteel.runtime.checkpoint.options import SnapshotKind, StopMode
+from firesteel.jobmaster.checkpoints.stats import StatsSummary
+from firesteel.runtime.model.checkpoint_metrics import CheckpointMetrics
+from firesteel.runtime.model.checkpoint_options import SnapshotKind, StopMode
 
 COMPLETED_FIELDS = {
     *("className", "id", "status", "is_savepoint", "savepointFormat", "trigger_timestamp", "latest_ack_timestamp"),

@@ -10,17 +10,16 @@ from checkpoint_harness import location_of, savepoint_location_of
 
 from firesteel.common.job_status import JobStatus
 from firesteel.graph.rescaling import with_parallelism
-from firesteel.jobmaster.checkpoint_coordinator import CheckpointCoordinator
-from firesteel.jobmaster.checkpoint_decisions import StoreMetadata
-from firesteel.jobmaster.checkpoint_settings import CheckpointSettings
-from firesteel.jobmaster.events import CheckpointWanted, MetadataStored, RescaleJob, TriggerSavepoint
-from firesteel.jobmaster.instructions import RequestDone, RequestFailed, SendToSlot, StartAttempt
+from firesteel.jobmaster.checkpoints.coordinator import CheckpointCoordinator
+from firesteel.jobmaster.checkpoints.decisions import StoreMetadata
+from firesteel.jobmaster.checkpoints.settings import CheckpointSettings
 from firesteel.jobmaster.job_master import JobMaster
+from firesteel.jobmaster.model.events import CheckpointWanted, MetadataStored, RescaleJob, TriggerSavepoint
+from firesteel.jobmaster.model.instructions import RequestDone, RequestFailed, SendToSlot, StartAttempt
 from firesteel.jobmaster.restart_strategy import FixedDelayRestartStrategy
-from firesteel.runtime.checkpoint.handles import TaskStateSnapshot
-from firesteel.runtime.checkpoint.metrics import CheckpointMetrics
-from firesteel.runtime.checkpoint.options import SnapshotKind, StopMode
-from firesteel.runtime.messages import (
+from firesteel.runtime.model.checkpoint_metrics import CheckpointMetrics
+from firesteel.runtime.model.checkpoint_options import SnapshotKind, StopMode
+from firesteel.runtime.model.messages import (
     AcknowledgeCheckpoint,
     AddSplits,
     DeclineCheckpoint,
@@ -29,6 +28,7 @@ from firesteel.runtime.messages import (
     TaskAwaitsCheckpoint,
     TriggerCheckpoint,
 )
+from firesteel.runtime.model.state_handles import TaskStateSnapshot
 
 STOP = TriggerSavepoint(1, SnapshotKind.SAVEPOINT, "/savepoints", StopMode.SUSPEND)
 

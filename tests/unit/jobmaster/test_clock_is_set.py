@@ -16,16 +16,16 @@ from firesteel.common.errors import TaskFailure
 from firesteel.datastream import DataStream, StreamExecutionEnvironment
 from firesteel.datastream.connectors.datagen import DataGeneratorSource, RateLimiterStrategy
 from firesteel.datastream.window import TumblingEventTimeWindows
-from firesteel.jobmaster.events import MessageReceived
+from firesteel.jobmaster.model.events import MessageReceived
 from firesteel.jobmaster.restart_strategy import (
     ExponentialDelayRestartStrategy,
     FailureRateRestartStrategy,
     FixedDelayRestartStrategy,
     RestartStrategy,
 )
-from firesteel.jobmaster.slot_allocator import SlotAllocator
-from firesteel.jobmaster.slot_ledger import SlotPlace
-from firesteel.runtime.messages import Heartbeat
+from firesteel.jobmaster.shell.slot_allocator import SlotAllocator
+from firesteel.jobmaster.slots.ledger import SlotPlace
+from firesteel.runtime.model.messages import Heartbeat
 from firesteel.testing import eventually
 from firesteel.testing.in_process import InProcessExecutor
 

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
+from firesteel.cluster.dispatcher.job_loading import JobLoadError
 from firesteel.cluster.ha.services import HighAvailabilityError
-from firesteel.cluster.job_loading import JobLoadError
 from firesteel.common.errors import (
     CheckpointDirectoryError,
     CheckpointStorageError,
@@ -21,9 +21,9 @@ from firesteel.common.errors import (
     TaskFailure,
 )
 from firesteel.common.job_status import JobStatus
-from firesteel.jobmaster.end_of_job import CORRUPT_READS, ends_preparation, is_final, may_record, retry_delay_ms
-from firesteel.jobmaster.events import AttemptAccepted, AttemptEnded, SlotLost, SlotsOffered
 from firesteel.jobmaster.job_master import JobMaster
+from firesteel.jobmaster.model.end_of_job import CORRUPT_READS, ends_preparation, is_final, may_record, retry_delay_ms
+from firesteel.jobmaster.model.events import AttemptAccepted, AttemptEnded, SlotLost, SlotsOffered
 from firesteel.jobmaster.restart_strategy import NoRestartStrategy
 
 OF_THE_SHELL = (

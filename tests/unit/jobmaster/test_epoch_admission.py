@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from firesteel.jobmaster.admission import AdmissionControl, SourceLoad, SplitRequests
+from firesteel.execution.epochs.admission import AdmissionControl, SourceLoad, SplitRequests
 
 TARGET = 1000
 

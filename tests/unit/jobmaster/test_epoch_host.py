@@ -9,12 +9,13 @@ from typing import Any
 import pytest
 from scripted_epochs import DEADLINE_S, Epoch, Fails, RecordingSink, ScriptedJob, Waits, committed
 
-from firesteel.common import JobStatus, fault_points
+from firesteel.common import JobStatus
 from firesteel.common.errors import JobCancelledError, JobExecutionError
-from firesteel.jobmaster.events import MessageReceived
+from firesteel.jobmaster.model.events import MessageReceived
+from firesteel.process import fault_points
 from firesteel.runtime.checkpoint import storage
-from firesteel.runtime.checkpoint.options import SnapshotKind, StopMode
-from firesteel.runtime.messages import (
+from firesteel.runtime.model.checkpoint_options import SnapshotKind, StopMode
+from firesteel.runtime.model.messages import (
     AddSplits,
     Deploy,
     Heartbeat,

@@ -11,12 +11,12 @@ import pytest
 from endless import collecting, ended
 from visible_files import visible_lines
 
-from firesteel.common import Configuration, Duration, Types, WatermarkStrategy, fault_points
+from firesteel.common import Configuration, Duration, Types, WatermarkStrategy
 from firesteel.common.errors import JobExecutionError
 from firesteel.common.serialization import Encoder
-from firesteel.connectors.datagen import DataGeneratorSource
-from firesteel.connectors.file_sink import FileSink, OnCheckpointRollingPolicy
-from firesteel.connectors.rate_limiter import RateLimiterStrategy
+from firesteel.connectors.base.rate_limiter import RateLimiterStrategy
+from firesteel.connectors.files.sink import FileSink, OnCheckpointRollingPolicy
+from firesteel.connectors.generators.datagen import DataGeneratorSource
 from firesteel.datastream import (
     DataStream,
     KeyedProcessFunction,
@@ -26,7 +26,8 @@ from firesteel.datastream import (
 )
 from firesteel.datastream.state import ValueStateDescriptor
 from firesteel.datastream.window import TumblingEventTimeWindows
-from firesteel.jobmaster.stage_runner import EpochRun, StageMessage
+from firesteel.execution.stages.stage_runner import EpochRun, StageMessage
+from firesteel.process import fault_points
 from firesteel.testing import ABORT, PAUSE, WATERMARK, At, FakeClock, TestingSource, eventually
 from firesteel.testing.in_process import InProcessExecutor
 from firesteel.testing.stages import FaultKind, InProcessStages, TaskFault

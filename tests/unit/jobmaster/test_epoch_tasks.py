@@ -11,24 +11,22 @@ from scripted_epochs import ScriptedJob
 from firesteel.common import Configuration
 from firesteel.common.errors import InvalidProgramError
 from firesteel.common.job_status import JobStatus
+from firesteel.execution.epochs.messages import EpochMessages, EpochResult
+from firesteel.execution.epochs.tasks import EpochTasks
+from firesteel.execution.stages.orders import EpochReport
+from firesteel.execution.stages.stage_orders import stage_descriptors
 from firesteel.graph.job_graph import JobGraph
-from firesteel.jobmaster.epoch_messages import EpochMessages, EpochResult
-from firesteel.jobmaster.epoch_settings import EpochSettings, EpochTriggerKind, as_epochs, epoch_checkpoint_settings
-from firesteel.jobmaster.epoch_tasks import EpochTasks
-from firesteel.jobmaster.restart_strategy import create_restart_strategy
-from firesteel.jobmaster.stage_orders import stage_descriptors
-from firesteel.runtime.blocking.orders import EpochReport
-from firesteel.runtime.checkpoint.handles import (
-    UNION,
-    InlineBytes,
-    OperatorStateHandle,
-    OperatorSubtaskState,
-    TaskStateSnapshot,
+from firesteel.jobmaster.checkpoints.epoch_settings import (
+    EpochSettings,
+    EpochTriggerKind,
+    as_epochs,
+    epoch_checkpoint_settings,
 )
-from firesteel.runtime.checkpoint.metrics import CheckpointMetrics
-from firesteel.runtime.checkpoint.options import CheckpointLocation, CheckpointOptions, SnapshotKind
-from firesteel.runtime.deployment import TaskMode
-from firesteel.runtime.messages import (
+from firesteel.jobmaster.restart_strategy import create_restart_strategy
+from firesteel.runtime.model.checkpoint_metrics import CheckpointMetrics
+from firesteel.runtime.model.checkpoint_options import CheckpointLocation, CheckpointOptions, SnapshotKind
+from firesteel.runtime.model.deployment import TaskMode
+from firesteel.runtime.model.messages import (
     AcknowledgeCheckpoint,
     AddSplits,
     AlignWatermark,
@@ -41,6 +39,13 @@ from firesteel.runtime.messages import (
     TaskAwaitsCheckpoint,
     TaskStateChanged,
     TriggerCheckpoint,
+)
+from firesteel.runtime.model.state_handles import (
+    UNION,
+    InlineBytes,
+    OperatorStateHandle,
+    OperatorSubtaskState,
+    TaskStateSnapshot,
 )
 
 

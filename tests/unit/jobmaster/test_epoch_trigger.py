@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from firesteel.jobmaster.epoch_settings import EpochSettings, EpochTriggerKind
-from firesteel.jobmaster.epoch_trigger import (
+from firesteel.execution.epochs.trigger import (
     AvailableNowTrigger,
     ContinuousTrigger,
     EpochOutcome,
     IntervalTrigger,
     create_epoch_trigger,
 )
+from firesteel.jobmaster.checkpoints.epoch_settings import EpochSettings, EpochTriggerKind
 
 NOTHING = EpochOutcome()
 RECORDS = EpochOutcome(records=5)

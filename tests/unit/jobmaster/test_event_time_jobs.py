@@ -23,7 +23,7 @@ from visible_files import visible_lines
 
 from firesteel.common import Duration, Encoder, WatermarkStrategy
 from firesteel.common.watermark_strategy import WatermarkGenerator
-from firesteel.connectors.split_enumerators import OwnedSplitEnumerator
+from firesteel.connectors.base.split_enumerators import OwnedSplitEnumerator
 from firesteel.datastream import CoProcessFunction, DataStream, KeyedProcessFunction
 from firesteel.datastream.connectors.file_system import FileSink, FileSource, StreamFormat
 from firesteel.datastream.window import TumblingEventTimeWindows

@@ -14,8 +14,8 @@ from firesteel.cli.main import main
 from firesteel.common import Configuration, Duration, WatermarkStrategy
 from firesteel.common.errors import JobCancelledError
 from firesteel.common.serialization import Encoder
-from firesteel.connectors.file_sink import FileSink, OnCheckpointRollingPolicy
-from firesteel.connectors.file_source import FileSource, StreamFormat
+from firesteel.connectors.files.sink import FileSink, OnCheckpointRollingPolicy
+from firesteel.connectors.files.source import FileSource, StreamFormat
 from firesteel.datastream import StreamExecutionEnvironment
 from firesteel.datastream.executor import execution_context
 from firesteel.testing import eventually
@@ -26,8 +26,8 @@ NIGHTLY = """\
 import sys
 from firesteel.common import Duration, WatermarkStrategy
 from firesteel.common.serialization import Encoder
-from firesteel.connectors.file_sink import FileSink, OnCheckpointRollingPolicy
-from firesteel.connectors.file_source import FileSource, StreamFormat
+from firesteel.connectors.files.sink import FileSink, OnCheckpointRollingPolicy
+from firesteel.connectors.files.source import FileSource, StreamFormat
 from firesteel.datastream import StreamExecutionEnvironment
 
 landing, out = sys.argv[1:3]

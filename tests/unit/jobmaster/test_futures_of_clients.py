@@ -9,11 +9,11 @@ from typing import Any
 
 import pytest
 
-from firesteel.common.configuration import Configuration
 from firesteel.common.errors import CheckpointError
 from firesteel.common.job_client import JobClient
 from firesteel.common.job_status import JobStatus
 from firesteel.common.watermark_strategy import WatermarkStrategy
+from firesteel.config.configuration import Configuration
 from firesteel.jobmaster.shell.snapshot_requests import SnapshotRequests
 from firesteel.testing import TestingSource, eventually, test_environment
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from firesteel.common.connector import DeliveryGuarantee, Sink, SinkWriter
 from firesteel.common.errors import InvalidProgramError
 from firesteel.common.watermark_strategy import WatermarkStrategy
 from firesteel.connectors import SocketSource
-from firesteel.connectors.discarding_sink import DiscardingSink
+from firesteel.connectors.client.discarding_sink import DiscardingSink
+from firesteel.spi.connector import DeliveryGuarantee, Sink, SinkWriter
 from firesteel.testing import TestingSource
 
 EXACTLY_ONCE, AT_LEAST_ONCE, NONE = DeliveryGuarantee

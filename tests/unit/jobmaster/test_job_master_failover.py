@@ -5,10 +5,10 @@ import pytest
 from firesteel.common.errors import NotEnoughSlotsError, TaskFailure
 from firesteel.common.job_status import JobStatus
 from firesteel.graph.execution_graph import ExecutionState
-from firesteel.jobmaster.instructions import SetTimer, StartAttempt
+from firesteel.jobmaster.model.instructions import SetTimer, StartAttempt
+from firesteel.jobmaster.model.settings import JobMasterSettings
 from firesteel.jobmaster.restart_strategy import FixedDelayRestartStrategy
-from firesteel.jobmaster.settings import JobMasterSettings
-from firesteel.runtime.messages import (
+from firesteel.runtime.model.messages import (
     AddSplits,
     CancelSlot,
     ClientPayload,

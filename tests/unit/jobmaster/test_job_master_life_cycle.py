@@ -4,12 +4,12 @@ import pytest
 
 from firesteel.common.errors import TaskFailure
 from firesteel.common.job_status import JobStatus
-from firesteel.jobmaster.events import AttemptEnded, ClientConsumed, MessageReceived, TimerFired
-from firesteel.jobmaster.instructions import JobDone, KillAttempt, SendToSlot, SetTimer, StartAttempt
+from firesteel.jobmaster.model.events import AttemptEnded, ClientConsumed, MessageReceived, TimerFired
+from firesteel.jobmaster.model.instructions import JobDone, KillAttempt, SendToSlot, SetTimer, StartAttempt
+from firesteel.jobmaster.model.settings import JobMasterSettings
+from firesteel.jobmaster.model.story import InvalidStatusTransitionError
 from firesteel.jobmaster.restart_strategy import FixedDelayRestartStrategy
-from firesteel.jobmaster.settings import JobMasterSettings
-from firesteel.jobmaster.story import InvalidStatusTransitionError
-from firesteel.runtime.messages import (
+from firesteel.runtime.model.messages import (
     CancelSlot,
     ClientAck,
     ClientPayload,

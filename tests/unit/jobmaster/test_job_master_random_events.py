@@ -15,9 +15,9 @@ from hypothesis.stateful import RuleBasedStateMachine, rule, run_state_machine_a
 from firesteel.common.errors import TaskFailure
 from firesteel.common.job_status import JobStatus
 from firesteel.graph.execution_graph import ExecutionState
-from firesteel.jobmaster.events import AttemptEnded, ClientConsumed, SlotLost
+from firesteel.jobmaster.model.events import AttemptEnded, ClientConsumed, SlotLost
 from firesteel.jobmaster.restart_strategy import FixedDelayRestartStrategy
-from firesteel.runtime.messages import (
+from firesteel.runtime.model.messages import (
     ClientPayload,
     Heartbeat,
     ReaderStarted,

@@ -7,9 +7,9 @@ import pytest
 from firesteel.common.errors import TaskFailure
 from firesteel.jobmaster.client_channels import ClientChannels
 from firesteel.jobmaster.metrics import FailedAccumulator, JobMetrics, merge_accumulators
-from firesteel.jobmaster.story import Story
-from firesteel.runtime import messages
-from firesteel.runtime.messages import ClientPayload, MetricReport
+from firesteel.jobmaster.model.story import Story
+from firesteel.runtime.model import messages
+from firesteel.runtime.model.messages import ClientPayload, MetricReport
 
 
 def test_the_latest_value_wins_and_subtasks_are_summed():

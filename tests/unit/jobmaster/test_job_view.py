@@ -8,19 +8,20 @@ from typing import Any
 
 import pytest
 
-from firesteel.common.configuration import Configuration
 from firesteel.common.errors import TaskFailure
 from firesteel.common.job_status import JobStatus
+from firesteel.config.configuration import Configuration
 from firesteel.graph.execution_graph import ExecutionGraph, ExecutionState
 from firesteel.graph.job_graph import JobGraph
-from firesteel.jobmaster import events, job_view
 from firesteel.jobmaster.job_master import JobMaster
-from firesteel.jobmaster.job_view import JobView, consistently
-from firesteel.jobmaster.job_view_metrics import VertexMetrics, job_metrics, operator_scope_name
-from firesteel.jobmaster.job_view_vertices import IoMetrics
+from firesteel.jobmaster.model import events
+from firesteel.jobmaster.model.timers import Timer
 from firesteel.jobmaster.restart_strategy import FixedDelayRestartStrategy
-from firesteel.jobmaster.timers import Timer
-from firesteel.runtime import messages
+from firesteel.jobmaster.view import job as job_view
+from firesteel.jobmaster.view.job import JobView, consistently
+from firesteel.jobmaster.view.metrics import VertexMetrics, job_metrics, operator_scope_name
+from firesteel.jobmaster.view.vertices import IoMetrics
+from firesteel.runtime.model import messages
 from firesteel.testing import test_environment
 
 

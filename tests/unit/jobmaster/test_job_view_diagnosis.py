@@ -6,15 +6,15 @@ from typing import Any
 
 import pytest
 
-from firesteel.common.configuration import Configuration
 from firesteel.common.job_status import JobStatus
+from firesteel.config.configuration import Configuration
 from firesteel.graph.execution_graph import ExecutionGraph
 from firesteel.graph.job_graph import JobGraph
 from firesteel.jobmaster.job_master import JobMaster
-from firesteel.jobmaster.job_view import JobView
-from firesteel.jobmaster.job_view_diagnosis import diagnose
 from firesteel.jobmaster.restart_strategy import NoRestartStrategy
-from firesteel.runtime import messages
+from firesteel.jobmaster.view.diagnosis import diagnose
+from firesteel.jobmaster.view.job import JobView
+from firesteel.runtime.model import messages
 from firesteel.testing import test_environment
 
 

@@ -10,19 +10,19 @@ from typing import Any
 
 import pytest
 
-from firesteel.common.concurrency import SYSTEM
-from firesteel.common.configuration import Configuration
 from firesteel.common.errors import TaskFailure
 from firesteel.common.job_status import JobStatus
 from firesteel.common.watermark_strategy import WatermarkStrategy
+from firesteel.config.configuration import Configuration
 from firesteel.filesystem.stores import current_stores
-from firesteel.jobmaster.events import Event, LeftoversRemoved
-from firesteel.jobmaster.instructions import RemoveLeftovers, Say, StartAttempt
 from firesteel.jobmaster.job_master import JobMaster
-from firesteel.jobmaster.job_services import JobServices
+from firesteel.jobmaster.model.events import Event, LeftoversRemoved
+from firesteel.jobmaster.model.instructions import RemoveLeftovers, Say, StartAttempt
+from firesteel.jobmaster.model.job_services import JobServices
 from firesteel.jobmaster.restart_strategy import FixedDelayRestartStrategy
 from firesteel.jobmaster.shell import checkpoint_io
 from firesteel.jobmaster.shell.checkpoint_io import CheckpointIO
+from firesteel.process.concurrency import SYSTEM
 from firesteel.runtime.checkpoint.storage import CheckpointStorage
 from firesteel.testing import TestingSource, eventually, test_environment
 

@@ -2,9 +2,9 @@ from __future__ import annotations
 
 import pytest
 
-from firesteel.common.configuration import Configuration
 from firesteel.common.errors import InvalidProgramError
 from firesteel.common.restart_strategy import RestartStrategies
+from firesteel.config.configuration import Configuration
 from firesteel.jobmaster.restart_strategy import (
     ExponentialDelayRestartStrategy,
     FailureRateRestartStrategy,

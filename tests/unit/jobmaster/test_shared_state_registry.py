@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from firesteel.jobmaster.shared_state_registry import SharedStateRegistry
+from firesteel.jobmaster.checkpoints.shared_state_registry import SharedStateRegistry
 
 
 def test_a_file_named_by_two_tasks_of_a_checkpoint_counts_once():

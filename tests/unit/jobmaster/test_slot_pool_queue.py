@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from firesteel.jobmaster.events import SlotsQueued
-from firesteel.jobmaster.slot_pool import SlotPool
+from firesteel.jobmaster.model.events import SlotsQueued
+from firesteel.jobmaster.slots.pool import SlotPool
 
 
 def test_an_attempt_is_queued_until_the_slots_are_its_own() -> None:

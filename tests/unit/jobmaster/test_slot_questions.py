@@ -13,11 +13,11 @@ import pytest
 from firesteel.common import WatermarkStrategy
 from firesteel.common.job_status import JobStatus
 from firesteel.connectors import DiscardingSink
-from firesteel.jobmaster.events import AttemptEnded, MessageReceived, SlotLost
-from firesteel.jobmaster.slot_questions import SlotQuestionError, SlotQuestions
-from firesteel.runtime.messages import Answer, Ask
-from firesteel.runtime.slot_answers import AskedSlot
-from firesteel.runtime.state_queries import ListStates
+from firesteel.jobmaster.model.events import AttemptEnded, MessageReceived, SlotLost
+from firesteel.jobmaster.shell.slot_questions import SlotQuestionError, SlotQuestions
+from firesteel.runtime.model.messages import Answer, Ask
+from firesteel.runtime.slot.answers import AskedSlot
+from firesteel.runtime.slot.state_queries import ListStates
 from firesteel.testing import PAUSE, TestingSource, eventually, test_environment
 
 LONG = 600.0

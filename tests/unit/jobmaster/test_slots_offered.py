@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from firesteel.common.errors import JobExecutionError, NotEnoughSlotsError
-from firesteel.jobmaster.events import SlotsOffered
+from firesteel.jobmaster.model.events import SlotsOffered
 
 
 @pytest.mark.parametrize(

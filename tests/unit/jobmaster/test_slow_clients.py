@@ -16,7 +16,7 @@ from firesteel.jobmaster import client_channels
 from firesteel.jobmaster.client_channels import ClientChannels, ClientLimits
 from firesteel.jobmaster.shell import client_results
 from firesteel.jobmaster.shell.result_buffer import ResultBuffer, StoredPayload
-from firesteel.runtime.messages import ClientAck, ClientPayload, SendBeforeBarrier
+from firesteel.runtime.model.messages import ClientAck, ClientPayload, SendBeforeBarrier
 from firesteel.testing import eventually
 
 LIMITS = ClientLimits(unread=100, total=300)

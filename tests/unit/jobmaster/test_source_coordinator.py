@@ -3,8 +3,8 @@ from __future__ import annotations
 import pytest
 
 from firesteel.common.errors import UserCodeError
-from firesteel.jobmaster.source_coordinator import SourceCoordinator
-from firesteel.runtime.messages import AddSplits, NoMoreSplits, ReaderEvent
+from firesteel.jobmaster.sources.coordinator import SourceCoordinator
+from firesteel.runtime.model.messages import AddSplits, NoMoreSplits, ReaderEvent
 
 
 @pytest.fixture

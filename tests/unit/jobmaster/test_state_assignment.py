@@ -8,19 +8,23 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from firesteel.common.configuration import Configuration
 from firesteel.common.errors import StateIncompatibleError
+from firesteel.config.configuration import Configuration
+from firesteel.graph.channels import edge_name
 from firesteel.graph.job_graph import ChainedOperator, JobEdge, JobGraph, JobVertex
 from firesteel.graph.stream_graph import StreamNode
-from firesteel.jobmaster.operator_state_repartitioner import repartition
-from firesteel.jobmaster.state_assignment import (
-    adopt_max_parallelism,
-    assign_state,
-    check_compatibility,
-    edge_name,
+from firesteel.jobmaster.checkpoints.operator_state_repartitioner import repartition
+from firesteel.jobmaster.checkpoints.state_assignment import adopt_max_parallelism, assign_state, check_compatibility
+from firesteel.runtime.checkpoint.metadata import CheckpointMetadata, OperatorState
+from firesteel.runtime.model.assigned_state import AssignedOperatorState
+from firesteel.runtime.model.checkpoint_options import SnapshotKind
+from firesteel.runtime.model.key_groups import KeyGroupRange
+from firesteel.runtime.model.partitioner import (
+    GlobalPartitioner,
+    KeyGroupPartitioner,
+    RebalancePartitioner,
 )
-from firesteel.runtime.checkpoint.assignment import AssignedOperatorState
-from firesteel.runtime.checkpoint.handles import (
+from firesteel.runtime.model.state_handles import (
     BROADCAST,
     SPLIT,
     UNION,
@@ -32,15 +36,7 @@ from firesteel.runtime.checkpoint.handles import (
     OperatorStateHandle,
     OperatorSubtaskState,
 )
-from firesteel.runtime.checkpoint.metadata import CheckpointMetadata, OperatorState
-from firesteel.runtime.checkpoint.options import SnapshotKind
-from firesteel.runtime.key_groups import KeyGroupRange
 from firesteel.runtime.operators.inline import MapSpec
-from firesteel.runtime.partitioner import (
-    GlobalPartitioner,
-    KeyGroupPartitioner,
-    RebalancePartitioner,
-)
 
 HASH = KeyGroupPartitioner(str)
 

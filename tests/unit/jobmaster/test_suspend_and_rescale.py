@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from firesteel.common.configuration import Configuration
 from firesteel.common.errors import InvalidProgramError, JobCancelledError
 from firesteel.common.job_status import JobStatus
-from firesteel.connectors.collect_sink import CollectSink
-from firesteel.jobmaster.events import RescaleJob
+from firesteel.config.configuration import Configuration
+from firesteel.connectors.client.collect_sink import CollectSink
+from firesteel.jobmaster.model.events import RescaleJob
 from firesteel.testing import eventually, test_environment
 
 SECONDS = 60

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from firesteel.jobmaster.watermark_alignment import WatermarkAlignment
-from firesteel.runtime.elements import MAX_WATERMARK, MIN_TIMESTAMP
-from firesteel.runtime.messages import ReportWatermark
+from firesteel.jobmaster.sources.watermark_alignment import WatermarkAlignment
+from firesteel.runtime.model.elements import MAX_WATERMARK, MIN_TIMESTAMP
+from firesteel.runtime.model.messages import ReportWatermark
 
 
 def report(operator: str, watermark: int, group: str = "g", subtask: int = 0, drift: int = 10) -> ReportWatermark:

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from firesteel.runtime.elements import ControlEvent, Watermark
+from firesteel.runtime.model.elements import ControlEvent, Watermark
 from firesteel.runtime.network.credit import CreditReceiver, CreditSender, FloatingBufferPool
 from firesteel.runtime.network.errors import CreditViolationError
 

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from firesteel.common.errors import RecordSerializationError
-from firesteel.runtime.elements import Batch, ControlEvent, EndOfData, Watermark
+from firesteel.runtime.model.elements import Batch, ControlEvent, EndOfData, Watermark
 from firesteel.runtime.network.config import NetworkConfig
 from firesteel.runtime.network.gate import InputGate
 from firesteel.runtime.network.local import connect_local

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from firesteel.runtime.elements import Batch, EndOfData, Watermark
+from firesteel.runtime.model.elements import Batch, EndOfData, Watermark
 from firesteel.runtime.network import (
     AuthenticationError,
     InputGate,

@@ -11,10 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from firesteel.common.errors import FiresteelError, RecordSerializationError
-from firesteel.runtime.elements import Batch, ControlEvent, EndOfData, Watermark
+from firesteel.runtime.model.elements import Batch, ControlEvent, EndOfData, Watermark
+from firesteel.runtime.model.serialization import preview_record
 from firesteel.runtime.network.config import NetworkConfig
 from firesteel.runtime.network.partition import ResultPartition, ResultSubpartition
-from firesteel.runtime.network.serialization import preview_record
 
 
 def partition(n: int = 1, **config: Any) -> ResultPartition:

@@ -15,8 +15,7 @@ from typing import Any
 import pytest
 from certificates import make_certificates
 
-from firesteel.runtime.control import ControlConnection, accept_control, dial_control
-from firesteel.runtime.elements import Batch, EndOfData, Watermark
+from firesteel.runtime.model.elements import Batch, EndOfData, Watermark
 from firesteel.runtime.network import (
     AuthenticationError,
     InputGate,
@@ -30,6 +29,7 @@ from firesteel.runtime.network.auth import Handshake
 from firesteel.runtime.network.frames import EVENT, pack_header
 from firesteel.runtime.network.tls import InternalTls
 from firesteel.runtime.network.tls_settings import TlsSettings
+from firesteel.runtime.slot.control import ControlConnection, accept_control, dial_control
 from firesteel.testing import eventually
 
 SECRET = b"the job's secret"

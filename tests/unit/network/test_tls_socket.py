@@ -13,7 +13,7 @@ import pytest
 from certificates import make_certificates
 
 from firesteel.common import Configuration
-from firesteel.common.tls import TlsConfigurationError
+from firesteel.config.tls_files import TlsConfigurationError
 from firesteel.runtime.network.tls import SCRATCH_BYTES, InternalTls, TlsSocket
 from firesteel.runtime.network.tls_settings import TlsSettings, open_tls
 

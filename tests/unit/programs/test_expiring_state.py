@@ -13,9 +13,9 @@ from firesteel.testing.programs.nodes.sources import Source
 from firesteel.testing.programs.nodes.steps import Expired
 from firesteel.testing.programs.program import Misfit, Program, Ref
 from firesteel.testing.programs.results import check
-from firesteel.testing.programs.running import InProcessRunner
-from firesteel.testing.programs.split_source import Many, Split
-from firesteel.testing.programs.ways import Phase, Way
+from firesteel.testing.programs.running.running import InProcessRunner
+from firesteel.testing.programs.running.split_source import Many, Split
+from firesteel.testing.programs.running.ways import Phase, Way
 
 
 def _program(records: int, cleanup: str = "") -> Program:

@@ -9,8 +9,8 @@ import pytest
 
 from firesteel.testing.programs.grammar import draw_program
 from firesteel.testing.programs.results import check
-from firesteel.testing.programs.running import InProcessRunner
-from firesteel.testing.programs.way_drawing import draw_way
+from firesteel.testing.programs.running.running import InProcessRunner
+from firesteel.testing.programs.running.way_drawing import draw_way
 
 SEEDS = [3, 5, 8, 13, 21, 34, 55, 89, 144, 233]
 

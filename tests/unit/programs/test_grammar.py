@@ -8,14 +8,14 @@ from pathlib import Path
 
 import firesteel
 from firesteel.testing.programs.coverage import EXECUTIONS, OPERATORS, Coverage, Met
-from firesteel.testing.programs.faults import BATCH_POINTS, EPOCH_POINTS, POINTS
 from firesteel.testing.programs.grammar import GRAMMAR, draw_program
-from firesteel.testing.programs.in_flight import IN_FLIGHT
 from firesteel.testing.programs.keys import KEY_KINDS, KeyOf, k_of
 from firesteel.testing.programs.oracle.evaluate import evaluate
 from firesteel.testing.programs.oracle.flow import Mode
 from firesteel.testing.programs.program import EventTime
-from firesteel.testing.programs.way_drawing import draw_way
+from firesteel.testing.programs.running.faults import BATCH_POINTS, EPOCH_POINTS, POINTS
+from firesteel.testing.programs.running.in_flight import IN_FLIGHT
+from firesteel.testing.programs.running.way_drawing import draw_way
 
 ELSEWHERE = {"s3.", "kafka.", "ha.", "cluster.", "job."}
 """Fault points of what generated programs do not have in one process."""

@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 
-from firesteel.runtime.checkpoint.handles import ChannelStateHandle, InlineBytes
 from firesteel.runtime.checkpoint.metadata import CheckpointMetadata
-from firesteel.runtime.checkpoint.options import SnapshotKind
-from firesteel.runtime.elements import Watermark, WatermarkStatus
-from firesteel.testing.programs.faults import Fault, ProgramFault, Trip
-from firesteel.testing.programs.in_flight import in_flight
+from firesteel.runtime.model.checkpoint_options import SnapshotKind
+from firesteel.runtime.model.elements import Watermark, WatermarkStatus
+from firesteel.runtime.model.state_handles import ChannelStateHandle, InlineBytes
+from firesteel.testing.programs.running.faults import Fault, ProgramFault, Trip
+from firesteel.testing.programs.running.in_flight import in_flight
 
 IDLE, ACTIVE = WatermarkStatus(idle=True), WatermarkStatus(idle=False)
 

@@ -20,7 +20,7 @@ from firesteel.testing.programs.nodes.windows import Window
 from firesteel.testing.programs.oracle.evaluate import evaluate
 from firesteel.testing.programs.oracle.flow import Mode
 from firesteel.testing.programs.program import Node, Program, Ref
-from firesteel.testing.programs.split_source import Split, WatermarkAt
+from firesteel.testing.programs.running.split_source import Split, WatermarkAt
 
 KEY = KeyOf("int")
 

@@ -8,15 +8,15 @@ from typing import Any
 
 import pytest
 
-from firesteel.common.configuration import Configuration
+from firesteel.config.configuration import Configuration
 from firesteel.datastream.stream_execution_environment import StreamExecutionEnvironment
-from firesteel.testing.programs.building import Site, build
 from firesteel.testing.programs.grammar import draw_program
 from firesteel.testing.programs.printing import print_program
 from firesteel.testing.programs.results import check
-from firesteel.testing.programs.running import InProcessRunner
-from firesteel.testing.programs.way_drawing import draw_way
-from firesteel.testing.programs.ways import Way
+from firesteel.testing.programs.running.building import Site, build
+from firesteel.testing.programs.running.running import InProcessRunner
+from firesteel.testing.programs.running.way_drawing import draw_way
+from firesteel.testing.programs.running.ways import Way
 
 
 def _executed(text: str) -> dict[str, Any]:

@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
-from firesteel.runtime import scheduling
-from firesteel.runtime.scheduling import TaskScheduler
+from firesteel.runtime.slot import scheduling
+from firesteel.runtime.slot.scheduling import TaskScheduler
 from firesteel.runtime.time.timers import TimerQueue
-from firesteel.testing.programs.invariants import MAX_DELETED_TIMERS, SchedulerWatch, TimerWatch
+from firesteel.testing.programs.running.invariants import MAX_DELETED_TIMERS, SchedulerWatch, TimerWatch
 
 
 @dataclass(eq=False)

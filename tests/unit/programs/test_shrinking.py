@@ -10,9 +10,9 @@ from firesteel.testing.programs.grammar import draw_program
 from firesteel.testing.programs.nodes.reductions import Reduce
 from firesteel.testing.programs.nodes.sources import Source
 from firesteel.testing.programs.program import Program
+from firesteel.testing.programs.running.way_drawing import draw_way
+from firesteel.testing.programs.running.ways import Way
 from firesteel.testing.programs.shrinking import Case, kind_of, shrink
-from firesteel.testing.programs.way_drawing import draw_way
-from firesteel.testing.programs.ways import Way
 
 
 def _records(program: Program) -> list[tuple[int, int, int]]:

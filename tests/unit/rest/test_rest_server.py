@@ -13,8 +13,8 @@ from firesteel.cluster.rest.request import Route
 from firesteel.cluster.rest.server import RestBindError, RestServer
 from firesteel.cluster.rest.standby import StandbyRoutes
 from firesteel.common import Configuration
-from firesteel.common.config_options import InvalidConfigurationError
 from firesteel.common.errors import FiresteelError
+from firesteel.config.option import InvalidConfigurationError
 from firesteel.rest.endpoint import Endpoint
 from firesteel.testing import eventually
 

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from firesteel.runtime.artifacts import ArtifactError, importable
+from firesteel.runtime.slot.artifacts import ArtifactError, importable
 from firesteel.testing import eventually
 
 
@@ -120,7 +120,7 @@ def test_a_directory_that_others_can_write_to_is_not_used(tmp_path: Path) -> Non
 def test_one_process_after_the_other_and_what_a_killed_one_has_left(tmp_path: Path) -> None:
     program = textwrap.dedent("""
         import sys, tempfile, time
-        from firesteel.runtime.artifacts import importable
+        from firesteel.runtime.slot.artifacts import importable
         tempfile.tempdir = sys.argv[1]
         with importable({"art_shared.py": b"VALUE = 1"}):
             print("there", flush=True)

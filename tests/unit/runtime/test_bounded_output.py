@@ -7,26 +7,26 @@ from typing import Any
 import pytest
 
 from firesteel.datastream import FlatMapFunction, KeyedProcessFunction, ProcessFunction
-from firesteel.runtime.chain import ChainedOperator
-from firesteel.runtime.codegen import ROOM_CHECK_INTERVAL, compile_loop
-from firesteel.runtime.deployment import (
+from firesteel.runtime.chain.chained_operator import ChainedOperator
+from firesteel.runtime.chain.output import TaskOutput
+from firesteel.runtime.codegen.loops import ROOM_CHECK_INTERVAL, compile_loop
+from firesteel.runtime.model.deployment import (
     ChannelDescriptor,
     OperatorDescriptor,
     OutputDescriptor,
     TaskDeploymentDescriptor,
 )
-from firesteel.runtime.network.config import DEFAULT_NETWORK_CONFIG
-from firesteel.runtime.network.partition import OVERDRAFT, ResultPartition, ResultSubpartition
-from firesteel.runtime.operators.inline import FlatMapSpec, ProcessSpec
-from firesteel.runtime.output import TaskOutput
-from firesteel.runtime.partitioner import (
+from firesteel.runtime.model.partitioner import (
     BroadcastPartitioner,
     ForwardPartitioner,
     KeyGroupPartitioner,
     RebalancePartitioner,
 )
+from firesteel.runtime.network.config import DEFAULT_NETWORK_CONFIG
+from firesteel.runtime.network.partition import OVERDRAFT, ResultPartition, ResultSubpartition
+from firesteel.runtime.operators.inline import FlatMapSpec, ProcessSpec
 from firesteel.runtime.time.input_clock import InputClock
-from firesteel.runtime.turns import Turn
+from firesteel.runtime.time.turns import Turn
 from firesteel.testing import FakeClock, collect, test_environment
 from firesteel.testing.operator_context import FAKE_RUNTIME
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from firesteel.common import WatermarkStrategy
-from firesteel.connectors.number_sequence import NumberSequenceSource
+from firesteel.connectors.generators.number_sequence import NumberSequenceSource
 from firesteel.testing import collect, test_environment
 
 

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from firesteel.common.connector import Sink, SinkWriter, WriterContext
-from firesteel.runtime.scheduling import MAX_WAIT_S
+from firesteel.runtime.slot.scheduling import MAX_WAIT_S
+from firesteel.spi.connector import Sink, SinkWriter, WriterContext
 from firesteel.testing import test_environment
 from tests.support.virtual_slots import VirtualSlots, endless_numbers, now_ms, spend
 

@@ -9,17 +9,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 from memory_files import MemorySnapshotFiles, MemoryStateFileReader, MemoryStore
 
-from firesteel.common.errors import InvalidProgramError
-from firesteel.common.state import (
+from firesteel.api.state import (
     AggregatingStateDescriptor,
     ListStateDescriptor,
     MapStateDescriptor,
     ReducingStateDescriptor,
     ValueStateDescriptor,
 )
+from firesteel.common.errors import InvalidProgramError
 from firesteel.datastream.functions import AggregateFunction
-from firesteel.runtime.checkpoint.options import SnapshotKind
-from firesteel.runtime.key_groups import KeyGroupRange, key_group_of
+from firesteel.runtime.model.checkpoint_options import SnapshotKind
+from firesteel.runtime.model.key_groups import KeyGroupRange, key_group_of
 from firesteel.runtime.state.hashmap import HashMapKeyedStateBackend
 from firesteel.testing import FakeClock
 

@@ -12,11 +12,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from firesteel.common.watermark_strategy import WatermarkStrategy
-from firesteel.runtime.checkpoint.handles import SPLIT, UNION
+from firesteel.runtime.model.state_handles import SPLIT, UNION
 from firesteel.runtime.operators.base import StateInitializationContext
 from firesteel.runtime.operators.held_records import HELD
 from firesteel.runtime.operators.source import SPLITS, SourceOperator
-from firesteel.runtime.state.operator_state import OperatorStateBackend
+from firesteel.runtime.state.api.operator_state import OperatorStateBackend
 from firesteel.runtime.time.watermark_state import WATERMARKS
 from firesteel.testing import WATERMARK, At, TestingSource
 from firesteel.testing.operator_context import FakeOperatorContext

@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from firesteel.common import WatermarkStrategy
-from firesteel.common.connector import InputStatus, ReaderOutput
 from firesteel.datastream import ProcessFunction
 from firesteel.runtime.time.input_clock import InputClock
+from firesteel.spi.connector import InputStatus, ReaderOutput
 from firesteel.testing import FakeClock, test_environment
 from tests.support.virtual_slots import EndlessNumbers, VirtualSlots, _EndlessReader, now_ms, spend
 

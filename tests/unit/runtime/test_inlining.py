@@ -15,13 +15,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from firesteel.runtime import bytecode
-from firesteel.runtime.codegen import LOOPS, LoopWriter
-from firesteel.runtime.inlining import (
+from firesteel.runtime.codegen import bytecode
+from firesteel.runtime.codegen.inlining import (
     find_inline_expressions,
     inline_expression,
     register_inline_expressions,
 )
+from firesteel.runtime.codegen.loops import LOOPS, LoopWriter
 
 _modules = itertools.count()
 Load = Callable[[str], Any]

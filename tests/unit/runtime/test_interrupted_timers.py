@@ -14,10 +14,10 @@ import pytest
 from firesteel.common import Configuration, WatermarkStrategy
 from firesteel.datastream.function_base import CheckpointedFunction, CheckpointListener
 from firesteel.datastream.functions import KeyedProcessFunction
-from firesteel.runtime.checkpoint.options import CheckpointLocation, CheckpointOptions, SnapshotKind
-from firesteel.runtime.messages import TriggerCheckpoint
+from firesteel.runtime.model.checkpoint_options import CheckpointLocation, CheckpointOptions, SnapshotKind
+from firesteel.runtime.model.messages import TriggerCheckpoint
 from firesteel.runtime.time.input_clock import InputClock
-from firesteel.runtime.turns import TURN_S, Turn
+from firesteel.runtime.time.turns import TURN_S, Turn
 from firesteel.testing import KeyedProcessFunctionHarness, collect, test_environment
 from firesteel.testing.source import At, TestingSource
 from tests.support.virtual_slots import LOOK_S, STEP_S, VirtualSlots, endless_numbers, now_ms, spend

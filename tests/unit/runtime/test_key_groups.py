@@ -22,7 +22,7 @@ from hypothesis import strategies as st
 import firesteel
 from firesteel.common import Row, RowKind
 from firesteel.common.errors import InvalidKeyError
-from firesteel.runtime.key_groups import (
+from firesteel.runtime.model.key_groups import (
     MAX_KEY_BYTES,
     KeyGroupRange,
     RoutingTable,
@@ -287,7 +287,7 @@ def test_groups_are_the_same_in_another_process() -> None:
     values: list[Any] = ["a", 1, 2.5, ("x", 7), b"\x00", frozenset({"a", "b", "c"}), uuid.UUID(int=5), 2**80]
     root = Path(firesteel.__file__).parents[1]
     code = (
-        "import uuid; from firesteel.runtime.key_groups import key_group_of; "
+        "import uuid; from firesteel.runtime.model.key_groups import key_group_of; "
         "print([key_group_of(key, 128) for key in ['a', 1, 2.5, ('x', 7), b'\\x00', "
         "frozenset({'a', 'b', 'c'}), uuid.UUID(int=5), 2**80]])"
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from firesteel.runtime.mailbox import ProcessingTimers
+from firesteel.runtime.slot.mailbox import ProcessingTimers
 from firesteel.testing import FakeClock
 
 HOUR = 3_600_000

@@ -14,18 +14,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from firesteel.api.output_tag import OutputTag
 from firesteel.common import Configuration, Types
-from firesteel.common.output_tag import OutputTag
 from firesteel.datastream import FilterFunction, FlatMapFunction, MapFunction, ProcessFunction
-from firesteel.runtime.chain import ChainedOperator
-from firesteel.runtime.codegen import compile_loop
-from firesteel.runtime.deployment import OperatorDescriptor, TaskDeploymentDescriptor
-from firesteel.runtime.inlining import find_inline_expressions, register_inline_expressions
+from firesteel.runtime.chain.chained_operator import ChainedOperator
+from firesteel.runtime.codegen.inlining import find_inline_expressions, register_inline_expressions
+from firesteel.runtime.codegen.loops import compile_loop
+from firesteel.runtime.codegen.ownership import Ownership, copy_batch, keeps_nothing, ownership_of_type
+from firesteel.runtime.model.deployment import OperatorDescriptor, TaskDeploymentDescriptor
 from firesteel.runtime.operators.base import StreamOperator
 from firesteel.runtime.operators.inline import FilterSpec, FlatMapSpec, MapSpec, ProcessSpec
-from firesteel.runtime.ownership import Ownership, copy_batch, keeps_nothing, ownership_of_type
 from firesteel.runtime.time.input_clock import InputClock
-from firesteel.runtime.turns import Turn
+from firesteel.runtime.time.turns import Turn
 from firesteel.testing import FakeClock
 from firesteel.testing.operator_context import FAKE_RUNTIME
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from firesteel.runtime.scheduling import MAX_WAIT_S, TaskScheduler
+from firesteel.runtime.slot.scheduling import MAX_WAIT_S, TaskScheduler
 from firesteel.runtime.time.input_clock import InputClock
 
 

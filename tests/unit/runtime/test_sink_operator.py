@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from firesteel.common import fault_points
-from firesteel.common.connector import Committer, Sink, SinkWriter
 from firesteel.connectors import CollectSink, PrintSink
 from firesteel.datastream import CheckpointedFunction, CheckpointListener, SinkFunction
 from firesteel.datastream.state import ListStateDescriptor
+from firesteel.process import fault_points
+from firesteel.spi.connector import Committer, Sink, SinkWriter
 from firesteel.testing import HarnessSnapshot, SinkHarness
 
 

@@ -15,9 +15,8 @@ import pytest
 
 from firesteel.common import WatermarkStrategy
 from firesteel.connectors import DiscardingSink
-from firesteel.jobmaster.events import MessageReceived
-from firesteel.runtime.control import ControlConnection, accept_control, dial_control
-from firesteel.runtime.messages import (
+from firesteel.jobmaster.model.events import MessageReceived
+from firesteel.runtime.model.messages import (
     CancelSlot,
     Heartbeat,
     HeartbeatReceived,
@@ -25,7 +24,8 @@ from firesteel.runtime.messages import (
     RegisterSlot,
     Shutdown,
 )
-from firesteel.spark.slot_watch import GONE, JobMasterLiveness, SlotTimeouts, SlotWatch
+from firesteel.runtime.slot.control import ControlConnection, accept_control, dial_control
+from firesteel.spark.pipelined.slot_watch import GONE, JobMasterLiveness, SlotTimeouts, SlotWatch
 from firesteel.testing import PAUSE, TestingSource, eventually, test_environment
 
 ROOT = Path(__file__).parents[3]
@@ -33,9 +33,9 @@ SECRET = b"secret"
 
 SLOT = """
 import sys, time
-from firesteel.runtime.control import dial_control
-from firesteel.runtime.messages import RegisterSlot
-from firesteel.spark.slot_watch import SlotTimeouts, SlotWatch
+from firesteel.runtime.slot.control import dial_control
+from firesteel.runtime.model.messages import RegisterSlot
+from firesteel.spark.pipelined.slot_watch import SlotTimeouts, SlotWatch
 
 class Executor:
     cancel_requested = False

@@ -8,12 +8,12 @@ import pytest
 
 from firesteel.common.time import Duration
 from firesteel.common.watermark_strategy import WatermarkStrategy
-from firesteel.runtime.checkpoint.handles import SPLIT, UNION
-from firesteel.runtime.elements import MAX_WATERMARK
+from firesteel.runtime.model.elements import MAX_WATERMARK
+from firesteel.runtime.model.state_handles import SPLIT, UNION
 from firesteel.runtime.operators.base import StateInitializationContext
 from firesteel.runtime.operators.source import SourceOperator
 from firesteel.runtime.operators.timestamps import TimestampsAndWatermarksOperator
-from firesteel.runtime.state.operator_state import OperatorStateBackend
+from firesteel.runtime.state.api.operator_state import OperatorStateBackend
 from firesteel.runtime.time.watermark_state import WATERMARKS, SubtaskWatermarks, WatermarkState
 from firesteel.testing import ABORT, EOF, PAUSE, WATERMARK, At, FakeClock, TestingSource
 from firesteel.testing.operator_context import FakeOperatorContext

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from firesteel.common.connector import InputStatus, Source, SourceReader
 from firesteel.common.time import Duration
 from firesteel.common.watermark_strategy import WatermarkStrategy
-from firesteel.runtime.elements import MAX_WATERMARK
+from firesteel.runtime.model.elements import MAX_WATERMARK
 from firesteel.runtime.operators.base import StateInitializationContext
 from firesteel.runtime.operators.source import SourceOperator
-from firesteel.runtime.state.operator_state import OperatorStateBackend
+from firesteel.runtime.state.api.operator_state import OperatorStateBackend
+from firesteel.spi.connector import InputStatus, Source, SourceReader
 from firesteel.testing import FakeClock
 from firesteel.testing.operator_context import FakeOperatorContext
 from firesteel.testing.source import TestingSplit

@@ -7,8 +7,8 @@ from typing import Any
 
 from firesteel.common import WatermarkStrategy
 from firesteel.connectors import DiscardingSink
-from firesteel.connectors.number_sequence import NumberSequenceSource
-from firesteel.runtime.stack_sampling import BACKPRESSURED_STACK, SampleStacks, StackSample
+from firesteel.connectors.generators.number_sequence import NumberSequenceSource
+from firesteel.runtime.slot.stack_sampling import BACKPRESSURED_STACK, SampleStacks, StackSample
 from firesteel.testing import eventually, test_environment
 
 ANSWER_S = 60.0

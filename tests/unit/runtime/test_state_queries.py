@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from firesteel.common.state_ttl import StateTtlConfig
+from firesteel.api.state_ttl import StateTtlConfig
 from firesteel.common.time import Time
 from firesteel.common.typeinfo import Types
 from firesteel.common.types import Row
@@ -21,11 +21,11 @@ from firesteel.datastream.state import (
     ReducingStateDescriptor,
     ValueStateDescriptor,
 )
-from firesteel.runtime.key_groups import KeyGroupRange
-from firesteel.runtime.state.backend import KeyedStateBackend
+from firesteel.runtime.model.key_groups import KeyGroupRange
+from firesteel.runtime.slot.state_queries import MOST_ITEMS, TooLargeError, _read, namespace_text, to_json
+from firesteel.runtime.state.api.backend import KeyedStateBackend
 from firesteel.runtime.state.hashmap.backend import HashMapKeyedStateBackend
 from firesteel.runtime.state.rocksdb.backend import RocksDBKeyedStateBackend
-from firesteel.runtime.state_queries import MOST_ITEMS, TooLargeError, _read, namespace_text, to_json
 
 MAX_PARALLELISM = 128
 ALL = KeyGroupRange(0, MAX_PARALLELISM - 1)

@@ -8,8 +8,7 @@ from typing import Any
 import pytest
 from memory_files import MemorySnapshotFiles, MemoryStateFileReader, MemoryStore
 
-from firesteel.common.errors import StateIncompatibleError
-from firesteel.common.state import (
+from firesteel.api.state import (
     AggregatingStateDescriptor,
     ListStateDescriptor,
     MapStateDescriptor,
@@ -17,11 +16,12 @@ from firesteel.common.state import (
     StateTtlConfig,
     ValueStateDescriptor,
 )
+from firesteel.common.errors import StateIncompatibleError
 from firesteel.common.time import Duration, Time
 from firesteel.datastream.functions import AggregateFunction
-from firesteel.runtime.checkpoint.handles import KeyedStateHandle
-from firesteel.runtime.checkpoint.options import SnapshotKind
-from firesteel.runtime.key_groups import KeyGroupRange
+from firesteel.runtime.model.checkpoint_options import SnapshotKind
+from firesteel.runtime.model.key_groups import KeyGroupRange
+from firesteel.runtime.model.state_handles import KeyedStateHandle
 from firesteel.runtime.state.hashmap import HashMapKeyedStateBackend
 from firesteel.testing import FakeClock
 

@@ -9,14 +9,14 @@ from typing import Any
 import pytest
 
 from firesteel.common import Configuration, Types, WatermarkStrategy
-from firesteel.common.connector import Sink, SinkWriter, WriterContext
 from firesteel.connectors import DiscardingSink
-from firesteel.connectors.number_sequence import NumberSequenceSource
+from firesteel.connectors.generators.number_sequence import NumberSequenceSource
 from firesteel.datastream import DataStream, MapFunction, RuntimeContext
-from firesteel.runtime import task_metrics
-from firesteel.runtime.elements import MAX_WATERMARK
-from firesteel.runtime.metrics import MetricGroup, MetricRegistry
-from firesteel.runtime.task_metrics import BACKPRESSURED, BUSY, IDLE, TaskTimes
+from firesteel.runtime.model.elements import MAX_WATERMARK
+from firesteel.runtime.model.metrics import MetricGroup, MetricRegistry
+from firesteel.runtime.task import task_metrics
+from firesteel.runtime.task.task_metrics import BACKPRESSURED, BUSY, IDLE, TaskTimes
+from firesteel.spi.connector import Sink, SinkWriter, WriterContext
 from firesteel.testing import PAUSE, At, TestingSource, eventually, test_environment
 
 TASK_METRICS = {

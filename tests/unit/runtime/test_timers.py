@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from firesteel.runtime.key_groups import KeyGroupRange
+from firesteel.runtime.model.key_groups import KeyGroupRange
 from firesteel.runtime.state.hashmap import HashMapKeyedStateBackend
 from firesteel.runtime.time import timers
 from firesteel.runtime.time.timers import InternalTimerService, TimerQueue

@@ -12,10 +12,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from firesteel.common import WatermarkStrategy
-from firesteel.common.concurrency import SYSTEM
 from firesteel.datastream.functions import CoMapFunction, SinkFunction
-from firesteel.runtime import turns
-from firesteel.runtime.turns import TURN_S, Turn, TurnWatch
+from firesteel.process.concurrency import SYSTEM
+from firesteel.runtime.time import turns
+from firesteel.runtime.time.turns import TURN_S, Turn, TurnWatch
 from firesteel.testing import eventually, test_environment
 from tests.support.virtual_slots import LOOK_S, STEP_S, VirtualSlots, endless_numbers, spend
 

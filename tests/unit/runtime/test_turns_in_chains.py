@@ -13,7 +13,7 @@ import pytest
 from firesteel.common import WatermarkStrategy
 from firesteel.common.watermark_strategy import WatermarkGenerator, WatermarkOutput
 from firesteel.datastream import ProcessFunction
-from firesteel.runtime.turns import Turn
+from firesteel.runtime.time.turns import Turn
 from firesteel.testing import At, TestingSource, collect, test_environment
 
 RECORDS = 1500

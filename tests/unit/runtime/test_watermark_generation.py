@@ -9,7 +9,7 @@ import pytest
 from firesteel.common import Duration, WatermarkStrategy
 from firesteel.common.errors import InvalidProgramError
 from firesteel.common.watermark_strategy import WatermarkGenerator
-from firesteel.runtime.elements import MIN_TIMESTAMP
+from firesteel.runtime.model.elements import MIN_TIMESTAMP
 from firesteel.runtime.time.input_clock import InputClock
 from firesteel.runtime.time.watermark_generation import WatermarkAssigner
 from firesteel.testing import FakeClock

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from firesteel.runtime.elements import MAX_WATERMARK, MIN_TIMESTAMP
+from firesteel.runtime.model.elements import MAX_WATERMARK, MIN_TIMESTAMP
 from firesteel.runtime.time.watermarks import ConnectedInputs, create_valve
 
 Script = tuple[int, list[tuple[str, int, int]]]

@@ -8,14 +8,14 @@ from typing import Any
 import pytest
 from savepoints import JOB_ID, Keyed, Operator, Timers, backend_operator, write_savepoint
 
+from firesteel.api.state import ValueStateDescriptor
 from firesteel.common.errors import StateIncompatibleError
-from firesteel.common.state import ValueStateDescriptor
 from firesteel.common.windows import TimeWindow
 from firesteel.runtime.checkpoint.files import StateFileReader
-from firesteel.runtime.checkpoint.handles import StateMeta
-from firesteel.runtime.checkpoint.options import SnapshotKind
 from firesteel.runtime.checkpoint.storage import load
-from firesteel.runtime.key_groups import key_group_of
+from firesteel.runtime.model.checkpoint_options import SnapshotKind
+from firesteel.runtime.model.key_groups import key_group_of
+from firesteel.runtime.model.state_handles import StateMeta
 from firesteel.savepoint.contents import find_operator
 from firesteel.savepoint.inspection import count_states, describe, list_keys, verify
 from firesteel.savepoint.keyed_state import Entry, read_entries, restored_backend, slices

@@ -27,9 +27,9 @@ from firesteel.datastream.state import (
 from firesteel.datastream.window import EventTimeSessionWindows, TumblingEventTimeWindows
 from firesteel.graph.job_graph import JobGraph
 from firesteel.graph.job_graph_generator import create_job_graph
-from firesteel.runtime.checkpoint.handles import StateMeta
 from firesteel.runtime.checkpoint.metadata import CheckpointMetadata
 from firesteel.runtime.checkpoint.storage import load
+from firesteel.runtime.model.state_handles import StateMeta
 from firesteel.savepoint.declared_states import declared_states
 from firesteel.savepoint.diff import OperatorDiff, SavepointDiff, Verdict, compare
 

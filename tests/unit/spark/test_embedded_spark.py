@@ -9,8 +9,9 @@ from typing import Any
 import pytest
 from pyspark import SparkContext
 
-from firesteel.common.configuration import Configuration
-from firesteel.spark import executor, session
+from firesteel.config.configuration import Configuration
+from firesteel.spark import executor
+from firesteel.spark.session import session
 
 
 class FakeContext:

@@ -13,11 +13,11 @@ import pytest
 from keyed_backends import Workbench
 from keyed_states import AVERAGE, CHECKPOINT, DESCRIPTORS, LIST, MAP, SAVEPOINT, SUM, VALUE, put
 
-from firesteel.common.errors import InvalidKeyError, InvalidProgramError
-from firesteel.common.state import (
+from firesteel.api.state import (
     ListStateDescriptor,
     ValueStateDescriptor,
 )
+from firesteel.common.errors import InvalidKeyError, InvalidProgramError
 from firesteel.common.types import Row
 from firesteel.common.windows import CountWindow, GlobalWindow, TimeWindow
 

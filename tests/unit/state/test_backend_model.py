@@ -16,7 +16,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 from keyed_backends import Workbench
 from memory_files import MemorySnapshotFiles, paths_of
 
-from firesteel.common.state import (
+from firesteel.api.state import (
     AggregatingStateDescriptor,
     ListStateDescriptor,
     MapStateDescriptor,
@@ -24,9 +24,9 @@ from firesteel.common.state import (
     ValueStateDescriptor,
 )
 from firesteel.common.windows import TimeWindow
-from firesteel.runtime.checkpoint.handles import KeyedStateHandle
-from firesteel.runtime.checkpoint.options import SnapshotKind
-from firesteel.runtime.key_groups import KeyGroupRange, key_group_of
+from firesteel.runtime.model.checkpoint_options import SnapshotKind
+from firesteel.runtime.model.key_groups import KeyGroupRange, key_group_of
+from firesteel.runtime.model.state_handles import KeyedStateHandle
 
 MAX = 8
 KEYS = st.sampled_from(["a", "abcdefg", 1, 2.0, True, (3, "x"), b"d", -7])

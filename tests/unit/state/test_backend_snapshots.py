@@ -10,18 +10,18 @@ import pytest
 from keyed_backends import Workbench
 from keyed_states import CHECKPOINT, DESCRIPTORS, EVERY_KIND, LIST, MAP, MAX, SAVEPOINT, SUM, VALUE, put
 
-from firesteel.common import Types
-from firesteel.common.errors import CorruptStateError, StateIncompatibleError
-from firesteel.common.state import (
+from firesteel.api.state import (
     ListStateDescriptor,
     StateTtlConfig,
     ValueStateDescriptor,
 )
+from firesteel.common import Types
+from firesteel.common.errors import CorruptStateError, StateIncompatibleError
 from firesteel.common.time import Time
 from firesteel.common.windows import TimeWindow
-from firesteel.runtime.checkpoint.handles import CANONICAL, FileSegment, KeyedStateHandle
-from firesteel.runtime.checkpoint.options import SnapshotKind
-from firesteel.runtime.key_groups import KeyGroupRange, key_group_of
+from firesteel.runtime.model.checkpoint_options import SnapshotKind
+from firesteel.runtime.model.key_groups import KeyGroupRange, key_group_of
+from firesteel.runtime.model.state_handles import CANONICAL, FileSegment, KeyedStateHandle
 from firesteel.testing import FakeClock
 
 # ---- snapshots --------------------------------------------------------------------------------------

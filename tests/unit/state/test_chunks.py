@@ -11,9 +11,9 @@ from memory_files import MemorySnapshotFiles, MemoryStateFileReader, MemoryStore
 
 from firesteel.common.errors import CheckpointError, CorruptStateError, StateIncompatibleError
 from firesteel.common.windows import TimeWindow
-from firesteel.runtime.checkpoint.handles import FileSegment, InlineBytes
-from firesteel.runtime.key_groups import key_group_of
-from firesteel.runtime.state.chunks import (
+from firesteel.runtime.model.key_groups import key_group_of
+from firesteel.runtime.model.state_handles import FileSegment, InlineBytes
+from firesteel.runtime.state.api.chunks import (
     CHUNK_ENTRIES,
     CanonicalWriter,
     Chunk,

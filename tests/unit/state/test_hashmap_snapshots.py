@@ -8,12 +8,12 @@ from typing import Any
 import pytest
 from memory_files import MemorySnapshotFiles, MemoryStateFileReader, MemoryStore, paths_of
 
-from firesteel.common.configuration import Configuration
+from firesteel.api.state import ListStateDescriptor, ValueStateDescriptor
 from firesteel.common.errors import CheckpointError, CorruptStateError, InvalidProgramError
-from firesteel.common.state import ListStateDescriptor, ValueStateDescriptor
-from firesteel.runtime.checkpoint.handles import KeyedStateHandle
-from firesteel.runtime.checkpoint.options import SnapshotKind
-from firesteel.runtime.key_groups import KeyGroupRange
+from firesteel.config.configuration import Configuration
+from firesteel.runtime.model.checkpoint_options import SnapshotKind
+from firesteel.runtime.model.key_groups import KeyGroupRange
+from firesteel.runtime.model.state_handles import KeyedStateHandle
 from firesteel.runtime.state.factory import create_keyed_backend, keeps_objects
 from firesteel.runtime.state.hashmap import HashMapKeyedStateBackend, snapshots
 from firesteel.runtime.time.timers import InternalTimerService

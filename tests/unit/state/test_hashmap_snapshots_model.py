@@ -17,17 +17,17 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 from memory_files import MemorySnapshotFiles, MemoryStateFileReader, MemoryStore, paths_of
 
-from firesteel.common.errors import CorruptStateError
-from firesteel.common.state import (
+from firesteel.api.state import (
     AggregatingStateDescriptor,
     ListStateDescriptor,
     MapStateDescriptor,
     ReducingStateDescriptor,
     ValueStateDescriptor,
 )
-from firesteel.runtime.checkpoint.handles import KeyedStateHandle
-from firesteel.runtime.checkpoint.options import SnapshotKind
-from firesteel.runtime.key_groups import KeyGroupRange, key_group_of
+from firesteel.common.errors import CorruptStateError
+from firesteel.runtime.model.checkpoint_options import SnapshotKind
+from firesteel.runtime.model.key_groups import KeyGroupRange, key_group_of
+from firesteel.runtime.model.state_handles import KeyedStateHandle
 from firesteel.runtime.state.hashmap import HashMapKeyedStateBackend, snapshots
 
 MAX = 8

@@ -15,10 +15,10 @@ from keyed_states import CHECKPOINT, DESCRIPTORS, EVERY_KIND, LIST, MAP, MAX, SA
 from firesteel.common import Row
 from firesteel.common.errors import StateIncompatibleError
 from firesteel.common.windows import TimeWindow
-from firesteel.runtime import key_groups
-from firesteel.runtime.checkpoint.handles import KeyedStateHandle
-from firesteel.runtime.checkpoint.options import SnapshotKind
-from firesteel.runtime.key_groups import KeyGroupRange, key_group_of
+from firesteel.runtime.model import key_groups
+from firesteel.runtime.model.checkpoint_options import SnapshotKind
+from firesteel.runtime.model.key_groups import KeyGroupRange, key_group_of
+from firesteel.runtime.model.state_handles import KeyedStateHandle
 from firesteel.runtime.state.rocksdb import keys as row_keys
 from firesteel.testing import FakeClock
 

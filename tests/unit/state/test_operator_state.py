@@ -7,14 +7,14 @@ import threading
 import cloudpickle
 import pytest
 
+from firesteel.api.state import ListStateDescriptor, MapStateDescriptor, StateTtlConfig
 from firesteel.common.errors import InvalidProgramError, RecordSerializationError, StateIncompatibleError
-from firesteel.common.state import ListStateDescriptor, MapStateDescriptor, StateTtlConfig
 from firesteel.common.time import Time
-from firesteel.runtime.checkpoint.assignment import AssignedOperatorState
 from firesteel.runtime.checkpoint.files import SnapshotFiles, StateFileReader
-from firesteel.runtime.checkpoint.handles import BROADCAST, SPLIT, UNION, FileSegment
-from firesteel.runtime.checkpoint.options import CheckpointLocation
-from firesteel.runtime.state.operator_state import OperatorStateBackend
+from firesteel.runtime.model.assigned_state import AssignedOperatorState
+from firesteel.runtime.model.checkpoint_options import CheckpointLocation
+from firesteel.runtime.model.state_handles import BROADCAST, SPLIT, UNION, FileSegment
+from firesteel.runtime.state.api.operator_state import OperatorStateBackend
 
 LIST = ListStateDescriptor("list")
 UNIONED = ListStateDescriptor("union")

@@ -17,16 +17,16 @@ from keyed_backends import Workbench
 from memory_files import MemorySnapshotFiles
 from rocksdict import DbClosedError
 
+from firesteel.api.state import ListStateDescriptor, MapStateDescriptor, ValueStateDescriptor
 from firesteel.common import Configuration
-from firesteel.common.config_options import InvalidConfigurationError
 from firesteel.common.errors import CheckpointError, FiresteelError, StateIncompatibleError
-from firesteel.common.state import ListStateDescriptor, MapStateDescriptor, ValueStateDescriptor
 from firesteel.common.windows import CountWindow, GlobalWindow, TimeWindow
+from firesteel.config.option import InvalidConfigurationError
 from firesteel.runtime.checkpoint.files import SnapshotFiles, StateFileReader
-from firesteel.runtime.checkpoint.handles import FileSegment
 from firesteel.runtime.checkpoint.local_state import LocalStateStore
-from firesteel.runtime.checkpoint.options import CheckpointLocation, SnapshotKind
-from firesteel.runtime.key_groups import KeyGroupRange, key_group_of
+from firesteel.runtime.model.checkpoint_options import CheckpointLocation, SnapshotKind
+from firesteel.runtime.model.key_groups import KeyGroupRange, key_group_of
+from firesteel.runtime.model.state_handles import FileSegment
 from firesteel.runtime.state.factory import create_keyed_backend
 from firesteel.runtime.state.rocksdb import RocksDBKeyedStateBackend, RocksDBOptions, classes
 from firesteel.runtime.state.rocksdb import options as rocksdb_options

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from keyed_backends import Workbench
 
-from firesteel.common.state import (
+from firesteel.api.state import (
     AggregatingStateDescriptor,
     ListStateDescriptor,
     MapStateDescriptor,
@@ -17,7 +17,7 @@ from firesteel.common.state import (
     ValueStateDescriptor,
 )
 from firesteel.common.time import Time
-from firesteel.runtime.checkpoint.options import SnapshotKind
+from firesteel.runtime.model.checkpoint_options import SnapshotKind
 from firesteel.runtime.state.rocksdb.ttl_states import SWEEP_ROWS
 from firesteel.testing import FakeClock
 

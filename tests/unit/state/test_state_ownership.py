@@ -8,12 +8,12 @@ import pytest
 from keyed_backends import Workbench
 from keyed_states import MAX
 
+from firesteel.api.state import ListStateDescriptor, MapStateDescriptor, StateDescriptor, ValueStateDescriptor
 from firesteel.common import Types
-from firesteel.common.state import ListStateDescriptor, MapStateDescriptor, StateDescriptor, ValueStateDescriptor
-from firesteel.runtime.checkpoint.options import SnapshotKind
-from firesteel.runtime.key_groups import KeyGroupRange
+from firesteel.runtime.model.checkpoint_options import SnapshotKind
+from firesteel.runtime.model.key_groups import KeyGroupRange
+from firesteel.runtime.state.api.operator_state import OperatorStateBackend
 from firesteel.runtime.state.hashmap import HashMapKeyedStateBackend
-from firesteel.runtime.state.operator_state import OperatorStateBackend
 
 TYPES = [None, Types.PICKLED_BYTE_ARRAY(), Types.LONG(), Types.STRING()]
 every_type = pytest.mark.parametrize("type_info", TYPES, ids=str)

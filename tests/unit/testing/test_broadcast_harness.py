@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
+from firesteel.api.state import ListStateDescriptor, MapStateDescriptor, StateTtlConfig, ValueStateDescriptor
 from firesteel.common.errors import InvalidProgramError, StateIncompatibleError
-from firesteel.common.state import ListStateDescriptor, MapStateDescriptor, StateTtlConfig, ValueStateDescriptor
 from firesteel.common.time import Time
 from firesteel.datastream import BroadcastProcessFunction, KeyedBroadcastProcessFunction, OutputTag, ProcessFunction
-from firesteel.runtime.deployment import TaskMode
+from firesteel.runtime.model.deployment import TaskMode
 from firesteel.testing import (
     At,
     BroadcastHarness,

@@ -6,9 +6,7 @@ from typing import Any
 
 import pytest
 
-from firesteel.common import Configuration, Row, Time, Types
-from firesteel.common.errors import FiresteelError
-from firesteel.common.state import (
+from firesteel.api.state import (
     AggregatingStateDescriptor,
     ListStateDescriptor,
     MapStateDescriptor,
@@ -16,6 +14,8 @@ from firesteel.common.state import (
     StateTtlConfig,
     ValueStateDescriptor,
 )
+from firesteel.common import Configuration, Row, Time, Types
+from firesteel.common.errors import FiresteelError
 from firesteel.datastream import (
     AggregateFunction,
     CoMapFunction,
@@ -31,7 +31,7 @@ from firesteel.datastream.window import (
     TumblingEventTimeWindows,
     TumblingProcessingTimeWindows,
 )
-from firesteel.runtime.elements import MAX_WATERMARK
+from firesteel.runtime.model.elements import MAX_WATERMARK
 from firesteel.testing import (
     At,
     CoProcessFunctionHarness,

@@ -6,8 +6,8 @@ import pickle
 
 import pytest
 
+from firesteel.api.state import ListStateDescriptor, MapStateDescriptor, StateTtlConfig, ValueStateDescriptor
 from firesteel.common.errors import StateIncompatibleError
-from firesteel.common.state import ListStateDescriptor, MapStateDescriptor, StateTtlConfig, ValueStateDescriptor
 from firesteel.common.time import Time
 from firesteel.datastream import (
     CheckpointedFunction,
@@ -17,7 +17,7 @@ from firesteel.datastream import (
     ProcessFunction,
     ProcessWindowFunction,
 )
-from firesteel.datastream.window_assigners import TumblingEventTimeWindows
+from firesteel.datastream.windowing.assigners import TumblingEventTimeWindows
 from firesteel.testing import (
     At,
     FakeClock,

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from firesteel.runtime import messages
+from firesteel.runtime.model import messages
 from firesteel.testing.in_process import InProcessHost
 
 

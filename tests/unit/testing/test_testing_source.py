@@ -7,11 +7,11 @@ from typing import Any
 import pytest
 
 from firesteel.common import Configuration, Time, WatermarkStrategy
-from firesteel.common.connector import Boundedness, InputStatus
 from firesteel.common.errors import JobExecutionError
 from firesteel.datastream import OutputTag, ProcessFunction
 from firesteel.datastream.window import TumblingEventTimeWindows
-from firesteel.runtime.elements import MIN_TIMESTAMP
+from firesteel.runtime.model.elements import MIN_TIMESTAMP
+from firesteel.spi.connector import Boundedness, InputStatus
 from firesteel.testing import (
     ABORT,
     EOF,

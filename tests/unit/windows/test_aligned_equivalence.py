@@ -8,7 +8,7 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from firesteel.common.output_tag import OutputTag
+from firesteel.api.output_tag import OutputTag
 from firesteel.common.time import Time
 from firesteel.datastream.functions import AggregateFunction, ProcessWindowFunction
 from firesteel.datastream.window import (
@@ -16,7 +16,7 @@ from firesteel.datastream.window import (
     SlidingEventTimeWindows,
     TumblingEventTimeWindows,
 )
-from firesteel.runtime.elements import MAX_WATERMARK
+from firesteel.runtime.model.elements import MAX_WATERMARK
 from firesteel.runtime.operators.window.aligned import AlignedWindowOperator
 from firesteel.runtime.operators.window.operator import WindowOperator
 from firesteel.runtime.operators.window.spec import WindowSpec

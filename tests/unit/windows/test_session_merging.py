@@ -18,7 +18,7 @@ from firesteel.datastream.window import (
     EventTimeSessionWindows,
     EventTimeTrigger,
 )
-from firesteel.runtime.elements import MAX_WATERMARK
+from firesteel.runtime.model.elements import MAX_WATERMARK
 from firesteel.runtime.operators.window.merging_window_set import MergingWindowSet
 from firesteel.runtime.operators.window.operator import WindowOperator
 from firesteel.runtime.operators.window.spec import WindowSpec

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
+from firesteel.api.output_tag import OutputTag
+from firesteel.api.state import ReducingStateDescriptor, ValueStateDescriptor
 from firesteel.common.errors import FiresteelError, InvalidProgramError
-from firesteel.common.output_tag import OutputTag
-from firesteel.common.state import ReducingStateDescriptor, ValueStateDescriptor
 from firesteel.common.time import Time
 from firesteel.common.windows import TimeWindow, TriggerResult
 from firesteel.datastream.functions import (
@@ -29,7 +29,7 @@ from firesteel.datastream.window import (
     Trigger,
     TumblingEventTimeWindows,
 )
-from firesteel.runtime.elements import MAX_WATERMARK
+from firesteel.runtime.model.elements import MAX_WATERMARK
 from firesteel.runtime.operators.window.aligned import AlignedWindowOperator
 from firesteel.runtime.operators.window.operator import WindowOperator
 from firesteel.runtime.operators.window.spec import WindowSpec

@@ -14,23 +14,23 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from keyed_backends import Workbench
 
+from firesteel.api.output_tag import OutputTag
+from firesteel.api.state import ValueStateDescriptor
 from firesteel.common.errors import StateIncompatibleError
-from firesteel.common.output_tag import OutputTag
-from firesteel.common.state import ValueStateDescriptor
 from firesteel.common.time import Time
 from firesteel.common.windows import TimeWindow
 from firesteel.datastream.functions import AggregateFunction, ProcessWindowFunction
 from firesteel.datastream.window import EventTimeTrigger, SlidingEventTimeWindows, TumblingEventTimeWindows
-from firesteel.runtime.checkpoint.handles import KeyedStateHandle
-from firesteel.runtime.checkpoint.options import SnapshotKind
-from firesteel.runtime.deployment import TaskMode
-from firesteel.runtime.elements import MAX_WATERMARK
-from firesteel.runtime.key_groups import KeyGroupRange
-from firesteel.runtime.operators.spec import OperatorRuntime
+from firesteel.runtime.model.checkpoint_options import SnapshotKind
+from firesteel.runtime.model.deployment import TaskMode
+from firesteel.runtime.model.elements import MAX_WATERMARK
+from firesteel.runtime.model.key_groups import KeyGroupRange
+from firesteel.runtime.model.operator_spec import OperatorRuntime
+from firesteel.runtime.model.state_handles import KeyedStateHandle
 from firesteel.runtime.operators.window.aligned import AlignedWindowOperator
 from firesteel.runtime.operators.window.operator import WindowOperator
 from firesteel.runtime.operators.window.spec import WindowSpec
-from firesteel.runtime.turns import Turn
+from firesteel.runtime.time.turns import Turn
 from firesteel.testing.operator_context import FakeOperatorContext
 
 LATE = OutputTag("late")

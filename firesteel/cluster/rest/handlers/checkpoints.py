@@ -6,12 +6,12 @@ from typing import Any
 
 import msgspec
 
-from firesteel.cluster.rest.handlers.known_jobs import KnownJobs, find_job, find_number, find_vertex
+from firesteel.cluster.diagnostics.known_jobs import KnownJobs, find_job, find_number, find_vertex
 from firesteel.cluster.rest.request import RestError, RestRequest, Route
-from firesteel.common import options
-from firesteel.jobmaster.checkpoint_settings import CheckpointRetention, CheckpointSettings
-from firesteel.jobmaster.checkpoint_stats import CheckpointStatsTracker
-from firesteel.jobmaster.job_view import JobView, consistently
+from firesteel.config import options
+from firesteel.jobmaster.checkpoints.settings import CheckpointRetention, CheckpointSettings
+from firesteel.jobmaster.checkpoints.stats import CheckpointStatsTracker
+from firesteel.jobmaster.view.job import JobView, consistently
 from firesteel.rest import checkpoints as rest
 
 __all__ = ["routes"]

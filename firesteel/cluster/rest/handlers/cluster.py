@@ -8,15 +8,15 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 import firesteel
-from firesteel.cluster.resource_manager import ResourceManager
+from firesteel.cluster.diagnostics.known_jobs import KnownJobs, find_job, now_ms
+from firesteel.cluster.diagnostics.task_managers import TaskManagers
+from firesteel.cluster.dispatcher.resource_manager import ResourceManager
 from firesteel.cluster.rest.handlers.jobs import job_overview
-from firesteel.cluster.rest.handlers.known_jobs import KnownJobs, find_job, now_ms
 from firesteel.cluster.rest.request import RestRequest, Route
-from firesteel.cluster.task_managers import TaskManagers
-from firesteel.common import cluster_options
-from firesteel.common.configuration import Configuration, shown
 from firesteel.common.job_status import JobStatus
-from firesteel.jobmaster.job_view import JobView
+from firesteel.config import cluster_options
+from firesteel.config.configuration import Configuration, shown
+from firesteel.jobmaster.view.job import JobView
 from firesteel.rest import cluster as rest
 from firesteel.rest.jobs import ConfigurationEntry
 

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from typing import Any, Protocol
 
-from firesteel.cluster.flame_graphs import FlameGraphs, flame_graph
-from firesteel.cluster.queryable_state import list_states, query_state
-from firesteel.cluster.rest.handlers.known_jobs import KnownJob, KnownJobs, find_job, find_vertex
+from firesteel.cluster.diagnostics.flame_graphs import FlameGraphs, flame_graph
+from firesteel.cluster.diagnostics.known_jobs import KnownJob, KnownJobs, find_job, find_vertex
+from firesteel.cluster.diagnostics.queryable_state import list_states, query_state
 from firesteel.cluster.rest.request import RestError, RestRequest, Route
-from firesteel.common.cluster_options import FLAMEGRAPH_ENABLED, QUERYABLE_STATE_ENABLED
-from firesteel.common.configuration import Configuration
+from firesteel.config.cluster_options import FLAMEGRAPH_ENABLED, QUERYABLE_STATE_ENABLED
+from firesteel.config.configuration import Configuration
 from firesteel.graph.exchange import JobExecution, execution_of
 from firesteel.graph.execution_graph import ExecutionState
-from firesteel.jobmaster.job_view import JobView
-from firesteel.jobmaster.runner import JobMasterRunner
+from firesteel.jobmaster.shell.runner import JobMasterRunner
+from firesteel.jobmaster.view.job import JobView
 from firesteel.rest import diagnostics as rest
 
 __all__ = ["routes"]

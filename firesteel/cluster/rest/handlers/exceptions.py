@@ -6,13 +6,13 @@ from typing import Any
 
 import msgspec
 
-from firesteel.cluster.rest.handlers.known_jobs import KnownJobs, find_job
+from firesteel.cluster.diagnostics.known_jobs import KnownJobs, find_job
 from firesteel.cluster.rest.request import RestError, RestRequest, Route
 from firesteel.common.errors import TaskFailure
-from firesteel.jobmaster.failure import ExceptionHistoryEntry
-from firesteel.jobmaster.job_view import JobView
-from firesteel.jobmaster.job_view_failures import failed_task, stack_trace
-from firesteel.jobmaster.task_manager_id import task_endpoint, task_manager_id
+from firesteel.jobmaster.model.failure import ExceptionHistoryEntry
+from firesteel.jobmaster.slots.task_manager_id import task_endpoint, task_manager_id
+from firesteel.jobmaster.view.failures import failed_task, stack_trace
+from firesteel.jobmaster.view.job import JobView
 from firesteel.rest import exceptions as rest
 
 __all__ = ["routes"]

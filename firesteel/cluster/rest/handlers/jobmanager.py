@@ -12,20 +12,20 @@ from typing import Any
 
 import psutil
 
-from firesteel.cluster.logs import LogFiles
-from firesteel.cluster.resource_manager import ResourceManager
+from firesteel.cluster.diagnostics.known_jobs import KnownJobs
+from firesteel.cluster.diagnostics.logs import LogFiles
+from firesteel.cluster.diagnostics.task_managers import TaskManagers
+from firesteel.cluster.dispatcher.resource_manager import ResourceManager
 from firesteel.cluster.rest.handlers.cluster import configuration_entries
-from firesteel.cluster.rest.handlers.known_jobs import KnownJobs
 from firesteel.cluster.rest.handlers.metrics import named_metrics
 from firesteel.cluster.rest.handlers.task_managers import listed, read_log
 from firesteel.cluster.rest.request import RestRequest, Route
-from firesteel.cluster.task_managers import TaskManagers
-from firesteel.common.configuration import Configuration
+from firesteel.config.configuration import Configuration
 from firesteel.rest import cluster as rest
 from firesteel.rest.endpoint import Text
 from firesteel.rest.jobs import ConfigurationEntry, Environment, Jvm
 from firesteel.rest.metrics import Metric
-from firesteel.runtime.thread_dump import dump_threads
+from firesteel.runtime.slot.thread_dump import dump_threads
 
 __all__ = ["JobManagerMetrics", "routes"]
 

@@ -9,20 +9,20 @@ from typing import Any
 
 import msgspec
 
-from firesteel.cluster.rest.handlers.known_jobs import KnownJobs, find_job, now_ms
+from firesteel.cluster.diagnostics.known_jobs import KnownJobs, find_job, now_ms
 from firesteel.cluster.rest.request import RestRequest, Route
 from firesteel.cluster.rest.serialized_throwable import serialized_throwable
-from firesteel.common import options
-from firesteel.common.configuration import shown
 from firesteel.common.errors import TaskFailure
 from firesteel.common.job_status import JobStatus
+from firesteel.config import options
+from firesteel.config.configuration import shown
 from firesteel.graph.execution_graph import ExecutionState, aggregate_state
-from firesteel.jobmaster import job_view_vertices
-from firesteel.jobmaster.job_view import JobView
-from firesteel.jobmaster.job_view_diagnosis import diagnose
-from firesteel.jobmaster.job_view_failures import stack_trace
-from firesteel.jobmaster.job_view_vertices import VertexView
 from firesteel.jobmaster.restart_strategy import create_restart_strategy
+from firesteel.jobmaster.view import vertices as job_view_vertices
+from firesteel.jobmaster.view.diagnosis import diagnose
+from firesteel.jobmaster.view.failures import stack_trace
+from firesteel.jobmaster.view.job import JobView
+from firesteel.jobmaster.view.vertices import VertexView
 from firesteel.rest import jobs as rest
 
 __all__ = ["failure_cause", "io_metrics", "job_overview", "routes", "shown_accumulators", "state_counts"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-from firesteel.cluster.rest.handlers.known_jobs import (
+from firesteel.cluster.diagnostics.known_jobs import (
     KnownJobs,
     find_job,
     find_subtask,
@@ -13,7 +13,7 @@ from firesteel.cluster.rest.handlers.known_jobs import (
     now_ms,
 )
 from firesteel.cluster.rest.request import RestError, RestRequest, Route
-from firesteel.jobmaster.job_view_metrics import VertexMetrics, job_metrics, metric_text
+from firesteel.jobmaster.view.metrics import VertexMetrics, job_metrics, metric_text
 from firesteel.rest import metrics as rest
 from firesteel.rest.endpoint import Text
 

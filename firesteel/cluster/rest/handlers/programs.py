@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from firesteel.cluster.programs import (
+from firesteel.cluster.dispatcher.programs import (
     KeptProgram,
     ProgramArguments,
     ProgramRunner,

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from firesteel.cluster.dispatcher import Dispatcher
+from firesteel.cluster.dispatcher.dispatcher import Dispatcher
 from firesteel.cluster.rest.request import RestError, RestRequest, Route
-from firesteel.common import scheduler_options
 from firesteel.common.errors import InvalidProgramError
+from firesteel.config import scheduler_options
 from firesteel.graph.rescaling import with_parallelism
 from firesteel.graph.slots import assign_slots
-from firesteel.jobmaster.slot_allocator import SlotAllocator
+from firesteel.jobmaster.shell.slot_allocator import SlotAllocator
 from firesteel.rest.jobs import VertexRequirements
 from firesteel.rest.rescaling import UPDATE_RESOURCE_REQUIREMENTS
 

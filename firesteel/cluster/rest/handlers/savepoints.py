@@ -7,13 +7,13 @@ from collections.abc import Callable
 from concurrent.futures import Future
 from typing import Any, TypeVar
 
-from firesteel.cluster.dispatcher import Dispatcher, JobNotFoundError
+from firesteel.cluster.dispatcher.dispatcher import Dispatcher, JobNotFoundError
 from firesteel.cluster.rest.async_operations import AsyncOperations
 from firesteel.cluster.rest.request import RestError, RestRequest, Route
-from firesteel.common import options
 from firesteel.common.errors import CheckpointError, FiresteelError
+from firesteel.config import options
 from firesteel.filesystem.stores import Stores
-from firesteel.jobmaster.runner import JobMasterRunner
+from firesteel.jobmaster.shell.runner import JobMasterRunner
 from firesteel.rest.savepoints import (
     CHECKPOINT_STATUS,
     DISPOSAL_STATUS,

@@ -7,9 +7,9 @@ import uuid
 from collections.abc import Mapping
 from typing import Any
 
-from firesteel.cluster.dispatcher import Dispatcher
+from firesteel.cluster.diagnostics.known_jobs import now_ms
+from firesteel.cluster.dispatcher.dispatcher import Dispatcher
 from firesteel.cluster.ha.services import JobSubmission
-from firesteel.cluster.rest.handlers.known_jobs import now_ms
 from firesteel.cluster.rest.request import RestError, RestRequest, Route, Upload
 from firesteel.common.job_status import JobStatus
 from firesteel.rest.submission import (

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from firesteel.cluster.logs import LogFile, LogFiles, LogNotFoundError
+from firesteel.cluster.diagnostics.logs import LogFile, LogFiles, LogNotFoundError
+from firesteel.cluster.diagnostics.task_managers import TaskManagerInfo, TaskManagerNotFoundError, TaskManagers
 from firesteel.cluster.rest.handlers.metrics import aggregated, named_metrics
 from firesteel.cluster.rest.request import RestError, RestRequest, Route
-from firesteel.cluster.task_managers import TaskManagerInfo, TaskManagerNotFoundError, TaskManagers
 from firesteel.rest import task_managers as rest
 from firesteel.rest.cluster import LogInfo, LogList, ThreadDump, ThreadInfo
 from firesteel.rest.endpoint import Text

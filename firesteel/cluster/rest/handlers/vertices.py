@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from firesteel.cluster.rest.handlers.jobs import io_metrics, shown_accumulators, state_counts
-from firesteel.cluster.rest.handlers.known_jobs import (
+from firesteel.cluster.diagnostics.known_jobs import (
     KnownJobs,
     find_job,
     find_number,
@@ -14,10 +13,11 @@ from firesteel.cluster.rest.handlers.known_jobs import (
     find_vertex,
     now_ms,
 )
+from firesteel.cluster.rest.handlers.jobs import io_metrics, shown_accumulators, state_counts
 from firesteel.cluster.rest.request import RestError, RestRequest, Route
 from firesteel.graph.execution_graph import ExecutionState, aggregate_state
-from firesteel.jobmaster.checkpoint_stats import percentile
-from firesteel.jobmaster.job_view_vertices import LIVELY_STATES, IoMetrics, SubtaskView, VertexView, span_of
+from firesteel.jobmaster.checkpoints.stats import percentile
+from firesteel.jobmaster.view.vertices import LIVELY_STATES, IoMetrics, SubtaskView, VertexView, span_of
 from firesteel.rest import vertices as rest
 
 __all__ = ["back_pressure_level", "routes"]

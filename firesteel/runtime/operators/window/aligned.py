@@ -13,11 +13,10 @@ from functools import partial
 from math import gcd
 from typing import Any, NamedTuple
 
-from firesteel.common.copying import are_immutable, copy_all, copy_value
+from firesteel.api.state import ValueStateDescriptor
 from firesteel.common.errors import FiresteelError
-from firesteel.common.state import ValueStateDescriptor
 from firesteel.common.windows import TimeWindow
-from firesteel.runtime.elements import MAX_WATERMARK, MIN_TIMESTAMP
+from firesteel.runtime.model.elements import MAX_WATERMARK, MIN_TIMESTAMP
 from firesteel.runtime.operators.base import OperatorContext, StreamOperator
 from firesteel.runtime.operators.window.contents import Panes, make_contents
 from firesteel.runtime.operators.window.contexts import (
@@ -39,6 +38,7 @@ from firesteel.runtime.operators.window.state import (
 )
 from firesteel.runtime.state.hashmap import HashMapKeyedStateBackend
 from firesteel.runtime.state.hashmap.tables import StateTable
+from firesteel.types.copying import are_immutable, copy_all, copy_value
 
 __all__ = ["AlignedWindowOperator", "WindowAlignment", "alignment_of"]
 

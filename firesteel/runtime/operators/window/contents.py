@@ -11,12 +11,12 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from firesteel.common.copying import copy_all, copy_value
 from firesteel.common.errors import InvalidProgramError
-from firesteel.runtime.operators.at_work import AGGREGATE, handles_results_of
+from firesteel.runtime.codegen.at_work import AGGREGATE, handles_results_of
 from firesteel.runtime.operators.base import OperatorContext
 from firesteel.runtime.operators.window.functions import aggregate_methods, reduce_callable
 from firesteel.runtime.operators.window.spec import WindowSpec
+from firesteel.types.copying import copy_all, copy_value
 
 __all__ = ["Panes", "WindowContents", "make_contents"]
 

@@ -6,7 +6,7 @@ import copy
 from typing import Any, Protocol
 
 from firesteel.common.errors import FiresteelError
-from firesteel.runtime.state.backend import KeyedStateBackend
+from firesteel.runtime.state.api.backend import KeyedStateBackend
 from firesteel.runtime.time.timers import InternalTimerService
 
 __all__ = [

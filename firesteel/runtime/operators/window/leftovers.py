@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from firesteel.common.windows import TimeWindow
-from firesteel.runtime.elements import MAX_WATERMARK
+from firesteel.runtime.model.elements import MAX_WATERMARK
 
 __all__ = ["LeftoverWindows"]
 

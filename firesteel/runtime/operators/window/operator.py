@@ -6,11 +6,11 @@ from collections.abc import Iterable, Sequence
 from itertools import repeat
 from typing import Any
 
+from firesteel.api.state import ValueStateDescriptor
 from firesteel.common.errors import FiresteelError
-from firesteel.common.state import ValueStateDescriptor
-from firesteel.runtime.deployment import TaskMode
-from firesteel.runtime.elements import MAX_WATERMARK, MIN_TIMESTAMP
-from firesteel.runtime.operators.at_work import TRIGGER, handles_results_of
+from firesteel.runtime.codegen.at_work import TRIGGER, handles_results_of
+from firesteel.runtime.model.deployment import TaskMode
+from firesteel.runtime.model.elements import MAX_WATERMARK, MIN_TIMESTAMP
 from firesteel.runtime.operators.base import OperatorContext, StreamOperator
 from firesteel.runtime.operators.window.contexts import (
     ProcessWindowContext,

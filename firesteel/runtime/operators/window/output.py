@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from firesteel.common.copying import copy_value
+from firesteel.api.output_tag import OutputTag
 from firesteel.common.errors import FiresteelError
-from firesteel.common.output_tag import OutputTag
-from firesteel.runtime.operators.at_work import WINDOW_FUNCTION, handles_results_of
+from firesteel.runtime.codegen.at_work import WINDOW_FUNCTION, handles_results_of
 from firesteel.runtime.operators.base import OperatorContext
+from firesteel.types.copying import copy_value
 
 __all__ = ["WindowOutput"]
 

@@ -10,10 +10,9 @@ from bisect import bisect_left
 from collections.abc import Sequence
 from typing import Any
 
-from firesteel.common.copying import copy_all
 from firesteel.common.errors import FiresteelError
 from firesteel.common.windows import TimeWindow
-from firesteel.runtime.elements import MAX_WATERMARK, MIN_TIMESTAMP
+from firesteel.runtime.model.elements import MAX_WATERMARK, MIN_TIMESTAMP
 from firesteel.runtime.operators.base import OperatorContext, StreamOperator
 from firesteel.runtime.operators.window.aligned import alignment_of
 from firesteel.runtime.operators.window.contents import make_contents
@@ -22,6 +21,7 @@ from firesteel.runtime.operators.window.functions import InternalWindowFunction,
 from firesteel.runtime.operators.window.late import LateRecords
 from firesteel.runtime.operators.window.output import WindowOutput
 from firesteel.runtime.operators.window.spec import WindowSpec
+from firesteel.types.copying import copy_all
 
 __all__ = ["SortedWindowOperator"]
 

@@ -6,15 +6,15 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from firesteel.common.output_tag import OutputTag
-from firesteel.runtime.deployment import TaskMode
-from firesteel.runtime.operators.at_work import AGGREGATE, TRIGGER, WINDOW_FUNCTION
+from firesteel.api.output_tag import OutputTag
+from firesteel.runtime.codegen.at_work import AGGREGATE, TRIGGER, WINDOW_FUNCTION
+from firesteel.runtime.codegen.functions import method_of
+from firesteel.runtime.model.deployment import TaskMode
+from firesteel.runtime.model.operator_spec import OperatorSpec
 from firesteel.runtime.operators.base import StreamOperator
-from firesteel.runtime.operators.inline import method_of
-from firesteel.runtime.operators.spec import OperatorSpec
 
 if TYPE_CHECKING:
-    from firesteel.runtime.operators.spec import OperatorRuntime
+    from firesteel.runtime.model.operator_spec import OperatorRuntime
 
 __all__ = ["WindowSpec"]
 

@@ -18,16 +18,16 @@ from __future__ import annotations
 from collections.abc import Container, Mapping, Sequence
 from typing import Any
 
-from firesteel.common.state import (
+from firesteel.api.state import (
     AggregatingStateDescriptor,
     ListStateDescriptor,
     ReducingStateDescriptor,
     StateDescriptor,
 )
-from firesteel.runtime.elements import MAX_WATERMARK
+from firesteel.runtime.model.elements import MAX_WATERMARK
 from firesteel.runtime.operators.window.spec import WindowSpec
-from firesteel.runtime.state.backend import KeyedStateBackend
-from firesteel.runtime.state.chunks import timer_table
+from firesteel.runtime.state.api.backend import KeyedStateBackend
+from firesteel.runtime.state.api.chunks import timer_table
 from firesteel.runtime.state.hashmap import HashMapKeyedStateBackend
 from firesteel.runtime.time.timers import InternalTimerService
 

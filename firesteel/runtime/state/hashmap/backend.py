@@ -9,14 +9,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from firesteel.common.state import StateDescriptor
-from firesteel.runtime.checkpoint.handles import KeyedStateHandle, StateMeta
-from firesteel.runtime.checkpoint.options import SnapshotKind
-from firesteel.runtime.key_groups import KeyGroupRange
-from firesteel.runtime.ownership import Ownership, ownership_of_type
-from firesteel.runtime.state.backend import VOID_NAMESPACE, Clock, KeyedStateBackend
-from firesteel.runtime.state.chunks import is_timer_table, timer_table
-from firesteel.runtime.state.compatibility import check_compatible, check_kind, meta_of
+from firesteel.api.state import StateDescriptor
+from firesteel.runtime.codegen.ownership import Ownership, ownership_of_type
+from firesteel.runtime.model.checkpoint_options import SnapshotKind
+from firesteel.runtime.model.key_groups import KeyGroupRange
+from firesteel.runtime.model.state_handles import KeyedStateHandle, StateMeta
+from firesteel.runtime.state.api.backend import VOID_NAMESPACE, Clock, KeyedStateBackend
+from firesteel.runtime.state.api.chunks import is_timer_table, timer_table
+from firesteel.runtime.state.api.compatibility import check_compatible, check_kind, meta_of
 from firesteel.runtime.state.hashmap import owning_states, states, tracked_states, ttl_states
 from firesteel.runtime.state.hashmap.restore import read_tables
 from firesteel.runtime.state.hashmap.snapshots import BASE, DELTA, DerivedTimers, HashMapSnapshot, Held, Snapshots

@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from time import sleep
 from typing import Any
 
-from firesteel.runtime.state.backend import VOID_NAMESPACE
-from firesteel.runtime.state.chunks import (
+from firesteel.runtime.state.api.backend import VOID_NAMESPACE
+from firesteel.runtime.state.api.chunks import (
     CHUNK_ENTRIES,
     CanonicalWriter,
     Chunk,

@@ -6,12 +6,12 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from firesteel.common.errors import StateIncompatibleError
-from firesteel.runtime.checkpoint.handles import CANONICAL, KeyedStateHandle
-from firesteel.runtime.key_groups import KeyGroupRange
-from firesteel.runtime.state.backend import VOID_NAMESPACE
-from firesteel.runtime.state.chunks import Chunk, is_timer_table, key_groups_of, read_canonical, read_part
+from firesteel.runtime.model.key_groups import KeyGroupRange
+from firesteel.runtime.model.state_handles import CANONICAL, KeyedStateHandle
+from firesteel.runtime.state.api.backend import VOID_NAMESPACE
+from firesteel.runtime.state.api.chunks import Chunk, is_timer_table, key_groups_of, read_canonical, read_part
+from firesteel.runtime.state.api.moved_keys import check_groups, has_moved_keys, two_states
 from firesteel.runtime.state.hashmap.tables import StateTable
-from firesteel.runtime.state.moved_keys import check_groups, has_moved_keys, two_states
 from firesteel.runtime.time.timers import renumbered
 
 if TYPE_CHECKING:

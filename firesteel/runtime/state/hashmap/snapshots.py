@@ -27,10 +27,10 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol
 
 from firesteel.common.errors import CorruptStateError
-from firesteel.runtime.checkpoint.handles import CANONICAL, KeyedPart, KeyedStateHandle, StateMeta
-from firesteel.runtime.checkpoint.options import SnapshotKind
-from firesteel.runtime.key_groups import KeyGroupRange
-from firesteel.runtime.state.chunks import CanonicalWriter, Chunk, PartWriter, decode_chunks, read_part
+from firesteel.runtime.model.checkpoint_options import SnapshotKind
+from firesteel.runtime.model.key_groups import KeyGroupRange
+from firesteel.runtime.model.state_handles import CANONICAL, KeyedPart, KeyedStateHandle, StateMeta
+from firesteel.runtime.state.api.chunks import CanonicalWriter, Chunk, PartWriter, decode_chunks, read_part
 from firesteel.runtime.state.hashmap.merging import CanonicalGroups, Source, delta_frames, frames_of, merge
 from firesteel.runtime.state.hashmap.tables import Cleanup
 

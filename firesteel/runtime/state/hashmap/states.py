@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
-from firesteel.common.state import (
+from firesteel.api.state import (
     AggregatingState,
     ListState,
     MapState,
@@ -13,7 +13,7 @@ from firesteel.common.state import (
     StateDescriptor,
     ValueState,
 )
-from firesteel.runtime.state.backend import VOID_NAMESPACE, KeyedStateBackend
+from firesteel.runtime.state.api.backend import VOID_NAMESPACE, KeyedStateBackend
 from firesteel.runtime.state.hashmap.tables import StateTable
 
 __all__ = [

@@ -7,8 +7,8 @@ from itertools import islice, repeat
 from operator import is_
 from typing import Any
 
-from firesteel.runtime.state.backend import VOID_NAMESPACE
-from firesteel.runtime.state.chunks import CHUNK_ENTRIES, Chunk, encode_chunk, encode_chunks
+from firesteel.runtime.state.api.backend import VOID_NAMESPACE
+from firesteel.runtime.state.api.chunks import CHUNK_ENTRIES, Chunk, encode_chunk, encode_chunks
 
 __all__ = ["Cleanup", "StateTable"]
 

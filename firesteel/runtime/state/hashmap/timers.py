@@ -5,7 +5,7 @@ from __future__ import annotations
 import heapq
 from typing import Any
 
-from firesteel.runtime.state.backend import VOID_NAMESPACE
+from firesteel.runtime.state.api.backend import VOID_NAMESPACE
 from firesteel.runtime.state.hashmap.tables import StateTable
 from firesteel.runtime.time.timers import TimerQueue
 

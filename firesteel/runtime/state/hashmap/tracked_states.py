@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from firesteel.common.state import StateDescriptor
-from firesteel.runtime.state.backend import VOID_NAMESPACE, KeyedStateBackend
+from firesteel.api.state import StateDescriptor
+from firesteel.runtime.state.api.backend import VOID_NAMESPACE, KeyedStateBackend
 from firesteel.runtime.state.hashmap import states
 from firesteel.runtime.state.hashmap.states import check_not_none
 from firesteel.runtime.state.hashmap.tables import StateTable

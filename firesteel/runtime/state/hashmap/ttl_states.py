@@ -12,12 +12,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
-from firesteel.common.copying import copy_value
-from firesteel.common.state import AggregatingState, ListState, MapState, ReducingState, ValueState
-from firesteel.common.state_ttl import StateTtlConfig
-from firesteel.runtime.state.backend import VOID_NAMESPACE, Clock, KeyedStateBackend
+from firesteel.api.state import AggregatingState, ListState, MapState, ReducingState, ValueState
+from firesteel.api.state_ttl import StateTtlConfig
+from firesteel.runtime.state.api.backend import VOID_NAMESPACE, Clock, KeyedStateBackend
 from firesteel.runtime.state.hashmap.states import HashMapState, check_not_none
 from firesteel.runtime.state.hashmap.tables import StateTable
+from firesteel.types.copying import copy_value
 
 __all__ = ["STATES", "TtlState"]
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import tempfile
 from pathlib import Path
 
-from firesteel.common.configuration import Configuration
-from firesteel.common.rocksdb_options import ROCKSDB_LOCAL_DIRECTORY
-from firesteel.runtime.key_groups import KeyGroupRange
-from firesteel.runtime.state.backend import Clock
+from firesteel.config.configuration import Configuration
+from firesteel.config.rocksdb_options import ROCKSDB_LOCAL_DIRECTORY
+from firesteel.runtime.model.key_groups import KeyGroupRange
+from firesteel.runtime.state.api.backend import Clock
 from firesteel.runtime.state.rocksdb.backend import RocksDBKeyedStateBackend
 from firesteel.runtime.state.rocksdb.options import RocksDBOptions
 

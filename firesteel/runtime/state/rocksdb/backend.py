@@ -13,14 +13,14 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from firesteel.api.state import StateDescriptor
 from firesteel.common.errors import FiresteelError
-from firesteel.common.state import StateDescriptor
-from firesteel.runtime.checkpoint.handles import CANONICAL, KeyedPart, KeyedStateHandle, StateMeta
-from firesteel.runtime.checkpoint.options import SnapshotKind
-from firesteel.runtime.key_groups import KeyGroupRange
-from firesteel.runtime.state.backend import VOID_NAMESPACE, Clock, KeyedSnapshot, KeyedStateBackend
-from firesteel.runtime.state.chunks import is_timer_table, timer_table
-from firesteel.runtime.state.compatibility import check_compatible, check_kind, meta_of
+from firesteel.runtime.model.checkpoint_options import SnapshotKind
+from firesteel.runtime.model.key_groups import KeyGroupRange
+from firesteel.runtime.model.state_handles import CANONICAL, KeyedPart, KeyedStateHandle, StateMeta
+from firesteel.runtime.state.api.backend import VOID_NAMESPACE, Clock, KeyedSnapshot, KeyedStateBackend
+from firesteel.runtime.state.api.chunks import is_timer_table, timer_table
+from firesteel.runtime.state.api.compatibility import check_compatible, check_kind, meta_of
 from firesteel.runtime.state.rocksdb import states, ttl_states
 from firesteel.runtime.state.rocksdb.database import SST, Database, Table, files_of
 from firesteel.runtime.state.rocksdb.directories import OwnedDirectory, remove_leftovers

@@ -13,7 +13,7 @@ import sys
 from collections.abc import Mapping
 from typing import Any
 
-from firesteel.runtime.state.pickling import dumps_by_value
+from firesteel.runtime.state.api.pickling import dumps_by_value
 
 __all__ = ["definition_of", "dumps_by_name", "known_classes", "learn_class", "stored_class"]
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from rocksdict import AccessType, Checkpoint, ColumnFamily, Rdict, ReadOptions, WriteBatch, WriteOptions
 
-from firesteel.runtime.state.chunks import is_timer_table
+from firesteel.runtime.state.api.chunks import is_timer_table
 from firesteel.runtime.state.rocksdb.classes import definition_of, known_classes, learn_class
 from firesteel.runtime.state.rocksdb.options import RocksDBOptions
 

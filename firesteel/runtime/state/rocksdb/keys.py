@@ -27,7 +27,7 @@ from typing import Any
 from firesteel.common.errors import InvalidKeyError
 from firesteel.common.types import Row, RowKind
 from firesteel.common.windows import CountWindow, GlobalWindow, TimeWindow
-from firesteel.runtime.key_groups import _SEED, _digest, encode_key, key_group_of, row_values
+from firesteel.runtime.model.key_groups import _SEED, _digest, encode_key, key_group_of, row_values
 from firesteel.runtime.state.rocksdb.classes import dumps_by_name
 
 __all__ = [

@@ -7,10 +7,10 @@ from contextlib import closing
 from itertools import groupby
 from typing import Any
 
-from firesteel.runtime.checkpoint.handles import StateMeta
-from firesteel.runtime.key_groups import KeyGroupRange
-from firesteel.runtime.state.chunks import is_timer_table
-from firesteel.runtime.state.moved_keys import moved_out, two_states
+from firesteel.runtime.model.key_groups import KeyGroupRange
+from firesteel.runtime.model.state_handles import StateMeta
+from firesteel.runtime.state.api.chunks import is_timer_table
+from firesteel.runtime.state.api.moved_keys import moved_out, two_states
 from firesteel.runtime.state.rocksdb.database import Database, Table
 from firesteel.runtime.state.rocksdb.keys import KeyEncoder, encode_namespace, encode_object, split_row
 from firesteel.runtime.state.rocksdb.rows import Rows, RowWriter, bounds_of, group_of, row_originals, timer_row

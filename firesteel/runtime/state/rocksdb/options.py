@@ -16,8 +16,8 @@ from rocksdict import (
     WriteBufferManager,
 )
 
-from firesteel.common import rocksdb_options as options
-from firesteel.common.configuration import Configuration
+from firesteel.config import rocksdb_options as options
+from firesteel.config.configuration import Configuration
 
 __all__ = ["RocksDBOptions"]
 

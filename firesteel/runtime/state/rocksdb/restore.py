@@ -11,10 +11,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from firesteel.common.errors import StateIncompatibleError
-from firesteel.runtime.checkpoint.handles import CANONICAL, FileSegment, KeyedStateHandle, StateMeta
-from firesteel.runtime.key_groups import KeyGroupRange
-from firesteel.runtime.state.chunks import is_timer_table, read_canonical
-from firesteel.runtime.state.moved_keys import has_moved_keys
+from firesteel.runtime.model.key_groups import KeyGroupRange
+from firesteel.runtime.model.state_handles import CANONICAL, FileSegment, KeyedStateHandle, StateMeta
+from firesteel.runtime.state.api.chunks import is_timer_table, read_canonical
+from firesteel.runtime.state.api.moved_keys import has_moved_keys
 from firesteel.runtime.state.rocksdb.bulk_load import BulkLoad
 from firesteel.runtime.state.rocksdb.database import SST, Database
 from firesteel.runtime.state.rocksdb.keys import KeyEncoder

@@ -7,8 +7,8 @@ import struct
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
-from firesteel.runtime.checkpoint.handles import StateMeta
-from firesteel.runtime.key_groups import KeyGroupRange
+from firesteel.runtime.model.key_groups import KeyGroupRange
+from firesteel.runtime.model.state_handles import StateMeta
 from firesteel.runtime.state.rocksdb.classes import dumps_by_name
 from firesteel.runtime.state.rocksdb.keys import (
     GROUP_BYTES,

@@ -9,9 +9,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from firesteel.runtime.checkpoint.handles import CANONICAL, KeyedPart, KeyedStateHandle, StateMeta
-from firesteel.runtime.key_groups import KeyGroupRange
-from firesteel.runtime.state.chunks import CanonicalWriter, is_timer_table
+from firesteel.runtime.model.key_groups import KeyGroupRange
+from firesteel.runtime.model.state_handles import CANONICAL, KeyedPart, KeyedStateHandle, StateMeta
+from firesteel.runtime.state.api.chunks import CanonicalWriter, is_timer_table
 from firesteel.runtime.state.rocksdb.database import SST, View, files_of
 from firesteel.runtime.state.rocksdb.directories import OwnedDirectory
 from firesteel.runtime.state.rocksdb.keys import group_start

@@ -11,8 +11,7 @@ import struct
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
-from firesteel.common.copying import copy_value
-from firesteel.common.state import (
+from firesteel.api.state import (
     AggregatingState,
     ListState,
     MapState,
@@ -20,7 +19,7 @@ from firesteel.common.state import (
     StateDescriptor,
     ValueState,
 )
-from firesteel.runtime.state.backend import VOID_NAMESPACE
+from firesteel.runtime.state.api.backend import VOID_NAMESPACE
 from firesteel.runtime.state.rocksdb.database import Table
 from firesteel.runtime.state.rocksdb.keys import (
     VOID_SUFFIX,
@@ -30,6 +29,7 @@ from firesteel.runtime.state.rocksdb.keys import (
     is_told_by_bytes,
 )
 from firesteel.runtime.state.rocksdb.values import PROTOCOL, dumps_any, originals_of, trailer_of, without_originals
+from firesteel.types.copying import copy_value
 
 if TYPE_CHECKING:
     from firesteel.runtime.state.rocksdb.backend import RocksDBKeyedStateBackend

@@ -12,10 +12,9 @@ from collections.abc import Callable, Iterable, Sequence
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
-from firesteel.common.copying import copy_value
-from firesteel.common.state import AggregatingState, ListState, MapState, ReducingState, ValueState
-from firesteel.common.state_ttl import StateTtlConfig
-from firesteel.runtime.state.backend import Clock
+from firesteel.api.state import AggregatingState, ListState, MapState, ReducingState, ValueState
+from firesteel.api.state_ttl import StateTtlConfig
+from firesteel.runtime.state.api.backend import Clock
 from firesteel.runtime.state.rocksdb.database import Table
 from firesteel.runtime.state.rocksdb.keys import decode_object, encode_object
 from firesteel.runtime.state.rocksdb.states import (
@@ -26,6 +25,7 @@ from firesteel.runtime.state.rocksdb.states import (
     pack_number,
 )
 from firesteel.runtime.state.rocksdb.values import STAMP_BYTES, originals_of, pack_stamp, stamp_of, without_originals
+from firesteel.types.copying import copy_value
 
 if TYPE_CHECKING:
     from firesteel.runtime.state.rocksdb.backend import RocksDBKeyedStateBackend

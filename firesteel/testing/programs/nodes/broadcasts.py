@@ -6,14 +6,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
-from firesteel.common.state import ListStateDescriptor, MapStateDescriptor
+from firesteel.api.state import ListStateDescriptor, MapStateDescriptor
 from firesteel.datastream.broadcast_functions import BroadcastProcessFunction, KeyedBroadcastProcessFunction
-from firesteel.testing.programs.building import Site
-from firesteel.testing.programs.faults import Trip, step
 from firesteel.testing.programs.keys import KEY_KINDS, KeyOf
 from firesteel.testing.programs.oracle.flow import Flow, Mode, by_time
 from firesteel.testing.programs.program import EventTime, Misfit, Node, Sketch, StreamType
 from firesteel.testing.programs.records import SHAPES, fields, make
+from firesteel.testing.programs.running.building import Site
+from firesteel.testing.programs.running.faults import Trip, step
 
 __all__ = ["Broadcast", "Passing", "Waiting"]
 

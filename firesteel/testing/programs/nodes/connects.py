@@ -6,10 +6,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
-from firesteel.common.state import MapStateDescriptor, ValueStateDescriptor
+from firesteel.api.state import MapStateDescriptor, ValueStateDescriptor
 from firesteel.datastream.functions import CoFlatMapFunction, CoMapFunction, KeyedCoProcessFunction
-from firesteel.testing.programs.building import Site
-from firesteel.testing.programs.faults import Trip, step
 from firesteel.testing.programs.keys import KEY_KINDS, KeyOf, k_of
 from firesteel.testing.programs.nodes.steps import END, GRID
 from firesteel.testing.programs.oracle.flow import Flow, Mode, Record, copied
@@ -17,6 +15,8 @@ from firesteel.testing.programs.oracle.keyed import run_keyed
 from firesteel.testing.programs.oracle.processes import ProcessOracle
 from firesteel.testing.programs.program import EventTime, Misfit, Node, Sketch, StreamType
 from firesteel.testing.programs.records import SHAPES, fields, make
+from firesteel.testing.programs.running.building import Site
+from firesteel.testing.programs.running.faults import Trip, step
 
 __all__ = ["CoMap", "CoProcess", "Either", "Pairs", "Spread"]
 

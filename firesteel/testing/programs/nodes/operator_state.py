@@ -6,17 +6,17 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
-from firesteel.common.state import ListStateDescriptor
+from firesteel.api.state import ListStateDescriptor
 from firesteel.datastream.function_base import (
     CheckpointedFunction,
     FunctionInitializationContext,
     FunctionSnapshotContext,
 )
 from firesteel.datastream.functions import ProcessFunction
-from firesteel.testing.programs.building import Site
-from firesteel.testing.programs.faults import Trip, step
 from firesteel.testing.programs.oracle.flow import Flow, Mark, Mode, copied
 from firesteel.testing.programs.program import EventTime, Misfit, Node, Sketch, StreamType
+from firesteel.testing.programs.running.building import Site
+from firesteel.testing.programs.running.faults import Trip, step
 
 __all__ = ["Held", "HoldBack"]
 

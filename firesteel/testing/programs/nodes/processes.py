@@ -8,8 +8,6 @@ from typing import Any, ClassVar
 
 from firesteel.datastream.functions import KeyedProcessFunction, ProcessFunction
 from firesteel.datastream.output_tag import OutputTag
-from firesteel.testing.programs.building import Site
-from firesteel.testing.programs.faults import Trip, step
 from firesteel.testing.programs.keys import KEY_KINDS, KeyOf, k_of
 from firesteel.testing.programs.nodes import steps
 from firesteel.testing.programs.oracle.flow import Flow, Mark, Mode, copied
@@ -17,6 +15,8 @@ from firesteel.testing.programs.oracle.keyed import run_keyed
 from firesteel.testing.programs.oracle.processes import ProcessOracle, outputs_of
 from firesteel.testing.programs.program import EventTime, Misfit, Node, Sketch, StreamType
 from firesteel.testing.programs.records import MUTABLE_SHAPES, SHAPES, change, fields
+from firesteel.testing.programs.running.building import Site
+from firesteel.testing.programs.running.faults import Trip, step
 
 __all__ = ["KeyedProcess", "Process", "Route", "Steps"]
 

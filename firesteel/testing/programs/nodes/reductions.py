@@ -7,13 +7,13 @@ from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 from firesteel.datastream.functions import ReduceFunction
-from firesteel.testing.programs.building import Site
-from firesteel.testing.programs.faults import Trip, step
 from firesteel.testing.programs.keys import KEY_KINDS, KeyOf
 from firesteel.testing.programs.nodes.stateless import Expression
 from firesteel.testing.programs.oracle.flow import MAX_TIME, Flow, Mark, Mode, by_time, copied
 from firesteel.testing.programs.program import Misfit, Node, Sketch, StreamType
 from firesteel.testing.programs.records import fields, make, merge_trails
+from firesteel.testing.programs.running.building import Site
+from firesteel.testing.programs.running.faults import Trip, step
 
 __all__ = ["Add", "Reduce"]
 

@@ -6,11 +6,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from firesteel.connectors.collect_sink import CollectSink
-from firesteel.testing.programs.building import Site
+from firesteel.connectors.client.collect_sink import CollectSink
 from firesteel.testing.programs.oracle.flow import Flow, Mode
 from firesteel.testing.programs.program import Misfit, Node, Sketch, StreamType
-from firesteel.testing.programs.store_sink import StoreSink
+from firesteel.testing.programs.running.building import Site
+from firesteel.testing.programs.running.store_sink import StoreSink
 
 __all__ = ["Sink"]
 

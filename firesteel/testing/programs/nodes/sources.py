@@ -8,13 +8,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
-from firesteel.testing.programs.building import Site
 from firesteel.testing.programs.keys import KEYS
 from firesteel.testing.programs.nodes.watermarks import TimestampOf, Watermarks, disorder_of, has_late
 from firesteel.testing.programs.oracle.flow import MAX_TIME, MIN_TIME, Flow, Mode
 from firesteel.testing.programs.program import EventTime, Misfit, Node, Sketch, StreamType
 from firesteel.testing.programs.records import SHAPES, make
-from firesteel.testing.programs.split_source import Item, Many, Pause, Split, SplitSource, WatermarkAt, expanded
+from firesteel.testing.programs.running.building import Site
+from firesteel.testing.programs.running.split_source import Item, Many, Pause, Split, SplitSource, WatermarkAt, expanded
 
 __all__ = ["ON_COMPLETE", "Source"]
 

@@ -7,11 +7,11 @@ from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 from firesteel.datastream.functions import FilterFunction, FlatMapFunction, MapFunction, Partitioner
-from firesteel.testing.programs.building import Site
-from firesteel.testing.programs.faults import Trip, step
 from firesteel.testing.programs.oracle.flow import Flow, Mark, Mode, Record, copied
 from firesteel.testing.programs.program import EventTime, Misfit, Node, Sketch, StreamType
 from firesteel.testing.programs.records import MUTABLE_SHAPES, SHAPES, change, fields, make
+from firesteel.testing.programs.running.building import Site
+from firesteel.testing.programs.running.faults import Trip, step
 
 __all__ = [
     "Affine",

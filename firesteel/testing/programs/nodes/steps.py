@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from firesteel.common.state import (
+from firesteel.api.state import (
     AggregatingStateDescriptor,
     ListStateDescriptor,
     MapStateDescriptor,
@@ -19,7 +19,7 @@ from firesteel.common.state import (
     StateDescriptor,
     ValueStateDescriptor,
 )
-from firesteel.common.state_ttl import StateTtlConfig
+from firesteel.api.state_ttl import StateTtlConfig
 from firesteel.common.time import Time
 from firesteel.testing.programs.keys import KeyOf
 from firesteel.testing.programs.nodes.reductions import Add

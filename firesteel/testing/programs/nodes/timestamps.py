@@ -6,11 +6,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
-from firesteel.testing.programs.building import Site
 from firesteel.testing.programs.nodes.watermarks import TimestampOf, Watermarks
 from firesteel.testing.programs.oracle.flow import MAX_TIME, MIN_TIME, Flow, Mode
 from firesteel.testing.programs.program import EventTime, Misfit, Node, Sketch, StreamType
 from firesteel.testing.programs.records import fields
+from firesteel.testing.programs.running.building import Site
 
 __all__ = ["AssignTimestamps"]
 

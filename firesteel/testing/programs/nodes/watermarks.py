@@ -13,10 +13,10 @@ from firesteel.common.watermark_strategy import (
     WatermarkOutput,
     WatermarkStrategy,
 )
-from firesteel.testing.programs.faults import Trip, step
 from firesteel.testing.programs.oracle.flow import MIN_TIME
 from firesteel.testing.programs.records import fields
-from firesteel.testing.programs.split_source import Item, Pause, WatermarkAt, expanded
+from firesteel.testing.programs.running.faults import Trip, step
+from firesteel.testing.programs.running.split_source import Item, Pause, WatermarkAt, expanded
 
 __all__ = ["Punctuated", "TimestampOf", "Watermarks", "disorder_of", "has_late"]
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from firesteel.common.state import ValueStateDescriptor
+from firesteel.api.state import ValueStateDescriptor
 from firesteel.datastream.functions import (
     AggregateFunction,
     AllWindowFunction,
@@ -14,8 +14,8 @@ from firesteel.datastream.functions import (
     ProcessWindowFunction,
     WindowFunction,
 )
-from firesteel.testing.programs.faults import Trip, step
 from firesteel.testing.programs.records import change, fields, make, merge_trails
+from firesteel.testing.programs.running.faults import Trip, step
 
 __all__ = ["Apply", "ApplyAll", "Gather", "Listing", "ListingAll"]
 

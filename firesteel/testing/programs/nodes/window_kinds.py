@@ -8,13 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from firesteel.common.time import Time
-from firesteel.datastream.triggers import (
-    ContinuousEventTimeTrigger,
-    CountTrigger,
-    EventTimeTrigger,
-    PurgingTrigger,
-)
-from firesteel.datastream.window_assigners import (
+from firesteel.datastream.windowing.assigners import (
     EventTimeSessionWindows,
     GlobalWindows,
     ProcessingTimeSessionWindows,
@@ -22,6 +16,12 @@ from firesteel.datastream.window_assigners import (
     SlidingProcessingTimeWindows,
     TumblingEventTimeWindows,
     TumblingProcessingTimeWindows,
+)
+from firesteel.datastream.windowing.triggers import (
+    ContinuousEventTimeTrigger,
+    CountTrigger,
+    EventTimeTrigger,
+    PurgingTrigger,
 )
 from firesteel.testing.programs.oracle import windows as oracle
 from firesteel.testing.programs.oracle.windows import Span

@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 from firesteel.datastream.output_tag import OutputTag
-from firesteel.testing.programs.building import Site
 from firesteel.testing.programs.keys import KEY_KINDS, KeyOf
 from firesteel.testing.programs.nodes.reductions import Add
 from firesteel.testing.programs.nodes.window_functions import Apply, ApplyAll, Gather, Listing, ListingAll
@@ -18,6 +17,7 @@ from firesteel.testing.programs.oracle.states import OracleContext
 from firesteel.testing.programs.oracle.windows import Span, WindowOracle
 from firesteel.testing.programs.program import EventTime, Misfit, Node, Sketch, StreamType
 from firesteel.testing.programs.records import MUTABLE_SHAPES, SHAPES
+from firesteel.testing.programs.running.building import Site
 
 __all__ = ["Window"]
 

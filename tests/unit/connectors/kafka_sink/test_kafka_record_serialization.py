@@ -7,7 +7,7 @@ import pytest
 from firesteel.common import SimpleStringSchema
 from firesteel.common.errors import InvalidProgramError, RecordSerializationError
 from firesteel.common.serialization import SerializationSchema
-from firesteel.connectors.kafka.serialization import RecordBatch
+from firesteel.connectors.kafka.sink.serialization import RecordBatch
 from firesteel.datastream.connectors.kafka import (
     KafkaHeaderProvider,
     KafkaPartitioner,

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from firesteel.connectors.kafka.abandoned_transactions import AbandonedTransactions, SinkIdentity
-from firesteel.connectors.kafka.transactional_id import TransactionalId
-from firesteel.connectors.kafka.transactions import Outcome, PreparedTransaction, TransactionDescription
+from firesteel.connectors.kafka.sink.abandoned_transactions import AbandonedTransactions, SinkIdentity
+from firesteel.connectors.kafka.sink.transactional_id import TransactionalId
+from firesteel.connectors.kafka.sink.transactions import Outcome, PreparedTransaction, TransactionDescription
 
 PREPARED = PreparedTransaction("id", 7, 3, 1000)
 

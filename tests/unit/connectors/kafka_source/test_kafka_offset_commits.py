@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 from confluent_kafka import KafkaError, TopicPartition
 
-from firesteel.connectors.kafka.offset_commits import OffsetCommits
-from firesteel.connectors.kafka.split import KafkaPartitionSplit
-from firesteel.runtime.metrics import MetricRegistry
+from firesteel.connectors.kafka.source.offset_commits import OffsetCommits
+from firesteel.connectors.kafka.source.split import KafkaPartitionSplit
+from firesteel.runtime.model.metrics import MetricRegistry
 
 
 class Consumer:

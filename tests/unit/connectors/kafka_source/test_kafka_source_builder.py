@@ -9,16 +9,16 @@ import sys
 import pytest
 
 from firesteel.common import SimpleStringSchema
-from firesteel.common.connector import Boundedness
 from firesteel.common.errors import FiresteelWarning, InvalidProgramError
 from firesteel.connectors.kafka.properties import check_properties, client_properties
-from firesteel.connectors.kafka.source_properties import SourceProperties
+from firesteel.connectors.kafka.source.properties import SourceProperties
 from firesteel.datastream.connectors.kafka import (
     KafkaOffsetResetStrategy,
     KafkaOffsetsInitializer,
     KafkaSource,
     KafkaTopicPartition,
 )
+from firesteel.spi.connector import Boundedness
 
 LATEST = KafkaOffsetsInitializer.latest()
 

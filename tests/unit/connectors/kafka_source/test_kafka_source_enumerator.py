@@ -11,9 +11,9 @@ from threading import Event
 import pytest
 
 from firesteel.connectors.kafka.client_errors import BrokerUnavailableError, OffsetOutOfRangeError, UnknownTopicError
-from firesteel.connectors.kafka.enumerator import KafkaSourceEnumerator, OffsetLookup, PartitionDiscovery
-from firesteel.connectors.kafka.offsets import KafkaOffsetResetStrategy, KafkaOffsetsInitializer
-from firesteel.connectors.kafka.split import DiscoveryFinished, KafkaPartitionSplit
+from firesteel.connectors.kafka.source.enumerator import KafkaSourceEnumerator, OffsetLookup, PartitionDiscovery
+from firesteel.connectors.kafka.source.offsets import KafkaOffsetResetStrategy, KafkaOffsetsInitializer
+from firesteel.connectors.kafka.source.split import DiscoveryFinished, KafkaPartitionSplit
 from firesteel.connectors.kafka.topics import (
     KafkaTopicPartition,
     PartitionSetSubscriber,

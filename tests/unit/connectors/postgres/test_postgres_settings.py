@@ -11,15 +11,15 @@ from decimal import Decimal
 import pytest
 
 from firesteel.common import Row, RowKind, Types
-from firesteel.common.connector import Boundedness, DeliveryGuarantee
 from firesteel.common.errors import FiresteelError, InvalidProgramError, RecordSerializationError
 from firesteel.connectors.postgres.connection import PostgresConnectionOptions, connect, split_name
-from firesteel.connectors.postgres.rows import values_of
-from firesteel.connectors.postgres.source_enumerator import boundaries
-from firesteel.connectors.postgres.staging import BatchIds, sink_range, staging_name
+from firesteel.connectors.postgres.sink.rows import values_of
+from firesteel.connectors.postgres.sink.staging import BatchIds, sink_range, staging_name
+from firesteel.connectors.postgres.source.enumerator import boundaries
 from firesteel.connectors.postgres.statements import to_placeholders
 from firesteel.datastream.connectors.jdbc import JdbcConnectionOptions, JdbcExecutionOptions, JdbcSink
 from firesteel.datastream.connectors.postgres import PostgresSink, PostgresSource
+from firesteel.spi.connector import Boundedness, DeliveryGuarantee
 
 URL = "postgresql://me:secret@db.example:5433/shop"
 AT_LEAST_ONCE, EXACTLY_ONCE = DeliveryGuarantee.AT_LEAST_ONCE, DeliveryGuarantee.EXACTLY_ONCE

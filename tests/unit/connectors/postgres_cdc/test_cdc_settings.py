@@ -6,9 +6,9 @@ import pickle
 
 import pytest
 
-from firesteel.common.connector import Boundedness
 from firesteel.common.errors import InvalidProgramError
 from firesteel.datastream.connectors.postgres import PostgresCdcSource, StartupOptions
+from firesteel.spi.connector import Boundedness
 
 
 def test_a_source_travels_and_does_not_show_its_password():

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from firesteel.connectors.postgres.pgoutput import (
+from firesteel.connectors.postgres.cdc.pgoutput import (
     UNCHANGED,
     Begin,
     Commit,

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from firesteel.connectors.postgres.transaction_snapshot import TransactionSnapshot
+from firesteel.connectors.postgres.cdc.transaction_snapshot import TransactionSnapshot
 
 
 def test_what_has_ended_is_seen():

@@ -1,0 +1,1 @@
+"""Interfaces that user functions and the runtime share: state, its time-to-live, and side outputs."""

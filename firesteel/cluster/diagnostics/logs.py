@@ -1,0 +1,212 @@
+"""Where a JobManager's log goes, and what the functions of its jobs print; neither can fill the disk."""
+
+from __future__ import annotations
+
+import fcntl
+import logging
+import os
+import stat
+import threading
+from collections.abc import Sequence
+from dataclasses import dataclass
+from logging.handlers import RotatingFileHandler
+from pathlib import Path
+
+from firesteel.common.errors import FiresteelError
+from firesteel.config.redaction import hide_passwords, printable
+
+__all__ = ["LogFile", "LogFiles", "LogNotFoundError", "OutputFile", "setup_logging"]
+
+MAX_FILE_BYTES = 10 * 1024 * 1024
+KEPT_FILES = 5
+"""The one that is written, and those before it."""
+MAX_READ_BYTES = 10 * 1024 * 1024
+MAX_PROCESSES = 100
+_FORMAT = "%(asctime)s %(levelname)-5s %(name)s [%(threadName)s] - %(message)s"
+_log = logging.getLogger(__name__)
+
+
+class LogNotFoundError(FiresteelError):
+    """There is no log file of that name."""
+
+
+@dataclass(frozen=True)
+class LogFile:
+    """A file of the log directory; ``modified_at`` in epoch milliseconds."""
+
+    name: str
+    size: int
+    modified_at: int
+
+
+class OutputFile:
+    """A file that lines are appended to. Older ones are kept beside it, with .1, .2, … at the end, and then removed."""
+
+    def __init__(self, path: Path, max_bytes: int = MAX_FILE_BYTES, kept: int = KEPT_FILES):
+        self._path = path
+        self._max_bytes = max_bytes
+        self._kept = kept
+        self._lock = threading.Lock()
+        self._descriptor: int | None = None
+        self._size = 0
+        self._is_failing = False
+
+    def write_output(self, _stream: str, lines: Sequence[str]) -> None:
+        """Appends lines that functions printed. A disk that is full costs the lines, not the job."""
+        data = ("\n".join(lines) + "\n").encode("utf-8", "replace")
+        with self._lock:
+            try:
+                for start in range(0, len(data), self._max_bytes):
+                    self._append(data[start : start + self._max_bytes])
+                self._is_failing = False
+            except OSError as error:
+                if not self._is_failing:
+                    _log.warning("What jobs print cannot be written to %s: %s", self._path, error)
+                self._is_failing = True
+
+    def close(self) -> None:
+        """Lets go of the file."""
+        with self._lock:
+            if self._descriptor is not None:
+                os.close(self._descriptor)
+                self._descriptor = None
+
+    def _append(self, data: bytes) -> None:
+        if self._descriptor is not None and self._size + len(data) > self._max_bytes:
+            os.close(self._descriptor)
+            self._descriptor = None
+            self._rotate()
+        if self._descriptor is None:
+            self._descriptor = os.open(self._path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o640)
+            self._size = os.fstat(self._descriptor).st_size
+        written = memoryview(data)
+        while written:
+            count = os.write(self._descriptor, written)
+            self._size += count
+            written = written[count:]
+
+    def _rotate(self) -> None:
+        for number in range(self._kept - 1, 0, -1):
+            older = self._path if number == 1 else self._numbered(number - 1)
+            if older.exists():
+                older.replace(self._numbered(number))
+
+    def _numbered(self, number: int) -> Path:
+        return self._path.with_name(f"{self._path.name}.{number}")
+
+
+class LogFiles:
+    """The log directory of a cluster, and which of its files are this JobManager's.
+
+    JobManagers of one machine may share a directory: the first has ``jobmanager.log``, the next one that runs at the
+    same time ``jobmanager-1.log``.
+    """
+
+    def __init__(self, directory: Path):
+        try:
+            directory.mkdir(parents=True, exist_ok=True, mode=0o750)
+            self._lock_descriptor, suffix = _claim(directory)
+        except OSError as error:
+            raise FiresteelError(
+                f"Logs cannot be written to {directory}: {error.strerror}.", hint="Set cluster.directory."
+            ) from None
+        self.directory = directory
+        self.jobmanager_log = directory / f"jobmanager{suffix}.log"
+        self.jobmanager_out = directory / f"jobmanager{suffix}.out"
+        """What this process prints, if whoever starts it sends that here."""
+        self.spark_log = directory / f"spark{suffix}.log"
+        self.output = OutputFile(directory / f"taskmanager{suffix}.out")
+        """What the functions of jobs print."""
+
+    @property
+    def taskmanager_out(self) -> Path:
+        """The file of ``output``."""
+        return self.output._path
+
+    def listed(self, *prefixes: str) -> list[LogFile]:
+        """The files whose names begin with one of these, or all of them."""
+        found = []
+        try:
+            paths = sorted(self.directory.iterdir())
+        except FileNotFoundError:
+            return []  # somebody has cleaned up
+        for path in paths:
+            if path.name.startswith(prefixes or "") and not path.name.startswith("."):
+                try:
+                    status = path.lstat()
+                except FileNotFoundError:
+                    continue  # rotated away meanwhile
+                if stat.S_ISREG(status.st_mode):
+                    found.append(LogFile(path.name, status.st_size, int(status.st_mtime * 1000)))
+        return found
+
+    def read(self, name: str, max_bytes: int = MAX_READ_BYTES) -> str:
+        """The text of a file, or the end of one that is larger; LogNotFoundError if there is none.
+
+        Names of other places are unknown here: only what `listed` names is read.
+        """
+        if name not in {file.name for file in self.listed()}:
+            raise LogNotFoundError("This file does not exist in JobManager log dir.")
+        try:
+            descriptor = os.open(self.directory / name, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
+        except OSError as error:
+            raise LogNotFoundError(f"{name} cannot be read: {error.strerror}.") from None
+        with os.fdopen(descriptor, "rb") as file:
+            size = os.fstat(descriptor).st_size
+            if size <= max_bytes:
+                return file.read(max_bytes).decode("utf-8", "replace")
+            file.seek(size - max_bytes)
+            _cut, _, rest = file.read(max_bytes).partition(b"\n")
+            return rest.decode("utf-8", "replace")
+
+    def close(self) -> None:
+        """Lets go of the files."""
+        self.output.close()
+        os.close(self._lock_descriptor)
+
+
+class LogFormatter(logging.Formatter):
+    """Formats a record so that nothing in it can look like another record.
+
+    Names of jobs and texts of exceptions are the users': control characters are escaped, further lines are indented.
+    """
+
+    def format(self, record: logging.LogRecord) -> str:
+        """The record as lines."""
+        return hide_passwords(printable(super().format(record))).replace("\n", "\n    ")
+
+
+def setup_logging(directory: Path) -> LogFiles:
+    """Has this process log to the directory, from now on and to nowhere else."""
+    files = LogFiles(directory)
+    handler = RotatingFileHandler(
+        files.jobmanager_log, maxBytes=MAX_FILE_BYTES, backupCount=KEPT_FILES - 1, encoding="utf-8", errors="replace"
+    )
+    handler.setFormatter(LogFormatter(_FORMAT))
+    root = logging.getLogger()
+    for other in list(root.handlers):
+        root.removeHandler(other)
+        other.close()
+    root.addHandler(handler)
+    root.setLevel(logging.INFO)
+    logging.getLogger("py4j").setLevel(logging.WARNING)
+    logging.captureWarnings(capture=True)
+    return files
+
+
+def _claim(directory: Path) -> tuple[int, str]:
+    """Holds a lock that tells which files are this process's; the system releases it should the process die."""
+    for number in range(MAX_PROCESSES):
+        suffix = f"-{number}" if number else ""
+        path = directory / f".jobmanager{suffix}.lock"
+        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            os.close(descriptor)
+        else:
+            return descriptor, suffix
+    raise FiresteelError(
+        f"{MAX_PROCESSES} JobManagers write their logs to {directory}.",
+        hint="Give clusters ids of their own (high-availability.cluster-id).",
+    )

@@ -1,0 +1,60 @@
+"""A sink that prints records where the program runs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from firesteel.spi.connector import DeliveryGuarantee, Sink, SinkWriter, WriterContext
+
+__all__ = ["PRINT_CHANNEL", "PrintSink", "PrintWriter"]
+
+PRINT_CHANNEL = "print"
+"""Payloads on this channel are pairs of "stdout" or "stderr" and a list of lines."""
+
+
+class PrintSink(Sink):
+    """Prints each record as ``str`` shows it, on the standard output or error of the program.
+
+    The line begins with ``identifier:3> `` for the third of several subtasks, ``3> `` without an identifier,
+    ``identifier> `` for a single subtask. (Flink prints where the task runs: on a cluster, into a log.)
+    """
+
+    def __init__(self, identifier: str | None = None, to_stderr: bool = False) -> None:
+        self.identifier = identifier
+        self.to_stderr = to_stderr
+
+    @property
+    def name(self) -> str:
+        """The operator's name in plans."""
+        return f"Print to Std. {'Err' if self.to_stderr else 'Out'}"
+
+    def __repr__(self) -> str:
+        return f"PrintSink({self.identifier!r}, to_stderr={self.to_stderr})"
+
+    def create_writer(self, context: WriterContext) -> PrintWriter:
+        """A writer with its subtask's prefix."""
+        prefix = self.identifier or ""
+        if context.parallelism > 1:
+            prefix += f"{':' if prefix else ''}{context.subtask_index + 1}"
+        return PrintWriter(context, f"{prefix}> " if prefix else "", "stderr" if self.to_stderr else "stdout")
+
+    def get_delivery_guarantee(self) -> DeliveryGuarantee:
+        """After a failure records may be printed again."""
+        return DeliveryGuarantee.AT_LEAST_ONCE
+
+
+class PrintWriter(SinkWriter[Any]):
+    """Sends lines to the client, one message per batch."""
+
+    def __init__(self, context: WriterContext, prefix: str, stream: str) -> None:
+        self._context = context
+        self._prefix = prefix
+        self._stream = stream
+
+    def write_batch(self, values: Sequence[Any], timestamps: Sequence[int] | None) -> None:
+        """Sends the records' lines."""
+        prefix = self._prefix
+        lines = [prefix + str(value) for value in values] if prefix else list(map(str, values))
+        if lines:
+            self._context.send_to_client(PRINT_CHANNEL, (self._stream, lines))

@@ -1,0 +1,1 @@
+"""Files as source and sink, on local disks and in S3."""

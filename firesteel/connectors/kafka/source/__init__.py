@@ -1,0 +1,5 @@
+"""Records of Kafka topics."""
+
+from firesteel.connectors.kafka.source.source import KafkaSource
+
+__all__ = ["KafkaSource"]

@@ -1,0 +1,32 @@
+"""The sessions of a capture: in each of them the server writes values the same way."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from firesteel.connectors.postgres.cdc.options import CdcOptions
+from firesteel.connectors.postgres.connection import connect
+
+if TYPE_CHECKING:
+    import psycopg
+
+__all__ = ["connect_capture"]
+
+_OPTIONS = "-c timezone=UTC -c datestyle=ISO -c intervalstyle=postgres -c extra_float_digits=3 -c bytea_output=hex"
+
+
+def connect_capture(
+    options: CdcOptions, what: str | None = None, *, autocommit: bool = True, **parameters: str
+) -> psycopg.Connection[Any]:
+    """A connection that is called ``firesteel cdc <what>``, with the slot's name unless given.
+
+    The log comes in the encoding of the session, and is read as UTF8, whatever the database's encoding.
+    """
+    return connect(
+        options.connection,
+        name=f"firesteel cdc {what or options.slot_name}",
+        autocommit=autocommit,
+        options=_OPTIONS,
+        client_encoding="UTF8",
+        **parameters,
+    )

@@ -1,0 +1,1 @@
+"""The streams that operations on a DataStream return, and what they share."""

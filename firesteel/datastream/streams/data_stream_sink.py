@@ -1,0 +1,33 @@
+"""The end of a stream."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from firesteel.datastream.streams.operator_settings import OperatorSettings
+from firesteel.graph.transformation import SinkTransformation, Transformation
+from firesteel.spi.connector import DeliveryGuarantee
+
+if TYPE_CHECKING:
+    from firesteel.datastream.stream_execution_environment import StreamExecutionEnvironment
+
+__all__ = ["DataStreamSink"]
+
+
+class DataStreamSink(OperatorSettings):
+    """A sink that was added to a stream."""
+
+    def __init__(self, environment: StreamExecutionEnvironment, transformation: SinkTransformation):
+        self._environment = environment
+        self._transformation = transformation
+
+    def require_delivery_guarantee(self, guarantee: DeliveryGuarantee) -> DataStreamSink:
+        """Has the program refused when it is submitted unless this sink, its job and their sources can promise that."""
+        if not isinstance(guarantee, DeliveryGuarantee):
+            raise TypeError(f"A DeliveryGuarantee is needed, got {guarantee!r}.")
+        self._transformation.spec = replace(self._transformation.spec, required_guarantee=guarantee)
+        return self
+
+    def _operator(self) -> Transformation:
+        return self._transformation

@@ -1,0 +1,153 @@
+"""KeyedStream: a stream partitioned by key, with state and timers per key."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, NoReturn
+
+from firesteel.common.errors import InvalidProgramError
+from firesteel.common.typeinfo import TypeInformation
+from firesteel.common.types import Row
+from firesteel.datastream.closeable_iterator import CloseableIterator
+from firesteel.datastream.data_stream import DataStream, check_function
+from firesteel.datastream.functions import KeyedProcessFunction, KeySelector, ReduceFunction
+from firesteel.datastream.streams.field_aggregation import AccumulateType, FieldAggregation
+from firesteel.datastream.windowing.assigners import CountSlidingWindowAssigner, GlobalWindows, WindowAssigner
+from firesteel.datastream.windowing.triggers import CountTrigger, PurgingTrigger
+from firesteel.graph.transformation import PartitionTransformation, Transformation
+from firesteel.runtime.operators.inline import ProcessSpec
+from firesteel.runtime.operators.reduce import ReduceSpec
+
+if TYPE_CHECKING:
+    from firesteel.datastream.stream_execution_environment import StreamExecutionEnvironment
+    from firesteel.datastream.streams.windowed_stream import WindowedStream
+
+__all__ = ["KeyedStream"]
+
+
+class KeyedStream(DataStream):
+    """A stream whose records with the same key go to the same subtask, in order.
+
+    Functions applied to it have keyed state. It is not an operator: it has no name or parallelism of its own.
+    """
+
+    def __init__(
+        self,
+        environment: StreamExecutionEnvironment,
+        transformation: PartitionTransformation,
+        key_selector: Callable[[Any], Any] | KeySelector,
+        key_type: TypeInformation | None,
+        origin_stream: DataStream,
+    ):
+        super().__init__(environment, transformation)
+        self._key_selector = key_selector
+        self._key_type = key_type
+        self._origin_stream = origin_stream
+
+    def process(self, func: KeyedProcessFunction, output_type: Any = None) -> DataStream:  # type: ignore[override]
+        """Applies a KeyedProcessFunction to each record."""
+        if not isinstance(func, KeyedProcessFunction):
+            raise TypeError(f"process on a keyed stream needs a KeyedProcessFunction, got a {type(func).__name__}.")
+        return self._transform("KeyedProcess", ProcessSpec(func), output_type)
+
+    def reduce(self, func: Callable[[Any, Any], Any] | ReduceFunction) -> DataStream:
+        """Combines all records of a key, two at a time, and emits the result so far with each record."""
+        check_function("reduce", func, ReduceFunction)
+        return self._transform("Reduce", ReduceSpec(func), self._transformation.output_type)
+
+    def sum(self, position_to_sum: int | str = 0) -> DataStream:
+        """A running sum of one field per key; position 0 of a plain number is the number."""
+        return self._accumulate(position_to_sum, AccumulateType.SUM)
+
+    def min(self, position_to_min: int | str = 0) -> DataStream:
+        """The running minimum of one field per key; other fields are those of the first record."""
+        return self._accumulate(position_to_min, AccumulateType.MIN)
+
+    def max(self, position_to_max: int | str = 0) -> DataStream:
+        """The running maximum of one field per key; other fields are those of the first record."""
+        return self._accumulate(position_to_max, AccumulateType.MAX)
+
+    def min_by(self, position_to_min_by: int | str = 0) -> DataStream:
+        """The record with the smallest field so far per key; the first of equals."""
+        return self._accumulate(position_to_min_by, AccumulateType.MIN_BY)
+
+    def max_by(self, position_to_max_by: int | str = 0) -> DataStream:
+        """The record with the largest field so far per key; the first of equals."""
+        return self._accumulate(position_to_max_by, AccumulateType.MAX_BY)
+
+    def key_by(
+        self, key_selector: Callable[[Any], Any] | KeySelector, key_type: TypeInformation | None = None
+    ) -> KeyedStream:
+        """Partitions by another key instead."""
+        return self._origin_stream.key_by(key_selector, key_type)
+
+    def window(self, window_assigner: WindowAssigner[Any, Any]) -> WindowedStream:
+        """Puts each key's records into windows."""
+        from firesteel.datastream.streams.windowed_stream import WindowedStream
+
+        return WindowedStream(self, window_assigner)
+
+    def count_window(self, size: int, slide: int = 0) -> WindowedStream:
+        """Windows of ``size`` records of a key, one after the other or one every ``slide`` records.
+
+        As in PyFlink the first sliding window is evaluated when it is full.
+        """
+        if slide != 0:
+            return self.window(CountSlidingWindowAssigner.of(size, slide))
+        if size <= 0:
+            raise InvalidProgramError(f"The size of a count window must be positive, got {size}.")
+        return self.window(GlobalWindows.create()).trigger(PurgingTrigger.of(CountTrigger.of(size)))
+
+    def execute_and_collect(
+        self, job_execution_name: str | None = None, limit: int | None = None
+    ) -> CloseableIterator | list[Any]:
+        """Runs the program and iterates over this stream's records, each as a Row of its key and the record."""
+        key_of = self._key_selector
+        select = key_of.get_key if isinstance(key_of, KeySelector) else key_of
+        with_keys = DataStream(self._environment, self._transformation).map(
+            lambda value: Row(select(value), value), output_type=None
+        )
+        return with_keys.execute_and_collect(job_execution_name, limit)
+
+    def _accumulate(self, position: int | str, accumulate_type: AccumulateType) -> DataStream:
+        return self.reduce(FieldAggregation(position, accumulate_type))
+
+    def _operator(self) -> Transformation:
+        raise InvalidProgramError(
+            "A keyed stream is not an operator: it has no name, uid, parallelism or chaining of its own.",
+            hint="Call the setting on the operator before key_by or on the one after it.",
+        )
+
+    def get_name(self) -> str:
+        """Not available: a keyed stream is not an operator."""
+        return self._operator().name
+
+    def shuffle(self) -> DataStream:
+        """Not available: the stream is partitioned by key."""
+        self._refuse_partitioning()
+
+    def rescale(self) -> DataStream:
+        """Not available: the stream is partitioned by key."""
+        self._refuse_partitioning()
+
+    def rebalance(self) -> DataStream:
+        """Not available: the stream is partitioned by key."""
+        self._refuse_partitioning()
+
+    def forward(self) -> DataStream:
+        """Not available: the stream is partitioned by key."""
+        self._refuse_partitioning()
+
+    def broadcast(self, *args: Any) -> Any:
+        """Not available: the stream is partitioned by key."""
+        self._refuse_partitioning()
+
+    def partition_custom(self, partitioner: Any, key_selector: Any) -> DataStream:
+        """Not available: the stream is partitioned by key."""
+        self._refuse_partitioning()
+
+    def _refuse_partitioning(self) -> NoReturn:
+        raise InvalidProgramError(
+            "The partitioning of a keyed stream cannot be changed: state belongs to the key's subtask.",
+            hint="Repartition before key_by, or apply a function first.",
+        )

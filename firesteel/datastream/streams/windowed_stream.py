@@ -1,0 +1,190 @@
+"""WindowedStream and AllWindowedStream: what is done with the records of a window."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from firesteel.api.output_tag import OutputTag
+from firesteel.common.errors import InvalidProgramError
+from firesteel.common.time import to_millis
+from firesteel.common.typeinfo import TypeInformation
+from firesteel.datastream.data_stream import DataStream, check_function
+from firesteel.datastream.functions import (
+    AggregateFunction,
+    AllWindowFunction,
+    NullByteKeySelector,
+    ProcessAllWindowFunction,
+    ProcessWindowFunction,
+    ReduceFunction,
+    WindowFunction,
+)
+from firesteel.datastream.windowing.assigners import MergingWindowAssigner, WindowAssigner
+from firesteel.datastream.windowing.triggers import Trigger
+from firesteel.runtime.operators.window.spec import WindowSpec
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
+
+    from firesteel.datastream.stream_execution_environment import StreamExecutionEnvironment
+    from firesteel.datastream.streams.keyed_stream import KeyedStream
+
+__all__ = ["AllWindowedStream", "WindowedStream"]
+
+
+class _Windowed:
+    """What both kinds share: settings that the window operator is made from once a function is given."""
+
+    _all_windows: ClassVar[bool] = False
+    _kind: ClassVar[str] = ""
+    _window_function: ClassVar[type[Any]]
+    _process_function: ClassVar[type[Any]]
+
+    def __init__(self, keyed_stream: KeyedStream, window_assigner: WindowAssigner[Any, Any]):
+        if not isinstance(window_assigner, WindowAssigner):
+            raise TypeError(
+                "A WindowAssigner is needed, such as TumblingEventTimeWindows.of(Time.minutes(5)), "
+                f"got {window_assigner!r}."
+            )
+        self._keyed_stream = keyed_stream
+        self._window_assigner = window_assigner
+        self._window_trigger: Trigger[Any, Any] | None = None
+        self._allowed_lateness = 0
+        self._late_data_output_tag: OutputTag | None = None
+
+    def get_execution_environment(self) -> StreamExecutionEnvironment:
+        """The environment of the stream."""
+        return self._keyed_stream.get_execution_environment()
+
+    def get_input_type(self) -> TypeInformation:
+        """The type of the records in the windows."""
+        return self._keyed_stream.get_type()
+
+    def trigger(self, trigger: Trigger[Any, Any]) -> Self:
+        """Evaluates windows when this trigger says so, instead of the assigner's own."""
+        if not isinstance(trigger, Trigger):
+            raise TypeError(f"A Trigger is needed, got {trigger!r}.")
+        if isinstance(self._window_assigner, MergingWindowAssigner) and not trigger.can_merge():
+            raise InvalidProgramError(
+                f"{type(self._window_assigner).__name__} merge windows, but {type(trigger).__name__} cannot.",
+                hint="Implement can_merge and on_merge in the trigger, or use windows that do not merge.",
+            )
+        self._window_trigger = trigger
+        return self
+
+    def allowed_lateness(self, time_ms: int) -> Self:
+        """How long after its end an event-time window takes late records, firing again with each."""
+        lateness = to_millis(time_ms)
+        if lateness < 0:
+            raise InvalidProgramError(f"The allowed lateness cannot be negative, got {lateness} ms.")
+        self._allowed_lateness = lateness
+        return self
+
+    def side_output_late_data(self, output_tag: OutputTag) -> Self:
+        """Sends records that are too late to a side output of the result instead of dropping them."""
+        if not isinstance(output_tag, OutputTag):
+            raise TypeError(f"An OutputTag is needed, got {output_tag!r}.")
+        self._late_data_output_tag = output_tag
+        return self
+
+    def reduce(
+        self,
+        reduce_function: Callable[[Any, Any], Any] | ReduceFunction,
+        window_function: Any = None,
+        output_type: Any = None,
+    ) -> DataStream:
+        """Combines a window's records as they come; a window function then gets the one result."""
+        check_function("reduce", reduce_function, ReduceFunction)
+        self._check_window_function(window_function)
+        if window_function is None and output_type is None:
+            output_type = self._keyed_stream._transformation.output_type
+        return self._evaluate("reduce", reduce_function, window_function, output_type)
+
+    def aggregate(
+        self,
+        aggregate_function: AggregateFunction,
+        window_function: Any = None,
+        accumulator_type: Any = None,
+        output_type: Any = None,
+    ) -> DataStream:
+        """Aggregates a window's records as they come; a window function then gets the one result."""
+        if not isinstance(aggregate_function, AggregateFunction):
+            raise TypeError(f"aggregate needs an AggregateFunction, got {aggregate_function!r}.")
+        self._check_window_function(window_function)
+        return self._evaluate("aggregate", aggregate_function, window_function, output_type)
+
+    def _apply(self, window_function: Any, expected: type[Any], output_type: Any) -> DataStream:
+        if not isinstance(window_function, expected):
+            raise TypeError(f"A {expected.__name__} is needed, got {window_function!r}.")
+        return self._evaluate(None, None, window_function, output_type)
+
+    def _check_window_function(self, function: Any) -> None:
+        expected = (self._window_function, self._process_function)
+        if function is not None and not isinstance(function, expected):
+            raise TypeError(f"Not a {expected[0].__name__} or {expected[1].__name__}: window_function={function!r}.")
+
+    def _evaluate(
+        self, aggregation: str | None, aggregate_function: Any, window_function: Any, output_type: Any
+    ) -> DataStream:
+        assigner = self._window_assigner
+        environment = self.get_execution_environment()
+        trigger = self._window_trigger or assigner.get_default_trigger(environment)
+        spec = WindowSpec(
+            assigner=assigner,
+            trigger=trigger,
+            aggregation=aggregation,
+            aggregate_function=aggregate_function,
+            window_function=window_function,
+            allowed_lateness=self._allowed_lateness,
+            late_tag=self._late_data_output_tag,
+            all_windows=self._all_windows,
+        )
+        stream = self._keyed_stream._transform(type(assigner).__name__, spec, output_type)
+        functions = [type(f).__name__ for f in (aggregate_function, window_function) if f is not None]
+        stream.set_description(f"{self._kind}({assigner}, {type(trigger).__name__}, {', '.join(functions)})")
+        return stream
+
+
+class WindowedStream(_Windowed):
+    """Each key's records in windows."""
+
+    _kind = "Window"
+    _window_function = WindowFunction
+    _process_function = ProcessWindowFunction
+
+    def apply(self, window_function: WindowFunction[Any, Any, Any, Any], output_type: Any = None) -> DataStream:
+        """Gives all records of a window to a WindowFunction."""
+        return self._apply(window_function, WindowFunction, output_type)
+
+    def process(
+        self, process_window_function: ProcessWindowFunction[Any, Any, Any, Any], output_type: Any = None
+    ) -> DataStream:
+        """Gives all records of a window to a ProcessWindowFunction."""
+        return self._apply(process_window_function, ProcessWindowFunction, output_type)
+
+
+class AllWindowedStream(_Windowed):
+    """All records in windows, whatever their key; runs with parallelism 1."""
+
+    _all_windows = True
+    _kind = "AllWindow"
+    _window_function = AllWindowFunction
+    _process_function = ProcessAllWindowFunction
+
+    def __init__(self, data_stream: DataStream, window_assigner: WindowAssigner[Any, Any]):
+        super().__init__(data_stream.key_by(NullByteKeySelector()), window_assigner)
+
+    def apply(self, window_function: AllWindowFunction[Any, Any, Any], output_type: Any = None) -> DataStream:
+        """Gives all records of a window to an AllWindowFunction."""
+        return self._apply(window_function, AllWindowFunction, output_type)
+
+    def process(
+        self, process_window_function: ProcessAllWindowFunction[Any, Any, Any], output_type: Any = None
+    ) -> DataStream:
+        """Gives all records of a window to a ProcessAllWindowFunction."""
+        return self._apply(process_window_function, ProcessAllWindowFunction, output_type)
+
+    def _evaluate(
+        self, aggregation: str | None, aggregate_function: Any, window_function: Any, output_type: Any
+    ) -> DataStream:
+        return super()._evaluate(aggregation, aggregate_function, window_function, output_type).force_non_parallel()

@@ -1,0 +1,138 @@
+"""From a JobGraph to stages: one vertex after the other, with rows that go from the partitions of one to the next."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from itertools import chain
+
+from firesteel.execution.stages.orders import StageTaskDescriptor
+from firesteel.execution.stages.rows import partition_offsets
+from firesteel.execution.stages.stage_runner import StageMessage
+from firesteel.graph.channels import connections
+from firesteel.graph.deployment import create_deployment
+from firesteel.graph.job_graph import JobGraph, JobVertex
+from firesteel.runtime.model.deployment import TaskMode
+from firesteel.runtime.model.messages import TaskKey
+
+__all__ = ["Consumer", "Stage", "in_stage_order", "stage_descriptors", "stages_of"]
+
+
+@dataclass(frozen=True)
+class Consumer:
+    """A stage that reads some of the partitions that another one writes."""
+
+    vertex_id: str
+    offset: int
+    """The partition of its subtask 0, among those of the producer."""
+    parallelism: int
+
+    @property
+    def partitions(self) -> range:
+        """Its partitions, one per subtask."""
+        return range(self.offset, self.offset + self.parallelism)
+
+
+@dataclass(frozen=True)
+class Stage:
+    """A vertex as a stage: who reads what it writes, and who writes what it reads."""
+
+    vertex: JobVertex
+    consumers: tuple[Consumer, ...]
+    """Each once, in the order of the vertex's edges; their partitions follow one another."""
+    producers: tuple[str, ...]
+    """The ids of the vertices it reads, each once."""
+
+    @property
+    def id(self) -> str:
+        """The vertex id."""
+        return self.vertex.id
+
+    @property
+    def parallelism(self) -> int:
+        """How many tasks the stage has."""
+        return self.vertex.parallelism
+
+    @property
+    def partitions(self) -> int:
+        """How many partitions its output has; 0 if it is terminal."""
+        return sum(consumer.parallelism for consumer in self.consumers)
+
+    @property
+    def is_terminal(self) -> bool:
+        """Whether nobody reads it: what its tasks yield are results."""
+        return not self.consumers
+
+    @property
+    def is_source(self) -> bool:
+        """Whether it reads no rows."""
+        return not self.producers
+
+    def consumer(self, vertex_id: str) -> Consumer:
+        """One of its consumers."""
+        return next(consumer for consumer in self.consumers if consumer.vertex_id == vertex_id)
+
+
+def stages_of(job_graph: JobGraph) -> tuple[Stage, ...]:
+    """All stages, in topological order."""
+    return tuple(
+        Stage(
+            vertex,
+            tuple(
+                Consumer(vertex_id, offset, job_graph.vertex(vertex_id).parallelism)
+                for vertex_id, offset in _offsets(job_graph, vertex).items()
+            ),
+            tuple(dict.fromkeys(edge.source_vertex for edge in vertex.input_edges)),
+        )
+        for vertex in job_graph.vertices
+    )
+
+
+def stage_descriptors(job_graph: JobGraph, attempt: int, mode: TaskMode) -> dict[TaskKey, StageTaskDescriptor]:
+    """What each task is and where its rows go, in topological order."""
+    tasks = {(task.vertex_id, task.subtask): task for task in chain(*create_deployment(job_graph, attempt))}
+    inputs: dict[TaskKey, list[int]] = {key: [] for key in tasks}
+    outputs: dict[TaskKey, list[int]] = {key: [] for key in tasks}
+    for edge in job_graph.edges:  # in this order create_deployment lists them
+        producer, consumer = job_graph.vertex(edge.source_vertex), job_graph.vertex(edge.target_vertex)
+        channels = connections(edge.partitioner, producer.parallelism, consumer.parallelism)
+        for subtask in {source for source, _ in channels}:
+            outputs[producer.id, subtask].append(edge.id)
+        for subtask in {target for _, target in channels}:
+            inputs[consumer.id, subtask].append(edge.id)
+    consumers = {edge.id: edge.target_vertex for edge in job_graph.edges}
+    offsets = {vertex.id: _offsets(job_graph, vertex) for vertex in job_graph.vertices}
+    return {
+        key: StageTaskDescriptor(
+            replace(tasks[key], mode=mode),
+            tuple(inputs[key]),
+            tuple(outputs[key]),
+            tuple(offsets[key[0]][consumers[edge]] for edge in outputs[key]),
+            job_graph.inline_expressions,
+        )
+        for vertex in job_graph.vertices
+        for key in ((vertex.id, subtask) for subtask in range(vertex.parallelism))
+    }
+
+
+def in_stage_order(job_graph: JobGraph, reports: Sequence[Sequence[StageMessage]]) -> list[StageMessage]:
+    """What tasks tell, those of sources first and subtask by subtask, whatever way their reports have come.
+
+    Each report is what one task tells, in order; one of its messages names the task.
+    """
+    places = {vertex.id: place for place, vertex in enumerate(job_graph.vertices)}
+
+    def place_of(report: Sequence[StageMessage]) -> tuple[int, int]:
+        for message in report:
+            vertex_id = getattr(message, "vertex_id", None)
+            if vertex_id is not None:
+                return places[vertex_id], getattr(message, "subtask", 0)
+        return len(places), 0
+
+    return list(chain(*sorted(reports, key=place_of)))
+
+
+def _offsets(job_graph: JobGraph, vertex: JobVertex) -> dict[str, int]:
+    return partition_offsets(
+        [(edge.target_vertex, job_graph.vertex(edge.target_vertex).parallelism) for edge in vertex.output_edges]
+    )

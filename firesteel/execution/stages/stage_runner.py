@@ -1,0 +1,56 @@
+"""What hosts of batch jobs and of epochs need: something that runs a job's vertices as stages, one after the other."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from firesteel.common.errors import FiresteelError
+from firesteel.execution.stages.orders import BatchOrder, BatchReport, EpochOrder, EpochReport
+from firesteel.graph.job_graph import JobGraph
+from firesteel.runtime.model.messages import SlotMessage, TaskKey
+
+__all__ = ["EpochRun", "StageError", "StageMessage", "StageRunner"]
+
+StageMessage = SlotMessage | EpochReport | BatchReport
+"""What tasks tell: for the JobMaster, or for the host."""
+
+
+class StageError(FiresteelError):
+    """A run ended early. ``messages`` are what the task that failed had to say, empty if it could say nothing."""
+
+    def __init__(self, message: str, messages: Sequence[StageMessage] = (), hint: str | None = None):
+        super().__init__(message, hint=hint)
+        self.messages = tuple(messages)
+
+
+@dataclass(frozen=True)
+class EpochRun:
+    """One epoch of a job."""
+
+    epoch: int
+    orders: Mapping[TaskKey, EpochOrder]
+
+
+class StageRunner(Protocol):
+    """Runs stages, in the caller's thread. One runner serves one job, one run at a time.
+
+    A run that no task is to blame for, because what runs the stages is gone, ends with a HostError.
+    """
+
+    def run_batch(self, job_graph: JobGraph, orders: Mapping[TaskKey, BatchOrder]) -> Sequence[StageMessage]:
+        """Runs a whole batch job; a run after one that failed may take up what that one had finished."""
+        ...
+
+    def run_epoch(self, job_graph: JobGraph, epoch: EpochRun) -> Sequence[StageMessage]:
+        """Runs one epoch; returns what the tasks tell, those of sources first."""
+        ...
+
+    def cancel(self, reason: str) -> None:
+        """Has a run end soon with a StageError; from another thread."""
+        ...
+
+    def close(self, on_closed: Callable[[], Any] | None = None) -> None:
+        """Has the workers close the tasks they keep, and forget them."""
+        ...

@@ -1,0 +1,1 @@
+"""Avro messages and container files."""

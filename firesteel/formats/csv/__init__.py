@@ -1,0 +1,1 @@
+"""CSV messages and files."""

@@ -1,0 +1,1 @@
+"""How a FileSink writes records in each format."""

@@ -1,0 +1,1 @@
+"""Events, instructions and settings of a JobMaster. No I/O."""

@@ -1,0 +1,151 @@
+"""The slots of one attempt: who has registered, who is still there, who was heard from and when."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from enum import Enum
+
+from firesteel.jobmaster.model.events import SlotsQueued
+from firesteel.runtime.model.messages import Address, Heartbeat, RegisterSlot, SlotMessage
+
+__all__ = ["Slot", "SlotPool", "SlotState"]
+
+
+class SlotState(Enum):
+    """Where a slot is in its life. STOPPED and FAILED slots said so themselves; a LOST one fell silent."""
+
+    REQUESTED = "requested"
+    REGISTERED = "registered"
+    STOPPED = "stopped"
+    FAILED = "failed"
+    LOST = "lost"
+
+
+@dataclass(slots=True)
+class Slot:
+    """One slot of an attempt."""
+
+    index: int
+    state: SlotState = SlotState.REQUESTED
+    registration: RegisterSlot | None = None
+    last_seen: int = 0
+    """When it was heard from last, by the monotonic clock."""
+    heard_at: int = 0
+    """The same by the wall clock, to be shown."""
+    rss_bytes: int = 0
+    """The memory its process had when it said so last."""
+    cpu_ms: int = 0
+    """How long its process had computed then."""
+
+    def heard(self, message: SlotMessage, now: int, wall: int) -> None:
+        """A message of the slot has come."""
+        self.last_seen, self.heard_at = now, wall
+        if isinstance(message, Heartbeat) and message.rss_bytes:
+            self.rss_bytes, self.cpu_ms = message.rss_bytes, message.cpu_ms
+
+    def describe(self) -> str:
+        """The slot with what is known of its process."""
+        if self.registration is None:
+            return f"slot {self.index}"
+        known = self.registration
+        executor = f", executor {known.executor_id}" if known.executor_id else ""
+        return f"slot {self.index} (host {known.host}, pid {known.pid}{executor})"
+
+
+class SlotPool:
+    """All slots that one attempt asked for."""
+
+    def __init__(self, attempt: int, needed: int):
+        self.attempt = attempt
+        self.needed = needed
+        self.ended = False
+        """The host has said that no process of the attempt is left."""
+        self.accepted = False
+        """The host has taken the order to start the attempt."""
+        self.granted = False
+        """The host has said that it has enough slots for the attempt, which others do not hold."""
+        self.offered: int | None = None
+        """How many slots the host has, if it said so."""
+        self.free: int | None = None
+        """How many of those no job holds, if the attempt had to wait for them."""
+        self.ahead = 0
+        """How many jobs get slots before it."""
+        self._slots = [Slot(index) for index in range(needed)]
+
+    def __contains__(self, slot_index: int) -> bool:
+        return 0 <= slot_index < self.needed
+
+    def __getitem__(self, slot_index: int) -> Slot:
+        return self._slots[slot_index]
+
+    def __iter__(self) -> Iterator[Slot]:
+        return iter(self._slots)
+
+    def register(self, registration: RegisterSlot, now: int, wall: int) -> None:
+        """A slot's process has started."""
+        slot = self._slots[registration.slot_index]
+        slot.state = SlotState.REGISTERED
+        slot.registration = registration
+        slot.last_seen, slot.heard_at = now, wall
+
+    def queued(self, place: SlotsQueued) -> None:
+        """The attempt waits until others give slots back."""
+        self.offered, self.free, self.ahead = place.total, place.free, place.ahead
+
+    def live(self) -> list[Slot]:
+        """Slots that can be talked to."""
+        return [] if self.ended else self.speaking()
+
+    def speaking(self) -> list[Slot]:
+        """Slots that something may still be heard from, even if it was sent before their process ended."""
+        return [slot for slot in self._slots if slot.state is SlotState.REGISTERED]
+
+    @property
+    def taken(self) -> str:
+        """A sentence for when the host has enough slots, but none for this attempt; else nothing."""
+        if self.offered is None or self.offered < self.needed:
+            return ""
+        held = "held by others" if self.free is None else f"{self.offered - self.free} of them held by other jobs"
+        return f"There are {self.offered} slots in all, {held}. "
+
+    @property
+    def is_queued(self) -> bool:
+        """Whether other jobs hold slots that the attempt needs, or come before it."""
+        if self.free is None or any(slot.registration for slot in self._slots):
+            return False
+        return bool(self.ahead) or self.free < self.needed
+
+    @property
+    def available(self) -> int:
+        """How many of the needed slots there are: what the host has if that is too few, else those that registered.
+
+        If others hold the host's slots, it has enough but they do not register.
+        """
+        if self.free is not None and not any(slot.registration for slot in self._slots):
+            return self.free
+        if self.offered is not None and self.offered < self.needed:
+            return self.offered
+        return sum(slot.registration is not None for slot in self._slots)
+
+    @property
+    def all_registered(self) -> bool:
+        """Whether every slot is there now."""
+        return len(self.live()) == self.needed
+
+    @property
+    def all_stopped(self) -> bool:
+        """Whether every slot stopped as it was told to."""
+        return all(slot.state is SlotState.STOPPED for slot in self._slots)
+
+    @property
+    def departed(self) -> bool:
+        """Whether no process of the attempt is left: the host said so, or each slot did.
+
+        A lost slot does not count: its process may go on behind a broken connection until it is killed.
+        """
+        return self.ended or all(slot.state in (SlotState.STOPPED, SlotState.FAILED) for slot in self._slots)
+
+    def peers(self) -> dict[int, Address]:
+        """Where each slot listens for its peers."""
+        return {slot.index: slot.registration.data_address for slot in self._slots if slot.registration is not None}

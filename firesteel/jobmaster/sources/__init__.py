@@ -1,0 +1,1 @@
+"""Sources of a job: split enumerators and watermark alignment. No I/O."""

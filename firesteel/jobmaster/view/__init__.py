@@ -1,0 +1,1 @@
+"""A job as REST, Prometheus and the command line show it."""

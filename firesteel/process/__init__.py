@@ -1,0 +1,1 @@
+"""Clocks, threads, futures, stacks and fault points of a process."""

@@ -1,0 +1,231 @@
+"""Puts the body of a simple user function straight into the generated loop, which saves the call.
+
+``lambda x: x % 3 != 0`` becomes ``v1 % 3 != 0``: in CPython the call costs more than the work. It is done only where
+it cannot change the meaning:
+
+1. The client reads the function's source (``find_inline_expressions``), where the file is at hand. Candidates are
+   lambdas and one-line ``def`` functions of one argument whose body is an expression of that argument, constants,
+   builtins, and names of the function's module or closure, which are looked up each time as the function would.
+2. Nothing in it looks at the frame it is called from, as ``eval`` and ``locals`` do: that is the loop's.
+3. The candidate is compiled and must have exactly the bytecode of the function itself, so that a stale file or a
+   second lambda on the same line cannot be mistaken for it.
+4. The table travels with the job, by code object; a slot looks up the code of the function it was given. A function
+   that is not in the table is called.
+"""
+
+from __future__ import annotations
+
+import ast
+import builtins
+import inspect
+import linecache
+import sys
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import lru_cache, partial
+from types import CodeType, FunctionType
+from typing import Any
+
+from firesteel.runtime.codegen.bytecode import shape_of
+
+__all__ = [
+    "InlineExpression",
+    "InlineTable",
+    "code_location",
+    "find_inline_expressions",
+    "inline_expression",
+    "register_inline_expressions",
+]
+
+InlineTable = dict[CodeType, "InlineExpression"]
+
+_registered: InlineTable = {}
+_NO_NAMES: Mapping[str, str] = {}
+_ATTEMPTS = 10
+
+_FRAME_NAMES = frozenset(
+    {
+        *("breakpoint", "dir", "eval", "exec", "globals", "locals", "super", "vars", "__import__"),
+        *("currentframe", "_getframe", "_getframemodulename", "stack", "trace"),  # of inspect and sys
+        # of pandas, numexpr, polars and DuckDB, whose expressions and queries may name variables
+        *("evaluate", "execute", "query", "sql"),
+    }
+)
+"""Functions that look at the frame of whoever calls them, as names and as attributes of anything."""
+_FRAME_FUNCTIONS = frozenset(
+    id(found)
+    for module in (builtins, sys, inspect)
+    for name in _FRAME_NAMES
+    if (found := getattr(module, name, None)) is not None
+)
+"""The same under other names."""
+
+_ALLOWED = (
+    ast.Expression,
+    ast.Constant,
+    ast.Name,
+    ast.Load,
+    ast.Attribute,
+    ast.Subscript,
+    ast.Slice,
+    ast.Tuple,
+    ast.List,
+    ast.Dict,
+    ast.BinOp,
+    ast.UnaryOp,
+    ast.BoolOp,
+    ast.Compare,
+    ast.IfExp,
+    ast.Call,
+    ast.keyword,
+    ast.JoinedStr,
+    ast.FormattedValue,
+    ast.operator,
+    ast.unaryop,
+    ast.boolop,
+    ast.cmpop,
+)
+
+
+@dataclass(frozen=True)
+class InlineExpression:
+    """A function's body as source text, and where the user wrote it."""
+
+    text: str
+    argument: str
+    file: str
+    line: int
+    free_names: tuple[str, ...] = ()
+    """Names other than the argument: of builtins, of the function's module, or of its closure."""
+
+    def applied_to(self, variable: str, names: Mapping[str, str] = _NO_NAMES) -> str:
+        """The text with a variable in the argument's place, and what stands for the free names in theirs."""
+        tree = _Renamer({**names, self.argument: variable}).visit(_parse(self.text, "eval"))
+        return f"({ast.unparse(tree)})"
+
+
+def register_inline_expressions(table: InlineTable) -> None:
+    """Makes a job's table known in this process."""
+    _registered.update(table)
+
+
+def inline_expression(function: Callable[[Any], Any]) -> InlineExpression | None:
+    """What to write instead of a call of the function, None where only a call will do."""
+    code = getattr(function, "__code__", None)
+    return None if code is None or not isinstance(function, FunctionType) else _registered.get(code)
+
+
+def code_location(function: Any) -> tuple[str, int] | None:
+    """File and line at which a function, method or callable object is defined; None for one not written in Python."""
+    while isinstance(function, partial):
+        function = function.func
+    for candidate in (function, type(function).__call__):
+        code = getattr(candidate, "__code__", None)
+        if isinstance(code, CodeType):
+            return code.co_filename, code.co_firstlineno
+    return None
+
+
+def find_inline_expressions(functions: Iterable[Any]) -> InlineTable:
+    """The table of those functions that can be inlined; called where the program's source is."""
+    table: InlineTable = {}
+    for function in functions:
+        found = _find(function)
+        if found is not None:
+            table[function.__code__] = found
+    return table
+
+
+def _find(function: Any) -> InlineExpression | None:
+    """Reads a function's source and checks that it can be inlined; see the module's description."""
+    if not isinstance(function, FunctionType) or function.__defaults__:
+        return None
+    code = function.__code__
+    if code.co_argcount != 1 or code.co_kwonlyargcount or code.co_flags & 0x2AC:  # *args, **kwargs, generators
+        return None
+    for argument, body in _candidates(code.co_filename, code.co_firstlineno):
+        if argument == code.co_varnames[0] and _is_simple(body) and _same(body, argument, code):
+            names = sorted({node.id for node in ast.walk(body) if isinstance(node, ast.Name)} - {argument})
+            if not all(_is_known(name, function) for name in names):
+                return None  # a global that open() will define: only the function itself finds it then
+            if any(_looks_at_frames(name, function) for name in names):
+                return None
+            return InlineExpression(ast.unparse(body), argument, code.co_filename, body.lineno, tuple(names))
+    return None
+
+
+def _candidates(file: str, line: int) -> Iterator[tuple[str, ast.expr]]:
+    for node in _functions(file, len(linecache.getlines(file))):
+        if isinstance(node, ast.Lambda):
+            if node.lineno == line and len(node.args.args) == 1:
+                yield node.args.args[0].arg, node.body
+        elif node.lineno == line and len(node.args.args) == 1 and len(node.body) == 1:
+            statement = node.body[0]
+            if isinstance(statement, ast.Return) and statement.value is not None:
+                yield node.args.args[0].arg, statement.value
+
+
+def _parse(text: str, mode: str) -> Any:
+    """As ``ast.parse``, which in Python 3.11 fails now and then while another thread does the same."""
+    for _ in range(_ATTEMPTS):
+        with suppress(SystemError):  # "AST constructor recursion depth mismatch": the threads have shared a counter
+            return ast.parse(text, mode=mode)
+    return ast.parse(text, mode=mode)
+
+
+@lru_cache(maxsize=64)
+def _functions(file: str, _length: int) -> list[ast.Lambda | ast.FunctionDef]:
+    try:
+        tree = _parse("".join(linecache.getlines(file)), "exec")
+    except SyntaxError:
+        return []
+    return [node for node in ast.walk(tree) if isinstance(node, (ast.Lambda, ast.FunctionDef))]
+
+
+def _is_known(name: str, function: FunctionType) -> bool:
+    return name in function.__code__.co_freevars or name in function.__globals__ or hasattr(builtins, name)
+
+
+def _looks_at_frames(name: str, function: FunctionType) -> bool:
+    if name in _FRAME_NAMES:
+        return True
+    code = function.__code__
+    if name not in code.co_freevars:
+        return id(function.__globals__.get(name)) in _FRAME_FUNCTIONS
+    cell = (function.__closure__ or ())[code.co_freevars.index(name)]
+    try:
+        return id(cell.cell_contents) in _FRAME_FUNCTIONS
+    except ValueError:
+        return False  # not bound yet
+
+
+def _is_simple(body: ast.expr) -> bool:
+    return all(
+        isinstance(node, _ALLOWED) and not (isinstance(node, ast.Attribute) and node.attr in _FRAME_NAMES)
+        for node in ast.walk(body)
+    )
+
+
+def _same(body: ast.expr, argument: str, code: CodeType) -> bool:
+    """Whether the expression compiles to the very bytecode of the function."""
+    text = f"lambda {argument}: ({ast.unparse(body)})"
+    if code.co_freevars:
+        text = f"lambda {', '.join(code.co_freevars)}: {text}"
+    try:
+        compiled: Any = compile(text, code.co_filename, "eval")
+    except (SyntaxError, ValueError):
+        return False
+    for _ in range(2 if code.co_freevars else 1):
+        compiled = next(constant for constant in compiled.co_consts if isinstance(constant, CodeType))
+    shape = shape_of(code)
+    return shape is not None and shape_of(compiled) == shape
+
+
+class _Renamer(ast.NodeTransformer):
+    def __init__(self, names: Mapping[str, str]):
+        self._names = names
+
+    def visit_Name(self, node: ast.Name) -> ast.AST:
+        replacement = self._names.get(node.id)
+        return node if replacement is None else _parse(replacement, "eval").body

@@ -1,0 +1,1 @@
+"""Failure reports: from an exception in a task to the operator, the user's line and the key."""

@@ -1,0 +1,1 @@
+"""Values that all of the runtime shares: stream elements, deployment descriptors, messages, state handles."""

@@ -1,0 +1,121 @@
+"""What a slot is told to run: one TaskDeploymentDescriptor per subtask, self-contained and picklable."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import Any
+
+from firesteel.api.output_tag import OutputTag
+from firesteel.config.configuration import Configuration
+from firesteel.runtime.model.operator_spec import OperatorSpec
+from firesteel.runtime.model.partitioner import Partitioner
+
+__all__ = [
+    "ChannelDescriptor",
+    "InputDescriptor",
+    "OperatorDescriptor",
+    "OutputDescriptor",
+    "TaskDeploymentDescriptor",
+    "TaskMode",
+]
+
+
+class TaskMode(Enum):
+    """What runs a task: it decides when its input ends, and who commits what its sinks prepare."""
+
+    PIPELINED = "pipelined"
+    """A slot, for as long as the job lives."""
+    EPOCHS = "epochs"
+    """One Spark task after the other, each up to a checkpoint; what sinks prepare is committed by the JobMaster."""
+    BATCH = "batch"
+    """One Spark task: keys come one at a time, time ends with each; the JobMaster commits at the end."""
+
+
+@dataclass(frozen=True)
+class OperatorDescriptor:
+    """One operator of a chain. ``parent`` is the chained operator that feeds it, None for the head."""
+
+    node_id: int
+    operator_id: str
+    name: str
+    spec: OperatorSpec
+    uid: str | None = None
+    key_selectors: tuple[Any, ...] = ()
+    output_type: Any = None
+    defined_at: str | None = None
+    parent: int | None = None
+    parent_tag: OutputTag | None = None
+
+
+@dataclass(frozen=True)
+class ChannelDescriptor:
+    """One producer subtask to one consumer subtask, and the slots they run in; the id is unique in the job."""
+
+    id: int
+    producer: int
+    consumer: int
+    producer_slot: int
+    consumer_slot: int
+
+
+@dataclass(frozen=True)
+class InputDescriptor:
+    """The channels of one job edge that end in this subtask."""
+
+    input_index: int
+    channels: tuple[ChannelDescriptor, ...]
+    edge: str = ""
+    """Names the edge across restarts, whatever the parallelism: see ChannelStateHandle."""
+    partitioner: Partitioner | None = None
+    unaligned: bool = True
+    """Whether an unaligned barrier overtakes records here: all inputs of a task are alike."""
+
+
+@dataclass(frozen=True)
+class OutputDescriptor:
+    """The channels of one job edge that start in this subtask."""
+
+    node_id: int
+    tag: OutputTag | None
+    partitioner: Partitioner
+    consumer_max_parallelism: int
+    consumer_name: str
+    channels: tuple[ChannelDescriptor, ...]
+    buffer_timeout: int = 100
+    consumer_operator: str | None = None
+    """The operator at the other end, which a key selector or partitioner on the way belongs to."""
+    consumer_uid: str | None = None
+    consumer_defined_at: str | None = None
+    edge: str = ""
+    reduction: tuple[str, int | str] | None = None
+    """What the consumer does with the records of a key, if that may be done to parts of them before: ``sum``, ``min``
+    or ``max``, and of which field."""
+    unaligned: bool = True
+    """As in InputDescriptor, of the consumer."""
+
+
+@dataclass(frozen=True)
+class TaskDeploymentDescriptor:
+    """One subtask of one vertex."""
+
+    vertex_id: str
+    name: str
+    subtask: int
+    parallelism: int
+    max_parallelism: int
+    attempt: int
+    slot: int
+    operators: tuple[OperatorDescriptor, ...]
+    inputs: tuple[InputDescriptor, ...] = ()
+    outputs: tuple[OutputDescriptor, ...] = ()
+    configuration: Configuration = field(default_factory=Configuration)
+    job_id: str = ""
+    mode: TaskMode = TaskMode.PIPELINED
+    run_id: str = ""
+    """Drawn when the job was submitted: a job that is started again under the same id has another."""
+
+    @property
+    def name_with_subtask(self) -> str:
+        """As Flink prints it: ``Map -> Filter (1/2)#0``."""
+        return f"{self.name} ({self.subtask + 1}/{self.parallelism})#{self.attempt}"

@@ -1,0 +1,95 @@
+"""What an operator is to do, as a frozen picklable value that creates the operator.
+
+A spec is made by the API, carried by the graphs and asked for its operator where a task starts. It lies in one module
+with its operator. Nothing else knows an operator by name, so packages outside of ``runtime`` add their own.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from firesteel.spi.connector import DeliveryGuarantee
+
+if TYPE_CHECKING:
+    from firesteel.runtime.model.deployment import TaskMode
+    from firesteel.spi.connector import Sink, Source
+
+__all__ = ["FunctionSpec", "Operator", "OperatorRuntime", "OperatorSpec"]
+
+
+class Operator:
+    """Root of all operators: those that process batches, and those that become lines of a generated loop."""
+
+
+@dataclass(frozen=True)
+class OperatorRuntime:
+    """What a spec can ask about the task for which it creates an operator."""
+
+    execution: TaskMode
+    watermark_interval_ms: int
+    keeps_objects: bool
+    """Whether the state backend holds state as Python objects."""
+
+
+@dataclass(frozen=True)
+class OperatorSpec(ABC):
+    """Root of all operator specs."""
+
+    @abstractmethod
+    def create(self, runtime: OperatorRuntime) -> Operator:
+        """Returns a new operator for one subtask."""
+
+    def functions(self) -> Mapping[str, Callable[..., Any]]:
+        """Returns the user's functions by role, for failure reports."""
+        return {}
+
+    def user_function(self) -> Any:
+        """Returns the function object that may be a CheckpointedFunction, or None."""
+        return None
+
+    def get_source(self) -> Source[Any] | None:
+        """Returns the source that the operator reads, if it is a source operator."""
+        return None
+
+    def get_sink(self) -> Sink | None:
+        """Returns the sink that the operator writes to, if it is a sink operator."""
+        return None
+
+    def get_required_guarantee(self) -> DeliveryGuarantee:
+        """Returns the delivery guarantee that the program requires of the sink."""
+        return DeliveryGuarantee.NONE
+
+    def get_watermark_strategy(self) -> Any:
+        """Returns the WatermarkStrategy of an operator that generates watermarks, or None."""
+        return None
+
+    def associative_reduction(self) -> tuple[str, int | str] | None:
+        """Returns the reduction that may be computed in parts before the exchange, if the operator is one."""
+        return None
+
+    def declares_states(self, *, is_keyed: bool) -> bool:
+        """Whether the operator registers states when it is opened; asked without a cluster."""
+        return is_keyed or hasattr(self.user_function(), "initialize_state")
+
+    def without_user_functions(self) -> OperatorSpec | None:
+        """Returns a spec that registers the same states and can be opened without calling the user's code."""
+        return None
+
+    @property
+    def has_broadcast_side(self) -> bool:
+        """Whether the second input is a broadcast stream."""
+        return False
+
+
+@dataclass(frozen=True)
+class FunctionSpec(OperatorSpec):
+    """An operator with one user function: a bare callable or a Function object."""
+
+    function: Any
+
+    def user_function(self) -> Any:
+        """Returns the function."""
+        return self.function

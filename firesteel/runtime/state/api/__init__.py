@@ -1,0 +1,1 @@
+"""What keyed and operator state is to operators, and what all state backends share."""

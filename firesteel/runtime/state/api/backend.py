@@ -1,0 +1,138 @@
+"""What the keyed state backends have in common; ``hashmap`` and ``rocksdb`` implement it with the same file names."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Protocol
+
+from firesteel.api.state import StateDescriptor
+from firesteel.common.errors import InvalidProgramError
+from firesteel.runtime.model.checkpoint_options import SnapshotKind
+from firesteel.runtime.model.key_groups import KeyGroupRange
+from firesteel.runtime.model.state_handles import KeyedStateHandle
+
+if TYPE_CHECKING:
+    from firesteel.runtime.checkpoint.files import SnapshotFiles, StateFileReader
+    from firesteel.runtime.time.timers import TimerQueue
+
+__all__ = ["NO_KEY", "VOID_NAMESPACE", "KeyedSnapshot", "KeyedStateBackend"]
+
+VOID_NAMESPACE = None
+"""The namespace of state that does not belong to a window."""
+
+
+class _NoKey:
+    """Is the current key where there is none: whoever uses it, as every state does, is told so."""
+
+    __slots__ = ()
+
+    def __hash__(self) -> int:
+        raise InvalidProgramError(
+            "A record of the broadcast side has no key, so there is no keyed state and no timer for it.",
+            hint="ctx.apply_to_keyed_state(descriptor, function) goes over the state of all keys.",
+        )
+
+
+NO_KEY = _NoKey()
+"""Never equal to a key, and never stored as one."""
+
+
+class KeyedSnapshot(Protocol):
+    """The state at a barrier, ready to be written while the job goes on."""
+
+    def write(self, files: SnapshotFiles) -> KeyedStateHandle:
+        """Writes the state; called once, in a thread of its own. The mailbox thread may change the state meanwhile."""
+        ...
+
+    def discard(self) -> None:
+        """The snapshot will not be written, or writing it failed: releases what it holds."""
+        ...
+
+
+class KeyedStateBackend(ABC):
+    """The keyed state of one operator in one subtask.
+
+    ``key`` is the current key: whoever processes a record or fires a timer sets it, every state reads it.
+
+    A backend is restored first, if at all; then states and timers are asked for. All calls come from the mailbox
+    thread. A snapshot may use files of earlier checkpoints again only if it was told that those are complete.
+    """
+
+    __slots__ = ("key", "key_groups", "max_parallelism")
+
+    name = ""
+    """As in ``state.backend.type``; also the format of its own snapshots."""
+
+    keeps_objects = False
+    """Whether stored values are Python objects, which an operator can work on directly."""
+
+    def __init__(self, key_groups: KeyGroupRange, max_parallelism: int):
+        self.key: Any = None
+        self.key_groups = key_groups
+        self.max_parallelism = max_parallelism
+
+    @abstractmethod
+    def get_state(self, descriptor: StateDescriptor, namespace_aware: bool = False, *, internal: bool = False) -> Any:
+        """The state a descriptor names; the same object for the same name.
+
+        What is stored is copied, and so is what is read, unless objects are reused or the state is ``internal``: that
+        of an operator, which sees to it that its values are not shared.
+
+        A namespace-aware state additionally has ``set_current_namespace(namespace)`` and, where its values can be
+        merged, ``merge_namespaces(target, sources)``. Refuses a descriptor that does not fit what was restored.
+        """
+
+    @abstractmethod
+    def timer_queue(self, name: str) -> TimerQueue:
+        """The timers of that name, with those restored; snapshots contain them."""
+
+    @abstractmethod
+    def descriptors(self) -> Mapping[str, StateDescriptor]:
+        """The descriptor each state was first asked for with, by name."""
+
+    @abstractmethod
+    def keys(self, state_name: str, namespace: Any = VOID_NAMESPACE) -> Iterator[Any]:
+        """The keys that have a value in a state when the first one is asked for; it may change in between."""
+
+    def apply_to_all_keys(self, descriptor: StateDescriptor, function: Callable[[Any, Any], Any]) -> None:
+        """Calls ``function(key, state)`` for every key that has a value in a state, which it may change or clear."""
+        state = self.get_state(descriptor)
+        before = self.key
+        for key in self.keys(descriptor.get_name()):
+            self.key = key
+            function(key, state)
+        # not so after an error, which is to name the key it was about
+        self.key = before
+
+    @abstractmethod
+    def entries(self, state_name: str) -> Iterator[tuple[Any, Any, Any]]:
+        """Everything a state holds as (namespace, key, stored value); stored values look the same in all backends."""
+
+    def stored(self, state_name: str, key: Any) -> dict[Any, Any]:
+        """What a state holds of one key, by namespace, as ``entries`` gives it. Changes nothing, no time of access."""
+        return {namespace: stored for namespace, found, stored in self.entries(state_name) if found == key}
+
+    @abstractmethod
+    def snapshot(self, checkpoint_id: int, kind: SnapshotKind) -> KeyedSnapshot:
+        """The synchronous part of a snapshot: costs what changed since the last one, not what there is."""
+
+    @abstractmethod
+    def restore(self, handles: Sequence[KeyedStateHandle], files: StateFileReader, *, reusable: bool) -> None:
+        """Takes the state of this backend's key groups out of handles, which may hold other groups as well.
+
+        ``reusable`` tells that the handles belong to a checkpoint of this job, whose files later snapshots may share.
+        """
+
+    def notify_checkpoint_complete(self, checkpoint_id: int) -> None:  # noqa: B027 - optional
+        """The snapshot of that number is part of a completed checkpoint: its files may be used again."""
+
+    def notify_checkpoint_aborted(self, checkpoint_id: int) -> None:  # noqa: B027 - optional
+        """The snapshot of that number will never be used: its files are deleted."""
+
+    def close(self) -> None:  # noqa: B027 - optional
+        """Releases what the backend holds."""
+
+
+Clock = Callable[[], int]
+"""Reads the processing time in milliseconds; time-to-live is measured with it, as in Flink."""

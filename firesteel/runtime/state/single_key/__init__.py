@@ -1,0 +1,1 @@
+"""Keyed state of a batch: one key at a time."""

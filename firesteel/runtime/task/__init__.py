@@ -1,0 +1,1 @@
+"""A task: its input, its chain, its part of checkpoints, and its metrics."""

@@ -1,0 +1,544 @@
+"""A task: input gate → fused operator chain → result partitions, run in steps by its slot's mailbox."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any
+
+from firesteel.runtime.chain.chained_operator import ChainedOperator, SecondInput
+from firesteel.runtime.chain.first_loops import FirstLoops
+from firesteel.runtime.chain.output import TaskOutput
+from firesteel.runtime.checkpoint.files import SnapshotFiles, StateFileReader
+from firesteel.runtime.codegen.loops import Loop
+from firesteel.runtime.model.assigned_state import TaskRestore
+from firesteel.runtime.model.checkpoint_metrics import CheckpointMetrics
+from firesteel.runtime.model.checkpoint_options import StopMode
+from firesteel.runtime.model.deployment import OutputDescriptor, TaskDeploymentDescriptor, TaskMode
+from firesteel.runtime.model.elements import (
+    MAX_WATERMARK,
+    MIN_TIMESTAMP,
+    Batch,
+    CheckpointBarrier,
+    ControlEvent,
+    EndOfData,
+    EndOfPartition,
+    Watermark,
+    WatermarkStatus,
+)
+from firesteel.runtime.model.operator_spec import OperatorRuntime
+from firesteel.runtime.model.state_handles import TaskStateSnapshot
+from firesteel.runtime.network.gate import InputGate
+from firesteel.runtime.network.partition import ResultPartition
+from firesteel.runtime.operators.base import StreamOperator
+from firesteel.runtime.operators.sink import SinkOperator
+from firesteel.runtime.operators.source import SourceOperator
+from firesteel.runtime.state.factory import keeps_objects
+from firesteel.runtime.task.barriers import BarrierHandler, InFlightInput
+from firesteel.runtime.task.channel_state import restore_channels
+from firesteel.runtime.task.task_metrics import TaskMetrics, TaskTimes
+from firesteel.runtime.task.task_services import TaskServices
+from firesteel.runtime.task.task_snapshots import TaskSnapshots
+from firesteel.runtime.time.input_clock import InputClock
+from firesteel.runtime.time.turns import TURN_S, Turn
+from firesteel.runtime.time.watermarks import create_valve
+
+__all__ = ["Task"]
+
+_SOURCE_TURN_S = TURN_S / 5
+"""How long a source should take for the records that it reads at a time; the rest of a longer turn is held."""
+_GROWTH = 8
+"""How many times as many records the next batch may have, at most."""
+
+
+class Task:
+    """One subtask of one vertex. Is the ChainServices of its chain, and what its barriers and snapshots need.
+
+    With checkpoints a task ends in two steps. When all its input has been processed its operators finish, and it says
+    so downstream (EndOfData). It then stays for the next checkpoint, so that what its sinks prepared last is
+    committed; when that is complete the task is finished and its channels end (EndOfPartition). Without checkpoints a
+    source ends at once, and the others when their channels have: a savepoint to stop with may come in between.
+    """
+
+    def __init__(
+        self,
+        descriptor: TaskDeploymentDescriptor,
+        gate: InputGate | None,
+        partitions: Sequence[tuple[OutputDescriptor, ResultPartition]],
+        services: TaskServices,
+        watermark_interval_ms: int,
+    ):
+        self.descriptor = descriptor
+        self.gate = gate
+        self.rank = 0
+        """The place of the task's vertex in the job: above that of every producer."""
+        self.asked_at = 0.0
+        """When its slot last ran the task, or found that it cannot run."""
+        self.running = False
+        """True while a step of this task is on the stack: it must not be entered again."""
+        self.finished = False
+        self.ended = False
+        """All input has been processed and the operators have finished; only barriers are still of interest."""
+        self.suspended = False
+        """Stopped with a savepoint that is not complete yet."""
+        self.at_work: ChainedOperator | None = None
+        """The operator being opened, finished or closed: where an error outside a loop belongs."""
+        self.records_in = 0
+        self.busy_s = 0.0
+        self.times: TaskTimes | None = None
+        """Where the task's time goes, if its slot looks."""
+        self._failure: Exception | None = None
+        """Of a sink that was asked for room."""
+        self.turn = Turn()
+        self.input_clock = InputClock(services.monotonic_ms)
+        self._services = services
+        self._monotonic = services.monotonic
+        self._opened: list[ChainedOperator] = []
+        self.outputs = [self.create_output(output, partition) for output, partition in partitions]
+        # in a batch event time stands still until the end
+        interval = 0 if descriptor.mode is TaskMode.BATCH else watermark_interval_ms
+        runtime = OperatorRuntime(descriptor.mode, interval, keeps_objects(descriptor.configuration))
+        self.chain = [
+            ChainedOperator(operator, operator.spec.create(runtime), descriptor, self)
+            for operator in descriptor.operators
+        ]
+        self._connect()
+        self.head = self.chain[0]
+        self.head.take_rest()
+        self.source = self.head.operator if isinstance(self.head.operator, SourceOperator) else None
+        self._sinks = [c.operator for c in self.chain if isinstance(c.operator, SinkOperator)]
+        # one entry per channel of the gate: which input of the head it belongs to
+        self._input_of = [entry.input_index for entry in descriptor.inputs for _ in entry.channels]
+        self._valve = create_valve(self._input_of, self._advance, self._set_idle)
+        self._unfinished: deque[Callable[[], bool]] = deque()
+        """What a turn that ended early has left to be done before any more input is read: firing timers, and what
+        follows it."""
+        self._open_channels = len(self._input_of)
+        self._loops: dict[tuple[int, bool], Loop] = {}
+        self._first_loops = FirstLoops(self._loops)
+        self.snapshots = TaskSnapshots(self.chain, self.outputs, descriptor.inputs, self)
+        unaligned = all(entry.unaligned for entry in descriptor.inputs)
+        self._barriers = None if gate is None else BarrierHandler(gate, self, unaligned=unaligned)
+        self._awaits_checkpoint = self.head.checkpointing
+        self._last_checkpoint: int | None = None
+        """The first checkpoint after the end, or the savepoint to stop with: the task ends when it is complete."""
+        self._most = SourceOperator.MAX_RECORDS if self.source is not None else 1 << 62
+        """How many records to process at a time: fewer where they take long."""
+        self._is_pipelined = descriptor.mode is TaskMode.PIPELINED
+        # in a stage all input is processed before anybody looks, and a task that runs again cuts its input as before
+        self._adapts = self._is_pipelined or (descriptor.mode is TaskMode.EPOCHS and self.source is not None)
+        if self._adapts:
+            # nobody knows yet how long a record takes
+            self._most = 1
+        self._turn_s = TURN_S if self.source is None else _SOURCE_TURN_S
+        self._can_cut = False
+        """Whether a batch that takes too long can be ended in the middle."""
+        self.reports = TaskMetrics(self)
+
+    def create_output(self, descriptor: OutputDescriptor, partition: ResultPartition) -> TaskOutput:
+        """One of the task's outputs."""
+        return TaskOutput(descriptor, partition, self.make_room)
+
+    def _connect(self) -> None:
+        by_node = {chained.descriptor.node_id: chained for chained in self.chain}
+        subtask, parallelism = self.descriptor.subtask, self.descriptor.parallelism
+        for chained in self.chain:
+            if chained.descriptor.parent is not None:
+                by_node[chained.descriptor.parent].add_consumer(chained.descriptor.parent_tag, chained)
+            operator = chained.operator
+            if isinstance(operator, SourceOperator):
+                services, operator_id = self._services, chained.descriptor.operator_id
+                operator.connect(
+                    subtask,
+                    parallelism,
+                    partial(services.request_split, self, operator_id),
+                    partial(services.report_watermark, self),
+                    partial(services.send_source_event, self, operator_id),
+                )
+            elif isinstance(operator, SinkOperator):
+                self._connect_sink(operator, chained.descriptor.operator_id)
+        for output in self.outputs:
+            by_node[output.descriptor.node_id].add_consumer(output.tag, output)
+
+    def _connect_sink(self, operator: SinkOperator, operator_id: str) -> None:
+        # two sinks may use the same channel, so the client's streams are told apart by operator
+        services = self._services
+        operator.connect(
+            self.descriptor.subtask,
+            self.descriptor.parallelism,
+            lambda channel, payload: services.send_to_client(self, f"{channel}#{operator_id}", payload),
+            lambda channel: services.client_has_room(self, f"{channel}#{operator_id}"),
+        )
+
+    # -- life cycle ---------------------------------------------------------------------------------
+
+    def open(self, restore: TaskRestore | None, files: StateFileReader) -> None:
+        """Opens the operators, the last one first: an operator may emit as soon as it is open."""
+        for chained in reversed(self.chain):
+            self._opened.append(chained)
+            self.at_work = chained
+            chained.initialize(restore, files)
+            chained.open()
+        self.at_work = None
+        self._can_cut = self._is_pipelined and self.head.reads_iterators
+        if restore is None:
+            return
+        if restore.channels and self.gate is not None:
+            restore_channels(
+                restore.channels,
+                self.gate,
+                self.descriptor.inputs,
+                self.head.key_selectors,
+                self.descriptor,
+                files,
+                rescaled=restore.rescaled,
+            )
+        if restore.finished and self.source is not None:
+            self.source.ended = True
+        if self._is_pipelined:
+            self._restore_event_time(restore.watermark)
+
+    def _restore_event_time(self, watermark: int | None) -> None:
+        """Goes on from a watermark, ahead of all input. Its end comes again with the ends of the inputs."""
+        if watermark is not None and MIN_TIMESTAMP < watermark < MAX_WATERMARK:
+            self._valve.restore(watermark)
+            # when all tasks and their channels are there; the timers that a turn had left fire now
+            self._unfinished.append(partial(self._process_watermark, watermark))
+
+    def close(self) -> list[BaseException]:
+        """Closes what was opened, the head first; returns what went wrong doing so."""
+        errors: list[BaseException] = []
+        self.snapshots.close()
+        while self._opened:
+            self.at_work = self._opened.pop()
+            try:
+                self.at_work.close()
+            except BaseException as error:  # noqa: BLE001 - every operator gets its chance to close
+                errors.append(error)
+        for chained in self.chain:
+            chained.release()
+        return errors
+
+    # -- what the mailbox asks ----------------------------------------------------------------------
+
+    def has_room(self) -> bool:
+        """Whether every output and sink can take another batch."""
+        return all(output.partition.has_room for output in self.outputs) and self.sinks_have_room()
+
+    def sinks_have_room(self) -> bool:
+        """Whether every sink can take another batch."""
+        try:
+            return all(sink.has_room() for sink in self._sinks)
+        except Exception as error:  # noqa: BLE001 - a connector may raise anything
+            # asked between steps, where an error would end the whole slot: the task's next step fails with it
+            self._failure = error
+            return True
+
+    def raise_failure(self) -> None:
+        """Raises what a sink raised when it was asked for room."""
+        if self._failure is not None:
+            raise self._failure
+
+    def has_work(self, now: float) -> bool:
+        """Whether there is input, or a source with data, or a failure to be told."""
+        if self._failure is not None:
+            return True
+        if self.source is not None:
+            if self.ended or self.suspended:
+                return False
+            return self.source.ended or self.source.has_data(now)
+        assert self.gate is not None
+        return self.gate.has_input or bool(self._unfinished)
+
+    def run_once(self, most: int = 1 << 62) -> None:
+        """Processes one batch or control event; of a source not many more than ``most`` records."""
+        self.raise_failure()
+        self.running = True
+        self.input_clock.go_on()
+        before = self.records_in
+        started = self._monotonic()
+        self.turn.begin(started)
+        try:
+            if self.source is not None:
+                if self.source.ended:
+                    self._end_of_data()
+                else:
+                    self.source.poll(min(self._most, most))
+                    self.records_in = self.source.records
+                    self._close_full_buffers()
+            elif self._unfinished:
+                self._go_on()
+            else:
+                self._process_input()
+        finally:
+            self.turn.finish()
+            self.running = False
+            took = self._monotonic() - started
+            self.busy_s += took
+        if self._adapts:
+            self._adapt(self.records_in - before, took)
+
+    def _adapt(self, records: int, took: float) -> None:
+        """Sets the size of the next batch after one of so many records that took so long."""
+        if took > self._turn_s:
+            if records:
+                self._most = max(1, min(int(records * self._turn_s / took), self._most))
+        elif records >= self._most and took < self._turn_s / 4:
+            # until it is no longer what limits a batch
+            self._most = int(self._most * min(self._turn_s / 2 / max(took, 1e-9), _GROWTH))
+            if self.source is not None:
+                self._most = min(self._most, SourceOperator.MAX_RECORDS)
+
+    def _process_input(self) -> None:
+        assert self.gate is not None
+        polled = self.gate.poll(self._most)
+        if polled is None:
+            return
+        channel, element = polled
+        if not isinstance(element, Batch):
+            self._process_event(channel, element)
+            return
+        values, timestamps = element.values, element.timestamps
+        count = len(values)
+        self.records_in += count
+        at = self._input_of[channel], timestamps is not None
+        loop = self._loops.get(at)
+        if loop is None:
+            loop = self._first_loops.get(at, self.descriptor.name, [self._target(at[0])], at[1], count)
+        turn = self.turn
+        if self._can_cut and type(values) is list:
+            turn.cursor = iter(values)
+            loop(turn.cursor, timestamps)  # type: ignore[arg-type]
+        else:
+            loop(values, timestamps)
+        rest = turn.take_rest()
+        if rest:
+            self.records_in -= len(rest)
+            times = None if timestamps is None else timestamps[-len(rest) :]
+            self.gate.push_back(channel, Batch(rest, times))
+        self._close_full_buffers()
+
+    def _close_full_buffers(self) -> None:
+        for output in self.outputs:
+            output.partition.after_batch()
+
+    def _target(self, index: int) -> Any:
+        return self.head if index == 0 else SecondInput(self.head)
+
+    def _process_event(self, channel: int, event: ControlEvent) -> None:
+        if isinstance(event, Watermark):
+            self._valve.advance(channel, event.timestamp)
+        elif isinstance(event, WatermarkStatus):
+            self._valve.set_idle(channel, event.idle)
+        elif isinstance(event, CheckpointBarrier):
+            assert self._barriers is not None
+            self._barriers.received(channel, event)
+        elif isinstance(event, EndOfPartition):
+            assert self._barriers is not None
+            self._barriers.ended(channel)
+            if self._barriers.all_ended and self.ended and not self._awaits_checkpoint:
+                self._finish()
+        elif isinstance(event, EndOfData):
+            self._valve.finish(channel)
+            self._open_channels -= 1
+            if self._open_channels == 0:
+                self._in_order(self._end_input)
+
+    def _advance(self, watermark: int) -> None:
+        self._in_order(partial(self._process_watermark, watermark))
+
+    def _process_watermark(self, watermark: int) -> bool:
+        if not self.head.fire_timers(watermark):
+            return False
+        self.head.process_watermark(watermark)
+        return True
+
+    def _set_idle(self, idle: bool) -> None:
+        self._in_order(partial(self._process_idle, idle))
+
+    def _process_idle(self, idle: bool) -> bool:
+        self.head.process_idle(idle)
+        return True
+
+    def _end_input(self) -> bool:
+        self._end_of_data()
+        return True
+
+    def _in_order(self, step: Callable[[], bool]) -> None:
+        """Takes a step, or as much of it as the turn allows, after all that an earlier turn has left."""
+        if self._unfinished or not step():
+            self._unfinished.append(step)
+
+    def _go_on(self) -> None:
+        """Takes the steps that an earlier turn has left."""
+        unfinished = self._unfinished
+        while unfinished and unfinished[0]():
+            unfinished.popleft()
+
+    def _end_of_data(self, *, stopping: bool = False) -> None:
+        """All input has been processed: operators emit what is left, in order."""
+        for chained in self.chain:
+            if isinstance(chained.operator, StreamOperator):
+                self.at_work = chained
+                chained.operator.finish()
+        self.at_work = None
+        for output in self.outputs:
+            output.broadcast_event(EndOfData())
+        self.ended = True
+        if self._awaits_checkpoint:
+            self._services.await_checkpoint(self)
+        elif self.source is not None and not stopping:
+            # others end with their channels: the barrier of a savepoint to stop with may come before that
+            self._finish()
+
+    def _finish(self) -> None:
+        for output in self.outputs:
+            output.broadcast_event(EndOfPartition())
+        self.finished = True
+
+    # -- checkpoints --------------------------------------------------------------------------------
+
+    def trigger_checkpoint(self, barrier: CheckpointBarrier) -> None:
+        """The coordinator's word to a source, or to a task whose producers are all gone."""
+        self.running = True
+        try:
+            if barrier.options.stop is StopMode.DRAIN and self.source is not None and not self.ended:
+                self._end_of_data(stopping=True)
+            if self._barriers is not None:
+                self._barriers.trigger(barrier)
+            else:
+                self.take_snapshot(barrier, None, 0)
+        finally:
+            self.running = False
+
+    def take_snapshot(self, barrier: CheckpointBarrier, in_flight: InFlightInput | None, alignment_ms: int) -> None:
+        """Takes this task's part of a checkpoint."""
+        self.reports.checkpoint_begins(self.processing_time() - barrier.timestamp, alignment_ms)
+        if barrier.options.stop is StopMode.SUSPEND:
+            self.suspended = True
+            self._last_checkpoint = barrier.checkpoint_id
+        elif self.ended and self._last_checkpoint is None:
+            self._last_checkpoint = barrier.checkpoint_id
+        self.snapshots.take(barrier, in_flight, alignment_ms, finished=self.ended)
+
+    def is_urgent(self) -> None:
+        """An unaligned barrier has arrived, which waits neither for its turn nor for room in the outputs."""
+        self._services.act_soon(self, self._process_urgent)
+
+    def _process_urgent(self) -> None:
+        assert self._barriers is not None
+        self.running = True
+        try:
+            self._barriers.process_urgent()
+        finally:
+            self.running = False
+
+    def notify_checkpoint_complete(self, checkpoint_id: int) -> None:
+        """Operators commit; a task that waited for this checkpoint finishes."""
+        self.running = True
+        try:
+            for chained in self.chain:
+                self.at_work = chained
+                chained.notify_checkpoint_complete(checkpoint_id)
+            self.at_work = None
+            if self._last_checkpoint is not None and checkpoint_id >= self._last_checkpoint:
+                self._finish()
+        finally:
+            self.running = False
+
+    def notify_checkpoint_aborted(self, checkpoint_id: int) -> None:
+        """The checkpoint will never exist; a job that was to stop with it goes on."""
+        if self.suspended and checkpoint_id == self._last_checkpoint:
+            self.suspended = False
+            self._last_checkpoint = None
+        self.snapshots.abort(checkpoint_id)
+        if self._barriers is not None:
+            self._barriers.aborted(checkpoint_id)
+        for chained in self.chain:
+            self.at_work = chained
+            chained.notify_checkpoint_aborted(checkpoint_id)
+        self.at_work = None
+
+    def call_after(self, delay: int, callback: Callable[[], None]) -> None:
+        """Calls back between batches, after a delay in milliseconds, until the task is finished."""
+        self._services.schedule_after(self, delay, callback)
+
+    def run_async(self, work: Callable[[], None]) -> None:
+        """Runs work in a thread beside the mailbox."""
+        self._services.run_async(work)
+
+    def create_files(self, barrier: CheckpointBarrier) -> SnapshotFiles:
+        """Where this task's state goes."""
+        return self._services.create_files(barrier)
+
+    def open_state_files(self) -> StateFileReader:
+        """Reads state files of earlier checkpoints; to be closed."""
+        return self._services.open_state_files()
+
+    def acknowledge(self, checkpoint_id: int, state: TaskStateSnapshot, metrics: CheckpointMetrics) -> None:
+        """Tells the coordinator that this task's part of a checkpoint is stored."""
+        self._services.acknowledge(self, checkpoint_id, state, metrics)
+
+    def decline(self, checkpoint_id: int, reason: str) -> None:
+        """Tells the coordinator that this task cannot take part in a checkpoint."""
+        self._services.decline(self, checkpoint_id, reason)
+
+    # -- ChainServices ------------------------------------------------------------------------------
+
+    def processing_time(self) -> int:
+        """The wall clock in milliseconds."""
+        return self._services.processing_time()
+
+    def schedule(self, timestamp: int, callback: Callable[[int], None]) -> None:
+        """Calls back in the mailbox once the wall clock reaches the timestamp, unless the operators have finished."""
+        self._services.schedule(self, timestamp, lambda now: None if self.ended else callback(now))
+
+    def monotonic_ms(self) -> int:
+        """Milliseconds of a clock that is never set."""
+        return self._services.monotonic_ms()
+
+    def schedule_after(self, delay: int, callback: Callable[[], None]) -> None:
+        """Calls back in the mailbox after a delay in milliseconds, unless the operators have finished."""
+        self._services.schedule_after(self, delay, partial(self._call_back, callback))
+
+    def _call_back(self, callback: Callable[[], None]) -> None:
+        if not self.ended:
+            callback()
+            if self._is_pipelined and self.has_work(self._monotonic()):
+                # how long that waits for the slot's other tasks does not tell that there is none
+                self.input_clock.stop()
+
+    def make_room(self) -> None:
+        """Closes full buffers; where that leaves an output far too full, ends the turn, or waits if that is no help."""
+        overfull = False
+        for output in self.outputs:
+            partition = output.partition
+            partition.after_batch()
+            overfull |= partition.is_overfull
+        if not overfull:
+            return
+        turn = self.turn
+        if self._is_pipelined and turn.started and not turn.is_over:
+            # checkpoints are taken between turns: what can be left for the next one is
+            turn.end()
+        else:
+            self._services.wait_for_room(self)
+
+    # -- reports ------------------------------------------------------------------------------------
+
+    @property
+    def watermark(self) -> int:
+        """The event time the task has reached."""
+        return self._valve.watermark if self.source is None else self.source.watermark
+
+    @property
+    def records_out(self) -> int:
+        """Records that have left the task: to other tasks, and through its sinks."""
+        return sum(output.partition.num_records_out for output in self.outputs) + sum(
+            sink.records for sink in self._sinks
+        )
+
+    def metrics(self) -> dict[str, dict[str, Any]]:
+        """Task metrics under '', operator metrics under their operator id."""
+        return self.reports.report()

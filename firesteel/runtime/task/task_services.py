@@ -1,0 +1,91 @@
+"""What a slot, or a task of a stage, gives to the tasks that it runs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Protocol
+
+if TYPE_CHECKING:
+    from firesteel.runtime.checkpoint.files import SnapshotFiles, StateFileReader
+    from firesteel.runtime.model.checkpoint_metrics import CheckpointMetrics
+    from firesteel.runtime.model.elements import CheckpointBarrier
+    from firesteel.runtime.model.state_handles import TaskStateSnapshot
+    from firesteel.runtime.task.task import Task
+
+__all__ = ["TaskServices"]
+
+
+class TaskServices(Protocol):
+    """What a slot gives to its tasks."""
+
+    def processing_time(self) -> int:
+        """The wall clock in milliseconds."""
+        ...
+
+    def monotonic(self) -> float:
+        """Seconds of a clock that is never set."""
+        ...
+
+    def schedule(self, task: Task, timestamp: int, callback: Callable[[int], None]) -> None:
+        """Calls back while the task is not running, once the wall clock reaches the timestamp."""
+        ...
+
+    def monotonic_ms(self) -> int:
+        """Milliseconds of a clock that is never set."""
+        ...
+
+    def schedule_after(self, task: Task, delay: int, callback: Callable[[], None]) -> None:
+        """Calls back while the task is not running, after a delay in milliseconds."""
+        ...
+
+    def wait_for_room(self, task: Task) -> None:
+        """Runs the network and other tasks until the task's outputs have room."""
+        ...
+
+    def request_split(self, task: Task, operator_id: str) -> None:
+        """Asks a source's enumerator for a split."""
+        ...
+
+    def send_source_event(self, task: Task, operator_id: str, event: Any) -> None:
+        """Tells a source's enumerator something."""
+        ...
+
+    def report_watermark(self, task: Task, watermark: int) -> None:
+        """Tells a source's alignment group how far it has come."""
+        ...
+
+    def send_to_client(self, task: Task, channel: str, payload: Any) -> None:
+        """Hands a payload to the client."""
+        ...
+
+    def client_has_room(self, task: Task, channel: str) -> bool:
+        """Whether the client has taken most of what it was sent."""
+        ...
+
+    def act_soon(self, task: Task, action: Callable[[], None]) -> None:
+        """Has a task do something before any task goes on with records, but not in the middle of a batch."""
+        ...
+
+    def run_async(self, work: Callable[[], None]) -> None:
+        """Runs work in a thread beside the mailbox."""
+        ...
+
+    def create_files(self, barrier: CheckpointBarrier) -> SnapshotFiles:
+        """Where the state of a task goes."""
+        ...
+
+    def open_state_files(self) -> StateFileReader:
+        """Reads state files of earlier checkpoints; to be closed."""
+        ...
+
+    def acknowledge(self, task: Task, checkpoint_id: int, state: TaskStateSnapshot, metrics: CheckpointMetrics) -> None:
+        """Tells the coordinator that a task's part of a checkpoint is stored."""
+        ...
+
+    def decline(self, task: Task, checkpoint_id: int, reason: str) -> None:
+        """Tells the coordinator that a task cannot take part in a checkpoint."""
+        ...
+
+    def await_checkpoint(self, task: Task) -> None:
+        """Tells the coordinator that a task has nothing left to do but to take part in a last checkpoint."""
+        ...

@@ -1,0 +1,1 @@
+"""The pipelined execution on Spark: a barrier stage whose tasks are slots."""

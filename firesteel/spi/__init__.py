@@ -1,0 +1,1 @@
+"""What a connector implements: sources, sinks and their parts."""

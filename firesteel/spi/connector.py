@@ -1,0 +1,439 @@
+"""The source and sink interfaces every connector implements (Flink's FLIP-27 sources and Sink V2)."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Collection, Sequence
+from enum import Enum
+from typing import Any, ClassVar, Generic, Protocol, TypeVar
+
+from firesteel.api.output_tag import OutputTag
+
+__all__ = [
+    "Boundedness",
+    "Committer",
+    "ConnectorMetrics",
+    "DeliveryGuarantee",
+    "InputStatus",
+    "ReaderContext",
+    "ReaderOutput",
+    "Sink",
+    "SinkWriter",
+    "Source",
+    "SourceReader",
+    "SourceSplit",
+    "SplitEnumerator",
+    "SplitEnumeratorContext",
+    "WriterContext",
+]
+
+
+class Boundedness(Enum):
+    """Whether a source ends by itself."""
+
+    BOUNDED = "BOUNDED"
+    CONTINUOUS_UNBOUNDED = "CONTINUOUS_UNBOUNDED"
+
+
+class InputStatus(Enum):
+    """What a reader's poll found."""
+
+    MORE_AVAILABLE = "MORE_AVAILABLE"
+    NOTHING_AVAILABLE = "NOTHING_AVAILABLE"
+    END_OF_INPUT = "END_OF_INPUT"
+
+
+class DeliveryGuarantee(Enum):
+    """What a sink promises about each record after a failure."""
+
+    EXACTLY_ONCE = "exactly-once"
+    AT_LEAST_ONCE = "at-least-once"
+    NONE = "none"
+
+    @property
+    def strength(self) -> int:
+        """The higher, the more is promised."""
+        return [DeliveryGuarantee.NONE, DeliveryGuarantee.AT_LEAST_ONCE, DeliveryGuarantee.EXACTLY_ONCE].index(self)
+
+    def includes(self, other: DeliveryGuarantee) -> bool:
+        """Whether who has this guarantee has the other one too."""
+        return self.strength >= other.strength
+
+
+class SourceSplit(Protocol):
+    """A part of a source that one reader reads; picklable, and also its own checkpoint state."""
+
+    @property
+    def split_id(self) -> str:
+        """Unique within the source."""
+        ...
+
+
+SplitT = TypeVar("SplitT", bound=SourceSplit)
+CommittableT = TypeVar("CommittableT")
+
+
+class ConnectorMetrics(Protocol):
+    """Where readers and writers register metrics, under Flink's names: ``numRecordsInErrors``, ``numRecordsSend`` …"""
+
+    def counter(self, name: str) -> Any:
+        """The counter of that name: ``inc(n)``."""
+        ...
+
+    def gauge(self, name: str, read: Callable[[], Any]) -> Any:
+        """Registers a value that is read when somebody asks."""
+        ...
+
+
+class SplitEnumeratorContext(Protocol):
+    """What an enumerator can do; implemented by the JobMaster's source coordinator."""
+
+    def current_parallelism(self) -> int:
+        """How many readers there are."""
+        ...
+
+    def registered_readers(self) -> list[int]:
+        """Subtasks whose reader has started."""
+        ...
+
+    def assign_split(self, split: Any, subtask: int) -> None:
+        """Gives a split to a reader."""
+        ...
+
+    def signal_no_more_splits(self, subtask: int) -> None:
+        """Tells a reader that what it has is all it gets."""
+        ...
+
+    def send_event_to_reader(self, subtask: int, event: Any) -> None:
+        """Has the reader's ``handle_source_event`` called; in order with the splits. Events must be picklable."""
+        ...
+
+    def call_async(
+        self,
+        call: Callable[[], Any],
+        handler: Callable[[Any, Exception | None], None],
+        *,
+        initial_delay_ms: int = 0,
+        period_ms: int | None = None,
+    ) -> None:
+        """Has a call that may block made in another thread, and its result handled in this one.
+
+        The handler gets the result, or None and what the call raised; if the handler raises, the job fails. With a
+        period the call is made again so long after the last one was handled, until the enumerator is closed. The call
+        must not touch the enumerator's state: what it needs it is given, what it finds it returns.
+        """
+        ...
+
+
+class SplitEnumerator(ABC, Generic[SplitT]):
+    """Finds splits and hands them out; runs once per source, in the JobMaster."""
+
+    def start(self) -> None:
+        """Called once before any reader registers."""
+
+    @abstractmethod
+    def handle_split_request(self, subtask: int, host: str | None) -> None:
+        """A reader has nothing left to read."""
+
+    @abstractmethod
+    def add_splits_back(self, splits: list[SplitT], subtask: int) -> None:
+        """A reader failed; its splits have to be read again."""
+
+    def add_reader(self, subtask: int) -> None:
+        """A reader has started."""
+
+    def handle_source_event(self, subtask: int, event: Any) -> None:
+        """A reader has sent an event."""
+
+    def notify_checkpoint_complete(self, checkpoint_id: int) -> None:
+        """A checkpoint is complete."""
+
+    def snapshot_state(self, checkpoint_id: int) -> Any:
+        """What a checkpoint keeps of the enumerator; of the splits, only those that were not assigned yet."""
+        return None
+
+    def close(self) -> None:
+        """Called once at the end."""
+
+
+class ReaderContext(Protocol):
+    """What a reader can ask of its task."""
+
+    @property
+    def subtask_index(self) -> int:
+        """Which of the parallel readers this is."""
+        ...
+
+    @property
+    def parallelism(self) -> int:
+        """How many readers there are."""
+        ...
+
+    @property
+    def attempt_number(self) -> int:
+        """How often the job was started before."""
+        ...
+
+    @property
+    def in_epochs(self) -> bool:
+        """Whether the reader is polled in epochs only, and not at all in between."""
+        ...
+
+    @property
+    def reuses_objects(self) -> bool:
+        """Whether the job is configured with ``pipeline.object-reuse``."""
+        ...
+
+    def send_split_request(self) -> None:
+        """Asks the enumerator for another split."""
+        ...
+
+    def send_source_event(self, event: Any) -> None:
+        """Has the enumerator's ``handle_source_event`` called; in order with split requests."""
+        ...
+
+    def get_metrics_group(self) -> ConnectorMetrics:
+        """The metrics of the source operator."""
+        ...
+
+    def processing_time(self) -> int:
+        """The job's wall clock in milliseconds (a fake one in tests)."""
+        ...
+
+    def poll_at(self, timestamp: int) -> None:
+        """Has the reader polled again once the wall clock reaches the timestamp."""
+        ...
+
+    def monotonic_ms(self) -> int:
+        """Milliseconds of a clock that is never set, for delays and deadlines (a fake one in tests)."""
+        ...
+
+    def poll_after(self, delay: int) -> None:
+        """Has the reader polled again after a delay in milliseconds, however the wall clock is set meanwhile."""
+        ...
+
+
+class ReaderOutput(Protocol):
+    """Where a reader puts what it read."""
+
+    def collect(self, split_id: str, values: Sequence[Any], timestamps: Sequence[int] | None = None) -> None:
+        """Emits records of one split, in order."""
+        ...
+
+    def emit_watermark(self, split_id: str, timestamp: int) -> None:
+        """Says how far event time has come in a split, beside what the watermark strategy says."""
+        ...
+
+    def emit_side(self, tag: OutputTag, values: Sequence[Any]) -> None:
+        """Emits records to a side output of the source; they are lost where nobody reads it."""
+        ...
+
+    def release_split(self, split_id: str) -> None:
+        """The split has ended: its watermark no longer counts."""
+        ...
+
+
+class SourceReader(ABC, Generic[SplitT]):
+    """Reads splits in one subtask. Called from the mailbox thread only; never blocks.
+
+    A snapshot is never taken during a poll. The position of a split must be past a record when ``output.collect``
+    is called with it, so that it is right whatever happens downstream.
+    """
+
+    can_pause_splits: ClassVar[bool] = False
+    """Whether watermark alignment may pause single splits; if not, the reader as a whole waits."""
+
+    def start(self) -> None:
+        """Called once before the first poll."""
+
+    @abstractmethod
+    def poll_next(self, output: ReaderOutput, max_records: int) -> InputStatus:
+        """Emits up to about max_records records that are there now."""
+
+    @abstractmethod
+    def add_splits(self, splits: Sequence[SplitT]) -> None:
+        """Splits assigned by the enumerator or, before ``start``, restored: then possibly several at once,
+        and other ones than this subtask had before."""
+
+    @abstractmethod
+    def notify_no_more_splits(self) -> None:
+        """No split will be added any more."""
+
+    @abstractmethod
+    def snapshot_state(self, checkpoint_id: int) -> list[SplitT]:
+        """The unfinished splits, each with its position."""
+
+    def pause_or_resume_splits(self, to_pause: Collection[str], to_resume: Collection[str]) -> None:
+        """Splits, by id, that are too far ahead in event time and must not be read on, and those that may be again."""
+        raise NotImplementedError(f"{type(self).__name__} cannot pause splits")
+
+    def handle_source_event(self, event: Any) -> None:
+        """The enumerator has sent an event."""
+
+    def notify_checkpoint_complete(self, checkpoint_id: int) -> None:
+        """A checkpoint is complete: positions up to it can be told to the outside."""
+
+    def available_at(self) -> float | None:
+        """After NOTHING_AVAILABLE: the time.monotonic() at which to poll again, None if only a split helps."""
+        return None
+
+    def pending_records(self) -> int | None:
+        """How many records of its splits are there and have not been read, as far as is known; None if it is not.
+
+        Asked at the end of an epoch: the backlog is shown to users, and a reader with one has not read all there is
+        even where a poll has just found nothing.
+        """
+        return None
+
+    def close(self) -> None:
+        """Releases what the reader holds; called exactly once, also after a failure."""
+
+
+class Source(ABC, Generic[SplitT]):
+    """Describes where records come from; picklable, opens nothing itself."""
+
+    emits_own_records: bool = False
+    """Whether a reader keeps none of the records it emits, and emits none twice. Else they are copied before a function
+    gets them."""
+
+    @abstractmethod
+    def get_boundedness(self) -> Boundedness:
+        """Whether the source ends by itself."""
+
+    def can_rewind(self) -> bool:
+        """Whether records that were read before a failure can be read again; if not, some may be lost."""
+        return True
+
+    @abstractmethod
+    def create_enumerator(self, context: SplitEnumeratorContext) -> SplitEnumerator[SplitT]:
+        """A new enumerator."""
+
+    def restore_enumerator(self, context: SplitEnumeratorContext, state: Any) -> SplitEnumerator[SplitT]:
+        """An enumerator that goes on from a checkpoint."""
+        raise NotImplementedError(f"{type(self).__name__} cannot restore its enumerator")
+
+    @abstractmethod
+    def create_reader(self, context: ReaderContext) -> SourceReader[SplitT]:
+        """A new reader for one subtask."""
+
+
+class WriterContext(Protocol):
+    """What a sink writer can ask of its task."""
+
+    @property
+    def subtask_index(self) -> int:
+        """Which of the parallel writers this is."""
+        ...
+
+    @property
+    def parallelism(self) -> int:
+        """How many writers there are."""
+        ...
+
+    @property
+    def attempt_number(self) -> int:
+        """How often the job was started before."""
+        ...
+
+    @property
+    def sink_id(self) -> str:
+        """Hex digits: the same in all subtasks and attempts of this sink in this job, and in no other sink or job."""
+        ...
+
+    @property
+    def attempt_id(self) -> str:
+        """Hex digits, drawn for this attempt: the same in all its subtasks, never used before."""
+        ...
+
+    @property
+    def commits_elsewhere(self) -> bool:
+        """Whether what the writer prepares is committed in another process, perhaps after this one has ended."""
+        ...
+
+    def get_metrics_group(self) -> ConnectorMetrics:
+        """The metrics of the sink operator."""
+        ...
+
+    def send_to_client(self, channel: str, payload: Any) -> None:
+        """Hands a payload to the client that runs the job (print and collect)."""
+        ...
+
+
+class SinkWriter(ABC, Generic[CommittableT]):
+    """Writes one subtask's records.
+
+    A checkpoint calls ``flush``, ``prepare_commit`` and ``snapshot_state``, in this order and with no record between.
+    """
+
+    write_record: Callable[[Any], None] | None = None
+    """Writes one record. A writer that may take long for each sets it: checkpoints then need not wait for a batch."""
+
+    @abstractmethod
+    def write_batch(self, values: Sequence[Any], timestamps: Sequence[int] | None) -> None:
+        """Writes records in order."""
+
+    def has_room(self) -> bool:
+        """False to hold back the task until there is room."""
+        return True
+
+    def flush(self, end_of_input: bool) -> None:
+        """Called before a checkpoint and at the end of input; no record follows the latter, but checkpoints may."""
+
+    def prepare_commit(self) -> list[CommittableT]:
+        """What the committer commits once the checkpoint is complete; each is given once."""
+        return []
+
+    def snapshot_state(self, checkpoint_id: int) -> Sequence[Any] | None:
+        """What a checkpoint keeps of the writer, as items that are dealt out to the writers of a restored job."""
+        return None
+
+    def notify_checkpoint_complete(self, checkpoint_id: int) -> None:
+        """A checkpoint is complete, and what was prepared up to it is committed."""
+
+    def close(self) -> None:
+        """Releases what the writer holds; called exactly once, also after a failure."""
+
+
+class Committer(ABC, Generic[CommittableT]):
+    """Makes what the writers prepared visible; commits must be idempotent."""
+
+    @abstractmethod
+    def commit(self, committables: Sequence[CommittableT]) -> None:
+        """Commits what the writers of this attempt prepared."""
+
+    def recommit(self, committables: Sequence[CommittableT]) -> None:
+        """Commits what was restored: all, some or nothing of it may have been committed before the failure."""
+        self.commit(committables)
+
+    def finish(self) -> None:
+        """A batch, or a job in epochs, has ended, with all committed that counts: what else its writers left can go."""
+
+    def close(self) -> None:
+        """Called once at the end."""
+
+
+class Sink(ABC):
+    """Describes where records go; picklable, opens nothing itself."""
+
+    shares_writer_state: ClassVar[bool] = False
+    """Whether each writer of a restored job is given the state of all writers, instead of a part."""
+
+    @abstractmethod
+    def create_writer(self, context: WriterContext) -> SinkWriter[Any]:
+        """A new writer for one subtask."""
+
+    def restore_writer(self, context: WriterContext, state: list[Any]) -> SinkWriter[Any]:
+        """A writer that goes on from a checkpoint; ``state`` has the items dealt to this subtask, perhaps none."""
+        return self.create_writer(context)
+
+    def create_committer(self) -> Committer[Any] | None:
+        """The committer, for sinks that write in two phases."""
+        return None
+
+    def get_delivery_guarantee(self) -> DeliveryGuarantee:
+        """What this sink promises, if the job takes checkpoints; a program that asks for more is refused."""
+        return DeliveryGuarantee.AT_LEAST_ONCE
+
+    def needs_checkpoints(self) -> bool:
+        """Whether the sink is refused in a stream without end that takes no checkpoints: nothing would be visible."""
+        return False

@@ -1,0 +1,1 @@
+"""Runs drawn programs in many ways, with faults."""

@@ -1,0 +1,1 @@
+"""Simulated machines: clocks, threads, sockets, disks and the network between them."""

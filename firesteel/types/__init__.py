@@ -1,0 +1,1 @@
+"""Types of records and state, and what they are in Arrow."""

@@ -1,0 +1,198 @@
+"""The folders of the package: their sizes, the direction of imports between subpackages, and folders without I/O."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+PACKAGE = Path(__file__).parents[1] / "firesteel"
+MAX_MODULES = 20
+LARGE = {"cli": 40}
+"""Folders that are still to be divided, with their sizes."""
+
+ORDERS = {
+    "runtime": (
+        "model",
+        "time",
+        "codegen",
+        "checkpoint",
+        "network",
+        "state/api",
+        "state/hashmap",
+        "state/rocksdb",
+        "state/single_key",
+        "state",
+        "operators",
+        "operators/window",
+        "chain",
+        "failure",
+        "task",
+        "slot",
+    ),
+    "jobmaster": ("model", "sources", "slots", "checkpoints", ".", "view", "shell"),
+    "execution": ("stages", "batch", "epochs"),
+    "connectors": (
+        "base",
+        "generators",
+        "client",
+        "files",
+        "hybrid",
+        "kafka",
+        "kafka/source",
+        "kafka/sink",
+        "postgres",
+        "postgres/source",
+        "postgres/sink",
+        "postgres/cdc",
+    ),
+    "formats": (".", "json", "text", "csv", "avro", "writers", "parquet"),
+    "spark": ("session", "pipelined", "blocking", "dataframes", "state_processor", "."),
+    "cluster": ("ha", "rest", "dispatcher", "diagnostics", "rest/handlers", "."),
+}
+"""Subpackages from the bottom to the top: each imports only those before it."""
+
+UPWARD = {
+    # factory methods of Flink's API
+    ("formats/stream_format.py", "formats/text"),
+    ("jobmaster/model/instructions.py", "jobmaster/checkpoints"),
+}
+"""Imports against the order."""
+
+PURE = (
+    "api",
+    "spi",
+    "graph",
+    "runtime/model",
+    "runtime/codegen",
+    "runtime/time",
+    "jobmaster/model",
+    "jobmaster/sources",
+    "jobmaster/slots",
+    "jobmaster/checkpoints",
+    "jobmaster/view",
+    "jobmaster",
+)
+"""Folders without I/O, threads and clocks of their own; not their subfolders."""
+
+IMPURE = {
+    "asyncio",
+    "concurrent",
+    "multiprocessing",
+    "os",
+    "pathlib",
+    "queue",
+    "select",
+    "selectors",
+    "shutil",
+    "signal",
+    "socket",
+    "ssl",
+    "subprocess",
+    "tempfile",
+    "threading",
+    "time",
+}
+EXCUSED = {
+    ("runtime/model/metrics.py", "time"),  # meters have the clock as their default
+    ("jobmaster/view/job.py", "time"),  # yields to the thread that writes
+    ("jobmaster/model/failure.py", "pathlib"),  # shortens paths in texts
+}
+
+
+def _folder(file: Path) -> str:
+    return file.parent.relative_to(PACKAGE).as_posix()
+
+
+def _files() -> list[Path]:
+    return [file for file in sorted(PACKAGE.rglob("*.py")) if file.parent != PACKAGE]
+
+
+def _imported(text: str) -> Iterator[str]:
+    """The modules that a text imports, also within functions and for type checking."""
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and node.module is not None:
+            yield from (f"{node.module}.{alias.name}" for alias in node.names)
+
+
+def _folder_of_import(name: str) -> str | None:
+    """The folder of what is imported, if that is in the package."""
+    parts = name.split(".")
+    if parts[0] != "firesteel":
+        return None
+    path = PACKAGE
+    for part in parts[1:]:
+        if not (path / part).is_dir():
+            break
+        path /= part
+    return path.relative_to(PACKAGE).as_posix()
+
+
+def upward_imports(file: Path, text: str) -> list[str]:
+    """Imports of a module, given by its place, of subpackages that are above its own."""
+    place, folder = file.relative_to(PACKAGE).as_posix(), _folder(file)
+    package = folder.split("/")[0]
+    order = ORDERS.get(package)
+    if order is None:
+        return []
+    ranks = {(package if name == "." else f"{package}/{name}"): rank for rank, name in enumerate(order)}
+    found = []
+    for name in _imported(text):
+        target = _folder_of_import(name)
+        if target is None or target not in ranks or target == folder or file.name == "__init__.py":
+            continue
+        if ranks[target] > ranks[folder] and (place, target) not in UPWARD:
+            found.append(f"firesteel/{place} imports {name}")
+    return found
+
+
+def test_no_folder_is_large() -> None:
+    sizes = {folder: len([f for f in folder.glob("*.py") if f.stem != "__init__"]) for folder in PACKAGE.rglob("*")}
+    large = {str(folder.relative_to(PACKAGE)): size for folder, size in sizes.items() if size > MAX_MODULES}
+    assert large == LARGE
+
+
+@pytest.mark.parametrize("package", ORDERS)
+def test_every_subpackage_is_in_the_order(package: str) -> None:
+    root = PACKAGE / package
+    folders = [root, *(path for path in root.rglob("*") if path.is_dir())]
+    packages = {
+        folder.relative_to(root).as_posix()
+        for folder in folders
+        if any(file.stem != "__init__" for file in folder.glob("*.py"))
+    }
+    assert packages == set(ORDERS[package])
+
+
+def test_subpackages_import_only_those_below() -> None:
+    found = [each for file in _files() for each in upward_imports(file, file.read_text(encoding="utf-8"))]
+    assert not found, "\n".join(found)
+
+
+@pytest.mark.parametrize(
+    ("file", "text"),
+    [
+        ("runtime/model/x.py", "from firesteel.runtime.slot.task_executor import TaskExecutor"),
+        ("runtime/state/api/x.py", "def f():\n    from firesteel.runtime.state.hashmap import backend"),
+        ("jobmaster/checkpoints/x.py", "import firesteel.jobmaster.shell.runner"),
+    ],
+)
+def test_an_upward_import_is_found(file: str, text: str) -> None:
+    assert len(upward_imports(PACKAGE / file, text)) == 1
+
+
+def test_pure_folders_import_no_io() -> None:
+    found = []
+    for file in _files():
+        if _folder(file) not in PURE:
+            continue
+        place = file.relative_to(PACKAGE).as_posix()
+        for name in _imported(file.read_text(encoding="utf-8")):
+            top = name.split(".")[0]
+            if (top in IMPURE or name.startswith("firesteel.filesystem")) and (place, top) not in EXCUSED:
+                found.append(f"firesteel/{place} imports {name}")
+    assert not found, "\n".join(found)
