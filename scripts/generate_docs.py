@@ -38,6 +38,7 @@ READERS = (
     "cluster",
     "rest",
     "cli",
+    "client",
     "filesystem",
     "formats",
     "connectors",

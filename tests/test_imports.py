@@ -45,9 +45,10 @@ LAYERS: dict[str, set[str]] = {
         *VOCABULARY,
     },
     "rest": VOCABULARY,
+    "client": {"rest", "datastream", "jobmaster", "graph", "runtime", "filesystem", "spi", *VOCABULARY},
     "cluster": {
         "rest",
-        "cli",
+        "client",
         "savepoint",
         "spark",
         "datastream",
@@ -59,7 +60,7 @@ LAYERS: dict[str, set[str]] = {
         "spi",
         *VOCABULARY,
     },
-    "cli": {"rest", "savepoint", "datastream", "jobmaster", "graph", "runtime", "filesystem", "spi", *VOCABULARY},
+    "cli": {"client", "rest", "savepoint", "datastream", "graph", "runtime", "filesystem", "spi", *VOCABULARY},
     "testing": {
         "datastream",
         "execution",
@@ -95,7 +96,7 @@ MODULE_NAME = re.compile(r"firesteel(\.\w+)+")
 
 BY_NAME = {
     ("__main__.py", "cli"),
-    ("cli/cluster_processes.py", "cluster"),  # what a new process is to run
+    ("client/cluster_processes.py", "cluster"),  # what a new process is to run
     ("datastream/executor.py", "spark"),  # loaded when a program is executed, not before
     ("datastream/dataframes.py", "spark"),  # loaded when a program has to do with a DataFrame
     ("runtime/failure/failure_place.py", "connectors"),  # looked for in tracebacks, never imported
@@ -135,6 +136,8 @@ def violations(file: Path, text: str) -> list[str]:
         parts = name.split(".")
         if parts[0] in ("pyspark", "py4j") and layer != "spark":
             found.append(f"firesteel/{place}:{line} imports {name}")
+        if parts[0] == "argparse" and layer == "client":
+            found.append(f"firesteel/{place}:{line} imports {name}")
         if parts[0] != "firesteel" or len(parts) == 1 or parts[1] not in LAYERS:
             continue
         if ".".join(parts[1:]).startswith(layer.replace("/", ".")):
@@ -165,6 +168,8 @@ def test_every_package_has_a_layer() -> None:
         ("testing/x.py", "from firesteel.spark.pipelined.host import SparkHost"),
         ("jobmaster/x.py", "import pyspark"),
         ("datastream/x.py", "import_module('firesteel.spark.executor')"),
+        ("client/x.py", "import argparse"),
+        ("cluster/x.py", "from firesteel.cli.run import run"),
     ],
 )
 def test_an_import_against_the_direction_is_found(file: str, text: str) -> None:

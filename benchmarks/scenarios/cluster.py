@@ -18,8 +18,8 @@ from typing import Any, TypeVar
 
 from benchmarks.runner import Run
 from benchmarks.scenarios.job import KeyedSum
-from firesteel.cli.connection import ClusterAddress, ClusterClient
-from firesteel.cli.remote_executor import RemoteExecutor
+from firesteel.client.connection import ClusterAddress, ClusterClient
+from firesteel.client.remote_executor import RemoteExecutor
 from firesteel.common import Configuration
 from firesteel.common.errors import FiresteelError
 from firesteel.common.job_client import JobClient

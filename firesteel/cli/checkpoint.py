@@ -3,9 +3,15 @@
 from __future__ import annotations
 
 import argparse
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from firesteel.cli.settings import add_cluster_options
+from firesteel.cli.terminal.connection import on_cluster
+from firesteel.cli.terminal.output import print_result
+from firesteel.cli.terminal.progress import TerminalProgress
+from firesteel.cli.terminal.settings import add_cluster_options
+
+if TYPE_CHECKING:
+    from firesteel.client.connection import ClusterClient
 
 __all__ = ["register", "run"]
 
@@ -29,8 +35,21 @@ def register(commands: Any) -> None:
     parser.set_defaults(run=run)
 
 
-def run(options: argparse.Namespace) -> int:
-    """Takes the checkpoint."""
-    from firesteel.cli.snapshots import take_checkpoint
+@on_cluster
+def run(options: argparse.Namespace, client: ClusterClient) -> int:
+    """Takes a checkpoint of a running job and prints its number and path."""
+    from firesteel.client.jobs import find_job
+    from firesteel.client.savepoints import CheckpointKind, trigger_checkpoint
 
-    return take_checkpoint(options)
+    job = find_job(client, options.job)
+    kind: CheckpointKind = "FULL" if options.full else "INCREMENTAL" if options.incremental else "CONFIGURED"
+    with TerminalProgress(quiet=options.json) as progress:
+        waiting = lambda: progress.show(f"taking a checkpoint of job '{job.name}' …")
+        number, location = trigger_checkpoint(client, job.jid, kind, waiting=waiting)
+    where = f" Path: {location}" if location is not None else ""
+    print_result(
+        {"checkpoint-id": number, "location": location},
+        f"Checkpoint {number} completed.{where}",
+        as_json=options.json,
+    )
+    return 0

@@ -26,11 +26,11 @@ def run(options: argparse.Namespace) -> int:
     """Prints the script."""
     import shtab
 
-    from firesteel.cli.errors import CommandError
     from firesteel.cli.main import parser
+    from firesteel.client.errors import UsageError
 
     if options.shell not in shtab.SUPPORTED_SHELLS:
-        raise CommandError(
+        raise UsageError(
             f"shtab {shtab.__version__} knows no {options.shell}.", hint="A newer one does: pip install -U shtab."
         )
     sys.stdout.write(shtab.complete(parser(), options.shell))

@@ -3,9 +3,15 @@
 from __future__ import annotations
 
 import argparse
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from firesteel.cli.settings import add_cluster_options, positive
+from firesteel.cli.terminal.connection import on_cluster
+from firesteel.cli.terminal.output import count, indented, local_time, print_json
+from firesteel.cli.terminal.settings import add_cluster_options, positive
+from firesteel.config.redaction import printable
+
+if TYPE_CHECKING:
+    from firesteel.client.connection import ClusterClient
 
 __all__ = ["register", "run"]
 
@@ -25,8 +31,30 @@ def register(commands: Any) -> None:
     parser.set_defaults(run=run)
 
 
-def run(options: argparse.Namespace) -> int:
-    """Prints the failures."""
-    from firesteel.cli.job_reports import show_exceptions
+@on_cluster
+def run(options: argparse.Namespace, client: ClusterClient) -> int:
+    """Prints a job's failures."""
+    import msgspec
 
-    return show_exceptions(options)
+    from firesteel.client.jobs import find_job
+    from firesteel.rest.exceptions import JOB_EXCEPTIONS
+
+    job = find_job(client, options.job)
+    answer = client.call(JOB_EXCEPTIONS, {"jobid": job.jid}, {"maxExceptions": options.limit})
+    if options.json:
+        print_json(answer)
+        return 0
+    history = answer.exception_history
+    if not history.entries:
+        print(printable(f"Job '{job.name}' has had no failures."))  # noqa: T201
+    for entry in history.entries:
+        place = "" if entry.task_name is msgspec.UNSET else f", {entry.task_name}"
+        where = "" if entry.endpoint is msgspec.UNSET else f" at {entry.endpoint}"
+        print(printable(f"{local_time(entry.timestamp)}{place}{where}"))  # noqa: T201
+        print(printable("\n".join(indented(entry.stacktrace.rstrip().splitlines()))))  # noqa: T201
+        if entry.concurrent_exceptions:
+            print(f"  (and {count(len(entry.concurrent_exceptions), 'failure')} at the same time)")  # noqa: T201
+        print()  # noqa: T201
+    if history.truncated:
+        print("There were more: --limit N shows them.")  # noqa: T201
+    return 0

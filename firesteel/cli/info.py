@@ -6,7 +6,7 @@ import argparse
 import sys
 from typing import Any
 
-from firesteel.cli.settings import add_program_options, program_settings
+from firesteel.cli.terminal.settings import add_program_options, program_settings
 
 __all__ = ["register", "run", "show"]
 
@@ -32,8 +32,8 @@ def run(options: argparse.Namespace) -> int:
 
 def show(options: argparse.Namespace, format: str) -> int:
     """Prints the plan of a program's first job."""
-    from firesteel.cli.program import load_program
-    from firesteel.cli.program_files import program_files
+    from firesteel.client.program import load_program
+    from firesteel.client.program_files import program_files
     from firesteel.graph.explain import explain
 
     with (

@@ -3,11 +3,25 @@
 from __future__ import annotations
 
 import argparse
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from firesteel.cli.settings import add_cluster_options, positive
+from firesteel.cli.terminal.connection import on_cluster
+from firesteel.cli.terminal.output import bytes_text, local_time, print_json, table
+from firesteel.cli.terminal.settings import add_cluster_options, positive
+from firesteel.common.errors import FiresteelError
+from firesteel.config.redaction import printable
 
-__all__ = ["register", "run"]
+if TYPE_CHECKING:
+    from firesteel.client.connection import ClusterClient
+
+__all__ = ["LogNotFoundError", "register", "run"]
+
+JOB_MANAGER = "jobmanager"
+TASK_MANAGER = "taskmanager"
+
+
+class LogNotFoundError(FiresteelError):
+    """There is no such process."""
 
 
 def register(commands: Any) -> None:
@@ -33,8 +47,69 @@ def register(commands: Any) -> None:
     parser.set_defaults(run=run)
 
 
-def run(options: argparse.Namespace) -> int:
-    """Prints the logs."""
-    from firesteel.cli.log_files import show_logs
+@on_cluster
+def run(options: argparse.Namespace, client: ClusterClient) -> int:
+    """Lists log files, or prints one."""
+    if options.process is None:
+        return _list(client, options)
+    if options.process == JOB_MANAGER:
+        text = _of_jobmanager(client, options)
+    else:
+        text = _of_taskmanager(client, options, _find(client, options.process))
+    if options.lines is not None:
+        text = "\n".join(text.splitlines()[-options.lines :])
+    if options.json:
+        print_json({"process": options.process, "name": options.name, "text": text})
+    else:
+        print(printable(text.rstrip("\n")))  # noqa: T201
+    return 0
 
-    return show_logs(options)
+
+def _list(client: ClusterClient, options: argparse.Namespace) -> int:
+    from firesteel.rest import cluster as rest
+    from firesteel.rest import task_managers as tm
+
+    found = {JOB_MANAGER: client.call(rest.JOBMANAGER_LOGS).logs}
+    for manager in client.call(tm.TASK_MANAGERS).taskmanagers:
+        found[manager.id] = client.call(tm.TASK_MANAGER_LOGS, {"taskmanagerid": manager.id}).logs
+    if options.json:
+        print_json(found)
+        return 0
+    rows = [
+        [process, log.name, bytes_text(log.size), local_time(log.mtime)]
+        for process, logs in found.items()
+        for log in logs
+    ]
+    print("\n".join(table(["process", "log", "size", "written"], rows, right=["size"])))  # noqa: T201
+    return 0
+
+
+def _of_jobmanager(client: ClusterClient, options: argparse.Namespace) -> str:
+    from firesteel.rest import cluster as rest
+
+    if options.name is not None:
+        return client.call(rest.JOBMANAGER_LOG_FILE, {"filename": options.name})
+    return client.call(rest.JOBMANAGER_STDOUT if options.stdout else rest.JOBMANAGER_LOG)
+
+
+def _of_taskmanager(client: ClusterClient, options: argparse.Namespace, manager_id: str) -> str:
+    from firesteel.rest import task_managers as tm
+
+    path = {"taskmanagerid": manager_id}
+    if options.name is not None:
+        return client.call(tm.TASK_MANAGER_LOG_FILE, {**path, "filename": options.name})
+    return client.call(tm.TASK_MANAGER_STDOUT if options.stdout else tm.TASK_MANAGER_LOG, path)
+
+
+def _find(client: ClusterClient, named: str) -> str:
+    from firesteel.rest import task_managers as tm
+
+    managers = [manager.id for manager in client.call(tm.TASK_MANAGERS).taskmanagers]
+    if named == TASK_MANAGER and len(managers) == 1:
+        return managers[0]
+    found = [each for each in managers if each == named] or [each for each in managers if each.startswith(named)]
+    if len(found) != 1:
+        raise LogNotFoundError(
+            f"{named!r} means {len(found) or 'none'} of the processes {', '.join([JOB_MANAGER, *managers])}.",
+        )
+    return found[0]

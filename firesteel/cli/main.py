@@ -14,7 +14,6 @@ from firesteel.cli import (
     completion,
     exceptions,
     info,
-    list_jobs,
     logs,
     metrics,
     rescale,
@@ -24,8 +23,9 @@ from firesteel.cli import (
     status,
     stop,
 )
-from firesteel.cli.command_parser import CommandParser
-from firesteel.cli.errors import ClusterNotFoundError, CommandError
+from firesteel.cli import list as list_jobs
+from firesteel.cli.terminal.command_parser import CommandParser
+from firesteel.client.errors import ClusterNotFoundError, UsageError
 from firesteel.common.errors import FiresteelError
 from firesteel.config.redaction import printable
 
@@ -66,7 +66,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             code: int = options.run(options)
         finally:
             sys.stdout.flush()  # also after --help, which exits
-    except CommandError as error:
+    except UsageError as error:
         _complain(error)
         return USAGE
     except ClusterNotFoundError as error:

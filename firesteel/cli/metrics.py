@@ -3,11 +3,27 @@
 from __future__ import annotations
 
 import argparse
-from typing import Any
+import fnmatch
+from typing import TYPE_CHECKING, Any
 
-from firesteel.cli.settings import add_cluster_options
+from firesteel.cli.terminal.connection import on_cluster
+from firesteel.cli.terminal.output import fitted_table, print_json
+from firesteel.cli.terminal.progress import say
+from firesteel.cli.terminal.settings import add_cluster_options
+from firesteel.common.errors import FiresteelError
 
-__all__ = ["register", "run"]
+if TYPE_CHECKING:
+    from firesteel.client.connection import ClusterClient
+    from firesteel.rest.jobs import JobVertex
+
+__all__ = ["MetricNotFoundError", "register", "run"]
+
+_AT_ONCE = 200
+"""How many metrics are asked for in one request: an address has its limits."""
+
+
+class MetricNotFoundError(FiresteelError):
+    """A job measures nothing of that name."""
 
 
 def register(commands: Any) -> None:
@@ -29,8 +45,94 @@ def register(commands: Any) -> None:
     parser.set_defaults(run=run)
 
 
-def run(options: argparse.Namespace) -> int:
-    """Prints the metrics."""
-    from firesteel.cli.job_metrics import show_metrics
+@on_cluster
+def run(options: argparse.Namespace, client: ClusterClient) -> int:
+    """Prints the names of a job's metrics, or the values of some."""
+    import msgspec
 
-    return show_metrics(options)
+    from firesteel.client.jobs import find_job, find_vertices
+    from firesteel.rest.metrics import VERTEX_METRICS
+
+    job = find_job(client, options.job)
+    vertices = find_vertices(client, job.jid, options.vertex)
+    available = {vertex.id: _names(client, job.jid, vertex) for vertex in vertices}
+    if not options.names:
+        return _list_names(options, vertices, available)
+    found = []
+    for vertex in vertices:
+        wanted = [name for name in available[vertex.id] if _is_wanted(name, options.names)]
+        for start in range(0, len(wanted), _AT_ONCE):
+            part = wanted[start : start + _AT_ONCE]
+            path = {"jobid": job.jid, "vertexid": vertex.id}
+            for metric in client.call(VERTEX_METRICS, path, {"get": part}):
+                value = None if metric.value is msgspec.UNSET else metric.value
+                subtask, _, name = metric.id.partition(".")
+                found.append(
+                    {
+                        "vertex": vertex.id,
+                        "vertex-name": vertex.name,
+                        "subtask": subtask,
+                        "metric": name,
+                        "value": value,
+                    }
+                )
+    if not found:
+        raise MetricNotFoundError(
+            f"Job '{job.name}' measures nothing of that name: {', '.join(options.names)}.",
+            hint="Without names, firesteel metrics lists those there are.",
+        )
+    _say_what_is_missing(options.names, [str(each["metric"]) for each in found])
+    if options.json:
+        print_json({"metrics": found})
+        return 0
+    rows = [[each["vertex-name"], each["subtask"], each["metric"], _short(each["value"])] for each in found]
+    headers = ["vertex", "subtask", "metric", "value"]
+    print("\n".join(fitted_table(headers, rows, shrink="vertex", right=["subtask", "value"])))  # noqa: T201
+    return 0
+
+
+def _list_names(options: argparse.Namespace, vertices: list[JobVertex], available: dict[str, list[str]]) -> int:
+    if options.json:
+        print_json({"vertices": [{"id": v.id, "name": v.name, "metrics": available[v.id]} for v in vertices]})
+        return 0
+    for vertex in vertices:
+        names = sorted({name.partition(".")[2] for name in available[vertex.id]})
+        print("\n".join([f"{vertex.name}  ({vertex.id})", *(f"  {name}" for name in names)]))  # noqa: T201
+    return 0
+
+
+def _say_what_is_missing(patterns: list[str], found: list[str]) -> None:
+    missing = [each for each in patterns if not any(_is_wanted(f"0.{name}", [each]) for name in found)]
+    if missing:
+        say(f"nothing of that name is measured: {', '.join(missing)}")
+
+
+def _names(client: ClusterClient, job_id: str, vertex: JobVertex) -> list[str]:
+    from firesteel.rest.metrics import VERTEX_METRICS
+
+    path = {"jobid": job_id, "vertexid": vertex.id}
+    return [metric.id for metric in client.call(VERTEX_METRICS, path)]
+
+
+def _short(value: str | None) -> str | None:
+    """A value as it is shown: with no more digits than anybody reads.
+
+    >>> _short("198.84896198803295"), _short("17"), _short("NaN")
+    ('198.849', '17', 'NaN')
+    """
+    if value is None or "." not in value:
+        return value
+    try:
+        return f"{float(value):.3f}"
+    except ValueError:
+        return value
+
+
+def _is_wanted(name: str, patterns: list[str]) -> bool:
+    """Whether ``0.numRecordsIn`` or ``0.map.numRecordsIn`` is meant by one of the patterns.
+
+    >>> _is_wanted("0.numRecordsIn", ["numRecords*"]), _is_wanted("0.map.numRecordsIn", ["numRecordsIn"])
+    (True, False)
+    """
+    bare = name.partition(".")[2]
+    return any(fnmatch.fnmatchcase(text, pattern) for pattern in patterns for text in (bare, name))

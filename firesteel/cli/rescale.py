@@ -3,11 +3,25 @@
 from __future__ import annotations
 
 import argparse
-from typing import Any
+import time
+from typing import TYPE_CHECKING, Any
 
-from firesteel.cli.settings import add_cluster_options, positive
+from firesteel.cli.terminal.connection import on_cluster
+from firesteel.cli.terminal.progress import TerminalProgress
+from firesteel.cli.terminal.settings import add_cluster_options, positive
+from firesteel.common.errors import FiresteelError
 
-__all__ = ["register", "run"]
+if TYPE_CHECKING:
+    from firesteel.client.connection import ClusterClient
+
+__all__ = ["RescaleError", "register", "run"]
+
+_POLL_S = 0.2
+_PATIENCE_S = 30.0
+
+
+class RescaleError(FiresteelError):
+    """The job does not run with the parallelism that was asked for."""
 
 
 def register(commands: Any) -> None:
@@ -33,8 +47,50 @@ def register(commands: Any) -> None:
     parser.set_defaults(run=run)
 
 
-def run(options: argparse.Namespace) -> int:
-    """Rescales the job."""
-    from firesteel.cli.rescaling import rescale_job
+@on_cluster
+def run(options: argparse.Namespace, client: ClusterClient) -> int:
+    """Asks for the parallelism, and waits until the job runs so."""
+    from firesteel.client.jobs import ENDED, find_job, find_vertices
+    from firesteel.rest.jobs import JOB, JOB_RESOURCE_REQUIREMENTS, ParallelismBounds, VertexRequirements
+    from firesteel.rest.rescaling import UPDATE_RESOURCE_REQUIREMENTS
 
-    return rescale_job(options)
+    job = find_job(client, options.job)
+    path = {"jobid": job.jid}
+    requirements = client.call(JOB_RESOURCE_REQUIREMENTS, path)
+    chosen = set(requirements)
+    if options.vertex:
+        chosen = {vertex.id for text in options.vertex for vertex in find_vertices(client, job.jid, text)}
+    for vertex_id in chosen:
+        known = requirements.get(vertex_id)
+        lower = 1 if known is None else min(known.parallelism.lower_bound, options.parallelism)
+        requirements[vertex_id] = VertexRequirements(ParallelismBounds(lower, options.parallelism))
+    client.call(UPDATE_RESOURCE_REQUIREMENTS, path, body=requirements)
+    if options.detached:
+        print(f"Job {job.jid} will go on with parallelism {options.parallelism}.")  # noqa: T201
+        return 0
+    deadline = time.monotonic() + options.timeout
+    with TerminalProgress() as progress:
+        while True:
+            details = client.call(JOB, path, patience=_PATIENCE_S)
+            present = {vertex.id: vertex for vertex in details.vertices}
+            if details.state == "RUNNING" and all(
+                present[vertex_id].parallelism == options.parallelism and present[vertex_id].status == "RUNNING"
+                for vertex_id in chosen
+                if vertex_id in present
+            ):
+                break
+            if details.state in ENDED:
+                raise RescaleError(
+                    f"Job '{job.name}' is {details.state}.", hint=f"firesteel exceptions {job.jid} may say why."
+                )
+            if time.monotonic() > deadline:
+                now = ", ".join(f"{vertex.name}: {vertex.parallelism}" for vertex in details.vertices)
+                raise RescaleError(
+                    f"Job '{job.name}' does not run with parallelism {options.parallelism} after {options.timeout:g} s:"
+                    f" it is {details.state} ({now}).",
+                    hint="Are there enough slots? firesteel cluster status tells.",
+                )
+            progress.show(f"job '{job.name}' is {details.state} …")
+            time.sleep(_POLL_S)
+    print(f"Job {job.jid} runs with parallelism {options.parallelism}.")  # noqa: T201
+    return 0

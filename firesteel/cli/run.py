@@ -3,12 +3,36 @@
 from __future__ import annotations
 
 import argparse
-from typing import Any
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from typing import TYPE_CHECKING, Any
 
 from firesteel.cli import info
-from firesteel.cli.settings import add_cluster_options, add_program_options, program_settings
+from firesteel.cli.terminal.connection import connect, find_cluster
+from firesteel.cli.terminal.progress import TerminalProgress, say
+from firesteel.cli.terminal.settings import add_cluster_options, add_program_options, program_settings
+from firesteel.client.errors import UsageError
+from firesteel.common.errors import FiresteelError
 
-__all__ = ["register", "run"]
+if TYPE_CHECKING:
+    from types import FrameType
+
+    from firesteel.client.connection import ClusterAddress
+    from firesteel.client.program_files import ProgramFiles
+    from firesteel.client.remote_executor import RemoteExecutor
+
+__all__ = ["ProgramWithoutJobError", "register", "run"]
+
+INTERRUPTED = 130
+
+
+class ProgramWithoutJobError(FiresteelError):
+    """A program that ended well, but has submitted nothing."""
+
+
+class _Interrupted(BaseException):
+    """Ctrl-C: ends the program, but not as KeyboardInterrupt does, which has execute() cancel its job."""
 
 
 def register(commands: Any) -> None:
@@ -49,16 +73,14 @@ def run(options: argparse.Namespace) -> int:
     """Runs the program; its exit code."""
     if options.explain:
         return info.show(options, "text")
-    from firesteel.cli.connection import connect, find_cluster
-    from firesteel.cli.errors import CommandError
-    from firesteel.cli.program import run_program
-    from firesteel.cli.program_files import program_files
+    from firesteel.client.program import run_program
+    from firesteel.client.program_files import program_files
     from firesteel.datastream.executor import context_executor
 
     settings = program_settings(options)
     local = options.embedded or options.target == "local"
     if local and (options.jobmanager is not None or options.target == "remote"):
-        raise CommandError("The job is to run in this process and on a cluster: leave out one of both.")
+        raise UsageError("The job is to run in this process and on a cluster: leave out one of both.")
     cluster = None
     if options.target == "remote":
         cluster = connect(options)
@@ -66,21 +88,102 @@ def run(options: argparse.Namespace) -> int:
         cluster = find_cluster(options)
     with program_files(options.python_files) as files:
         if cluster is not None:
-            from firesteel.cli.remote_run import run_on_cluster
-
-            return run_on_cluster(options, settings, cluster, files)
+            return _run_on_cluster(options, settings, cluster, files)
         if options.detached:
-            raise CommandError(
+            raise UsageError(
                 "Only a job on a cluster can be detached: one that is embedded ends with this process.",
                 hint="Start a cluster with firesteel cluster start, or name one with -m HOST:PORT.",
             )
-        from firesteel.cli.resuming import ResumingExecutor
+        from firesteel.client.resuming_executor import ResumingExecutor
 
         return run_program(
             options.program,
             options.arguments,
             settings,
-            ResumingExecutor(context_executor()),
+            ResumingExecutor(context_executor(), say),
             search_path=files.search_path,
             module=options.module,
         )
+
+
+def _run_on_cluster(
+    options: argparse.Namespace, settings: Mapping[str, str], cluster: ClusterAddress, files: ProgramFiles
+) -> int:
+    """Runs the program here and its jobs there; the command's exit code."""
+    from firesteel.client.job_watch import JobWatch
+    from firesteel.client.program import run_program
+    from firesteel.client.remote_executor import RemoteExecutor
+    from firesteel.rest.cluster import CLUSTER_OVERVIEW
+
+    progress = TerminalProgress(quiet=options.detached)
+    with cluster.client() as client, JobWatch(client, progress, quiet=options.detached) as watch:
+        client.call(CLUSTER_OVERVIEW)  # a cluster that does not answer is better known before the program runs
+
+        def submitted(job_id: str, job_name: str) -> None:
+            if options.detached:
+                print(f"Job has been submitted with JobID {job_id}", flush=True)  # noqa: T201
+            else:
+                watch.submitted(job_id, job_name)
+
+        executor = RemoteExecutor(
+            client,
+            artifacts=files.artifacts(),
+            search_path=files.search_path,
+            detached=options.detached,
+            heartbeat=options.cancel_on_exit and not options.detached,
+            on_submit=submitted,
+            on_status=watch.status_changed,
+        )
+        try:
+            with _interruptible(not options.cancel_on_exit):
+                code = run_program(
+                    options.program,
+                    options.arguments,
+                    settings,
+                    executor,
+                    search_path=files.search_path,
+                    module=options.module,
+                )
+        except _Interrupted:
+            watch.close()
+            _say_what_goes_on(executor)
+            return INTERRUPTED
+        finally:
+            executor.close()
+    if code == 0 and not executor.jobs:
+        raise ProgramWithoutJobError(
+            f"{options.program} ended without submitting a job.",
+            hint="A program must call env.execute(); if it does so only under some condition, pass the arguments it "
+            "needs.",
+        )
+    return code
+
+
+@contextmanager
+def _interruptible(replaced: bool) -> Iterator[None]:
+    """While it lasts, Ctrl-C raises _Interrupted."""
+    import signal
+    import threading
+
+    if not replaced or threading.current_thread() is not threading.main_thread():
+        yield
+        return
+
+    def interrupt(_number: int, _frame: FrameType | None) -> None:
+        raise _Interrupted
+
+    before = signal.signal(signal.SIGINT, interrupt)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+def _say_what_goes_on(executor: RemoteExecutor) -> None:
+    from firesteel.client.jobs import ENDED
+
+    sys.stderr.write("\n")
+    for job in executor.jobs:
+        with suppress(FiresteelError):
+            if job.status().name not in ENDED:
+                say(f"job '{job.job_name}' goes on. To cancel it: firesteel cancel {job.job_id()}")

@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import argparse
+import re
+from pathlib import Path
 from typing import Any
 
-from firesteel.cli.settings import add_jobmanager_options, add_program_options
+from firesteel.cli.terminal.job_manager import add_jobmanager_options, jobmanager_settings, start_and_report
+from firesteel.cli.terminal.settings import add_program_options, program_settings
+from firesteel.client.errors import UsageError
 
 __all__ = ["register", "run"]
 
@@ -26,7 +30,41 @@ def register(commands: Any) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Starts the JobManager."""
-    from firesteel.cli.starting import start_application
+    """Starts a JobManager that runs a program, or stays with one; 0 if it runs, or has ended well."""
+    from firesteel.client.cluster_processes import starting
+    from firesteel.client.local_clusters import local_cluster
+    from firesteel.client.program import find_program
+    from firesteel.client.program_files import program_files
+    from firesteel.config import cluster_options
 
-    return start_application(options)
+    settings = {**program_settings(options), **jobmanager_settings(options)}
+    settings.setdefault(cluster_options.CLUSTER_ID.key, _application_id(options))
+    if options.module is None:
+        find_program(options.program)  # before anything is made for it
+    cluster = local_cluster(settings)
+    kept = cluster.directory / "pyfs"
+    with starting(cluster), program_files(options.python_files, into=kept) as files:
+        running = cluster.job_managers()
+        if running:
+            raise UsageError(
+                f"The cluster '{cluster.cluster_id}' runs already: {running[0].url}.",
+                hint="Stop it first, or give this one another id with --id.",
+            )
+        program = find_program(options.program, options.module, files.search_path)
+        beside = str(Path.cwd() if options.module else Path(program).parent)
+        told = {
+            "mode": "application",
+            "program": program,
+            "module": options.module,
+            "arguments": list(options.arguments),
+            "configuration": settings,
+        }
+        return start_and_report(options, cluster, told, settings, [beside, *files.search_path])
+
+
+def _application_id(options: argparse.Namespace) -> str:
+    """A new one for every run: a run with the id of another one goes on with that one's jobs."""
+    import uuid
+
+    name = options.module or Path(options.program).stem
+    return f"{re.sub(r'[^A-Za-z0-9_.-]', '-', name).lstrip('.-') or 'application'}-{uuid.uuid4().hex[:8]}"

@@ -3,9 +3,15 @@
 from __future__ import annotations
 
 import argparse
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from firesteel.cli.settings import add_cluster_options
+from firesteel.cli.terminal.connection import on_cluster
+from firesteel.cli.terminal.output import print_json, print_result
+from firesteel.cli.terminal.progress import TerminalProgress
+from firesteel.cli.terminal.settings import add_cluster_options
+
+if TYPE_CHECKING:
+    from firesteel.client.connection import ClusterClient
 
 __all__ = ["register", "run"]
 
@@ -40,8 +46,32 @@ def register(commands: Any) -> None:
     parser.set_defaults(run=run)
 
 
-def run(options: argparse.Namespace) -> int:
-    """Stops the job."""
-    from firesteel.cli.ending import stop_job
+@on_cluster
+def run(options: argparse.Namespace, client: ClusterClient) -> int:
+    """Takes a savepoint, ends the job with it, and prints the savepoint's path."""
+    from firesteel.client.jobs import NotEndedError, await_end, find_job
+    from firesteel.client.savepoints import request_stop, trigger_stop
 
-    return stop_job(options)
+    job = find_job(client, options.job)
+    native = options.format == "native"
+    if options.detached:
+        request_id = request_stop(client, job.jid, options.savepoint, drain=options.drain, native=native)
+        text = f"The job was told to stop: request {request_id}."
+        print_result({"request-id": request_id}, text, as_json=options.json)
+        return 0
+    with TerminalProgress(quiet=options.json) as progress:
+        waiting = lambda: progress.show(f"stopping job '{job.name}' with a savepoint …")
+        location = trigger_stop(client, job.jid, options.savepoint, drain=options.drain, native=native, waiting=waiting)
+        # printed before the job has ended: from now on that cannot get lost any more
+        progress.clear()
+        if not options.json:
+            print(f"Savepoint completed. Path: {location}", flush=True)  # noqa: T201
+        state = await_end(client, job.jid, progress)
+    if options.json:
+        print_json({"location": location, "state": state})
+    if state != "FINISHED":
+        raise NotEndedError(
+            f"Job '{job.name}' ({job.jid}) took the savepoint, but is {state}.",
+            hint=f"firesteel exceptions {job.jid} may say why.",
+        )
+    return 0

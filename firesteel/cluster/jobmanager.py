@@ -15,7 +15,7 @@ from typing import Any, NoReturn
 
 import psutil
 
-from firesteel.cli.program import run_program
+from firesteel.client.program import run_program
 from firesteel.cluster.application import DispatcherExecutor
 from firesteel.cluster.diagnostics.logs import LogFiles
 from firesteel.cluster.dispatcher.dispatcher import Dispatcher

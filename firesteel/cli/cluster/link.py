@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 import argparse
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from firesteel.cli.settings import add_cluster_options
+from firesteel.cli.terminal.connection import on_cluster
+from firesteel.cli.terminal.output import print_result
+from firesteel.cli.terminal.settings import add_local_cluster_options
+
+if TYPE_CHECKING:
+    from firesteel.client.connection import ClusterClient
 
 __all__ = ["register", "run"]
 
@@ -18,15 +23,13 @@ def register(commands: Any) -> None:
         description="Prints a link to the web pages with which a browser gets the cluster's token. It works once, "
         "within 15 minutes. Exit codes: 0, 1 if the cluster refuses, 3 if no cluster answers.",
     )
-    parser.add_argument("--directory", dest="cluster_directory", metavar="DIR", help="the cluster's directory")
-    parser.add_argument("--id", dest="cluster_id", metavar="ID", help="the same as -z")
-    parser.add_argument("--json", action="store_true", help="print JSON")
-    add_cluster_options(parser)
+    add_local_cluster_options(parser)
     parser.set_defaults(run=run)
 
 
-def run(options: argparse.Namespace) -> int:
+@on_cluster
+def run(options: argparse.Namespace, client: ClusterClient) -> int:
     """Prints the link."""
-    from firesteel.cli.login_link import show_link
-
-    return show_link(options)
+    link = client.login_link()
+    print_result({"url": link}, link, as_json=options.json)
+    return 0

@@ -5,7 +5,8 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
-from firesteel.cli.settings import add_jobmanager_options
+from firesteel.cli.terminal.job_manager import add_jobmanager_options, jobmanager_settings, report, start_and_report
+from firesteel.client.errors import UsageError
 
 __all__ = ["register", "run"]
 
@@ -28,7 +29,23 @@ def register(commands: Any) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Starts the cluster."""
-    from firesteel.cli.starting import start_session
+    """Starts a session cluster, or a standby for one; 0 if it runs."""
+    from firesteel.client.cluster_processes import starting
+    from firesteel.client.local_clusters import local_cluster
+    from firesteel.config import cluster_options
 
-    return start_session(options)
+    settings = jobmanager_settings(options)
+    cluster = local_cluster(settings)
+    with starting(cluster):
+        running = cluster.job_managers()
+        if running and not options.standby:
+            report(options, cluster, running[0], settings, already=True)
+            return 0
+        if options.standby and not running:
+            raise UsageError(
+                f"The cluster '{cluster.cluster_id}' does not run, so there is nothing to stand by for.",
+                hint="Start it without --standby first.",
+            )
+        if options.standby and options.port is None:
+            settings.setdefault(cluster_options.REST_PORT.key, "0")
+        return start_and_report(options, cluster, {"mode": "session", "configuration": settings}, settings)

@@ -3,11 +3,22 @@
 from __future__ import annotations
 
 import argparse
-from typing import Any
+import time
+from collections import Counter
+from typing import TYPE_CHECKING, Any
 
-from firesteel.cli.settings import add_cluster_options
+from firesteel.cli.terminal.connection import cluster_settings, find_cluster
+from firesteel.cli.terminal.output import count, indented, print_json, table
+from firesteel.cli.terminal.settings import add_local_cluster_options
+
+if TYPE_CHECKING:
+    from firesteel.client.connection import ClusterAddress
+    from firesteel.common.errors import FiresteelError
 
 __all__ = ["register", "run"]
+
+RUNNING, NOT_RUNNING = 0, 3
+_PROBE_S = 5.0
 
 
 def register(commands: Any) -> None:
@@ -18,15 +29,117 @@ def register(commands: Any) -> None:
         description="Shows the JobManagers and which of them leads, slots and jobs. Exit codes: 0 if the cluster "
         "runs, 3 if it does not.",
     )
-    parser.add_argument("--directory", dest="cluster_directory", metavar="DIR", help="the cluster's directory")
-    parser.add_argument("--id", dest="cluster_id", metavar="ID", help="the same as -z")
-    parser.add_argument("--json", action="store_true", help="print JSON")
-    add_cluster_options(parser)
+    add_local_cluster_options(parser)
     parser.set_defaults(run=run)
 
 
 def run(options: argparse.Namespace) -> int:
-    """Prints the status; 3 if the cluster does not run."""
-    from firesteel.cli.cluster_status import show_status
+    """Prints the cluster's status; 3 if it does not run."""
+    from firesteel.client.jobs import ENDED
+    from firesteel.client.local_clusters import local_cluster
+    from firesteel.rest.cluster import CLUSTER_OVERVIEW
+    from firesteel.rest.jobs import JOBS_OVERVIEW
 
-    return show_status(options)
+    cluster = find_cluster(options)
+    if cluster is None:
+        if options.json:
+            print_json({"running": False})
+        else:
+            named = local_cluster(cluster_settings(options))
+            print(f"Cluster '{named.cluster_id}' does not run ({named.directory}).")  # noqa: T201
+        return NOT_RUNNING
+    managers = _job_managers(cluster)
+    if not any(manager["answers"] for manager in managers):
+        if cluster.local is None:
+            with cluster.client(_PROBE_S) as client:
+                client.call(CLUSTER_OVERVIEW)  # says why not
+        if options.json:
+            print_json({"running": False, "job-managers": managers})
+        else:
+            print("The JobManager does not answer, or has no leader yet:")  # noqa: T201
+            print("\n".join(_managers_table(managers)))  # noqa: T201
+        return NOT_RUNNING
+    with cluster.client(_PROBE_S) as client:
+        overview = client.call(CLUSTER_OVERVIEW)
+        jobs = client.call(JOBS_OVERVIEW).jobs
+        url = client.leader_url
+    said = {
+        "running": True,
+        "cluster-id": None if cluster.local is None else cluster.local.cluster_id,
+        "directory": None if cluster.local is None else str(cluster.local.directory),
+        "url": url,
+        "slots-total": overview.slots_total,
+        "slots-available": overview.slots_available,
+        "task-managers": overview.taskmanagers,
+        "version": overview.flink_commit,
+        "jobs": dict(Counter(job.state for job in jobs)),
+        "job-managers": managers,
+    }
+    if options.json:
+        print_json(said)
+        return RUNNING
+    name = "The cluster" if cluster.local is None else f"Cluster '{cluster.local.cluster_id}'"
+    live = [job for job in jobs if job.state not in ENDED]
+    states = ", ".join(f"{number} {state}" for state, number in Counter(job.state for job in jobs).items())
+    managed = count(overview.taskmanagers, "TaskManager")
+    lines = [
+        f"{name} is running: {url}",
+        f"  slots   {overview.slots_available} of {overview.slots_total} free, in {managed}",
+        f"  jobs    {len(live)} not ended{f' ({states})' if states else ''}",
+    ]
+    if cluster.local is not None:
+        lines += [f"  files   {cluster.local.directory}"]
+    print("\n".join([*lines, "", *_managers_table(managers)]))  # noqa: T201
+    return RUNNING
+
+
+def _job_managers(cluster: ClusterAddress) -> list[dict[str, Any]]:
+    """The JobManagers that are known, and which of them leads."""
+    from firesteel.rest.client import ConnectionFailedError, RestClientError
+    from firesteel.rest.cluster import CLUSTER_OVERVIEW
+
+    found: list[dict[str, Any]] = []
+    entries = [] if cluster.local is None else cluster.local.job_managers()
+    known = {entry.url: entry for entry in entries}
+    for url in known or cluster.urls:
+        client = cluster.rest_client(url, _PROBE_S)
+        leader: str | None = None
+        try:
+            client.call(CLUSTER_OVERVIEW)
+            leader = client.leader_url
+        except (ConnectionFailedError, RestClientError) as error:
+            said: FiresteelError | None = error
+        else:
+            said = None
+        finally:
+            client.close()
+        entry = known.get(url)
+        now = time.time() * 1000
+        found.append(
+            {
+                "url": url,
+                "answers": said is None,
+                "role": "unknown" if leader is None else "leader" if leader == url else "standby",
+                "problem": None if said is None else said.message,
+                "pid": None if entry is None else entry.pid,
+                "mode": None if entry is None else entry.mode,
+                "uptime-ms": None if entry is None else int(now - entry.started_at),
+            }
+        )
+    return found
+
+
+def _managers_table(managers: list[dict[str, Any]]) -> list[str]:
+    from firesteel.client.progress import duration_text
+
+    rows = [
+        [
+            each["url"],
+            each["problem"] or each["role"],
+            each["mode"],
+            each["pid"],
+            None if each["uptime-ms"] is None else duration_text(each["uptime-ms"]),
+        ]
+        for each in managers
+    ]
+    return indented(table(["JobManager", "role", "mode", "pid", "up for"], rows))

@@ -3,11 +3,27 @@
 from __future__ import annotations
 
 import argparse
-from typing import Any
+import time
+from typing import TYPE_CHECKING, Any
 
-from firesteel.cli.settings import add_cluster_options
+from firesteel.cli.terminal.connection import connect
+from firesteel.cli.terminal.output import count, print_json
+from firesteel.cli.terminal.progress import TerminalProgress
+from firesteel.cli.terminal.settings import add_local_cluster_options
+from firesteel.common.errors import FiresteelError
 
-__all__ = ["register", "run"]
+if TYPE_CHECKING:
+    from firesteel.client.connection import ClusterAddress, ClusterClient
+    from firesteel.rest.jobs import JobOverview
+
+__all__ = ["ClusterStopError", "register", "run"]
+
+_POLL_S = 0.2
+_PROBE_S = 10.0
+
+
+class ClusterStopError(FiresteelError):
+    """A cluster that has not stopped in time."""
 
 
 def register(commands: Any) -> None:
@@ -23,15 +39,104 @@ def register(commands: Any) -> None:
     parser.add_argument(
         "--timeout", metavar="SECONDS", type=float, default=60.0, help="how long to wait until what is left is killed"
     )
-    parser.add_argument("--directory", dest="cluster_directory", metavar="DIR", help="the cluster's directory")
-    parser.add_argument("--id", dest="cluster_id", metavar="ID", help="the same as -z")
-    parser.add_argument("--json", action="store_true", help="print JSON")
-    add_cluster_options(parser)
+    add_local_cluster_options(parser)
     parser.set_defaults(run=run)
 
 
 def run(options: argparse.Namespace) -> int:
-    """Stops the cluster."""
-    from firesteel.cli.stopping import stop_cluster
+    """Stops the cluster; says what became of its jobs."""
+    cluster = connect(options)
+    with cluster.client(_PROBE_S) as client, TerminalProgress(quiet=options.json) as progress:
+        jobs = _live_jobs(client)
+        cancelled: list[str] = []
+        if options.cancel_jobs:
+            cancelled = _cancel(client, jobs or [], options.timeout, progress)
+        left = [job.jid for job in jobs or () if job.jid not in cancelled]
+        killed = _stop_local(cluster, options.timeout, progress) if cluster.local else []
+        if cluster.local is None:
+            _stop_remote(client, options.timeout, progress)
+    report: dict[str, Any] = {
+        "stopped": True,
+        "jobs-cancelled": cancelled,
+        "jobs-suspended": left if jobs is not None else None,
+        "processes-killed": killed,
+    }
+    if options.json:
+        print_json(report)
+        return 0
+    name = client.url if cluster.local is None else f"'{cluster.local.cluster_id}'"
+    print(f"Cluster {name} is stopped.")  # noqa: T201
+    if cancelled:
+        print(f"  {count(len(cancelled), 'job')} cancelled")  # noqa: T201
+    if left:
+        subject = "it goes" if len(left) == 1 else "they go"
+        print(f"  {count(len(left), 'job')} suspended: {subject} on when the cluster is started again")  # noqa: T201
+    if killed:
+        print(f"  {count(len(killed), 'process', 'processes')} did not end in time and had to be killed")  # noqa: T201
+    return 0
 
-    return stop_cluster(options)
+
+def _live_jobs(client: ClusterClient) -> list[JobOverview] | None:
+    """The jobs that have not ended; None if nobody can tell."""
+    from firesteel.client.jobs import ENDED
+    from firesteel.rest.client import ConnectionFailedError, RestClientError
+    from firesteel.rest.jobs import JOBS_OVERVIEW
+
+    try:
+        return [job for job in client.call(JOBS_OVERVIEW).jobs if job.state not in ENDED]
+    except (ConnectionFailedError, RestClientError):
+        return None
+
+
+def _cancel(client: ClusterClient, jobs: list[JobOverview], seconds: float, progress: TerminalProgress) -> list[str]:
+    from firesteel.client.jobs import await_end
+    from firesteel.rest.client import RestClientError
+    from firesteel.rest.submission import CANCEL_JOB
+
+    for job in jobs:
+        try:
+            client.call(CANCEL_JOB, {"jobid": job.jid})
+        except RestClientError as error:
+            if error.status not in (404, 409):  # it has ended by itself
+                raise
+    deadline = time.monotonic() + seconds
+    for job in jobs:
+        progress.show(f"cancelling job '{job.name}' …")
+        await_end(client, job.jid, progress, max(1.0, deadline - time.monotonic()))
+    return [job.jid for job in jobs]
+
+
+def _stop_local(cluster: ClusterAddress, seconds: float, progress: TerminalProgress) -> list[int]:
+    """Ends the processes: the youngest is told first, as a standby told too late might take over for a moment."""
+    from firesteel.client.cluster_processes import end_processes
+
+    assert cluster.local is not None
+    killed: list[int] = []
+    while entries := cluster.local.job_managers():
+        progress.show(f"stopping {', '.join(entry.url for entry in entries)} …")
+        killed += end_processes([entry.pid for entry in reversed(entries)], seconds)
+        for entry in entries:
+            if not entry.is_running():
+                entry.path.unlink(missing_ok=True)  # one that was killed could not
+    return killed
+
+
+def _stop_remote(client: ClusterClient, seconds: float, progress: TerminalProgress) -> None:
+    from firesteel.rest.client import ConnectionFailedError, RestClientError
+    from firesteel.rest.cluster import CLUSTER_OVERVIEW, CLUSTER_SHUTDOWN
+
+    client.call(CLUSTER_SHUTDOWN)
+    deadline = time.monotonic() + seconds
+    while time.monotonic() < deadline:
+        progress.show(f"waiting until {client.url} is gone …")
+        try:
+            client.call(CLUSTER_OVERVIEW)
+        except ConnectionFailedError:
+            return
+        except RestClientError:
+            pass  # it is shutting down
+        time.sleep(_POLL_S)
+    raise ClusterStopError(
+        f"The JobManager at {client.url} still answers {seconds:g} s after it was told to shut down.",
+        hint="Perhaps another one has taken over: tell it as well, or look at its log.",
+    )

@@ -5,9 +5,9 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
-from firesteel.cli.errors import CommandError
-from firesteel.cli.settings import add_settings_option, configure_stores
-from firesteel.cli.table import bytes_text, count
+from firesteel.cli.terminal.output import bytes_text, count
+from firesteel.cli.terminal.settings import add_settings_option, configure_stores
+from firesteel.client.errors import UsageError
 
 __all__ = ["register", "run"]
 
@@ -34,7 +34,7 @@ def run(options: argparse.Namespace) -> int:
     configure_stores(options)
     metadata = load(options.path)
     if not SnapshotKind(metadata.kind).is_savepoint:
-        raise CommandError(
+        raise UsageError(
             f"{options.path} is a {SnapshotKind(metadata.kind).value}, not a savepoint: it belongs to job "
             f"'{metadata.job_name}' and may share files with its other checkpoints.",
             hint="Delete retained checkpoints of a job that will not come back with its whole directory.",

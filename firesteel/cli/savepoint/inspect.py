@@ -7,8 +7,8 @@ import json
 import sys
 from typing import Any
 
-from firesteel.cli.settings import add_settings_option, configure_stores
-from firesteel.cli.table import bytes_text, count, indented, table, time_text
+from firesteel.cli.terminal.output import bytes_text, count, indented, table, time_text
+from firesteel.cli.terminal.settings import add_settings_option, configure_stores
 
 __all__ = ["register", "run"]
 

@@ -3,9 +3,16 @@
 from __future__ import annotations
 
 import argparse
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from firesteel.cli.settings import add_cluster_options
+from firesteel.cli.terminal.connection import on_cluster
+from firesteel.cli.terminal.output import print_result
+from firesteel.cli.terminal.progress import TerminalProgress
+from firesteel.cli.terminal.settings import add_cluster_options
+from firesteel.client.errors import UsageError
+
+if TYPE_CHECKING:
+    from firesteel.client.connection import ClusterClient
 
 __all__ = ["register", "run"]
 
@@ -32,8 +39,30 @@ def register(commands: Any) -> None:
     parser.set_defaults(run=run)
 
 
-def run(options: argparse.Namespace) -> int:
-    """Takes the savepoint."""
-    from firesteel.cli.snapshots import dispose_savepoint, take_savepoint
+@on_cluster
+def run(options: argparse.Namespace, client: ClusterClient) -> int:
+    """Takes a savepoint of a running job and prints its path, or has the cluster delete a savepoint."""
+    from firesteel.client.jobs import find_job
+    from firesteel.client.savepoints import dispose_savepoint, request_savepoint, trigger_savepoint
 
-    return take_savepoint(options) if options.dispose is None else dispose_savepoint(options)
+    if options.dispose is not None:
+        with TerminalProgress(quiet=options.json) as progress:
+            waiting = lambda: progress.show(f"deleting {options.dispose} …")
+            dispose_savepoint(client, options.dispose, waiting=waiting)
+        text = f"Savepoint {options.dispose} is deleted."
+        print_result({"disposed": options.dispose}, text, as_json=options.json)
+        return 0
+    if options.job is None:
+        raise UsageError("Which job is the savepoint to be taken of?", hint="firesteel list shows the jobs.")
+    job = find_job(client, options.job)
+    native = options.format == "native"
+    if options.detached:
+        request_id = request_savepoint(client, job.jid, options.directory, native=native)
+        text = f"The savepoint was asked for: request {request_id}."
+        print_result({"request-id": request_id}, text, as_json=options.json)
+        return 0
+    with TerminalProgress(quiet=options.json) as progress:
+        waiting = lambda: progress.show(f"taking a savepoint of job '{job.name}' …")
+        location = trigger_savepoint(client, job.jid, options.directory, native=native, waiting=waiting)
+    print_result({"location": location}, f"Savepoint completed. Path: {location}", as_json=options.json)
+    return 0

@@ -15,9 +15,9 @@ import psutil
 import pytest
 from cluster_in_process import InProcessCluster
 
-from firesteel.cli import cluster_processes
 from firesteel.cli.main import main, parser
-from firesteel.cli.starting import _warnings
+from firesteel.cli.terminal.job_manager import _warnings
+from firesteel.client import cluster_processes
 from firesteel.testing import eventually
 
 JOB_MANAGER = """\
@@ -204,7 +204,7 @@ def test_an_application_without_a_program_leaves_nothing(
 
 def test_in_the_foreground(tmp_path: Path, start: Start, directory: Path) -> None:
     code = (
-        "import sys; from firesteel.cli import cluster_processes; from firesteel.cli.main import main\n"
+        "import sys; from firesteel.client import cluster_processes; from firesteel.cli.main import main\n"
         "cluster_processes.JOB_MANAGER = 'job_manager_of_the_test'\n"
         "sys.exit(main(sys.argv[1:]))\n"
     )

@@ -11,7 +11,7 @@ import pytest
 
 from firesteel import __version__
 from firesteel.cli.main import main
-from firesteel.cli.table import bytes_text, count, table, time_text
+from firesteel.cli.terminal.output import bytes_text, count, table, time_text
 
 ROOT = Path(__file__).parents[3]
 

@@ -12,10 +12,11 @@ from pathlib import Path
 
 import pytest
 
-from firesteel.cli.connection import ClusterAddress, connect, find_cluster
-from firesteel.cli.errors import ClusterNotFoundError, CommandError
-from firesteel.cli.local_clusters import LocalCluster
 from firesteel.cli.main import main
+from firesteel.cli.terminal.connection import connect, find_cluster
+from firesteel.client.connection import ClusterAddress
+from firesteel.client.errors import ClusterNotFoundError, UsageError
+from firesteel.client.local_clusters import LocalCluster
 
 
 def options(address: str | None = None, cluster_id: str | None = None, *settings: str) -> argparse.Namespace:
@@ -58,7 +59,7 @@ def test_an_address(given: str, url: str) -> None:
 
 @pytest.mark.parametrize("given", ["ftp://there", "there:port", "http://", "there:99999999"])
 def test_no_address(given: str) -> None:
-    with pytest.raises(CommandError, match="no address of a JobManager"):
+    with pytest.raises(UsageError, match="no address of a JobManager"):
         find_cluster(options(given))
 
 
@@ -97,7 +98,7 @@ def test_clusters_by_id(state_directory: Path, tmp_path: Path) -> None:
     write_entry(state_directory / "blue", 1)
     assert found().urls == ("http://localhost:1",)  # the only one there is
     write_entry(state_directory / "green", 2)
-    with pytest.raises(CommandError, match="blue, green"):
+    with pytest.raises(UsageError, match="blue, green"):
         find_cluster(options())
     assert found(None, "green").urls == ("http://localhost:2",)
     assert find_cluster(options(None, "red")) is None

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 from cluster_in_process import InProcessCluster
 
-from firesteel.cli.jobs import duration_text
 from firesteel.cli.main import main
+from firesteel.client.progress import duration_text
 from firesteel.cluster.dispatcher.managed_job import ManagedJob
 from firesteel.cluster.ha.services import JobSubmission
 from firesteel.common import Configuration, WatermarkStrategy

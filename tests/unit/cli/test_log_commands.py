@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from firesteel.cli.log_files import LogNotFoundError, _find
+from firesteel.cli.logs import LogNotFoundError, _find
 
 
 @dataclass

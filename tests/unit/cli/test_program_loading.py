@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from firesteel.cli.errors import CommandError
-from firesteel.cli.program import load_program
+from firesteel.client.errors import UsageError
+from firesteel.client.program import load_program
 from firesteel.common.errors import InvalidProgramError
 from firesteel.datastream import StreamExecutionEnvironment
 from firesteel.datastream.executor import context_executor
@@ -80,7 +80,7 @@ def test_settings_are_defaults_that_the_program_may_override(script: Write) -> N
 
 
 def test_the_executor_is_itself_again_afterwards(script: Write) -> None:
-    with pytest.raises(CommandError), load_program(script("raise OSError\n")):
+    with pytest.raises(UsageError), load_program(script("raise OSError\n")):
         pass
     assert context_executor() is None
 
@@ -109,7 +109,7 @@ def test_several_jobs_are_counted(script: Write) -> None:
 )
 def test_a_script_that_builds_no_job(script: Write, text: str, message: str) -> None:
     path = script(text)
-    with pytest.raises(CommandError) as raised, load_program(path):
+    with pytest.raises(UsageError) as raised, load_program(path):
         pass
     assert message in str(raised.value)
     assert path in str(raised.value)
@@ -122,5 +122,5 @@ def test_an_invalid_program_says_so_itself(script: Write) -> None:
 
 
 def test_no_such_script(tmp_path: Path) -> None:
-    with pytest.raises(CommandError), load_program(str(tmp_path / "missing.py")):
+    with pytest.raises(UsageError), load_program(str(tmp_path / "missing.py")):
         pass

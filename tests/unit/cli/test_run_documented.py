@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 
 from firesteel.cli import info, run
-from firesteel.cli.command_parser import CommandParser
 from firesteel.cli.main import main, parser
 from firesteel.cli.savepoint import with_verb
-from firesteel.cli.settings import program_settings
+from firesteel.cli.terminal.command_parser import CommandParser
+from firesteel.cli.terminal.settings import program_settings
 
 ROOT = Path(__file__).parents[3]
 COMMAND = re.compile(r"^(?:\$ |[\d*/ ]+ )firesteel ((?:run|info) .*)$", re.MULTILINE)

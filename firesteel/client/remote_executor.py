@@ -5,9 +5,9 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping, Sequence
 
-from firesteel.cli.connection import TOKEN_FILE_VARIABLE, ClusterClient
-from firesteel.cli.remote_job import RemoteJob, failure_of
-from firesteel.cli.snapshots import PATIENCE_S
+from firesteel.client.connection import PATIENCE_S, ClusterClient
+from firesteel.client.discovery import TOKEN_FILE_VARIABLE
+from firesteel.client.remote_job import RemoteJob, failure_of
 from firesteel.common.errors import FiresteelError
 from firesteel.common.job_client import JobClient
 from firesteel.common.job_status import JobStatus

@@ -1,38 +1,31 @@
-"""Jobs of a cluster as commands name and show them."""
+"""Jobs of a cluster: finds them by id, id prefix or name, and waits for their end."""
 
 from __future__ import annotations
 
-import json
 import re
 import time
-from typing import Any
 
-import msgspec
-
-from firesteel.cli.connection import ClusterClient
-from firesteel.cli.errors import CommandError
+from firesteel.client.connection import PATIENCE_S, ClusterClient
+from firesteel.client.errors import UsageError
+from firesteel.client.progress import Progress
 from firesteel.common.errors import FiresteelError
-from firesteel.rest.jobs import JOB, JOBS_OVERVIEW, JobOverview, JobVertex
+from firesteel.rest.jobs import JOB, JOB_STATUS, JOBS_OVERVIEW, JobOverview, JobVertex
 
-__all__ = [
-    "ENDED",
-    "SCHEDULED",
-    "JobNotFoundError",
-    "duration_text",
-    "find_job",
-    "find_vertices",
-    "local_time",
-    "print_json",
-]
+__all__ = ["ENDED", "SCHEDULED", "JobNotFoundError", "NotEndedError", "await_end", "find_job", "find_vertices"]
 
 ENDED = ("FINISHED", "FAILED", "CANCELED")
 SCHEDULED = ("CREATED", "INITIALIZING")
 _LIST_AGE_S = 0.2
+_POLL_S = 0.1
 _ID = re.compile(r"[0-9a-f]{32}")
 
 
 class JobNotFoundError(FiresteelError):
     """No job, or more than one, is called that."""
+
+
+class NotEndedError(FiresteelError):
+    """A job that goes on although it was told to end."""
 
 
 def find_job(client: ClusterClient, named: str) -> JobOverview:
@@ -41,7 +34,7 @@ def find_job(client: ClusterClient, named: str) -> JobOverview:
     Of jobs with the same name, one that has not ended is meant.
     """
     if not named:
-        raise CommandError("A job is named by its id, by how that begins, or by its name.")
+        raise UsageError("A job is named by its id, by how that begins, or by its name.")
     try:
         return _find(client.call(JOBS_OVERVIEW).jobs, named)
     except JobNotFoundError:
@@ -84,30 +77,16 @@ def find_vertices(client: ClusterClient, job_id: str, named: str | None) -> list
     return found
 
 
-def print_json(value: Any) -> None:
-    """Prints what was asked for as JSON."""
-    print(json.dumps(msgspec.to_builtins(value), indent=2))  # noqa: T201
-
-
-def duration_text(milliseconds: float) -> str:
-    """A length of time as people read it.
-
-    >>> duration_text(2400), duration_text(3_725_000), duration_text(200_000_000)
-    ('2 s', '1 h 02 min', '2 d 07 h')
-    """
-    seconds = int(milliseconds / 1000)
-    if seconds < 60:
-        return f"{seconds} s"
-    minutes, seconds = divmod(seconds, 60)
-    if minutes < 60:
-        return f"{minutes} min {seconds:02} s"
-    hours, minutes = divmod(minutes, 60)
-    if hours < 24:
-        return f"{hours} h {minutes:02} min"
-    days, hours = divmod(hours, 24)
-    return f"{days} d {hours:02} h"
-
-
-def local_time(timestamp: int) -> str:
-    """Milliseconds since 1970 as this machine's date and time."""
-    return time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(timestamp / 1000))
+def await_end(client: ClusterClient, job_id: str, progress: Progress, seconds: float = 300.0) -> str:
+    """Waits until a job is over; its last state. NotEndedError if it takes longer than that."""
+    deadline = time.monotonic() + seconds
+    while True:
+        state = client.call(JOB_STATUS, {"jobid": job_id}, patience=PATIENCE_S).status
+        if state in ENDED:
+            return state
+        if time.monotonic() > deadline:
+            raise NotEndedError(
+                f"Job {job_id} is still {state} after {seconds:g} s.", hint=f"firesteel status {job_id} shows it."
+            )
+        progress.show(f"job {job_id} is {state} …")
+        time.sleep(_POLL_S)

@@ -9,8 +9,8 @@ from concurrent.futures import Future
 from contextlib import suppress
 from typing import Any
 
-from firesteel.cli.connection import ClusterClient
-from firesteel.cli.snapshots import PATIENCE_S, trigger_savepoint, trigger_stop
+from firesteel.client.connection import PATIENCE_S, ClusterClient
+from firesteel.client.savepoints import trigger_savepoint, trigger_stop
 from firesteel.common.errors import FiresteelError, JobCancelledError, JobExecutionError, TaskFailure
 from firesteel.common.job_execution_result import JobExecutionResult
 from firesteel.common.job_id import JobID

@@ -19,16 +19,28 @@ from typing import Any
 import psutil
 
 import firesteel
-from firesteel.cli.errors import CommandError
-from firesteel.cli.local_clusters import JobManagerEntry, LocalCluster
+from firesteel.client.connection import ClusterAddress
+from firesteel.client.errors import UsageError
+from firesteel.client.local_clusters import JobManagerEntry, LocalCluster
 from firesteel.common.errors import FiresteelError
+from firesteel.rest.client import ConnectionFailedError, RestClientError
+from firesteel.rest.cluster import CLUSTER_OVERVIEW
 
-__all__ = ["ClusterStartError", "await_entry", "end_processes", "launch", "log_tail", "run_in_foreground", "starting"]
+__all__ = [
+    "ClusterStartError",
+    "end_processes",
+    "launch",
+    "log_tail",
+    "run_in_foreground",
+    "start_job_manager",
+    "starting",
+]
 
 JOB_MANAGER = "firesteel.cluster.main"
 INTERRUPTED = 130
 _LOG_LINES = 15
 _POLL_S = 0.1
+_PROBE_S = 10.0
 
 
 class ClusterStartError(FiresteelError):
@@ -42,13 +54,49 @@ def starting(cluster: LocalCluster) -> Iterator[None]:
         cluster.directory.mkdir(parents=True, exist_ok=True, mode=0o700)
         file = (cluster.directory / "start.lock").open("w")
     except OSError as error:
-        raise CommandError(f"The cluster's directory {cluster.directory} cannot be used: {error}.") from None
+        raise UsageError(f"The cluster's directory {cluster.directory} cannot be used: {error}.") from None
     with file:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            raise CommandError(f"Another command is starting the cluster '{cluster.cluster_id}' just now.") from None
+            raise UsageError(f"Another command is starting the cluster '{cluster.cluster_id}' just now.") from None
         yield
+
+
+def start_job_manager(
+    cluster: LocalCluster,
+    told: Mapping[str, Any],
+    settings: Mapping[str, str],
+    *,
+    search_path: Sequence[str] = (),
+    standby: bool = False,
+    seconds: float = 120.0,
+    waiting: Callable[[], None] = lambda: None,
+) -> JobManagerEntry:
+    """Starts a JobManager process and waits until it takes jobs, or listens if it is a standby; see :func:`launch`."""
+    log_from = log_size(cluster)
+    process = launch(cluster, told, search_path=search_path)
+    try:
+        return await_entry(
+            cluster,
+            process,
+            seconds=seconds,
+            log_from=log_from,
+            is_ready=lambda entry: standby or _answers(entry, settings),
+            waiting=waiting,
+        )
+    except BaseException:
+        end_processes([process.pid], 5)
+        raise
+
+
+def _answers(entry: JobManagerEntry, settings: Mapping[str, str]) -> bool:
+    try:
+        with ClusterAddress.of_entry(entry, settings).client(_PROBE_S) as client:
+            client.call(CLUSTER_OVERVIEW)
+    except (RestClientError, ConnectionFailedError):
+        return False
+    return True
 
 
 def launch(
@@ -58,6 +106,7 @@ def launch(
 
     ``told`` is what it is to be. It stays in the cluster's directory, as the process may begin anew from it.
     """
+    cluster.remember()
     _forget_launches(cluster)
     descriptions = cluster.directory / "launch"
     descriptions.mkdir(exist_ok=True, mode=0o700)

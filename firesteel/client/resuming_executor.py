@@ -5,12 +5,12 @@ from __future__ import annotations
 import fcntl
 import hashlib
 import os
-import sys
 import tempfile
+from collections.abc import Callable
 from pathlib import Path
 from typing import TextIO
 
-from firesteel.cli.errors import CommandError
+from firesteel.client.errors import UsageError
 from firesteel.common.errors import FiresteelError
 from firesteel.common.job_client import JobClient
 from firesteel.config import exchange_options, options
@@ -31,10 +31,14 @@ class RunUnderWayError(FiresteelError):
 
 
 class ResumingExecutor:
-    """Passes jobs on, and takes care of those whose runs go on from each other; see ``execution.epoch.resume``."""
+    """Passes jobs on, and takes care of those whose runs go on from each other; see ``execution.epoch.resume``.
 
-    def __init__(self, executor: PipelineExecutor | None = None):
+    ``say`` is called with the place that a run starts from.
+    """
+
+    def __init__(self, executor: PipelineExecutor | None, say: Callable[[str], None]):
         self._executor = executor
+        self._say = say
 
     def execute(self, job_graph: JobGraph, configuration: Configuration) -> JobClient:
         """Starts the job."""
@@ -43,13 +47,13 @@ class ResumingExecutor:
             return executor.execute(job_graph, configuration)
         if not EpochSettings.from_configuration(configuration).resumes:
             if configuration.get(exchange_options.EPOCH_TRIGGER) == "available-now":
-                _say(
+                self._say(
                     f"the next run of job '{job_graph.job_name}' will not know of this one: "
                     "execution.checkpointing.dir is not set"
                 )
             return executor.execute(job_graph, configuration)
         if job_graph.job_name == DEFAULT_JOB_NAME:
-            raise CommandError(
+            raise UsageError(
                 "A run finds where the last one stopped by the job's name, but this job has none.",
                 hint="Name it, env.execute('my job'), or set pipeline.name.",
             )
@@ -58,7 +62,7 @@ class ResumingExecutor:
         storage = CheckpointStorage(directory, as_epochs(job_graph).job_id)
         lock = _Lock(storage.job_directory, job_graph.job_name)
         try:
-            _say_where(job_graph, storage)
+            self._say(_where(job_graph, storage))
             client = executor.execute(job_graph, configuration)
         except BaseException:
             lock.release()
@@ -67,7 +71,8 @@ class ResumingExecutor:
         return client
 
 
-def _say_where(job_graph: JobGraph, storage: CheckpointStorage) -> None:
+def _where(job_graph: JobGraph, storage: CheckpointStorage) -> str:
+    """Where a run starts from, as text."""
     configure_filesystems(job_graph.configuration)
     given = job_graph.configuration.get(options.SAVEPOINT_PATH)
     completed = storage.completed()
@@ -78,7 +83,7 @@ def _say_where(job_graph: JobGraph, storage: CheckpointStorage) -> None:
         if completed
         else f"reads from the beginning: there is no checkpoint in {storage.job_directory}"
     )
-    _say(f"job '{job_graph.job_name}' {where}")
+    return f"job '{job_graph.job_name}' {where}"
 
 
 class _Lock:
@@ -123,7 +128,3 @@ class _Lock:
         if self._file is not None:
             self._path.unlink(missing_ok=True)  # before it is unlocked: nobody else may have it by then
             self._file.close()
-
-
-def _say(text: str) -> None:
-    print(f"firesteel: {text}", file=sys.stderr)  # noqa: T201 - standard output is the program's

@@ -8,12 +8,12 @@ import os
 import sys
 from collections.abc import Mapping
 
-from firesteel.cli.command_parser import CommandParser
-from firesteel.cli.errors import CommandError
+from firesteel.cli.terminal.command_parser import CommandParser
+from firesteel.client.errors import UsageError
 
 __all__ = [
     "add_cluster_options",
-    "add_jobmanager_options",
+    "add_local_cluster_options",
     "add_program_options",
     "add_settings_option",
     "check_settings",
@@ -45,7 +45,7 @@ def settings_of(options: argparse.Namespace) -> dict[str, str]:
     for text in options.settings:
         key, equals, value = text.partition("=")
         if not equals or not key:
-            raise CommandError(f"-D needs KEY=VALUE, got {text!r}.")
+            raise UsageError(f"-D needs KEY=VALUE, got {text!r}.")
         settings[key] = value
     return settings
 
@@ -61,7 +61,7 @@ def _environment_settings() -> dict[str, str]:
             raise ValueError("not an object of texts")
     except ValueError as error:
         # without its value: that is a secret
-        raise CommandError(
+        raise UsageError(
             f"{SETTINGS_VARIABLE} is not a JSON object with texts as values: {type(error).__name__}."
         ) from None
     return dict(found)
@@ -95,29 +95,12 @@ def add_cluster_options(parser: argparse.ArgumentParser) -> None:
     add_settings_option(parser)
 
 
-def add_jobmanager_options(parser: argparse.ArgumentParser) -> None:
-    """Adds the options of a JobManager that is to be started, and ``-D``."""
-    parser.add_argument("--master", metavar="URL", help="Spark's master; by default Spark is embedded")
-    parser.add_argument("--slots", metavar="N", type=positive, help="how many slots an embedded Spark has")
-    parser.add_argument(
-        "--port", metavar="PORT", help="where it listens, 8081 by default; a range such as 8081-8090, or 0 for any"
-    )
-    parser.add_argument(
-        "--host", metavar="ADDRESS", help="the address it listens on; by default only this machine reaches it"
-    )
-    parser.add_argument("--id", "-z", dest="cluster_id", metavar="ID", help="tells clusters apart; default by default")
-    parser.add_argument(
-        "--directory",
-        dest="cluster_directory",
-        metavar="DIR",
-        help="where the cluster keeps its logs, its token and its jobs",
-    )
-    parser.add_argument("--foreground", action="store_true", help="stay, and stop the JobManager with Ctrl-C")
-    parser.add_argument(
-        "--timeout", metavar="SECONDS", type=float, default=120.0, help="how long it may take to start (default: 120)"
-    )
+def add_local_cluster_options(parser: argparse.ArgumentParser) -> None:
+    """Adds the options of a verb of ``firesteel cluster`` that say which cluster is meant, ``--json`` and ``-D``."""
+    parser.add_argument("--directory", dest="cluster_directory", metavar="DIR", help="the cluster's directory")
+    parser.add_argument("--id", dest="cluster_id", metavar="ID", help="the same as -z")
     parser.add_argument("--json", action="store_true", help="print JSON")
-    add_settings_option(parser)
+    add_cluster_options(parser)
 
 
 def add_program_options(parser: argparse.ArgumentParser, *, settings: bool = True) -> None:
@@ -220,10 +203,10 @@ def check_settings(settings: Mapping[str, str], *, warn: bool = True) -> None:
         try:
             configuration.get_optional(option)
         except InvalidConfigurationError as error:
-            raise CommandError(str(error)) from None
+            raise UsageError(str(error)) from None
     unknown = [describe_unknown(key) for key in unknown_keys(settings)]
     strict = configuration.get(config_options.STRICT_CONFIG)
     if unknown and strict:
-        raise CommandError(" ".join(unknown))
+        raise UsageError(" ".join(unknown))
     for text in unknown if warn else ():
         print(f"warning: {text}", file=sys.stderr)  # noqa: T201

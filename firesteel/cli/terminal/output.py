@@ -1,15 +1,43 @@
-"""Tables and figures as text for a terminal."""
+"""Results on standard output: tables, figures as text, JSON."""
 
 from __future__ import annotations
 
+import json
 import shutil
 import sys
+import time
 from collections.abc import Iterable, Sequence
 from datetime import datetime, timezone
+from typing import Any
 
 from firesteel.config.redaction import printable
 
-__all__ = ["bytes_text", "count", "fitted_table", "indented", "table", "time_text"]
+__all__ = [
+    "bytes_text",
+    "count",
+    "fitted_table",
+    "indented",
+    "local_time",
+    "print_json",
+    "print_result",
+    "table",
+    "time_text",
+]
+
+
+def print_result(value: Any, text: str, *, as_json: bool) -> None:
+    """Prints a result: as JSON if that is asked for, else the text."""
+    if as_json:
+        print_json(value)
+    else:
+        print(text)  # noqa: T201
+
+
+def print_json(value: Any) -> None:
+    """Prints a result as JSON."""
+    import msgspec
+
+    print(json.dumps(msgspec.to_builtins(value), indent=2))  # noqa: T201
 
 
 def table(headers: Sequence[str], rows: Iterable[Sequence[object]], *, right: Iterable[str] = ()) -> list[str]:
@@ -88,3 +116,8 @@ def count(amount: int, noun: str, plural: str | None = None) -> str:
 def time_text(timestamp: int) -> str:
     """Milliseconds since 1970 as a date and time in UTC."""
     return datetime.fromtimestamp(timestamp / 1000, timezone.utc).strftime("%Y-%m-%d %H:%M:%S UTC")
+
+
+def local_time(timestamp: int) -> str:
+    """Milliseconds since 1970 as this machine's date and time."""
+    return time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(timestamp / 1000))

@@ -14,7 +14,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from firesteel.cli.errors import CommandError
+from firesteel.client.errors import UsageError
 from firesteel.common.errors import FiresteelError, InvalidProgramError
 from firesteel.common.job_client import JobClient
 from firesteel.config.configuration import Configuration
@@ -109,7 +109,7 @@ def run_program(
 
 
 def find_program(path: str, module: str | None = None, search_path: Sequence[str] = ()) -> str:
-    """Where a program is that is to run elsewhere; CommandError if there is none."""
+    """Where a program is that is to run elsewhere; UsageError if there is none."""
     with _as_script(path, (), search_path, module) as main_module:
         return str(Path(main_module.__file__ or path).resolve())
 
@@ -133,15 +133,15 @@ def _capture(path: str, main_module: types.ModuleType) -> JobGraph:
     except _Built as built:
         return built.job_graph
     except SystemExit as exited:
-        raise CommandError(
+        raise UsageError(
             f"{path} ended with exit code {exited.code} before it executed a job.",
             hint="Give the program's own arguments behind its name.",
         ) from None
     except InvalidProgramError:
         raise
     except Exception as error:  # noqa: BLE001 - a program may raise anything
-        raise CommandError(f"{path} failed before it executed a job:\n{_user_traceback(error)}") from None
-    raise CommandError(
+        raise UsageError(f"{path} failed before it executed a job:\n{_user_traceback(error)}") from None
+    raise UsageError(
         f"{path} ended without executing a job.",
         hint="A program must call env.execute(); if it does so only under some condition, pass the arguments it needs.",
     )
@@ -166,7 +166,7 @@ def _as_script(
 ) -> Iterator[types.ModuleType]:
     """While it lasts, the process looks as if the script had been started; gives its module."""
     if module is None and not Path(path).is_file():
-        raise CommandError(f"There is no program {path}.")
+        raise UsageError(f"There is no program {path}.")
     main_module = types.ModuleType("__main__")
     saved_argv, saved_path, saved_main = sys.argv, list(sys.path), sys.modules.get("__main__")
     directory = os.getcwd()  # noqa: PTH109 - as the interpreter spells it
@@ -197,9 +197,9 @@ def _find_module(name: str, main_module: types.ModuleType, search_path: Sequence
         if spec is not None and spec.submodule_search_locations is not None:
             spec = importlib.util.find_spec(f"{name}.__main__")
     except (ImportError, ValueError) as error:
-        raise CommandError(f"There is no module {name}: {error}.") from None
+        raise UsageError(f"There is no module {name}: {error}.") from None
     if spec is None or spec.origin is None or not Path(spec.origin).is_file():
-        raise CommandError(
+        raise UsageError(
             f"There is no module {name} that can be run.",
             hint="It must be in the current directory, in what -pyfs names, or installed; a package needs a __main__.",
         )

@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from firesteel.cli.errors import CommandError
+from firesteel.client.errors import UsageError
 
 __all__ = ["ProgramFiles", "program_files"]
 
@@ -32,7 +32,7 @@ class ProgramFiles:
         for path in self.paths:
             name = f"{path.resolve().name}.zip" if path.is_dir() else path.name
             if name in found:
-                raise CommandError(
+                raise UsageError(
                     f"-pyfs names two files that are called {name}: a job's slots could find only one of them.",
                     hint="Rename one, or put both into one directory or archive.",
                 )
@@ -59,7 +59,7 @@ def program_files(given: Sequence[str], into: Path | None = None) -> Iterator[Pr
                     unpacked.append(directory)
             else:
                 what = "is no Python file, zip archive or directory" if path.exists() else "does not exist"
-                raise CommandError(f"-pyfs: {path} {what}.")
+                raise UsageError(f"-pyfs: {path} {what}.")
         yield ProgramFiles(tuple(search_path), tuple(paths))
     finally:
         for directory in unpacked:
@@ -79,7 +79,7 @@ def _unpacked(archive: Path, into: Path | None) -> str:
             opened.extractall(directory)
     except (OSError, zipfile.BadZipFile) as error:
         shutil.rmtree(directory, ignore_errors=True)
-        raise CommandError(f"-pyfs: {archive} cannot be read: {error}.") from None
+        raise UsageError(f"-pyfs: {archive} cannot be read: {error}.") from None
     return directory
 
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import psutil
 
-from firesteel.cli.errors import CommandError
+from firesteel.client.errors import UsageError
 from firesteel.config import cluster_options
 from firesteel.config.configuration import Configuration
 
@@ -98,7 +98,7 @@ def local_cluster(settings: Mapping[str, str]) -> LocalCluster:
     configuration = Configuration.from_dict(settings)
     cluster_id = configuration.get(cluster_options.CLUSTER_ID)
     if not cluster_id or cluster_id.startswith(".") or "/" in cluster_id:
-        raise CommandError(f"{cluster_id!r} cannot be the id of a cluster: it names a directory.")
+        raise UsageError(f"{cluster_id!r} cannot be the id of a cluster: it names a directory.")
     return LocalCluster(cluster_id, cluster_directory(configuration))
 
 
@@ -112,7 +112,7 @@ def find_local_cluster(settings: Mapping[str, str]) -> LocalCluster | None:
     running = running_clusters(settings)
     if len(running) > 1:
         ids = ", ".join(cluster.cluster_id for cluster in running)
-        raise CommandError(f"Several clusters run on this machine: {ids}.", hint="Say which one is meant with -z ID.")
+        raise UsageError(f"Several clusters run on this machine: {ids}.", hint="Say which one is meant with -z ID.")
     return running[0] if running else None
 
 

@@ -1,16 +1,14 @@
-"""Says what becomes of a program's jobs while it waits for them."""
+"""Watches the jobs of a program while it waits for them."""
 
 from __future__ import annotations
 
-import sys
 import threading
 import time
 from types import TracebackType
 from typing import TYPE_CHECKING
 
-from firesteel.cli.connection import ClusterClient
-from firesteel.cli.jobs import duration_text
-from firesteel.cli.progress import Progress
+from firesteel.client.connection import ClusterClient
+from firesteel.client.progress import Progress, duration_text
 from firesteel.common.errors import FiresteelError
 from firesteel.common.job_status import JobStatus
 from firesteel.rest.checkpoints import CHECKPOINTS
@@ -25,12 +23,11 @@ _REFRESH_S = 1.0
 
 
 class JobWatch:
-    """Tells of every change of state, and what a job waits for; on a terminal, also how many records go in and out."""
+    """Reports every change of state and what a job waits for; if figures are shown, also its records per second."""
 
-    def __init__(self, client: ClusterClient, *, quiet: bool = False):
+    def __init__(self, client: ClusterClient, progress: Progress, *, quiet: bool = False):
         self._client = client
-        self._quiet = quiet
-        self._progress = Progress(quiet=quiet)
+        self._progress = progress
         self._lock = threading.Lock()
         self._running: dict[str, str] = {}
         self._created: dict[str, str] = {}
@@ -38,7 +35,6 @@ class JobWatch:
         """Why jobs wait, as it was said last."""
         self._closed = threading.Event()
         self._counts: dict[str, tuple[float, int, int]] = {}
-        self._is_terminal = sys.stderr.isatty()
         if not quiet:
             threading.Thread(target=self._refresh, name="firesteel-job-figures", daemon=True).start()
 
@@ -78,7 +74,7 @@ class JobWatch:
         while not self._closed.wait(_REFRESH_S):
             for job_id, job_name in list(self._created.items()):
                 self._say_why_it_waits(job_id, job_name)
-            for job_id, job_name in list(self._running.items()) if self._is_terminal else ():
+            for job_id, job_name in list(self._running.items()) if self._progress.shows_figures else ():
                 try:
                     text = self._figures(job_id)
                 except FiresteelError:

@@ -12,7 +12,7 @@ from firesteel.config.redaction import printable
 if TYPE_CHECKING:
     from typing_extensions import Self
 
-__all__ = ["Progress", "say"]
+__all__ = ["TerminalProgress", "say"]
 
 _WIDTH = 100
 
@@ -22,7 +22,7 @@ def say(text: str) -> None:
     print(printable(f"firesteel: {text}"), file=sys.stderr, flush=True)  # noqa: T201 - the terminal is where a command speaks
 
 
-class Progress:
+class TerminalProgress:
     """A line that changes while something is waited for; where there is no terminal, each new text is a line.
 
     What changes all the time, such as figures and seconds, is shown on a terminal only.
@@ -34,6 +34,11 @@ class Progress:
         self._started = time.monotonic()
         self._shown = ""
         self._said = ""
+
+    @property
+    def shows_figures(self) -> bool:
+        """Whether figures are displayed."""
+        return self._is_terminal
 
     def __enter__(self) -> Self:
         return self

@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 import argparse
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from firesteel.cli.settings import add_cluster_options
+from firesteel.cli.terminal.connection import on_cluster
+from firesteel.cli.terminal.output import fitted_table, local_time, print_json
+from firesteel.cli.terminal.settings import add_cluster_options
+
+if TYPE_CHECKING:
+    from firesteel.client.connection import ClusterClient
 
 __all__ = ["register", "run"]
 
@@ -26,15 +31,14 @@ def register(commands: Any) -> None:
     parser.set_defaults(run=run)
 
 
-def run(options: argparse.Namespace) -> int:
+@on_cluster
+def run(options: argparse.Namespace, client: ClusterClient) -> int:
     """Prints the jobs."""
-    from firesteel.cli.connection import connect
-    from firesteel.cli.jobs import ENDED, SCHEDULED, duration_text, local_time, print_json
-    from firesteel.cli.table import fitted_table
+    from firesteel.client.jobs import ENDED, SCHEDULED
+    from firesteel.client.progress import duration_text
     from firesteel.rest.jobs import JOBS_OVERVIEW
 
-    with connect(options).client() as client:
-        jobs = client.call(JOBS_OVERVIEW).jobs
+    jobs = client.call(JOBS_OVERVIEW).jobs
     if options.running:
         jobs = [job for job in jobs if job.state not in (*ENDED, *SCHEDULED)]
     elif options.scheduled:
