@@ -1,1 +1,1 @@
-"""The ``firesteel`` command: one module per verb, each with ``register`` and ``run``."""
+"""The ``firesteel`` command: one module per verb, each with ``register`` and ``run``; ``terminal`` is shared."""

@@ -6,7 +6,7 @@ import argparse
 from typing import TYPE_CHECKING, Any
 
 from firesteel.cli.terminal.connection import on_cluster
-from firesteel.cli.terminal.output import bytes_text, local_time, print_json, table
+from firesteel.cli.terminal.output import bytes_text, local_time, print_result, table
 from firesteel.cli.terminal.settings import add_cluster_options, positive
 from firesteel.common.errors import FiresteelError
 from firesteel.config.redaction import printable
@@ -50,55 +50,42 @@ def register(commands: Any) -> None:
 @on_cluster
 def run(options: argparse.Namespace, client: ClusterClient) -> int:
     """Lists log files, or prints one."""
+    from firesteel.rest import cluster as jm
+    from firesteel.rest import task_managers as tm
+
     if options.process is None:
-        return _list(client, options)
-    if options.process == JOB_MANAGER:
-        text = _of_jobmanager(client, options)
+        return _list(options, client)
+    path: dict[str, str] = {}
+    main, stdout, named = jm.JOBMANAGER_LOG, jm.JOBMANAGER_STDOUT, jm.JOBMANAGER_LOG_FILE
+    if options.process != JOB_MANAGER:
+        path = {"taskmanagerid": _find(client, options.process)}
+        main, stdout, named = tm.TASK_MANAGER_LOG, tm.TASK_MANAGER_STDOUT, tm.TASK_MANAGER_LOG_FILE
+    if options.name is not None:
+        text: str = client.call(named, {**path, "filename": options.name})
     else:
-        text = _of_taskmanager(client, options, _find(client, options.process))
+        text = client.call(stdout if options.stdout else main, path)
     if options.lines is not None:
         text = "\n".join(text.splitlines()[-options.lines :])
-    if options.json:
-        print_json({"process": options.process, "name": options.name, "text": text})
-    else:
-        print(printable(text.rstrip("\n")))  # noqa: T201
+    said = {"process": options.process, "name": options.name, "text": text}
+    print_result(said, printable(text.rstrip("\n")), as_json=options.json)
     return 0
 
 
-def _list(client: ClusterClient, options: argparse.Namespace) -> int:
-    from firesteel.rest import cluster as rest
+def _list(options: argparse.Namespace, client: ClusterClient) -> int:
+    from firesteel.rest import cluster as jm
     from firesteel.rest import task_managers as tm
 
-    found = {JOB_MANAGER: client.call(rest.JOBMANAGER_LOGS).logs}
+    found = {JOB_MANAGER: client.call(jm.JOBMANAGER_LOGS).logs}
     for manager in client.call(tm.TASK_MANAGERS).taskmanagers:
         found[manager.id] = client.call(tm.TASK_MANAGER_LOGS, {"taskmanagerid": manager.id}).logs
-    if options.json:
-        print_json(found)
-        return 0
     rows = [
         [process, log.name, bytes_text(log.size), local_time(log.mtime)]
         for process, logs in found.items()
         for log in logs
     ]
-    print("\n".join(table(["process", "log", "size", "written"], rows, right=["size"])))  # noqa: T201
+    lines = table(["process", "log", "size", "written"], rows, right=["size"])
+    print_result(found, "\n".join(lines), as_json=options.json)
     return 0
-
-
-def _of_jobmanager(client: ClusterClient, options: argparse.Namespace) -> str:
-    from firesteel.rest import cluster as rest
-
-    if options.name is not None:
-        return client.call(rest.JOBMANAGER_LOG_FILE, {"filename": options.name})
-    return client.call(rest.JOBMANAGER_STDOUT if options.stdout else rest.JOBMANAGER_LOG)
-
-
-def _of_taskmanager(client: ClusterClient, options: argparse.Namespace, manager_id: str) -> str:
-    from firesteel.rest import task_managers as tm
-
-    path = {"taskmanagerid": manager_id}
-    if options.name is not None:
-        return client.call(tm.TASK_MANAGER_LOG_FILE, {**path, "filename": options.name})
-    return client.call(tm.TASK_MANAGER_STDOUT if options.stdout else tm.TASK_MANAGER_LOG, path)
 
 
 def _find(client: ClusterClient, named: str) -> str:

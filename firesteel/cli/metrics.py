@@ -18,9 +18,6 @@ if TYPE_CHECKING:
 
 __all__ = ["MetricNotFoundError", "register", "run"]
 
-_AT_ONCE = 200
-"""How many metrics are asked for in one request: an address has its limits."""
-
 
 class MetricNotFoundError(FiresteelError):
     """A job measures nothing of that name."""
@@ -48,34 +45,21 @@ def register(commands: Any) -> None:
 @on_cluster
 def run(options: argparse.Namespace, client: ClusterClient) -> int:
     """Prints the names of a job's metrics, or the values of some."""
-    import msgspec
-
     from firesteel.client.jobs import find_job, find_vertices
-    from firesteel.rest.metrics import VERTEX_METRICS
+    from firesteel.client.metrics import metric_names, metric_values
 
     job = find_job(client, options.job)
     vertices = find_vertices(client, job.jid, options.vertex)
-    available = {vertex.id: _names(client, job.jid, vertex) for vertex in vertices}
+    available = {vertex.id: metric_names(client, job.jid, vertex.id) for vertex in vertices}
     if not options.names:
         return _list_names(options, vertices, available)
     found = []
     for vertex in vertices:
         wanted = [name for name in available[vertex.id] if _is_wanted(name, options.names)]
-        for start in range(0, len(wanted), _AT_ONCE):
-            part = wanted[start : start + _AT_ONCE]
-            path = {"jobid": job.jid, "vertexid": vertex.id}
-            for metric in client.call(VERTEX_METRICS, path, {"get": part}):
-                value = None if metric.value is msgspec.UNSET else metric.value
-                subtask, _, name = metric.id.partition(".")
-                found.append(
-                    {
-                        "vertex": vertex.id,
-                        "vertex-name": vertex.name,
-                        "subtask": subtask,
-                        "metric": name,
-                        "value": value,
-                    }
-                )
+        found += [
+            {"vertex": vertex.id, "vertex-name": vertex.name, "subtask": subtask, "metric": name, "value": value}
+            for subtask, name, value in metric_values(client, job.jid, vertex.id, wanted)
+        ]
     if not found:
         raise MetricNotFoundError(
             f"Job '{job.name}' measures nothing of that name: {', '.join(options.names)}.",
@@ -105,13 +89,6 @@ def _say_what_is_missing(patterns: list[str], found: list[str]) -> None:
     missing = [each for each in patterns if not any(_is_wanted(f"0.{name}", [each]) for name in found)]
     if missing:
         say(f"nothing of that name is measured: {', '.join(missing)}")
-
-
-def _names(client: ClusterClient, job_id: str, vertex: JobVertex) -> list[str]:
-    from firesteel.rest.metrics import VERTEX_METRICS
-
-    path = {"jobid": job_id, "vertexid": vertex.id}
-    return [metric.id for metric in client.call(VERTEX_METRICS, path)]
 
 
 def _short(value: str | None) -> str | None:

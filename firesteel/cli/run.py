@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from firesteel.client.connection import ClusterAddress
     from firesteel.client.program_files import ProgramFiles
     from firesteel.client.remote_executor import RemoteExecutor
+    from firesteel.datastream.executor import PipelineExecutor
 
 __all__ = ["ProgramWithoutJobError", "register", "run"]
 
@@ -73,7 +74,6 @@ def run(options: argparse.Namespace) -> int:
     """Runs the program; its exit code."""
     if options.explain:
         return info.show(options, "text")
-    from firesteel.client.program import run_program
     from firesteel.client.program_files import program_files
     from firesteel.datastream.executor import context_executor
 
@@ -96,14 +96,16 @@ def run(options: argparse.Namespace) -> int:
             )
         from firesteel.client.resuming_executor import ResumingExecutor
 
-        return run_program(
-            options.program,
-            options.arguments,
-            settings,
-            ResumingExecutor(context_executor(), say),
-            search_path=files.search_path,
-            module=options.module,
-        )
+        return _run_program(options, settings, ResumingExecutor(context_executor(), say), files)
+
+
+def _run_program(
+    options: argparse.Namespace, settings: Mapping[str, str], executor: PipelineExecutor, files: ProgramFiles
+) -> int:
+    from firesteel.client.program import run_program
+
+    path = files.search_path
+    return run_program(options.program, options.arguments, settings, executor, search_path=path, module=options.module)
 
 
 def _run_on_cluster(
@@ -111,7 +113,6 @@ def _run_on_cluster(
 ) -> int:
     """Runs the program here and its jobs there; the command's exit code."""
     from firesteel.client.job_watch import JobWatch
-    from firesteel.client.program import run_program
     from firesteel.client.remote_executor import RemoteExecutor
     from firesteel.rest.cluster import CLUSTER_OVERVIEW
 
@@ -136,14 +137,7 @@ def _run_on_cluster(
         )
         try:
             with _interruptible(not options.cancel_on_exit):
-                code = run_program(
-                    options.program,
-                    options.arguments,
-                    settings,
-                    executor,
-                    search_path=files.search_path,
-                    module=options.module,
-                )
+                code = _run_program(options, settings, executor, files)
         except _Interrupted:
             watch.close()
             _say_what_goes_on(executor)

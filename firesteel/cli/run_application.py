@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import re
-from pathlib import Path
 from typing import Any
 
 from firesteel.cli.terminal.job_manager import add_jobmanager_options, jobmanager_settings, start_and_report
@@ -31,6 +29,8 @@ def register(commands: Any) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Starts a JobManager that runs a program, or stays with one; 0 if it runs, or has ended well."""
+    from pathlib import Path
+
     from firesteel.client.cluster_processes import starting
     from firesteel.client.local_clusters import local_cluster
     from firesteel.client.program import find_program
@@ -59,12 +59,14 @@ def run(options: argparse.Namespace) -> int:
             "arguments": list(options.arguments),
             "configuration": settings,
         }
-        return start_and_report(options, cluster, told, settings, [beside, *files.search_path])
+        return start_and_report(options, cluster, told, [beside, *files.search_path])
 
 
 def _application_id(options: argparse.Namespace) -> str:
     """A new one for every run: a run with the id of another one goes on with that one's jobs."""
+    import re
     import uuid
+    from pathlib import Path
 
     name = options.module or Path(options.program).stem
     return f"{re.sub(r'[^A-Za-z0-9_.-]', '-', name).lstrip('.-') or 'application'}-{uuid.uuid4().hex[:8]}"

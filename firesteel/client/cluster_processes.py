@@ -66,25 +66,34 @@ def starting(cluster: LocalCluster) -> Iterator[None]:
 def start_job_manager(
     cluster: LocalCluster,
     told: Mapping[str, Any],
-    settings: Mapping[str, str],
     *,
     search_path: Sequence[str] = (),
     standby: bool = False,
     seconds: float = 120.0,
     waiting: Callable[[], None] = lambda: None,
 ) -> JobManagerEntry:
-    """Starts a JobManager process and waits until it takes jobs, or listens if it is a standby; see :func:`launch`."""
+    """Starts a JobManager process, see :func:`launch`, and waits until it takes jobs, or listens if it is a standby.
+
+    Ends it again if it is not ready in time.
+    """
     log_from = log_size(cluster)
     process = launch(cluster, told, search_path=search_path)
+    deadline = time.monotonic() + seconds
     try:
-        return await_entry(
-            cluster,
-            process,
-            seconds=seconds,
-            log_from=log_from,
-            is_ready=lambda entry: standby or _answers(entry, settings),
-            waiting=waiting,
-        )
+        while True:
+            code = process.poll()
+            if code is not None:
+                raise _not_started(cluster, f"ended with exit code {code}", log_from)
+            entry = next((entry for entry in cluster.job_managers() if entry.pid == process.pid), None)
+            if entry is not None and (standby or _answers(entry, told["configuration"])):
+                process.returncode = 0  # nobody waits for it any more, which is meant: no reason to complain
+                return entry
+            if time.monotonic() > deadline:
+                end_processes([process.pid], 5)
+                process.wait(10)
+                raise _not_started(cluster, f"was not ready after {seconds:g} s, and was ended", log_from)
+            waiting()
+            time.sleep(_POLL_S)
     except BaseException:
         end_processes([process.pid], 5)
         raise
@@ -104,7 +113,8 @@ def launch(
 ) -> subprocess.Popen[bytes]:
     """Starts a JobManager process: one of its own session, or one that has this terminal.
 
-    ``told`` is what it is to be. It stays in the cluster's directory, as the process may begin anew from it.
+    ``told`` is what it is to be, with its settings as ``configuration``. It stays in the cluster's directory, as the
+    process may begin anew from it.
     """
     cluster.remember()
     _forget_launches(cluster)
@@ -152,33 +162,6 @@ def log_size(cluster: LocalCluster) -> int:
         return log_file(cluster).stat().st_size
     except OSError:
         return 0
-
-
-def await_entry(
-    cluster: LocalCluster,
-    process: subprocess.Popen[bytes],
-    *,
-    seconds: float,
-    log_from: int,
-    is_ready: Callable[[JobManagerEntry], bool],
-    waiting: Callable[[], None],
-) -> JobManagerEntry:
-    """Waits until a new JobManager listens and is ready; ends it if it is not in time."""
-    deadline = time.monotonic() + seconds
-    while True:
-        code = process.poll()
-        if code is not None:
-            raise _not_started(cluster, f"ended with exit code {code}", log_from)
-        entry = next((entry for entry in cluster.job_managers() if entry.pid == process.pid), None)
-        if entry is not None and is_ready(entry):
-            process.returncode = 0  # nobody waits for it any more, which is meant: no reason to complain
-            return entry
-        if time.monotonic() > deadline:
-            end_processes([process.pid], 5)
-            process.wait(10)
-            raise _not_started(cluster, f"was not ready after {seconds:g} s, and was ended", log_from)
-        waiting()
-        time.sleep(_POLL_S)
 
 
 def end_processes(pids: Sequence[int], seconds: float) -> list[int]:

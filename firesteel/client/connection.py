@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Mapping
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
-from types import TracebackType
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 from firesteel.client.local_clusters import JobManagerEntry, LocalCluster
 from firesteel.common.errors import FiresteelError
@@ -16,9 +16,6 @@ from firesteel.rest.client import ConnectionFailedError, RestClient, RestClientE
 from firesteel.rest.endpoint import Endpoint
 from firesteel.rest.login import CREATE_LOGIN_CODE
 from firesteel.rest.token import read_token
-
-if TYPE_CHECKING:
-    from typing_extensions import Self
 
 __all__ = ["PATIENCE_S", "ClusterAddress", "ClusterClient"]
 
@@ -63,7 +60,7 @@ class ClusterAddress:
         return RestClient(url, token=token, configuration=configuration, timeout=timeout)
 
 
-class ClusterClient:
+class ClusterClient(AbstractContextManager["ClusterClient"]):
     """Calls the REST API of a cluster, whichever of its JobManagers leads; can be used by several threads."""
 
     def __init__(self, address: ClusterAddress, timeout: float = 60.0):
@@ -139,10 +136,5 @@ class ClusterClient:
         """Closes all connections."""
         self._client.close()
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()

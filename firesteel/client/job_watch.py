@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
-from types import TracebackType
-from typing import TYPE_CHECKING
+from contextlib import AbstractContextManager
 
 from firesteel.client.connection import ClusterClient
 from firesteel.client.progress import Progress, duration_text
@@ -14,15 +13,12 @@ from firesteel.common.job_status import JobStatus
 from firesteel.rest.checkpoints import CHECKPOINTS
 from firesteel.rest.jobs import JOB, JOB_DIAGNOSIS, JobDetails
 
-if TYPE_CHECKING:
-    from typing_extensions import Self
-
 __all__ = ["JobWatch"]
 
 _REFRESH_S = 1.0
 
 
-class JobWatch:
+class JobWatch(AbstractContextManager["JobWatch"]):
     """Reports every change of state and what a job waits for; if figures are shown, also its records per second."""
 
     def __init__(self, client: ClusterClient, progress: Progress, *, quiet: bool = False):
@@ -38,12 +34,7 @@ class JobWatch:
         if not quiet:
             threading.Thread(target=self._refresh, name="firesteel-job-figures", daemon=True).start()
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def close(self) -> None:

@@ -10,6 +10,7 @@ from contextlib import suppress
 from typing import Any
 
 from firesteel.client.connection import PATIENCE_S, ClusterClient
+from firesteel.client.metrics import metric_names, metric_values
 from firesteel.client.savepoints import trigger_savepoint, trigger_stop
 from firesteel.common.errors import FiresteelError, JobCancelledError, JobExecutionError, TaskFailure
 from firesteel.common.job_execution_result import JobExecutionResult
@@ -19,7 +20,6 @@ from firesteel.process.futures import complete, dependent, fail
 from firesteel.rest import jobs as rest
 from firesteel.rest.client import ConnectionFailedError, RestClientError
 from firesteel.rest.endpoint import Endpoint
-from firesteel.rest.metrics import VERTEX_METRICS
 from firesteel.rest.submission import CANCEL_JOB, CLIENT_HEARTBEAT, JOB_CHANNEL, ClientHeartbeat
 from firesteel.runtime.model.serialization import deserialize_batch
 
@@ -99,15 +99,11 @@ class RemoteJob:
         """The latest metrics by (vertex id, operator name, subtask); those of a task have '' for an operator."""
         found: dict[tuple[str, str, int], dict[str, Any]] = {}
         for vertex in self._call(rest.JOB).vertices:
-            path = {"jobid": self._id, "vertexid": vertex.id}
-            names = [metric.id for metric in self._client.call(VERTEX_METRICS, path)]
-            for start in range(0, len(names), 200):
-                for metric in self._client.call(VERTEX_METRICS, path, {"get": names[start : start + 200]}):
-                    subtask, _, rest_of_name = metric.id.partition(".")
-                    operator, _, name = rest_of_name.rpartition(".")
-                    if subtask.isdecimal() and isinstance(metric.value, str):
-                        key = (vertex.id, operator, int(subtask))
-                        found.setdefault(key, {})[name] = _number(metric.value)
+            names = metric_names(self._client, self._id, vertex.id)
+            for subtask, full_name, value in metric_values(self._client, self._id, vertex.id, names):
+                operator, _, name = full_name.rpartition(".")
+                if subtask.isdecimal() and value is not None:
+                    found.setdefault((vertex.id, operator, int(subtask)), {})[name] = _number(value)
         return found
 
     def trigger_savepoint(self, savepoint_directory: str | None = None) -> Future[str]:

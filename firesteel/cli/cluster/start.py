@@ -48,4 +48,4 @@ def run(options: argparse.Namespace) -> int:
             )
         if options.standby and options.port is None:
             settings.setdefault(cluster_options.REST_PORT.key, "0")
-        return start_and_report(options, cluster, {"mode": "session", "configuration": settings}, settings)
+        return start_and_report(options, cluster, {"mode": "session", "configuration": settings})

@@ -8,12 +8,11 @@ from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 from firesteel.cli.terminal.connection import cluster_settings, find_cluster
-from firesteel.cli.terminal.output import count, indented, print_json, table
+from firesteel.cli.terminal.output import count, indented, print_result, table
 from firesteel.cli.terminal.settings import add_local_cluster_options
 
 if TYPE_CHECKING:
     from firesteel.client.connection import ClusterAddress
-    from firesteel.common.errors import FiresteelError
 
 __all__ = ["register", "run"]
 
@@ -42,22 +41,17 @@ def run(options: argparse.Namespace) -> int:
 
     cluster = find_cluster(options)
     if cluster is None:
-        if options.json:
-            print_json({"running": False})
-        else:
-            named = local_cluster(cluster_settings(options))
-            print(f"Cluster '{named.cluster_id}' does not run ({named.directory}).")  # noqa: T201
+        named = local_cluster(cluster_settings(options))
+        text = f"Cluster '{named.cluster_id}' does not run ({named.directory})."
+        print_result({"running": False}, text, as_json=options.json)
         return NOT_RUNNING
     managers = _job_managers(cluster)
     if not any(manager["answers"] for manager in managers):
         if cluster.local is None:
             with cluster.client(_PROBE_S) as client:
                 client.call(CLUSTER_OVERVIEW)  # says why not
-        if options.json:
-            print_json({"running": False, "job-managers": managers})
-        else:
-            print("The JobManager does not answer, or has no leader yet:")  # noqa: T201
-            print("\n".join(_managers_table(managers)))  # noqa: T201
+        lines = ["The JobManager does not answer, or has no leader yet:", *_managers_table(managers)]
+        print_result({"running": False, "job-managers": managers}, "\n".join(lines), as_json=options.json)
         return NOT_RUNNING
     with cluster.client(_PROBE_S) as client:
         overview = client.call(CLUSTER_OVERVIEW)
@@ -75,9 +69,6 @@ def run(options: argparse.Namespace) -> int:
         "jobs": dict(Counter(job.state for job in jobs)),
         "job-managers": managers,
     }
-    if options.json:
-        print_json(said)
-        return RUNNING
     name = "The cluster" if cluster.local is None else f"Cluster '{cluster.local.cluster_id}'"
     live = [job for job in jobs if job.state not in ENDED]
     states = ", ".join(f"{number} {state}" for state, number in Counter(job.state for job in jobs).items())
@@ -89,7 +80,7 @@ def run(options: argparse.Namespace) -> int:
     ]
     if cluster.local is not None:
         lines += [f"  files   {cluster.local.directory}"]
-    print("\n".join([*lines, "", *_managers_table(managers)]))  # noqa: T201
+    print_result(said, "\n".join([*lines, "", *_managers_table(managers)]), as_json=options.json)
     return RUNNING
 
 
@@ -103,14 +94,12 @@ def _job_managers(cluster: ClusterAddress) -> list[dict[str, Any]]:
     known = {entry.url: entry for entry in entries}
     for url in known or cluster.urls:
         client = cluster.rest_client(url, _PROBE_S)
-        leader: str | None = None
+        role, problem = "unknown", None
         try:
             client.call(CLUSTER_OVERVIEW)
-            leader = client.leader_url
+            role = "leader" if client.leader_url == url else "standby"
         except (ConnectionFailedError, RestClientError) as error:
-            said: FiresteelError | None = error
-        else:
-            said = None
+            problem = error.message
         finally:
             client.close()
         entry = known.get(url)
@@ -118,9 +107,9 @@ def _job_managers(cluster: ClusterAddress) -> list[dict[str, Any]]:
         found.append(
             {
                 "url": url,
-                "answers": said is None,
-                "role": "unknown" if leader is None else "leader" if leader == url else "standby",
-                "problem": None if said is None else said.message,
+                "answers": problem is None,
+                "role": role,
+                "problem": problem,
                 "pid": None if entry is None else entry.pid,
                 "mode": None if entry is None else entry.mode,
                 "uptime-ms": None if entry is None else int(now - entry.started_at),

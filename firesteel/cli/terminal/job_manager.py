@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import re
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from firesteel.cli.terminal.connection import cluster_settings
@@ -54,6 +53,8 @@ def add_jobmanager_options(parser: argparse.ArgumentParser) -> None:
 
 def jobmanager_settings(options: argparse.Namespace) -> dict[str, str]:
     """What the options of a JobManager say; those with a name of their own win over ``-D``."""
+    from pathlib import Path
+
     from firesteel.config import cluster_options
 
     settings = cluster_settings(options)
@@ -82,7 +83,6 @@ def start_and_report(
     options: argparse.Namespace,
     cluster: LocalCluster,
     told: Mapping[str, Any],
-    settings: Mapping[str, str],
     search_path: Sequence[str] = (),
 ) -> int:
     """Starts one JobManager and reports where it is, or stays with it; the command's exit code."""
@@ -94,13 +94,12 @@ def start_and_report(
         entry = start_job_manager(
             cluster,
             told,
-            settings,
             search_path=search_path,
             standby=getattr(options, "standby", False),
             seconds=options.timeout,
             waiting=lambda: progress.show(f"starting cluster '{cluster.cluster_id}' …"),
         )
-    report(options, cluster, entry, settings, already=False)
+    report(options, cluster, entry, told["configuration"], already=False)
     return 0
 
 

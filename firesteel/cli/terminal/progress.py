@@ -4,13 +4,9 @@ from __future__ import annotations
 
 import sys
 import time
-from types import TracebackType
-from typing import TYPE_CHECKING
+from contextlib import AbstractContextManager
 
 from firesteel.config.redaction import printable
-
-if TYPE_CHECKING:
-    from typing_extensions import Self
 
 __all__ = ["TerminalProgress", "say"]
 
@@ -22,7 +18,7 @@ def say(text: str) -> None:
     print(printable(f"firesteel: {text}"), file=sys.stderr, flush=True)  # noqa: T201 - the terminal is where a command speaks
 
 
-class TerminalProgress:
+class TerminalProgress(AbstractContextManager["TerminalProgress"]):
     """A line that changes while something is waited for; where there is no terminal, each new text is a line.
 
     What changes all the time, such as figures and seconds, is shown on a terminal only.
@@ -40,12 +36,7 @@ class TerminalProgress:
         """Whether figures are displayed."""
         return self._is_terminal
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.clear()
 
     def show(self, text: str, figures: str = "") -> None:
