@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import argparse
 import os
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from firesteel import __version__
-from firesteel.cli.main import main
+from firesteel.cli.main import main, parser
 from firesteel.cli.terminal.output import bytes_text, count, table, time_text
 
 ROOT = Path(__file__).parents[3]
@@ -48,6 +50,22 @@ def test_wrong_usage_is_exit_code_2(arguments: list[str], capsys: pytest.Capture
         main(arguments)
     assert exited.value.code == 2
     assert capsys.readouterr().err.startswith("usage: firesteel")
+
+
+def _verbs(commands: argparse.ArgumentParser, *words: str) -> Iterator[tuple[str, argparse.ArgumentParser]]:
+    groups = [action for action in commands._actions if isinstance(action, argparse._SubParsersAction)]
+    if not groups:
+        yield ".".join(words).replace("-", "_"), commands
+    for group in groups:
+        for name, below in group.choices.items():
+            yield from _verbs(below, *words, name)
+
+
+def test_every_verb_is_the_module_of_its_name() -> None:
+    verbs = dict(_verbs(parser()))
+    assert "cluster.start" in verbs
+    for name, verb in verbs.items():
+        assert verb.get_default("run").__module__ == f"firesteel.cli.{name}"
 
 
 @pytest.mark.parametrize("verb", ["inspect", "diff", "dispose"])
