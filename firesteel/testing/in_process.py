@@ -22,7 +22,7 @@ from firesteel.config.configuration import Configuration
 from firesteel.execution.batch.host import BatchHost
 from firesteel.execution.epochs.host import EpochHost
 from firesteel.filesystem.stores import current_stores
-from firesteel.graph.deployment import create_deployment
+from firesteel.graph.deployment import Deployment
 from firesteel.graph.exchange import JobExecution, execution_of
 from firesteel.graph.job_graph import JobGraph
 from firesteel.graph.rescaling import limit_parallelism
@@ -31,6 +31,7 @@ from firesteel.jobmaster.model.host import Attempt, AttemptHost, Post
 from firesteel.jobmaster.shell.job_preparation import prepare_job
 from firesteel.jobmaster.shell.runner import JobMasterRunner
 from firesteel.process.concurrency import SYSTEM, Concurrency
+from firesteel.runtime.codegen.inlining import register_inline_expressions
 from firesteel.runtime.failure.failure_report import describe_failure
 from firesteel.runtime.model import messages
 from firesteel.runtime.model.assigned_state import TaskRestore
@@ -74,7 +75,7 @@ class InProcessHost:
         """Starts the attempt's thread."""
         self._restore = {}
         self._attempt = attempt
-        slots = {slot: _deployment(attempt)[slot] for slot in range(attempt.slots)}
+        slots = {slot: _tasks_in(slot, attempt) for slot in range(attempt.slots)}
         poller = _RestingPoller()
         executor = TaskExecutor(
             slots,
@@ -163,11 +164,12 @@ class InProcessHost:
             self._thread.join(5.0)
 
 
-def _deployment(attempt: Attempt) -> list[list[TaskDeploymentDescriptor]]:
-    """A copy of every slot's tasks."""
+def _tasks_in(slot: int, attempt: Attempt) -> list[TaskDeploymentDescriptor]:
+    """A slot's tasks, with copies of their functions that no other slot has."""
     with importable(attempt.artifacts):
         job_graph = limit_parallelism(cloudpickle.loads(attempt.serialized_job), attempt.slots)
-    return create_deployment(job_graph, attempt.number)
+    register_inline_expressions(job_graph.inline_expressions)
+    return Deployment(job_graph, attempt.number).tasks_in(slot)
 
 
 class _RestingPoller(IdlePoller):

@@ -48,12 +48,11 @@ def plan(parallelism: int = 2, forward: bool = False) -> CheckpointPlan:
     """A source, and behind it a keyed sum; with ``forward`` subtask i reads from subtask i only."""
     source = PlannedOperator("op-source", "numbers", "numbers-uid", parallelism, 128, has_coordinator=True)
     total = PlannedOperator("op-sum", "sum", "sum-uid", parallelism, 128)
-    everybody = frozenset(("source", i) for i in range(parallelism))
     return CheckpointPlan(
         (
             *(PlannedTask("source", i, (source,)) for i in range(parallelism)),
             *(
-                PlannedTask("sum", i, (total,), frozenset({("source", i)}) if forward else everybody)
+                PlannedTask("sum", i, (total,), (("source", range(i, i + 1) if forward else range(parallelism)),))
                 for i in range(parallelism)
             ),
         )

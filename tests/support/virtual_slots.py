@@ -14,9 +14,11 @@ import cloudpickle
 
 from firesteel.common import WatermarkStrategy
 from firesteel.datastream import StreamExecutionEnvironment
-from firesteel.graph.deployment import create_deployment
+from firesteel.graph.deployment import Deployment
 from firesteel.graph.job_graph import JobGraph
+from firesteel.graph.slots import assign_slots
 from firesteel.process.concurrency import SystemConcurrency
+from firesteel.runtime.codegen.inlining import register_inline_expressions
 from firesteel.runtime.model import messages
 from firesteel.runtime.network.gate import InputChannel
 from firesteel.runtime.network.local import connect_local
@@ -175,11 +177,13 @@ class VirtualSlots:
         self._every_second: Callable[[], None] = lambda: None
         self._done = threading.Semaphore(0)
         serialized = cloudpickle.dumps(job)
-        slots = len(create_deployment(job, 0))
+        slots = assign_slots(job).total
         self._slots = [_Slot(self, index) for index in range(slots)]
         for slot in self._slots:
             # a copy of every function for each slot
-            tasks = create_deployment(cloudpickle.loads(serialized), 0)[slot.index]
+            copy = cloudpickle.loads(serialized)
+            register_inline_expressions(copy.inline_expressions)
+            tasks = Deployment(copy, 0).tasks_in(slot.index)
             slot.executor = _Executor(
                 {slot.index: tasks},
                 _Gateway(self, slot),

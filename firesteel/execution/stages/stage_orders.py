@@ -9,8 +9,7 @@ from itertools import chain
 from firesteel.execution.stages.orders import StageTaskDescriptor
 from firesteel.execution.stages.rows import partition_offsets
 from firesteel.execution.stages.stage_runner import StageMessage
-from firesteel.graph.channels import connections
-from firesteel.graph.deployment import create_deployment
+from firesteel.graph.deployment import Deployment
 from firesteel.graph.job_graph import JobGraph, JobVertex
 from firesteel.runtime.model.deployment import TaskMode
 from firesteel.runtime.model.messages import TaskKey
@@ -90,29 +89,19 @@ def stages_of(job_graph: JobGraph) -> tuple[Stage, ...]:
 
 def stage_descriptors(job_graph: JobGraph, attempt: int, mode: TaskMode) -> dict[TaskKey, StageTaskDescriptor]:
     """What each task is and where its rows go, in topological order."""
-    tasks = {(task.vertex_id, task.subtask): task for task in chain(*create_deployment(job_graph, attempt))}
-    inputs: dict[TaskKey, list[int]] = {key: [] for key in tasks}
-    outputs: dict[TaskKey, list[int]] = {key: [] for key in tasks}
-    for edge in job_graph.edges:  # in this order create_deployment lists them
-        producer, consumer = job_graph.vertex(edge.source_vertex), job_graph.vertex(edge.target_vertex)
-        channels = connections(edge.partitioner, producer.parallelism, consumer.parallelism)
-        for subtask in {source for source, _ in channels}:
-            outputs[producer.id, subtask].append(edge.id)
-        for subtask in {target for _, target in channels}:
-            inputs[consumer.id, subtask].append(edge.id)
-    consumers = {edge.id: edge.target_vertex for edge in job_graph.edges}
-    offsets = {vertex.id: _offsets(job_graph, vertex) for vertex in job_graph.vertices}
-    return {
-        key: StageTaskDescriptor(
-            replace(tasks[key], mode=mode),
-            tuple(inputs[key]),
-            tuple(outputs[key]),
-            tuple(offsets[key[0]][consumers[edge]] for edge in outputs[key]),
-            job_graph.inline_expressions,
-        )
-        for vertex in job_graph.vertices
-        for key in ((vertex.id, subtask) for subtask in range(vertex.parallelism))
-    }
+    deployment = Deployment(job_graph, attempt)
+    descriptors = {}
+    for vertex in job_graph.vertices:
+        offsets = _offsets(job_graph, vertex)
+        inputs = tuple(edge.id for edge in vertex.input_edges)
+        outputs = tuple(edge.id for edge in vertex.output_edges)
+        output_offsets = tuple(offsets[edge.target_vertex] for edge in vertex.output_edges)
+        for subtask in range(vertex.parallelism):
+            task = replace(deployment.task(vertex, subtask), mode=mode)
+            descriptors[vertex.id, subtask] = StageTaskDescriptor(
+                task, inputs, outputs, output_offsets, job_graph.inline_expressions
+            )
+    return descriptors
 
 
 def in_stage_order(job_graph: JobGraph, reports: Sequence[Sequence[StageMessage]]) -> list[StageMessage]:

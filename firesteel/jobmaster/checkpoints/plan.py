@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from functools import cached_property
@@ -37,7 +36,8 @@ class PlannedTask:
     vertex_id: str
     subtask: int
     operators: tuple[PlannedOperator, ...]
-    producers: frozenset[TaskKey] = frozenset()
+    producers: tuple[tuple[str, range], ...] = ()
+    """Vertices and their subtasks, one entry per edge."""
     name: str = ""
     """As users know it: of the vertex, with the subtask."""
 
@@ -56,13 +56,15 @@ class CheckpointPlan:
     @classmethod
     def of(cls, job_graph: JobGraph) -> CheckpointPlan:
         """The plan of a job."""
-        producers: dict[TaskKey, set[TaskKey]] = defaultdict(set)
-        for edge in job_graph.edges:
-            writers, readers = job_graph.vertex(edge.source_vertex), job_graph.vertex(edge.target_vertex)
-            for writer, reader in connections(edge.partitioner, writers.parallelism, readers.parallelism):
-                producers[readers.id, reader].add((writers.id, writer))
         tasks: list[PlannedTask] = []
         for vertex in job_graph.vertices:
+            inputs = [
+                (
+                    edge.source_vertex,
+                    connections(edge.partitioner, job_graph.vertex(edge.source_vertex).parallelism, vertex.parallelism),
+                )
+                for edge in vertex.input_edges
+            ]
             operators = tuple(
                 PlannedOperator(
                     chained.node.operator_id,
@@ -79,7 +81,7 @@ class CheckpointPlan:
                     vertex.id,
                     subtask,
                     operators,
-                    frozenset(producers[vertex.id, subtask]),
+                    tuple((producer, channels.producers_of(subtask)) for producer, channels in inputs),
                     f"'{vertex.name}' ({subtask + 1}/{vertex.parallelism})",
                 )
                 for subtask in range(vertex.parallelism)
@@ -106,7 +108,8 @@ class CheckpointPlan:
         return tuple(
             task.key
             for task in self.tasks
-            if task.key not in finished and all(producer in finished for producer in task.producers)
+            if task.key not in finished
+            and all((vertex_id, subtask) in finished for vertex_id, subtasks in task.producers for subtask in subtasks)
         )
 
     def coordinators(self, finished: Collection[TaskKey]) -> Iterator[str]:

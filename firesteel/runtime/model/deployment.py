@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
-from typing import Any
+from itertools import count, islice
+from typing import Any, NamedTuple, overload
 
 from firesteel.api.output_tag import OutputTag
 from firesteel.config.configuration import Configuration
@@ -13,6 +15,7 @@ from firesteel.runtime.model.partitioner import Partitioner
 
 __all__ = [
     "ChannelDescriptor",
+    "ChannelRange",
     "InputDescriptor",
     "OperatorDescriptor",
     "OutputDescriptor",
@@ -48,8 +51,7 @@ class OperatorDescriptor:
     parent_tag: OutputTag | None = None
 
 
-@dataclass(frozen=True)
-class ChannelDescriptor:
+class ChannelDescriptor(NamedTuple):
     """One producer subtask to one consumer subtask, and the slots they run in; the id is unique in the job."""
 
     id: int
@@ -60,11 +62,47 @@ class ChannelDescriptor:
 
 
 @dataclass(frozen=True)
+class ChannelRange(Sequence[ChannelDescriptor]):
+    """Channels at equal distances, each made when it is read: the same few numbers whatever the parallelism.
+
+    >>> channels = ChannelRange(ChannelDescriptor(1, 0, 1, 0, 1), step=ChannelDescriptor(4, 1, 0, 1, 0), length=3)
+    >>> [(channel.id, channel.producer, channel.consumer) for channel in channels]
+    [(1, 0, 1), (5, 1, 1), (9, 2, 1)]
+    >>> channels[-1].producer_slot
+    2
+    """
+
+    first: ChannelDescriptor
+    step: ChannelDescriptor
+    """What each field grows by from one channel to the next."""
+    length: int
+
+    def __len__(self) -> int:
+        """How many channels there are."""
+        return self.length
+
+    def __iter__(self) -> Iterator[ChannelDescriptor]:
+        """The channels in order."""
+        return islice(map(ChannelDescriptor, *map(count, self.first, self.step)), self.length)
+
+    @overload
+    def __getitem__(self, index: int) -> ChannelDescriptor: ...
+    @overload
+    def __getitem__(self, index: slice) -> tuple[ChannelDescriptor, ...]: ...
+    def __getitem__(self, index: int | slice) -> ChannelDescriptor | tuple[ChannelDescriptor, ...]:
+        """One channel, or several."""
+        if isinstance(index, slice):
+            return tuple(self)[index]
+        place = range(self.length)[index]
+        return ChannelDescriptor(*(start + place * step for start, step in zip(self.first, self.step, strict=True)))
+
+
+@dataclass(frozen=True)
 class InputDescriptor:
     """The channels of one job edge that end in this subtask."""
 
     input_index: int
-    channels: tuple[ChannelDescriptor, ...]
+    channels: Sequence[ChannelDescriptor]
     edge: str = ""
     """Names the edge across restarts, whatever the parallelism: see ChannelStateHandle."""
     partitioner: Partitioner | None = None
@@ -81,7 +119,7 @@ class OutputDescriptor:
     partitioner: Partitioner
     consumer_max_parallelism: int
     consumer_name: str
-    channels: tuple[ChannelDescriptor, ...]
+    channels: Sequence[ChannelDescriptor]
     buffer_timeout: int = 100
     consumer_operator: str | None = None
     """The operator at the other end, which a key selector or partitioner on the way belongs to."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pickle
 from collections.abc import Callable, Iterable, Sequence
+from itertools import islice
 from typing import Any
 
 from firesteel.runtime.checkpoint.files import StateFileReader
@@ -36,7 +37,7 @@ def restore_channels(
     left out for the same reason; new ones will come.
     """
     channels = iter(gate.channels)
-    by_edge = {entry.edge: (entry, [next(channels) for _ in entry.channels]) for entry in inputs}
+    by_edge = {entry.edge: (entry, list(islice(channels, len(entry.channels)))) for entry in inputs}
     for handle in sorted(handles, key=lambda h: (h.edge, h.producer, h.consumer, h.at_producer)):
         if handle.edge not in by_edge:
             continue  # the assignment has refused what no edge can take
@@ -46,7 +47,7 @@ def restore_channels(
             records = _own_records(items, _choice(entry, key_selectors, task))
             gate.restore_first(own[handle.producer % len(own)].index, records)
         else:
-            index = next(i for i, channel in enumerate(entry.channels) if channel.producer == handle.producer)
+            index = handle.producer - entry.channels[0].producer
             # a producer that has finished sends its end again, and all inputs begin as active: an idle status in
             # flight would stay, as the producer that sent it begins as active too and has no change to announce
             own[index].restore(item for item in items if not isinstance(item, (EndOfData, WatermarkStatus)))

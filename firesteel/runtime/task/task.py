@@ -109,7 +109,7 @@ class Task:
         self.source = self.head.operator if isinstance(self.head.operator, SourceOperator) else None
         self._sinks = [c.operator for c in self.chain if isinstance(c.operator, SinkOperator)]
         # one entry per channel of the gate: which input of the head it belongs to
-        self._input_of = [entry.input_index for entry in descriptor.inputs for _ in entry.channels]
+        self._input_of = [index for entry in descriptor.inputs for index in [entry.input_index] * len(entry.channels)]
         self._valve = create_valve(self._input_of, self._advance, self._set_idle)
         self._unfinished: deque[Callable[[], bool]] = deque()
         """What a turn that ended early has left to be done before any more input is read: firing timers, and what

@@ -13,10 +13,11 @@ import cloudpickle
 
 from firesteel.config import cluster_options
 from firesteel.filesystem.stores import close_filesystems
-from firesteel.graph.deployment import create_deployment
+from firesteel.graph.deployment import Deployment
 from firesteel.graph.job_graph import JobGraph
 from firesteel.graph.rescaling import limit_parallelism
 from firesteel.jobmaster.slots.task_manager_id import embedded_task_manager_id, executor_task_manager_id
+from firesteel.runtime.codegen.inlining import register_inline_expressions
 from firesteel.runtime.failure.failure_report import describe_failure
 from firesteel.runtime.model import messages
 from firesteel.runtime.model.deployment import TaskDeploymentDescriptor
@@ -103,7 +104,8 @@ class SlotMain:
             )
             try:
                 gateway = _Gateway(control)
-                tasks = create_deployment(job, self._attempt)[slot]
+                register_inline_expressions(job.inline_expressions)
+                tasks = Deployment(job, self._attempt).tasks_in(slot)
                 executor = TaskExecutor(
                     {slot: tasks},
                     gateway,

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from firesteel.graph.channels import connections
+from firesteel.graph.channels import Connections, connections
 from firesteel.runtime.model.partitioner import (
     BroadcastPartitioner,
     ForwardPartitioner,
@@ -20,9 +20,26 @@ from firesteel.runtime.model.partitioner import (
 PARALLELISM = st.integers(1, 70)
 
 
+def pairs(channels: Connections) -> list[tuple[int, int]]:
+    return [
+        (producer, consumer) for producer in range(channels.producers) for consumer in channels.consumers_of(producer)
+    ]
+
+
+@given(PARALLELISM, PARALLELISM, st.booleans())
+def test_producers_consumers_and_numbers_agree(producers: int, consumers: int, pointwise: bool) -> None:
+    channels = Connections(producers, consumers, pointwise)
+    by_producer = pairs(channels)
+    by_consumer = [
+        (producer, consumer) for consumer in range(consumers) for producer in channels.producers_of(consumer)
+    ]
+    assert sorted(by_consumer) == by_producer
+    assert [channels.number(*pair) for pair in by_producer] == list(range(len(channels)))
+
+
 @given(PARALLELISM, PARALLELISM)
 def test_rescale_uses_every_subtask_evenly_with_as_few_channels_as_possible(producers: int, consumers: int) -> None:
-    channels = connections(RescalePartitioner(), producers, consumers)
+    channels = pairs(connections(RescalePartitioner(), producers, consumers))
     by_producer = Counter(producer for producer, _ in channels)
     by_consumer = Counter(consumer for _, consumer in channels)
     assert sorted(by_producer) == list(range(producers))
@@ -34,14 +51,14 @@ def test_rescale_uses_every_subtask_evenly_with_as_few_channels_as_possible(prod
 
 @given(PARALLELISM, PARALLELISM)
 def test_rescale_connects_neighbours(producers: int, consumers: int) -> None:
-    channels = connections(RescalePartitioner(), producers, consumers)
+    channels = pairs(connections(RescalePartitioner(), producers, consumers))
     assert channels == sorted(channels)
     assert [consumer for _, consumer in channels] == sorted(consumer for _, consumer in channels)
 
 
 @given(PARALLELISM)
 def test_forward_connects_each_subtask_with_its_own(parallelism: int) -> None:
-    assert connections(ForwardPartitioner(), parallelism, parallelism) == [(i, i) for i in range(parallelism)]
+    assert pairs(connections(ForwardPartitioner(), parallelism, parallelism)) == [(i, i) for i in range(parallelism)]
 
 
 @pytest.mark.parametrize(
@@ -56,12 +73,12 @@ def test_forward_connects_each_subtask_with_its_own(parallelism: int) -> None:
     ids=lambda partitioner: partitioner.name,
 )
 def test_all_others_connect_everybody(partitioner) -> None:
-    assert connections(partitioner, 2, 3) == [(0, 0), (0, 1), (0, 2), (1, 0), (1, 1), (1, 2)]
+    assert pairs(connections(partitioner, 2, 3)) == [(0, 0), (0, 1), (0, 2), (1, 0), (1, 1), (1, 2)]
 
 
 def test_rescale_splits_as_flink_does() -> None:
-    assert connections(RescalePartitioner(), 5, 3) == [(0, 0), (1, 1), (2, 1), (3, 2), (4, 2)]
-    assert connections(RescalePartitioner(), 3, 5) == [(0, 0), (0, 1), (1, 2), (1, 3), (2, 4)]
+    assert pairs(connections(RescalePartitioner(), 5, 3)) == [(0, 0), (1, 1), (2, 1), (3, 2), (4, 2)]
+    assert pairs(connections(RescalePartitioner(), 3, 5)) == [(0, 0), (0, 1), (1, 2), (1, 3), (2, 4)]
 
 
 def test_no_subtasks_is_refused() -> None:

@@ -14,7 +14,11 @@ from firesteel.graph.channels import edge_name
 from firesteel.graph.job_graph import ChainedOperator, JobEdge, JobGraph, JobVertex
 from firesteel.graph.stream_graph import StreamNode
 from firesteel.jobmaster.checkpoints.operator_state_repartitioner import repartition
-from firesteel.jobmaster.checkpoints.state_assignment import adopt_max_parallelism, assign_state, check_compatibility
+from firesteel.jobmaster.checkpoints.state_assignment import (
+    adopt_max_parallelism,
+    assign_state,
+    check_compatibility,
+)
 from firesteel.runtime.checkpoint.metadata import CheckpointMetadata, OperatorState
 from firesteel.runtime.model.assigned_state import AssignedOperatorState
 from firesteel.runtime.model.checkpoint_options import SnapshotKind
