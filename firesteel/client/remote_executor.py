@@ -12,7 +12,6 @@ from firesteel.common.errors import FiresteelError
 from firesteel.common.job_client import JobClient
 from firesteel.common.job_status import JobStatus
 from firesteel.config.configuration import Configuration
-from firesteel.graph.exchange import execution_of
 from firesteel.graph.job_graph import JobGraph
 from firesteel.jobmaster.shell.job_serialization import serialize_job
 from firesteel.jobmaster.shell.shipping import program_roots, shipped_by_value
@@ -63,7 +62,6 @@ class RemoteExecutor:
     def execute(self, job_graph: JobGraph, configuration: Configuration) -> JobClient:
         """Submits the job; returns once the cluster has looked at it."""
         # before anything is sent: what the program gets wrong is said at once
-        execution_of(job_graph)
         keeps_objects(configuration)
         with shipped_by_value(program_roots(self._search_path)):
             serialized = serialize_job(job_graph)

@@ -18,7 +18,7 @@ from firesteel.config.configuration import Configuration
 from firesteel.datastream.executor import PipelineExecutor, spark_executor
 from firesteel.datastream.stream_execution_environment import DEFAULT_JOB_NAME
 from firesteel.filesystem.stores import configure_filesystems
-from firesteel.graph.exchange import JobExecution, execution_of
+from firesteel.graph.execution import JobExecution
 from firesteel.graph.job_graph import JobGraph
 from firesteel.jobmaster.checkpoints.epoch_settings import EpochSettings, as_epochs
 from firesteel.runtime.checkpoint.storage import CheckpointStorage
@@ -43,7 +43,7 @@ class ResumingExecutor:
     def execute(self, job_graph: JobGraph, configuration: Configuration) -> JobClient:
         """Starts the job."""
         executor = self._executor or spark_executor()
-        if execution_of(job_graph).kind is not JobExecution.EPOCHS:
+        if job_graph.execution.kind is not JobExecution.EPOCHS:
             return executor.execute(job_graph, configuration)
         if not EpochSettings.from_configuration(configuration).resumes:
             if configuration.get(exchange_options.EPOCH_TRIGGER) == "available-now":

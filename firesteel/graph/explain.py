@@ -7,7 +7,8 @@ from typing import Any
 
 from firesteel.config import exchange_options, options
 from firesteel.config.configuration import Configuration
-from firesteel.graph.exchange import JobExecution, exchange_of, execution_of
+from firesteel.graph.exchange import exchange_of
+from firesteel.graph.execution import JobExecution
 from firesteel.graph.job_graph import JobGraph, JobVertex
 from firesteel.graph.plan import edge_label, job_plan, to_mermaid, to_text
 from firesteel.graph.slots import slot_counts
@@ -59,7 +60,7 @@ def facts(job_graph: JobGraph) -> dict[str, str]:
     slots = sum(slot_counts(job_graph).values())
     configuration = job_graph.configuration
     backend = configuration.get(options.STATE_BACKEND)
-    kind = execution_of(job_graph).kind
+    kind = job_graph.execution.kind
     if kind is JobExecution.BATCH:
         widest = max(vertex.parallelism for vertex in job_graph.vertices)
         return {

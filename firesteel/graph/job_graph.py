@@ -8,7 +8,8 @@ from functools import cached_property
 
 from firesteel.api.output_tag import OutputTag
 from firesteel.config.configuration import Configuration
-from firesteel.graph.stream_graph import JobType, StreamEdge, StreamNode, boundedness_of
+from firesteel.graph.execution import Execution, JobType, boundedness_of
+from firesteel.graph.stream_graph import StreamEdge, StreamNode
 from firesteel.graph.transformation import ResourceProfile
 from firesteel.runtime.codegen.inlining import InlineTable
 from firesteel.runtime.model.partitioner import Partitioner
@@ -97,7 +98,7 @@ class JobGraph:
     vertices: tuple[JobVertex, ...]
     """In topological order, sources first."""
     edges: tuple[JobEdge, ...]
-    job_type: JobType = JobType.STREAMING
+    execution: Execution
     slot_resources: dict[str, ResourceProfile] = field(default_factory=dict)
     inline_expressions: InlineTable = field(default_factory=dict)
     """Bodies of user functions that slots may write into their loops instead of calls."""
@@ -115,6 +116,11 @@ class JobGraph:
     def nodes(self) -> Iterator[StreamNode]:
         """All operators of all vertices."""
         return (operator.node for vertex in self.vertices for operator in vertex.operators)
+
+    @property
+    def job_type(self) -> JobType:
+        """Whether the job is a batch, as Flink's REST API says it."""
+        return self.execution.job_type
 
     @property
     def boundedness(self) -> Boundedness:

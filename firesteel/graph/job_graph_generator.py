@@ -41,7 +41,7 @@ def create_job_graph(stream_graph: StreamGraph, job_id: str | None = None) -> Jo
         configuration=stream_graph.configuration,
         vertices=tuple(_job_vertex(operators, edges) for operators in chains.values()),
         edges=edges,
-        job_type=stream_graph.job_type,
+        execution=stream_graph.execution,
         slot_resources=dict(stream_graph.slot_resources),
         inline_expressions=_inline_expressions(stream_graph),
     )

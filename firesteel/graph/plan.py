@@ -7,7 +7,8 @@ import json
 from typing import Any
 
 from firesteel.graph.chaining import is_chainable
-from firesteel.graph.exchange import CHAINED, EXCHANGE_TYPES, Execution, JobExecution, exchange_of, execution_of
+from firesteel.graph.exchange import CHAINED, EXCHANGE_TYPES, exchange_of
+from firesteel.graph.execution import Execution, JobExecution
 from firesteel.graph.job_graph import JobEdge, JobGraph, JobVertex
 from firesteel.graph.slots import slot_counts
 from firesteel.graph.stream_graph import StreamEdge, StreamGraph, StreamNode
@@ -21,7 +22,7 @@ def execution_plan(stream_graph: StreamGraph) -> str:
     ``side`` is "second" for every predecessor, as it is in Flink's own plans. ``execution`` and ``exchange`` are
     Firesteel's own.
     """
-    execution = execution_of(stream_graph)
+    execution = stream_graph.execution
     nodes = sorted(stream_graph.nodes, key=lambda node: (node.is_sink, node.id))
     plan = {
         "nodes": [_plan_node(node, stream_graph, execution) for node in nodes],
@@ -71,7 +72,7 @@ def job_plan(job_graph: JobGraph) -> dict[str, Any]:
         "name": job_graph.job_name,
         "type": job_graph.job_type.value,
         "nodes": [_plan_vertex(vertex, job_graph) for vertex in job_graph.vertices],
-        "execution": _plan_execution(execution_of(job_graph)),
+        "execution": _plan_execution(job_graph.execution),
     }
 
 
@@ -121,7 +122,7 @@ def vertex_description(vertex: JobVertex) -> str:
 def to_mermaid(job_graph: JobGraph) -> str:
     """The vertices as a Mermaid flowchart."""
     names = {vertex.id: f"v{number}" for number, vertex in enumerate(job_graph.vertices, 1)}
-    execution = execution_of(job_graph)
+    execution = job_graph.execution
     lines = ["flowchart LR", f"  %% {execution.kind.value}: {' '.join(execution.reason.split())}"]
     for vertex in job_graph.vertices:
         label = f"{_mermaid_text(vertex.name)}<br/>parallelism {vertex.parallelism}"
@@ -142,7 +143,7 @@ def _mermaid_text(text: str) -> str:
 def to_text(job_graph: JobGraph) -> str:
     """The vertices as a tree that starts at the sources; one reached again is named by its number only."""
     numbers = {vertex.id: number for number, vertex in enumerate(job_graph.vertices, 1)}
-    execution = execution_of(job_graph)
+    execution = job_graph.execution
     size = f"{len(numbers)} vertices, {job_graph.total_subtasks} subtasks"
     if execution.kind is not JobExecution.BATCH:  # whose stages take what slots there are
         size += f", {sum(slot_counts(job_graph).values())} slots"

@@ -52,8 +52,10 @@ def limit_parallelism(job_graph: JobGraph, slots: int) -> JobGraph:
     itself takes.
 
     >>> from firesteel.config.configuration import Configuration
+    >>> from firesteel.graph.execution import Execution, JobExecution
     >>> vertices = [JobVertex(name, name, (), wide, 128, "default") for name, wide in [("Source", 1), ("Map", 4)]]
-    >>> job = JobGraph("id", "job", Configuration(), tuple(vertices), ())
+    >>> execution = Execution(JobExecution.PIPELINED, "it is the default")
+    >>> job = JobGraph("id", "job", Configuration(), tuple(vertices), (), execution)
     >>> [vertex.parallelism for vertex in limit_parallelism(job, 3).vertices]
     [1, 3]
     >>> limit_parallelism(job, 4) is job

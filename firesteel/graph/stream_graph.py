@@ -2,27 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from enum import Enum
 from functools import cached_property
 from typing import Any
 
 from firesteel.api.output_tag import OutputTag
 from firesteel.config.configuration import Configuration
+from firesteel.graph.execution import Execution, JobType, boundedness_of
 from firesteel.graph.transformation import ChainingStrategy, ResourceProfile
 from firesteel.runtime.model.operator_spec import OperatorSpec
 from firesteel.runtime.model.partitioner import Partitioner
 from firesteel.spi.connector import Boundedness
 
-__all__ = ["JobType", "StreamEdge", "StreamGraph", "StreamNode", "boundedness_of"]
-
-
-class JobType(Enum):
-    """How Flink's REST API calls a job that may run for ever, and one that ends by itself."""
-
-    STREAMING = "STREAMING"
-    BATCH = "BATCH"
+__all__ = ["StreamEdge", "StreamGraph", "StreamNode"]
 
 
 @dataclass(frozen=True)
@@ -85,7 +78,7 @@ class StreamGraph:
     configuration: Configuration
     nodes: tuple[StreamNode, ...]
     edges: tuple[StreamEdge, ...]
-    job_type: JobType = JobType.STREAMING
+    execution: Execution
     chaining_enabled: bool = True
     chain_different_max_parallelism: bool = True
     slot_resources: dict[str, ResourceProfile] = field(default_factory=dict)
@@ -131,15 +124,11 @@ class StreamGraph:
         return tuple(node for node in self.nodes if node.is_sink)
 
     @property
+    def job_type(self) -> JobType:
+        """Whether the job is a batch, as Flink's REST API says it."""
+        return self.execution.job_type
+
+    @property
     def boundedness(self) -> Boundedness:
         """Whether the job ends by itself: all its sources do."""
         return boundedness_of(self.nodes)
-
-
-def boundedness_of(nodes: Iterable[StreamNode]) -> Boundedness:
-    """BOUNDED if every source among the nodes is."""
-    for node in nodes:
-        source = node.spec.get_source()
-        if source is not None and source.get_boundedness() is not Boundedness.BOUNDED:
-            return Boundedness.CONTINUOUS_UNBOUNDED
-    return Boundedness.BOUNDED

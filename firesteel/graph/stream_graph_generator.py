@@ -10,10 +10,10 @@ from firesteel.api.output_tag import OutputTag
 from firesteel.common.errors import InvalidProgramError
 from firesteel.config import options
 from firesteel.config.configuration import Configuration
-from firesteel.graph.exchange import execution_of
+from firesteel.graph.execution import decide_execution
 from firesteel.graph.operator_id import operator_ids
 from firesteel.graph.parallelism import describe, resolve_parallelism
-from firesteel.graph.stream_graph import JobType, StreamEdge, StreamGraph, StreamNode, boundedness_of
+from firesteel.graph.stream_graph import StreamEdge, StreamGraph, StreamNode
 from firesteel.graph.transformation import (
     PartitionTransformation,
     PhysicalTransformation,
@@ -25,7 +25,6 @@ from firesteel.graph.transformation import (
     UnionTransformation,
 )
 from firesteel.runtime.model.partitioner import ForwardPartitioner, Partitioner, RebalancePartitioner
-from firesteel.spi.connector import Boundedness
 
 __all__ = ["DEFAULT_SLOT_SHARING_GROUP", "generate"]
 
@@ -53,12 +52,11 @@ def generate(transformations: Sequence[Transformation], configuration: Configura
         configuration=configuration,
         nodes=tuple(builder.nodes.values()),
         edges=tuple(builder.edges),
-        job_type=_job_type(builder.nodes.values(), configuration),
+        execution=decide_execution(builder.nodes.values(), configuration),
         chaining_enabled=configuration.get(options.OPERATOR_CHAINING),
         chain_different_max_parallelism=configuration.get_boolean(_CHAIN_DIFFERENT_MAX_PARALLELISM, True),
         slot_resources=_slot_resources(operators),
     )
-    execution_of(graph)  # refuses settings that contradict each other
     ids = operator_ids(graph)
     _check_operator_ids(graph, ids)
     return replace(graph, nodes=tuple(replace(node, operator_id=ids[node.id]) for node in graph.nodes))
@@ -235,19 +233,3 @@ def _slot_resources(operators: Iterable[PhysicalTransformation]) -> dict[str, Re
                     hint="Use one SlotSharingGroup object per name.",
                 )
     return resources
-
-
-def _job_type(nodes: Iterable[StreamNode], configuration: Configuration) -> JobType:
-    nodes = list(nodes)
-    mode = configuration.get(options.RUNTIME_MODE)
-    bounded = boundedness_of(nodes) is Boundedness.BOUNDED
-    if mode == "BATCH" and not bounded:
-        unbounded = [node for node in nodes if boundedness_of([node]) is not Boundedness.BOUNDED]
-        places = [f"'{node.name}' defined at {node.defined_at or 'an unknown place'}" for node in unbounded]
-        subject = "a source does" if len(places) == 1 else f"{len(places)} sources do"
-        raise InvalidProgramError(
-            f"Runtime mode BATCH needs sources that end, but {subject} not: {', '.join(places)}.",
-            hint="Bound the source, or set 'execution.runtime-mode' to STREAMING or AUTOMATIC. A stream that should "
-            "hold no slots while it is idle runs with 'execution.exchange' set to spark.",
-        )
-    return JobType.BATCH if mode == "BATCH" or (mode == "AUTOMATIC" and bounded) else JobType.STREAMING

@@ -12,7 +12,7 @@ from weakref import WeakSet
 
 from firesteel.common.job_client import JobClient
 from firesteel.config.configuration import Configuration
-from firesteel.graph.exchange import JobExecution, execution_of
+from firesteel.graph.execution import JobExecution
 from firesteel.graph.job_graph import JobGraph
 from firesteel.graph.slots import assign_slots
 from firesteel.jobmaster.shell.job_preparation import PreparedJob, prepare_job
@@ -49,7 +49,7 @@ class SparkPipelineExecutor:
         files: list[Any] = []
         try:
             with _starts() as others_run:
-                execution = execution_of(job.job_graph).kind
+                execution = job.job_graph.execution.kind
                 slots = assign_slots(job.job_graph).total if execution is JobExecution.PIPELINED else 1
                 context = get_spark_context(configuration, slots, others_run)
                 if not single_host:

@@ -7,7 +7,7 @@ from pyspark import SparkContext
 from firesteel.common.errors import InvalidProgramError
 from firesteel.execution.batch.host import BatchHost
 from firesteel.execution.epochs.host import EpochHost
-from firesteel.graph.exchange import JobExecution, execution_of
+from firesteel.graph.execution import JobExecution
 from firesteel.graph.job_graph import JobGraph
 from firesteel.jobmaster.model.host import AttemptHost
 from firesteel.jobmaster.shell.queued_host import QueuedHost
@@ -35,7 +35,7 @@ def create_host(
     many bytes each slot's process may have, whatever the job says; ``tls`` is how its connections are encrypted even if
     the job says nothing about it (long-lived tasks only: others exchange everything through Spark).
     """
-    execution = execution_of(job_graph).kind
+    execution = job_graph.execution.kind
     inner: AttemptHost
     if execution is JobExecution.BATCH:
         inner = BatchHost(SparkStages(context))

@@ -23,7 +23,7 @@ from firesteel.execution.batch.host import BatchHost
 from firesteel.execution.epochs.host import EpochHost
 from firesteel.filesystem.stores import current_stores
 from firesteel.graph.deployment import Deployment
-from firesteel.graph.exchange import JobExecution, execution_of
+from firesteel.graph.execution import JobExecution
 from firesteel.graph.job_graph import JobGraph
 from firesteel.graph.rescaling import limit_parallelism
 from firesteel.jobmaster.model.events import AttemptEnded, MessageReceived, SlotLost, SlotsAvailable
@@ -292,7 +292,7 @@ class InProcessExecutor:
 
     def _create_host(self, job_graph: JobGraph) -> tuple[AttemptHost, InProcessHost | EpochHost | None]:
         """The host, and again as one that waits for a clock, if it does."""
-        kind = execution_of(job_graph).kind
+        kind = job_graph.execution.kind
         if kind is JobExecution.PIPELINED:
             host = InProcessHost(self._clock, self._slots, self._concurrency)
             self._hosts.add(host)

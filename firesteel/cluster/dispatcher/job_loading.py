@@ -13,7 +13,7 @@ from firesteel.common.errors import (
     TaskFailure,
 )
 from firesteel.config.configuration import Configuration
-from firesteel.graph.exchange import JobExecution, execution_of
+from firesteel.graph.execution import JobExecution
 from firesteel.graph.job_graph import JobGraph
 from firesteel.jobmaster.checkpoints.epoch_settings import EpochSettings, as_epochs
 from firesteel.jobmaster.shell.job_preparation import PreparedJob, prepare_job
@@ -105,7 +105,7 @@ def _unpickled(submission: JobSubmission) -> JobGraph:
 
 def lasting_id(job_graph: JobGraph) -> str | None:
     """What two runs have in common of which the second goes on from the first, so that they must not run at once."""
-    if execution_of(job_graph).kind is not JobExecution.EPOCHS:
+    if job_graph.execution.kind is not JobExecution.EPOCHS:
         return None
     epochs = as_epochs(job_graph)
     return epochs.job_id if EpochSettings.from_configuration(epochs.configuration).resumes else None

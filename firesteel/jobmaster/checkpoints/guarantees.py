@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from firesteel.common.errors import InvalidProgramError
 from firesteel.config import options
-from firesteel.graph.exchange import JobExecution, execution_of
+from firesteel.graph.execution import JobExecution
 from firesteel.graph.job_graph import JobGraph
 from firesteel.graph.stream_graph import StreamNode
 from firesteel.spi.connector import Boundedness, DeliveryGuarantee, Sink
@@ -16,7 +16,7 @@ def check_guarantees(job_graph: JobGraph, *, checkpoints: bool) -> None:
     """InvalidProgramError if a sink cannot keep what it promises, or what the program or the configuration asks."""
     configuration = job_graph.configuration
     wanted_of_all = DeliveryGuarantee(configuration.get(options.REQUIRED_DELIVERY_GUARANTEE))
-    is_batch = execution_of(job_graph).kind is JobExecution.BATCH
+    is_batch = job_graph.execution.kind is JobExecution.BATCH
     strongest: tuple[DeliveryGuarantee, StreamNode] | None = None
     for node in job_graph.nodes():
         sink = node.spec.get_sink()

@@ -20,7 +20,7 @@ from firesteel.config import options
 from firesteel.config.configuration import Configuration
 from firesteel.filesystem.filesystem import join, parent
 from firesteel.filesystem.stores import Stores, configure_filesystems, current_stores, get_filesystem
-from firesteel.graph.exchange import JobExecution, execution_of
+from firesteel.graph.execution import JobExecution
 from firesteel.graph.job_graph import JobGraph
 from firesteel.jobmaster.checkpoints.epoch_settings import as_epochs, epoch_checkpoint_settings
 from firesteel.jobmaster.checkpoints.guarantees import check_guarantees, commits
@@ -100,7 +100,7 @@ def prepare_job(
     is a ``default_directory`` for jobs that name none. A job that an earlier JobMaster has run is ``taken_over``: these
     are the numbers and paths of the checkpoints it has registered, oldest first, perhaps none.
     """
-    execution = execution_of(job_graph).kind
+    execution = job_graph.execution.kind
     if execution is JobExecution.BATCH:
         job_graph = _without_checkpoints(job_graph)
     elif execution is JobExecution.EPOCHS:

@@ -28,7 +28,7 @@ from firesteel.common.job_execution_result import JobExecutionResult
 from firesteel.common.job_id import JobID
 from firesteel.common.job_status import JobStatus
 from firesteel.filesystem.stores import current_stores
-from firesteel.graph.exchange import JobExecution, execution_of
+from firesteel.graph.execution import JobExecution
 from firesteel.graph.execution_graph import ExecutionGraph
 from firesteel.graph.job_graph import JobGraph
 from firesteel.graph.rescaling import with_parallelism
@@ -171,7 +171,7 @@ class JobMasterRunner:
         Raises what is wrong with them. The job takes a checkpoint and restarts from it. ``keep`` is given the new graph
         before anything happens: should it raise, nothing does.
         """
-        if self._job.storage is None or execution_of(self.job_graph).kind is not JobExecution.PIPELINED:
+        if self._job.storage is None or self.job_graph.execution.kind is not JobExecution.PIPELINED:
             raise InvalidProgramError(
                 f"Job '{self.job_graph.job_name}' cannot be rescaled while it runs: without checkpoints of long-lived "
                 "tasks it would have to begin anew.",
@@ -222,7 +222,7 @@ class JobMasterRunner:
     def _request(self, kind: SnapshotKind, directory: str | None, stop: StopMode | None) -> Future[str]:
         directory = directory or self._job.settings.savepoint_directory
         refused: Future[str] = Future()
-        if execution_of(self.job_graph).kind is JobExecution.BATCH:
+        if self.job_graph.execution.kind is JobExecution.BATCH:
             refused.set_exception(
                 CheckpointError(
                     f"Job '{self.job_graph.job_name}' runs as a batch, which takes no checkpoints or savepoints.",

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Protocol
 
 from firesteel.common.errors import NotEnoughSlotsError, TaskFailure
+from firesteel.graph.execution import JobType
 from firesteel.graph.job_graph import JobGraph
 from firesteel.graph.slots import slot_counts
-from firesteel.graph.stream_graph import JobType
 from firesteel.jobmaster.model.instructions import Say
 from firesteel.jobmaster.model.settings import AdaptiveSettings
 from firesteel.jobmaster.slots.adaptive_scheduler import (

@@ -12,6 +12,7 @@ import pytest
 from firesteel.cluster.dispatcher.resource_manager import ResourceManager
 from firesteel.common import Configuration
 from firesteel.common.errors import NotEnoughSlotsError, TaskFailure
+from firesteel.graph.execution import Execution, JobExecution
 from firesteel.graph.job_graph import JobGraph
 from firesteel.jobmaster.model.events import AttemptEnded, MessageReceived, SlotsAvailable, SlotsQueued
 from firesteel.jobmaster.model.host import Attempt, Post
@@ -165,7 +166,8 @@ class Job:
         self.inner = FakeHost()
         self.host = QueuedHost(self.inner, resources, name, **options)
         self.events: list[Any] = []
-        self._graph = JobGraph(name, name, Configuration(), (), ())
+        execution = Execution(JobExecution.PIPELINED, "it is the default")
+        self._graph = JobGraph(name, name, Configuration(), (), (), execution)
 
     def start(self, slots: int, number: int = 0) -> None:
         self.host.start(Attempt(number, slots, self._graph, b""), self.events.append)

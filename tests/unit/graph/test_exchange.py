@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from firesteel.common.errors import InvalidProgramError
-from firesteel.graph.exchange import ExchangeKind, JobExecution, exchange_of, execution_of
+from firesteel.graph.exchange import ExchangeKind, exchange_of
+from firesteel.graph.execution import JobExecution
 from firesteel.graph.transformation import PartitionTransformation
 from firesteel.runtime.model.partitioner import BroadcastPartitioner, KeyGroupPartitioner
 
@@ -32,16 +33,15 @@ MODE, EXCHANGE = "execution.runtime-mode", "execution.exchange"
 def test_execution_of_a_program_with_bounded_sources(program, settings, kind, reason) -> None:
     program.sink(program.union(program.source("in"), program.source("other")))
     for graph in (program.job_graph(**settings), program.stream_graph(**settings)):
-        execution = execution_of(graph)
-        assert (execution.kind, execution.reason) == (JobExecution(kind), reason)
+        assert (graph.execution.kind, graph.execution.reason) == (JobExecution(kind), reason)
 
 
 def test_automatic_with_an_unbounded_source_names_it(program) -> None:
     program.sink(program.union(program.source("history"), program.source("live", unbounded=True)))
-    execution = execution_of(program.job_graph(**{MODE: "AUTOMATIC"}))
+    execution = program.job_graph(**{MODE: "AUTOMATIC"}).execution
     assert execution.kind is JobExecution.PIPELINED
     assert "not all sources are bounded: 'Source: live'" in execution.reason
-    assert execution_of(program.job_graph(**{MODE: "AUTOMATIC", EXCHANGE: "spark"})).kind is JobExecution.EPOCHS
+    assert program.job_graph(**{MODE: "AUTOMATIC", EXCHANGE: "spark"}).execution.kind is JobExecution.EPOCHS
 
 
 @pytest.mark.parametrize("mode", ["BATCH", "AUTOMATIC"])

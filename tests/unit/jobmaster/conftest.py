@@ -11,6 +11,7 @@ import pytest
 from firesteel.common.errors import TaskFailure
 from firesteel.common.job_status import JobStatus
 from firesteel.config.configuration import Configuration
+from firesteel.graph.execution import Execution, JobExecution
 from firesteel.graph.execution_graph import ExecutionGraph
 from firesteel.graph.job_graph import ChainedOperator, JobGraph, JobVertex
 from firesteel.graph.stream_graph import StreamNode
@@ -121,7 +122,8 @@ def make_job_graph(source: Source[Any], parallelism: int = 2) -> JobGraph:
         return JobVertex(operator.name, operator.name, (ChainedOperator(operator),), parallelism, 128, "default")
 
     nodes = node(1, "source", SourceSpec(source, None)), node(2, "map", MapSpec(str))
-    return JobGraph("job-id", "job", Configuration(), tuple(vertex(n) for n in nodes), ())
+    execution = Execution(JobExecution.PIPELINED, "it is the default")
+    return JobGraph("job-id", "job", Configuration(), tuple(vertex(n) for n in nodes), (), execution)
 
 
 class JobMasterHarness:

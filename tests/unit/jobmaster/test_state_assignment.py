@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from firesteel.common.errors import StateIncompatibleError
 from firesteel.config.configuration import Configuration
 from firesteel.graph.channels import edge_name
+from firesteel.graph.execution import Execution, JobExecution
 from firesteel.graph.job_graph import ChainedOperator, JobEdge, JobGraph, JobVertex
 from firesteel.graph.stream_graph import StreamNode
 from firesteel.jobmaster.checkpoints.operator_state_repartitioner import repartition
@@ -70,7 +71,8 @@ def job(parallelism=2, max_parallelism=128, partitioner=HASH, configured=False, 
                 f"v-{name}", name, (ChainedOperator(node),), parallelism, max_parallelism, "default", incoming, ()
             )
         )
-    return JobGraph("job", "job", Configuration(), tuple(vertices), tuple(edges))
+    execution = Execution(JobExecution.PIPELINED, "it is the default")
+    return JobGraph("job", "job", Configuration(), tuple(vertices), tuple(edges), execution)
 
 
 def keyed(groups, name="part"):
