@@ -87,19 +87,3 @@ def _ends(edge: JobEdge) -> tuple[int, OutputTag | None, int, int]:
 
 def _ceil_div(a: int, b: int) -> int:
     return -(-a // b)
-
-
-def edge_name(job_graph: JobGraph, edge: JobEdge) -> str:
-    """The name by which the channels of an edge are known in checkpoints; no two edges of a graph have the same."""
-    consumer = job_graph.vertex(edge.target_vertex)
-    writer = job_graph.vertex(edge.source_vertex).operator(edge.source_node_id).node
-    reader = consumer.operator(edge.target_node_id).node
-    tag = "" if edge.output_tag is None else f"[{edge.output_tag.tag_id}]"
-    # a stream that is united with itself has several edges between the same two operators
-    twins = sorted(each.id for each in consumer.input_edges if _ends(each) == _ends(edge))
-    number = f".{twins.index(edge.id)}" if edge.id != twins[0] else ""
-    return f"{writer.operator_id}{tag}->{reader.operator_id}#{edge.input_index}{number}"
-
-
-def _ends(edge: JobEdge) -> tuple[int, OutputTag | None, int, int]:
-    return edge.source_node_id, edge.output_tag, edge.target_node_id, edge.input_index

@@ -7,7 +7,9 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import TYPE_CHECKING
 
+from firesteel.common import execution_traits
 from firesteel.common.errors import InvalidProgramError
+from firesteel.common.execution_traits import ExecutionTraits
 from firesteel.config import exchange_options, options
 from firesteel.config.configuration import Configuration
 from firesteel.spi.connector import Boundedness
@@ -24,6 +26,18 @@ class JobExecution(Enum):
     PIPELINED = "pipelined"
     EPOCHS = "epochs"
     BATCH = "batch"
+
+    @property
+    def traits(self) -> ExecutionTraits:
+        """What holds for the tasks of a job that is executed so."""
+        return _TRAITS[self]
+
+
+_TRAITS = {
+    JobExecution.PIPELINED: execution_traits.PIPELINED,
+    JobExecution.EPOCHS: execution_traits.EPOCHS,
+    JobExecution.BATCH: execution_traits.BATCH,
+}
 
 
 class JobType(Enum):

@@ -7,11 +7,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from firesteel.common.execution_traits import PIPELINED
 from firesteel.config.configuration import Configuration
 from firesteel.graph.job_graph import JobGraph
 from firesteel.graph.stream_graph import StreamNode
 from firesteel.runtime.chain.context import StreamingRuntimeContext
-from firesteel.runtime.model.deployment import OperatorDescriptor, TaskDeploymentDescriptor, TaskMode
+from firesteel.runtime.model.deployment import OperatorDescriptor, TaskDeploymentDescriptor
 from firesteel.runtime.model.elements import MIN_TIMESTAMP
 from firesteel.runtime.model.key_groups import KeyGroupRange
 from firesteel.runtime.model.metrics import Counter, Gauge, MetricRegistry
@@ -29,7 +30,7 @@ from firesteel.runtime.time.turns import Turn
 __all__ = ["DeclaredStates", "declared_states"]
 
 # which window operator runs is not known here: the general one names the states that all of them keep
-_RUNTIME = OperatorRuntime(TaskMode.PIPELINED, watermark_interval_ms=200, keeps_objects=False)
+_RUNTIME = OperatorRuntime(PIPELINED, watermark_interval_ms=200, keeps_objects=False)
 
 
 @dataclass(frozen=True)
@@ -95,7 +96,7 @@ class _OpeningContext:
             self.backend = HashMapKeyedStateBackend(key_groups, node.max_parallelism, _now)
         self.operator_state = OperatorStateBackend()
         self.checkpointing = True
-        self.mode = TaskMode.PIPELINED
+        self.execution = PIPELINED
         self.reuses_objects = self.copies_results = False
         self.turn = Turn()
         self.input_clock = InputClock(_now)

@@ -8,6 +8,7 @@ from enum import Enum
 from typing import Any, ClassVar, Generic, Protocol, TypeVar
 
 from firesteel.api.output_tag import OutputTag
+from firesteel.common.execution_traits import ExecutionTraits
 
 __all__ = [
     "Boundedness",
@@ -175,8 +176,8 @@ class ReaderContext(Protocol):
         ...
 
     @property
-    def in_epochs(self) -> bool:
-        """Whether the reader is polled in epochs only, and not at all in between."""
+    def execution(self) -> ExecutionTraits:
+        """What holds because of how the job is executed, such as that the reader is polled in epochs only."""
         ...
 
     @property
@@ -346,8 +347,8 @@ class WriterContext(Protocol):
         ...
 
     @property
-    def commits_elsewhere(self) -> bool:
-        """Whether what the writer prepares is committed in another process, perhaps after this one has ended."""
+    def execution(self) -> ExecutionTraits:
+        """What holds because of how the job is executed, such as who commits what the writer prepares."""
         ...
 
     def get_metrics_group(self) -> ConnectorMetrics:

@@ -106,7 +106,7 @@ class OperatorHarness:
         )
         services = _HarnessServices(self.clock)
         self._captured = _Capture()
-        created = spec.create(OperatorRuntime(task.mode, _WATERMARK_INTERVAL_MS, keeps_objects(settings)))
+        created = spec.create(OperatorRuntime(task.execution, _WATERMARK_INTERVAL_MS, keeps_objects(settings)))
         self._task = task
         self._chained = _HarnessOperator(operator, created, task, services)
         self._consumer = ChainedOperator(capture, self._captured, task, services)

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from firesteel.api.output_tag import OutputTag
-from firesteel.runtime.model.deployment import TaskMode
+from firesteel.common.execution_traits import PIPELINED
 from firesteel.runtime.model.elements import MIN_TIMESTAMP
 from firesteel.runtime.model.key_groups import KeyGroupRange
 from firesteel.runtime.model.metrics import Counter, Gauge, MetricRegistry
@@ -21,7 +21,7 @@ from firesteel.testing.clock import FakeClock
 
 __all__ = ["FAKE_RUNTIME", "FakeClock", "FakeOperatorContext", "FakeRuntimeContext"]
 
-FAKE_RUNTIME = OperatorRuntime(TaskMode.PIPELINED, watermark_interval_ms=200, keeps_objects=True)
+FAKE_RUNTIME = OperatorRuntime(PIPELINED, watermark_interval_ms=200, keeps_objects=True)
 """A runtime to create an operator for that is opened with a FakeOperatorContext."""
 _MAX_PARALLELISM = 128
 
@@ -82,7 +82,7 @@ class FakeOperatorContext:
         self.backend: KeyedStateBackend | None = self._keyed_state
         self.operator_state = OperatorStateBackend()
         self.checkpointing = False
-        self.mode = TaskMode.PIPELINED
+        self.execution = PIPELINED
         self.reuses_objects = False
         self.copies_results = True
         self.runtime_context: Any = FakeRuntimeContext(self._keyed_state, self.metrics)

@@ -13,7 +13,6 @@ from typing import Any
 from firesteel.api.state import ValueStateDescriptor
 from firesteel.common import Types
 from firesteel.datastream import DataStream, StreamExecutionEnvironment
-from firesteel.runtime.model.deployment import TaskMode
 from firesteel.runtime.model.elements import MAX_WATERMARK
 from firesteel.runtime.model.operator_spec import FunctionSpec, OperatorRuntime, OperatorSpec
 from firesteel.runtime.operators.base import OperatorContext, StreamOperator
@@ -27,7 +26,7 @@ class DeduplicateSpec(OperatorSpec):
     """Emits the first record of each key and, at the end of event time, how many more there were."""
 
     def create(self, runtime: OperatorRuntime) -> StreamOperator:
-        return GroupedDeduplicate() if runtime.execution is TaskMode.BATCH else Deduplicate()
+        return GroupedDeduplicate() if runtime.execution.one_key_at_a_time else Deduplicate()
 
     def without_user_functions(self) -> OperatorSpec:
         return self

@@ -13,14 +13,15 @@ from typing import Any
 import cloudpickle
 import passing_on
 import pytest
+from executions import executed_as
 from passing_on import epoch_of, graph_of, pass_on, read_by
 from processes import is_alive
 
 from firesteel.datastream import StreamExecutionEnvironment
 from firesteel.execution.stages.stage_orders import stage_descriptors
 from firesteel.execution.stages.stage_runner import StageError
+from firesteel.graph.execution import JobExecution
 from firesteel.graph.job_graph import JobGraph
-from firesteel.runtime.model.deployment import TaskMode
 from firesteel.runtime.model.messages import TaskKey
 from firesteel.spark.blocking.placement import worker_slots
 from firesteel.spark.blocking.stage_runner import SparkStages
@@ -55,7 +56,7 @@ class Epochs:
     def __init__(self, context: Any, graph: JobGraph, task: Any = None):
         self.graph = graph
         self.runner = SparkStages(context, epoch_task=task or pass_on(ROWS))
-        self.descriptors = stage_descriptors(graph, 0, TaskMode.EPOCHS)
+        self.descriptors = stage_descriptors(executed_as(JobExecution.EPOCHS, graph), 0)
         self.epoch = 0
 
     def run(self, is_restorable: bool = True) -> dict[TaskKey, dict[str, Any]]:

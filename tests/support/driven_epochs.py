@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import cloudpickle
+from executions import executed_as
 
 from firesteel.common import Configuration
 from firesteel.datastream import StreamExecutionEnvironment
@@ -16,6 +17,7 @@ from firesteel.execution.epochs.task import TaskCache, run_epoch_task
 from firesteel.execution.stages.orders import EpochOrder, EpochReport
 from firesteel.execution.stages.rows import BATCH, EVENTS, REPORT, unpack_number, unpack_row
 from firesteel.execution.stages.stage_orders import stage_descriptors, stages_of
+from firesteel.graph.execution import JobExecution
 from firesteel.graph.job_graph import JobGraph
 from firesteel.jobmaster.checkpoints.pending import PendingCheckpoint
 from firesteel.jobmaster.checkpoints.plan import CheckpointPlan
@@ -23,7 +25,6 @@ from firesteel.jobmaster.checkpoints.requests import CheckpointRequest
 from firesteel.jobmaster.checkpoints.state_assignment import assign_state
 from firesteel.runtime.model import messages
 from firesteel.runtime.model.checkpoint_options import CheckpointLocation, CheckpointOptions, SnapshotKind, StopMode
-from firesteel.runtime.model.deployment import TaskMode
 from firesteel.runtime.model.serialization import deserialize_batch
 from firesteel.testing import FakeClock, TestingSource
 from firesteel.testing.source import TestingSplit
@@ -94,7 +95,7 @@ class DrivenEpochs:
         self.graph = graph
         self.stages = stages_of(graph)
         self.names = {stage.id: str(place) for place, stage in enumerate(self.stages)}
-        self.descriptors = stage_descriptors(graph, attempt, TaskMode.EPOCHS)
+        self.descriptors = stage_descriptors(executed_as(JobExecution.EPOCHS, graph), attempt)
         self.clock = FakeClock(1_000_000) if clock is None else clock
         self.directory = str(directory)
         self.version: int | None = None

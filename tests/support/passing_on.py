@@ -10,6 +10,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from executions import executed_as
+
 from firesteel.common import Configuration
 from firesteel.common.errors import TaskFailure
 from firesteel.datastream import StreamExecutionEnvironment
@@ -18,8 +20,8 @@ from firesteel.execution.stages.orders import BatchOrder, BatchReport, EpochOrde
 from firesteel.execution.stages.rows import BATCH, REPORT, pack_number, pack_row, unpack_row
 from firesteel.execution.stages.stage_orders import stage_descriptors
 from firesteel.execution.stages.stage_runner import EpochRun
+from firesteel.graph.execution import JobExecution
 from firesteel.graph.job_graph import JobGraph
-from firesteel.runtime.model.deployment import TaskMode
 from firesteel.runtime.model.messages import TaskKey, TaskStateChanged
 
 __all__ = ["batch_orders", "epoch_of", "graph_of", "pass_on", "read_by"]
@@ -44,7 +46,7 @@ def graph_of(build: Callable[[StreamExecutionEnvironment], Any], parallelism: in
 
 def batch_orders(graph: JobGraph, attempt: int = 0, splits: tuple[Any, ...] = ()) -> dict[TaskKey, BatchOrder]:
     """Orders of a batch; sources take what they are to do from their splits."""
-    descriptors = stage_descriptors(graph, attempt, TaskMode.BATCH)
+    descriptors = stage_descriptors(executed_as(JobExecution.BATCH, graph), attempt)
     return {key: BatchOrder(descriptor, splits) for key, descriptor in descriptors.items()}
 
 
@@ -56,7 +58,7 @@ def epoch_of(
     is_restorable: bool = True,
 ) -> EpochRun:
     """Orders of an epoch."""
-    descriptors = descriptors or stage_descriptors(graph, 0, TaskMode.EPOCHS)
+    descriptors = descriptors or stage_descriptors(executed_as(JobExecution.EPOCHS, graph), 0)
     orders = {
         key: EpochOrder(descriptor, epoch, version, None, is_restorable) for key, descriptor in descriptors.items()
     }

@@ -129,7 +129,7 @@ class _TwoPhaseCommitWriter(SinkWriter[PreparedTransaction[Any]]):
         self._uncommitted: dict[str, int | None] = {}
         """The ids of prepared transactions, with the first checkpoint that has them."""
         # a later attempt of a batch, which has no state, may go on with what an earlier one has prepared
-        is_later_batch = restored is None and context.commits_elsewhere and context.attempt_number > 0
+        is_later_batch = restored is None and context.execution.commits_in_driver and context.attempt_number > 0
         if context.subtask_index == 0 and not is_later_batch:
             # other subtasks may not have committed theirs yet: that is why each is given the ids of all
             sink.abort_left_over(context.sink_id, attempt_id=context.attempt_id, keep=set(restored or ()))

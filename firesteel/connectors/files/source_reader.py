@@ -150,7 +150,7 @@ class FileSourceReader(SequentialSplitReader[FileSourceSplit]):
         if self._fetcher is None:
             assert self._reader is not None
             return self._reader.fetch()
-        batch = self._fetcher.take(_EPOCH_WAIT_S if self._context.in_epochs else 0)
+        batch = self._fetcher.take(_EPOCH_WAIT_S if self._context.execution.has_idle_gaps else 0)
         if batch is not None:
             self._reader = self._fetcher.reader
         return batch
@@ -158,7 +158,7 @@ class FileSourceReader(SequentialSplitReader[FileSourceSplit]):
     def _status_without_batch(self) -> InputStatus:
         if self._fetcher is None or self._fetcher.at_end:
             return InputStatus.END_OF_INPUT
-        if self._context.in_epochs:
+        if self._context.execution.has_idle_gaps:
             return InputStatus.MORE_AVAILABLE
         self._available_at = time.monotonic() + self._wait_s
         self._wait_s = min(self._wait_s * 2, _MAX_WAIT_S)

@@ -109,7 +109,8 @@ class DataGeneratorSource(Source[DataGeneratorSplit]):
     def create_reader(self, context: ReaderContext) -> DataGeneratorReader:
         """A reader with its share of the rate."""
         strategy = self.rate_limiter_strategy
-        limiter = strategy.create_rate_limiter(context.parallelism, self.clock, catches_up=context.in_epochs)
+        catches_up = context.execution.has_idle_gaps
+        limiter = strategy.create_rate_limiter(context.parallelism, self.clock, catches_up=catches_up)
         return DataGeneratorReader(context, self.generator_function, limiter, self.clock)
 
 

@@ -247,7 +247,7 @@ class NexmarkSource(DataGeneratorSource):
     def create_reader(self, context: ReaderContext) -> DataGeneratorReader:
         """A reader that adds event time."""
         limiter = self.rate_limiter_strategy.create_rate_limiter(
-            context.parallelism, self.clock, catches_up=context.in_epochs
+            context.parallelism, self.clock, catches_up=context.execution.has_idle_gaps
         )
         return _NexmarkReader(context, self.generator_function, limiter, time.monotonic)
 

@@ -29,7 +29,6 @@ from firesteel.jobmaster.model.host import Attempt, Post
 from firesteel.jobmaster.shell.host_calls import host_failure
 from firesteel.process.concurrency import SYSTEM, BackgroundThread, Concurrency
 from firesteel.runtime.failure.failure_report import describe_failure
-from firesteel.runtime.model.deployment import TaskMode
 from firesteel.runtime.model.messages import (
     Accumulators,
     AddSplits,
@@ -242,7 +241,7 @@ class _BatchAttempt:
         """Steps 2 and 3, unless an earlier attempt has done them."""
         if self._host.results is None:
             splits = self._collect_splits()
-            descriptors = stage_descriptors(self._job_graph, self.number, TaskMode.BATCH)
+            descriptors = stage_descriptors(self._job_graph, self.number)
             orders = {key: BatchOrder(descriptor, splits.get(key, ())) for key, descriptor in descriptors.items()}
             reports = self._run_stages(orders)
             self._host.results = BatchResults([report for report in reports if isinstance(report, BatchReport)])

@@ -31,7 +31,6 @@ from firesteel.jobmaster.model.host import Attempt, Post
 from firesteel.jobmaster.shell.host_calls import host_failure
 from firesteel.process.concurrency import SYSTEM, BackgroundThread, Concurrency, Condition
 from firesteel.runtime.failure.failure_report import describe_failure
-from firesteel.runtime.model.deployment import TaskMode
 from firesteel.runtime.model.messages import (
     AcknowledgeCheckpoint,
     CancelSlot,
@@ -188,7 +187,7 @@ class _EpochAttempt:
         configuration = self._job_graph.configuration
         settings = EpochSettings.from_configuration(configuration)
         self._messages = EpochMessages(self._job_graph, self.number)
-        self._tasks = EpochTasks(self._job_graph, stage_descriptors(self._job_graph, self.number, TaskMode.EPOCHS))
+        self._tasks = EpochTasks(self._job_graph, stage_descriptors(self._job_graph, self.number))
         self._commits = EpochCommits(self._job_graph)
         self._admission = AdmissionControl(settings.target_duration, settings.max_records)
         self._split_requests = SplitRequests()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import chain
 
 from firesteel.execution.stages.orders import StageTaskDescriptor
@@ -11,7 +11,6 @@ from firesteel.execution.stages.rows import partition_offsets
 from firesteel.execution.stages.stage_runner import StageMessage
 from firesteel.graph.deployment import Deployment
 from firesteel.graph.job_graph import JobGraph, JobVertex
-from firesteel.runtime.model.deployment import TaskMode
 from firesteel.runtime.model.messages import TaskKey
 
 __all__ = ["Consumer", "Stage", "in_stage_order", "stage_descriptors", "stages_of"]
@@ -87,7 +86,7 @@ def stages_of(job_graph: JobGraph) -> tuple[Stage, ...]:
     )
 
 
-def stage_descriptors(job_graph: JobGraph, attempt: int, mode: TaskMode) -> dict[TaskKey, StageTaskDescriptor]:
+def stage_descriptors(job_graph: JobGraph, attempt: int) -> dict[TaskKey, StageTaskDescriptor]:
     """What each task is and where its rows go, in topological order."""
     deployment = Deployment(job_graph, attempt)
     descriptors = {}
@@ -97,9 +96,8 @@ def stage_descriptors(job_graph: JobGraph, attempt: int, mode: TaskMode) -> dict
         outputs = tuple(edge.id for edge in vertex.output_edges)
         output_offsets = tuple(offsets[edge.target_vertex] for edge in vertex.output_edges)
         for subtask in range(vertex.parallelism):
-            task = replace(deployment.task(vertex, subtask), mode=mode)
             descriptors[vertex.id, subtask] = StageTaskDescriptor(
-                task, inputs, outputs, output_offsets, job_graph.inline_expressions
+                deployment.task(vertex, subtask), inputs, outputs, output_offsets, job_graph.inline_expressions
             )
     return descriptors
 

@@ -17,7 +17,7 @@ from firesteel.runtime.codegen.at_work import AGGREGATE, WINDOW_FUNCTION, handle
 from firesteel.runtime.codegen.functions import method_of
 from firesteel.runtime.codegen.loops import Loop
 from firesteel.runtime.codegen.ownership import Ownership, Shape, ownership_of_type, shape_of
-from firesteel.runtime.model.deployment import OperatorDescriptor, TaskDeploymentDescriptor, TaskMode
+from firesteel.runtime.model.deployment import OperatorDescriptor, TaskDeploymentDescriptor
 from firesteel.runtime.model.elements import MIN_TIMESTAMP, CheckpointBarrier, Watermark, WatermarkStatus
 from firesteel.runtime.model.key_groups import KeyGroupRange
 from firesteel.runtime.model.metrics import Counter, Gauge, MetricRegistry
@@ -118,13 +118,13 @@ class ChainedOperator:
                 operator_id=descriptor.operator_id,
                 subtask=task.subtask,
                 open_files=self._open_state_files,
-                mode=task.mode,
+                execution=task.execution,
             )
         self.reuses_objects = task.configuration.get(options.OBJECT_REUSE)
         self.operator_state = OperatorStateBackend(self.reuses_objects)
         self.checkpointing = _checkpoint_follows(task)
         """Whether a checkpoint follows the end of the input: sinks then commit with it, not at the end itself."""
-        self.mode = task.mode
+        self.execution = task.execution
         self.turn = services.turn
         self.input_clock = services.input_clock
         self.runtime_context = StreamingRuntimeContext(task, descriptor, self.backend, self.metrics)
@@ -311,7 +311,7 @@ class ChainedOperator:
         targets = self.downstream[None]
         first = targets[0] if len(targets) == 1 else None
         self._reads_whole = first is not None and first.batch_function() is not None
-        if self.mode is not TaskMode.PIPELINED or not self.takes_rest or not targets:
+        if not self.execution.is_long_lived or not self.takes_rest or not targets:
             return
         self._cuts = not self._reads_whole or (isinstance(first, ChainedOperator) and first.leaves_rest)
 
@@ -429,7 +429,7 @@ class ChainedOperator:
     def timer_service(self, name: str, triggerable: Triggerable) -> InternalTimerService:
         """The operator's timers."""
         assert self.backend is not None
-        service = BatchTimerService if self.mode is TaskMode.BATCH else InternalTimerService
+        service = BatchTimerService if self.execution.one_key_at_a_time else InternalTimerService
         services = self._services
         timers = service(
             self.backend, triggerable, services.processing_time, services.schedule, name=name, turn=services.turn
@@ -484,8 +484,8 @@ class SecondInput:
 
 
 def _checkpoint_follows(task: TaskDeploymentDescriptor) -> bool:
-    if task.mode is not TaskMode.PIPELINED:
-        return task.mode is TaskMode.EPOCHS
+    if not task.execution.is_long_lived:
+        return task.execution.has_idle_gaps
     configuration = task.configuration
     return configuration.get(options.CHECKPOINTING_INTERVAL) is not None and configuration.get(
         options.CHECKPOINTS_AFTER_TASKS_FINISH

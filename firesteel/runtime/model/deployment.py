@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from enum import Enum
 from itertools import count, islice
 from typing import Any, NamedTuple, overload
 
 from firesteel.api.output_tag import OutputTag
+from firesteel.common.execution_traits import PIPELINED, ExecutionTraits
 from firesteel.config.configuration import Configuration
 from firesteel.runtime.model.operator_spec import OperatorSpec
 from firesteel.runtime.model.partitioner import Partitioner
@@ -20,19 +20,7 @@ __all__ = [
     "OperatorDescriptor",
     "OutputDescriptor",
     "TaskDeploymentDescriptor",
-    "TaskMode",
 ]
-
-
-class TaskMode(Enum):
-    """What runs a task: it decides when its input ends, and who commits what its sinks prepare."""
-
-    PIPELINED = "pipelined"
-    """A slot, for as long as the job lives."""
-    EPOCHS = "epochs"
-    """One Spark task after the other, each up to a checkpoint; what sinks prepare is committed by the JobMaster."""
-    BATCH = "batch"
-    """One Spark task: keys come one at a time, time ends with each; the JobMaster commits at the end."""
 
 
 @dataclass(frozen=True)
@@ -149,7 +137,7 @@ class TaskDeploymentDescriptor:
     outputs: tuple[OutputDescriptor, ...] = ()
     configuration: Configuration = field(default_factory=Configuration)
     job_id: str = ""
-    mode: TaskMode = TaskMode.PIPELINED
+    execution: ExecutionTraits = PIPELINED
     run_id: str = ""
     """Drawn when the job was submitted: a job that is started again under the same id has another."""
 

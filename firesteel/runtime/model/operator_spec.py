@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from firesteel.spi.connector import DeliveryGuarantee
 
 if TYPE_CHECKING:
-    from firesteel.runtime.model.deployment import TaskMode
+    from firesteel.common.execution_traits import ExecutionTraits
     from firesteel.spi.connector import Sink, Source
 
 __all__ = ["FunctionSpec", "Operator", "OperatorRuntime", "OperatorSpec"]
@@ -28,7 +28,8 @@ class Operator:
 class OperatorRuntime:
     """What a spec can ask about the task for which it creates an operator."""
 
-    execution: TaskMode
+    execution: ExecutionTraits
+    """What holds because of how the job is executed."""
     watermark_interval_ms: int
     keeps_objects: bool
     """Whether the state backend holds state as Python objects."""

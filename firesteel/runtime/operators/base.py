@@ -17,7 +17,7 @@ from firesteel.runtime.operators.checkpointed import (
 from firesteel.runtime.state.api.operator_state import OperatorStateBackend
 
 if TYPE_CHECKING:
-    from firesteel.runtime.model.deployment import TaskMode
+    from firesteel.common.execution_traits import ExecutionTraits
     from firesteel.runtime.model.metrics import Counter, Gauge
     from firesteel.runtime.state.api.backend import KeyedStateBackend
     from firesteel.runtime.time.input_clock import InputClock
@@ -42,8 +42,8 @@ class OperatorContext(Protocol):
     checkpointing: bool
     """Whether checkpoints are taken: sinks then commit with them, not at the end of their input."""
 
-    mode: TaskMode
-    """What runs the task."""
+    execution: ExecutionTraits
+    """What holds because of how the job is executed."""
 
     reuses_objects: bool
     """Whether objects are handed on as they are: ``pipeline.object-reuse``."""

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from firesteel.api.state import MapStateDescriptor, StateDescriptor
 from firesteel.common.errors import InvalidProgramError
-from firesteel.runtime.model.deployment import TaskMode
 from firesteel.runtime.operators.contexts import ProcessContext
 
 if TYPE_CHECKING:
@@ -88,7 +87,7 @@ class KeyedBroadcastContext(BroadcastContext):
         if not callable(process):
             raise TypeError(f"apply_to_keyed_state needs a function of key and state, got {function!r}.")
         # in a batch no key has a value yet, and afterwards only one at a time: as in Flink there is nothing to do
-        if self._context.mode is not TaskMode.BATCH:
+        if not self._context.execution.one_key_at_a_time:
             assert self._context.backend is not None
             self._context.backend.apply_to_all_keys(state_descriptor, process)
 

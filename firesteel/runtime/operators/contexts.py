@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from firesteel.api.output_tag import OutputTag
-from firesteel.runtime.model.deployment import TaskMode
 from firesteel.runtime.model.elements import MIN_TIMESTAMP
 from firesteel.runtime.time.domain import TimeDomain
 from firesteel.types.copying import copy_value
@@ -127,7 +126,7 @@ class ProcessContext:
         self._domain: TimeDomain | None = None
         self._backend = context.backend
         # in a batch timers of the wall clock fire with all others, and results are handed on together
-        self._flushes = context.mode is not TaskMode.BATCH
+        self._flushes = not context.execution.one_key_at_a_time
         self._collector = Collector(context)
         if context.backend is None:
             self._timers: Any = _NoTimers()

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 from firesteel.api.state import ValueStateDescriptor
 from firesteel.common.errors import InvalidProgramError
 from firesteel.runtime.codegen.functions import method_of
-from firesteel.runtime.model.deployment import TaskMode
 from firesteel.runtime.model.elements import MAX_WATERMARK
 from firesteel.runtime.model.operator_spec import FunctionSpec
 from firesteel.runtime.operators.base import OperatorContext, StreamOperator
@@ -31,7 +30,7 @@ class ReduceSpec(FunctionSpec):
 
     def create(self, runtime: OperatorRuntime) -> InlineOperator | StreamOperator:
         """Returns a new operator for one subtask."""
-        if runtime.execution is TaskMode.BATCH:
+        if runtime.execution.one_key_at_a_time:
             return GroupedReduceOperator(self.function)
         return ReduceOperator(self.function)
 

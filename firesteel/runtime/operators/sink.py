@@ -8,8 +8,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from firesteel.common.execution_traits import PIPELINED
 from firesteel.process import fault_points
-from firesteel.runtime.model.deployment import TaskMode
 from firesteel.runtime.model.operator_spec import OperatorSpec
 from firesteel.runtime.model.serialization import serialize_records
 from firesteel.runtime.model.state_handles import SPLIT, UNION
@@ -100,7 +100,7 @@ class SinkOperator(StreamOperator):
         self.attempt_number = 0
         self.sink_id = ""
         self.attempt_id = ""
-        self.commits_elsewhere = False
+        self.execution = PIPELINED
         self.records = 0
 
     def connect(
@@ -125,7 +125,7 @@ class SinkOperator(StreamOperator):
         self.attempt_number = context.runtime_context.get_attempt_number()
         self.sink_id = _sink_id(context.runtime_context)
         self.attempt_id = _attempt_id(context.runtime_context)
-        self.commits_elsewhere = context.mode is not TaskMode.PIPELINED
+        self.execution = context.execution
         self._committer = self._sink.create_committer()
         if self._restored is None:
             self._writer = self._sink.create_writer(self)
@@ -139,7 +139,7 @@ class SinkOperator(StreamOperator):
             self._writer = self._sink.restore_writer(self, writer_state)
         self._write = self._writer.write_batch
         self._write_record = self._writer.write_record
-        if self._write_record is not None and context.mode is TaskMode.PIPELINED:
+        if self._write_record is not None and self.execution.is_long_lived:
             self.record_function = self._process_record
 
     @property
@@ -190,10 +190,10 @@ class SinkOperator(StreamOperator):
         operator_state.put(WRITER_STATE, UNION if self._sink.shares_writer_state else SPLIT, writer_state)
 
     def notify_checkpoint_complete(self, checkpoint_id: int) -> None:
-        """Steps 3 and 4; in an epoch 4 alone."""
+        """Steps 3 and 4; 4 alone where the driver commits."""
         super().notify_checkpoint_complete(checkpoint_id)
         due = sorted(number for number in self._prepared if number <= checkpoint_id)
-        if due and self.context.mode is not TaskMode.EPOCHS:
+        if due and not self.execution.commits_in_driver:
             assert self._committer is not None
             fault_points.reach("sink.commit")
             self._committer.commit([item for number in due for item in self._prepared[number]])
@@ -208,11 +208,13 @@ class SinkOperator(StreamOperator):
         assert self._writer is not None
         self._ended = True
         self._writer.flush(end_of_input=True)
-        if self.context.mode is TaskMode.BATCH:
+        if self.context.checkpointing:
+            return
+        if self.execution.commits_in_driver:
             committables = self._writer.prepare_commit()
             if self._committer is not None:
                 self.prepared = committables
-        elif not self.context.checkpointing:
+        else:
             # with what was prepared for a savepoint, the only snapshot there can have been
             committables = [item for items in self._prepared.values() for item in items]
             committables += self._writer.prepare_commit()

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from firesteel.api.output_tag import OutputTag
+from firesteel.common.execution_traits import ExecutionTraits
 from firesteel.runtime.codegen.at_work import TIMESTAMP_ASSIGNER
 from firesteel.runtime.codegen.functions import method_of
-from firesteel.runtime.model.deployment import TaskMode
 from firesteel.runtime.model.elements import MAX_WATERMARK
 from firesteel.runtime.model.operator_spec import OperatorSpec
 from firesteel.runtime.model.state_handles import SPLIT, UNION
@@ -139,7 +139,7 @@ class SourceOperator(StreamOperator):
     def open(self, context: OperatorContext) -> None:
         """Creates and starts the reader."""
         super().open(context)
-        emit_watermark = _stands_still if context.mode is TaskMode.BATCH else context.emit_watermark
+        emit_watermark = _stands_still if context.execution.event_time_stands_still else context.emit_watermark
         self._assigner = WatermarkAssigner(
             self._strategy,
             context.input_clock,
@@ -148,7 +148,7 @@ class SourceOperator(StreamOperator):
             emit_watermark,
             context.emit_idle,
             # the end of an epoch, in which nothing is left to read, is gap enough
-            split_gap_ms=self._interval if context.mode is TaskMode.PIPELINED else 0,
+            split_gap_ms=self._interval if context.execution.is_long_lived else 0,
         )
         self._reader = self._source.create_reader(self)
         self._take_up_splits()
@@ -159,7 +159,7 @@ class SourceOperator(StreamOperator):
                 watermarks.splits_of(self.subtask_index, self.parallelism),
             )
         self._reader.start()
-        if context.mode is not TaskMode.PIPELINED:
+        if not context.execution.is_long_lived:
             return
         if self._interval > 0:
             context.schedule_after(self._interval, self._on_interval)
@@ -341,9 +341,9 @@ class SourceOperator(StreamOperator):
         return int(self.context.runtime_context.get_attempt_number())
 
     @property
-    def in_epochs(self) -> bool:
-        """Whether there is time between polls in which nothing runs."""
-        return self.context.mode is TaskMode.EPOCHS
+    def execution(self) -> ExecutionTraits:
+        """What holds because of how the job is executed."""
+        return self.context.execution
 
     @property
     def reuses_objects(self) -> bool:

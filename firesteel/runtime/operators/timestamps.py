@@ -6,7 +6,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from firesteel.runtime.model.deployment import TaskMode
 from firesteel.runtime.model.elements import MAX_WATERMARK
 from firesteel.runtime.model.operator_spec import OperatorSpec
 from firesteel.runtime.model.state_handles import UNION
@@ -72,7 +71,7 @@ class TimestampsAndWatermarksOperator(StreamOperator):
     def open(self, context: OperatorContext) -> None:
         """Starts the periodic emission."""
         super().open(context)
-        emit_watermark = _stands_still if context.mode is TaskMode.BATCH else context.emit_watermark
+        emit_watermark = _stands_still if context.execution.event_time_stands_still else context.emit_watermark
         self._assigner = WatermarkAssigner(
             self._strategy, context.input_clock, context.emit_in_turn, self._emit, emit_watermark, context.emit_idle
         )
@@ -82,7 +81,7 @@ class TimestampsAndWatermarksOperator(StreamOperator):
         if self._restored is not None:
             restored, self._restored = self._restored, None
             self._assigner.restore(restored.sent_by(self._subtask, self._parallelism), {})
-        if self._interval > 0 and context.mode is TaskMode.PIPELINED:
+        if self._interval > 0 and context.execution.is_long_lived:
             context.schedule_after(self._interval, self._on_interval)
 
     def _emit(self, values: Sequence[Any], timestamps: Sequence[int] | None) -> None:

@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from firesteel.common.errors import InvalidProgramError
+from firesteel.common.execution_traits import PIPELINED, ExecutionTraits
 from firesteel.config import options
 from firesteel.config.configuration import Configuration
-from firesteel.runtime.model.deployment import TaskMode
 from firesteel.runtime.model.key_groups import KeyGroupRange
 from firesteel.runtime.state.api.backend import Clock, KeyedStateBackend
 from firesteel.runtime.state.hashmap import HashMapKeyedStateBackend
@@ -34,15 +34,15 @@ def create_keyed_backend(
     subtask: int,
     working_directory: Path | None = None,
     open_files: Callable[[], StateFileReader] | None = None,
-    mode: TaskMode = TaskMode.PIPELINED,
+    execution: ExecutionTraits = PIPELINED,
 ) -> KeyedStateBackend:
-    """The keyed state of one operator in one subtask; in a batch always that of one key at a time.
+    """The keyed state of one operator in one subtask; where records come so, that of one key at a time.
 
     ``open_files`` gives a reader of state files for snapshots that rewrite what earlier ones wrote; without it they
     are read from the checkpoint storage. ``working_directory`` is for a backend that keeps state on local disk.
     """
     reuses_objects = configuration.get(options.OBJECT_REUSE)
-    if mode is TaskMode.BATCH:
+    if execution.one_key_at_a_time:
         return SingleKeyStateBackend(key_groups, max_parallelism, reuses_objects=reuses_objects)
     incremental = (
         configuration.get(options.CHECKPOINTING_INTERVAL) is not None

@@ -15,7 +15,7 @@ from firesteel.runtime.codegen.loops import Loop
 from firesteel.runtime.model.assigned_state import TaskRestore
 from firesteel.runtime.model.checkpoint_metrics import CheckpointMetrics
 from firesteel.runtime.model.checkpoint_options import StopMode
-from firesteel.runtime.model.deployment import OutputDescriptor, TaskDeploymentDescriptor, TaskMode
+from firesteel.runtime.model.deployment import OutputDescriptor, TaskDeploymentDescriptor
 from firesteel.runtime.model.elements import (
     MAX_WATERMARK,
     MIN_TIMESTAMP,
@@ -96,9 +96,9 @@ class Task:
         self._monotonic = services.monotonic
         self._opened: list[ChainedOperator] = []
         self.outputs = [self.create_output(output, partition) for output, partition in partitions]
-        # in a batch event time stands still until the end
-        interval = 0 if descriptor.mode is TaskMode.BATCH else watermark_interval_ms
-        runtime = OperatorRuntime(descriptor.mode, interval, keeps_objects(descriptor.configuration))
+        execution = descriptor.execution
+        interval = 0 if execution.event_time_stands_still else watermark_interval_ms
+        runtime = OperatorRuntime(execution, interval, keeps_objects(descriptor.configuration))
         self.chain = [
             ChainedOperator(operator, operator.spec.create(runtime), descriptor, self)
             for operator in descriptor.operators
@@ -125,9 +125,9 @@ class Task:
         """The first checkpoint after the end, or the savepoint to stop with: the task ends when it is complete."""
         self._most = SourceOperator.MAX_RECORDS if self.source is not None else 1 << 62
         """How many records to process at a time: fewer where they take long."""
-        self._is_pipelined = descriptor.mode is TaskMode.PIPELINED
+        self._is_long_lived = execution.is_long_lived
         # in a stage all input is processed before anybody looks, and a task that runs again cuts its input as before
-        self._adapts = self._is_pipelined or (descriptor.mode is TaskMode.EPOCHS and self.source is not None)
+        self._adapts = self._is_long_lived or (execution.has_idle_gaps and self.source is not None)
         if self._adapts:
             # nobody knows yet how long a record takes
             self._most = 1
@@ -181,7 +181,7 @@ class Task:
             chained.initialize(restore, files)
             chained.open()
         self.at_work = None
-        self._can_cut = self._is_pipelined and self.head.reads_iterators
+        self._can_cut = self._is_long_lived and self.head.reads_iterators
         if restore is None:
             return
         if restore.channels and self.gate is not None:
@@ -196,7 +196,7 @@ class Task:
             )
         if restore.finished and self.source is not None:
             self.source.ended = True
-        if self._is_pipelined:
+        if self._is_long_lived:
             self._restore_event_time(restore.watermark)
 
     def _restore_event_time(self, watermark: int | None) -> None:
@@ -505,7 +505,7 @@ class Task:
     def _call_back(self, callback: Callable[[], None]) -> None:
         if not self.ended:
             callback()
-            if self._is_pipelined and self.has_work(self._monotonic()):
+            if self._is_long_lived and self.has_work(self._monotonic()):
                 # how long that waits for the slot's other tasks does not tell that there is none
                 self.input_clock.stop()
 
@@ -519,7 +519,7 @@ class Task:
         if not overfull:
             return
         turn = self.turn
-        if self._is_pipelined and turn.started and not turn.is_over:
+        if self._is_long_lived and turn.started and not turn.is_over:
             # checkpoints are taken between turns: what can be left for the next one is
             turn.end()
         else:

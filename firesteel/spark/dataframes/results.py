@@ -19,7 +19,6 @@ from firesteel.execution.stages.stage_orders import stage_descriptors
 from firesteel.graph.job_graph import JobGraph, JobVertex
 from firesteel.jobmaster.shell.job_serialization import serialize_job
 from firesteel.jobmaster.sources.coordinator import SourceCoordinators
-from firesteel.runtime.model.deployment import TaskMode
 from firesteel.runtime.model.messages import AddSplits, NoMoreSplits, ReaderStarted, RequestSplit, TaskKey
 from firesteel.runtime.operators.source import SourceSpec
 from firesteel.spark.blocking.batch import BatchStages
@@ -37,8 +36,7 @@ def create_dataframe(job_graph: JobGraph, sink: DataFrameSink) -> DataFrame:
     shipped: JobGraph = cloudpickle.loads(serialize_job(job_graph))
     splits = _collect_splits(job_graph)
     orders = {
-        key: BatchOrder(descriptor, splits.get(key, ()))
-        for key, descriptor in stage_descriptors(shipped, 0, TaskMode.BATCH).items()
+        key: BatchOrder(descriptor, splits.get(key, ())) for key, descriptor in stage_descriptors(shipped, 0).items()
     }
     context = get_spark_context(job_graph.configuration, job_graph.total_subtasks, in_use=lambda: True)
     session = SparkSession.builder.getOrCreate()

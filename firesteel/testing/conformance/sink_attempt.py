@@ -10,6 +10,7 @@ from typing import Any
 
 import cloudpickle
 
+from firesteel.common.execution_traits import EPOCHS
 from firesteel.process import fault_points
 from firesteel.runtime.model.metrics import MetricRegistry
 from firesteel.runtime.operators.sink import SinkOperator
@@ -144,7 +145,7 @@ class StandaloneContext:
     subtask_index = 0
     parallelism = 1
     attempt_number = 0
-    commits_elsewhere = True
+    execution = EPOCHS
 
     def __init__(self) -> None:
         self.sink_id = uuid.uuid4().hex[:16]

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import cloudpickle
 
+from firesteel.common.execution_traits import PIPELINED
 from firesteel.filesystem.stores import current_stores
 from firesteel.runtime.model.metrics import MetricRegistry
 from firesteel.spi.connector import InputStatus, Source, SourceReader, SplitEnumerator
@@ -318,7 +319,7 @@ class SourceHarness:
 class _ReaderContext:
     """What a reader sees of its task."""
 
-    in_epochs = False
+    execution = PIPELINED
     reuses_objects = False
 
     def __init__(self, harness: SourceHarness, subtask: int) -> None:

@@ -8,6 +8,7 @@ from types import SimpleNamespace
 import pytest
 from kafka_topics import builder, fresh_topic, produce, produce_transaction, values
 
+from firesteel.common.execution_traits import EPOCHS, PIPELINED
 from firesteel.connectors.kafka.source.split import DiscoveryFinished, KafkaPartitionSplit
 from firesteel.spi.connector import InputStatus
 from firesteel.testing import eventually
@@ -37,7 +38,7 @@ class Context:
     attempt_number = 0
 
     def __init__(self, in_epochs=False):
-        self.in_epochs = in_epochs
+        self.execution = EPOCHS if in_epochs else PIPELINED
         self.reuses_objects = False
         self.metrics = Metrics()
         self.requests = 0

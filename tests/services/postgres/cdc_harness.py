@@ -11,6 +11,7 @@ from typing import ClassVar
 import psycopg
 import pytest
 
+from firesteel.common.execution_traits import PIPELINED
 from firesteel.common.types import RowKind
 from firesteel.datastream.connectors.postgres import PostgresCdcSource
 from firesteel.spi.connector import InputStatus
@@ -110,7 +111,7 @@ class _Metrics:
 
 
 class _ReaderContext:
-    in_epochs = False
+    execution = PIPELINED
     reuses_objects = False
     attempt_number = 0
 

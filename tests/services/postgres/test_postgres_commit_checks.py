@@ -76,7 +76,7 @@ def test_a_key_that_the_table_has(tables, attempt):
 def test_a_key_twice_between_two_checkpoints(tables, attempt, elsewhere):
     tables.run("CREATE TABLE t (id int PRIMARY KEY)")
     job = attempt()
-    job.harnesses[0]._chained.operator._writer._commits_elsewhere = elsewhere
+    job.harnesses[0]._chained.operator._writer._commits_in_driver = elsewhere
     job.write(0, *((n,) for n in range(7)), (3,))
     assert "there are two records with (id) = (3), which is unique" in refusal(job).message
     assert tables.run("SELECT * FROM t") == []

@@ -16,7 +16,6 @@ from firesteel.execution.stages.orders import BatchOrder, BatchReport
 from firesteel.execution.stages.rows import REPORT, unpack_number, unpack_row
 from firesteel.execution.stages.stage_orders import stage_descriptors, stages_of
 from firesteel.graph.job_graph import JobGraph
-from firesteel.runtime.model.deployment import TaskMode
 from firesteel.runtime.model.serialization import deserialize_batch
 from firesteel.spi.connector import Boundedness, InputStatus, ReaderOutput, Source, SourceReader
 
@@ -119,7 +118,7 @@ class DrivenBatch:
     """Runs the tasks of a batch job one by one. Rows of a partition come sorted by their order, otherwise mixed."""
 
     def __init__(self, job_graph: JobGraph, *, seed: int = 0):
-        self.descriptors = stage_descriptors(job_graph, 0, TaskMode.BATCH)
+        self.descriptors = stage_descriptors(job_graph, 0)
         self.stages = stages_of(job_graph)
         self.rows: dict[str, list[tuple[int, int, bytes]]] = {}
         self.reports: list[BatchReport] = []

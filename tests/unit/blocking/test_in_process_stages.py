@@ -8,8 +8,9 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 import pytest
+from executions import executed_as
 
-from firesteel.common import Configuration, WatermarkStrategy
+from firesteel.common import Configuration, WatermarkStrategy, execution_traits
 from firesteel.common.errors import JobCancelledError, TaskFailure
 from firesteel.connectors.client.collect_sink import CollectSink
 from firesteel.datastream import StreamExecutionEnvironment
@@ -19,8 +20,8 @@ from firesteel.execution.stages.orders import BatchOrder, BatchReport, EpochOrde
 from firesteel.execution.stages.rows import BATCH, REPORT, pack_number, pack_row, unpack_row
 from firesteel.execution.stages.stage_orders import in_stage_order, stage_descriptors, stages_of
 from firesteel.execution.stages.stage_runner import EpochRun, StageError
+from firesteel.graph.execution import JobExecution
 from firesteel.graph.job_graph import JobGraph
-from firesteel.runtime.model.deployment import TaskMode
 from firesteel.runtime.model.messages import TaskStateChanged
 from firesteel.testing.stages import FaultKind, InProcessStages, TaskFault
 
@@ -95,12 +96,12 @@ class PassingOn(InProcessStages):
 
 
 def batch_orders(graph: JobGraph) -> dict[Any, BatchOrder]:
-    descriptors = stage_descriptors(graph, 0, TaskMode.BATCH)
+    descriptors = stage_descriptors(executed_as(JobExecution.BATCH, graph), 0)
     return {key: BatchOrder(descriptor) for key, descriptor in descriptors.items()}
 
 
 def epoch_of(graph: JobGraph, epoch: int = 1) -> EpochRun:
-    descriptors = stage_descriptors(graph, 0, TaskMode.EPOCHS)
+    descriptors = stage_descriptors(executed_as(JobExecution.EPOCHS, graph), 0)
     return EpochRun(epoch, {key: EpochOrder(descriptor, epoch, None) for key, descriptor in descriptors.items()})
 
 
@@ -114,10 +115,10 @@ def tasks_of(graph: JobGraph) -> list[tuple[str, int]]:
 def test_descriptors_say_where_rows_go() -> None:
     graph = graph_of(diamond, 2)
     source, left, right, both = graph.vertices
-    descriptors = stage_descriptors(graph, 3, TaskMode.BATCH)
+    descriptors = stage_descriptors(executed_as(JobExecution.BATCH, graph), 3)
     assert list(descriptors) == tasks_of(graph)
     first = descriptors[source.id, 0]
-    assert first.task.mode is TaskMode.BATCH
+    assert first.task.execution == execution_traits.BATCH
     assert first.task.attempt == 3
     assert [graph.edges[edge].target_vertex for edge in first.output_edges] == [left.id, right.id]
     assert first.output_offsets == (0, 1)
@@ -134,7 +135,7 @@ def test_two_edges_between_the_same_vertices_share_partitions() -> None:
         numbers.rebalance().union(numbers.broadcast()).map(str).print()
 
     graph = graph_of(twice, 3)
-    descriptor = stage_descriptors(graph, 0, TaskMode.EPOCHS)[graph.vertices[0].id, 1]
+    descriptor = stage_descriptors(executed_as(JobExecution.EPOCHS, graph), 0)[graph.vertices[0].id, 1]
     assert len(descriptor.output_edges) == 2
     assert len(set(descriptor.output_edges)) == 2
     assert descriptor.output_offsets == (0, 0)
@@ -146,7 +147,7 @@ def test_a_subtask_knows_only_its_own_edges() -> None:
     graph = graph_of(
         lambda env: env.from_sequence(1, 9).rescale().map(str).set_parallelism(2).disable_chaining().print(), 4
     )
-    for descriptor in stage_descriptors(graph, 0, TaskMode.BATCH).values():
+    for descriptor in stage_descriptors(executed_as(JobExecution.BATCH, graph), 0).values():
         assert len(descriptor.input_edges) == len(descriptor.task.inputs)
         assert len(descriptor.output_edges) == len(descriptor.task.outputs) == len(descriptor.output_offsets)
 

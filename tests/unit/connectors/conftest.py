@@ -8,6 +8,7 @@ from types import SimpleNamespace
 
 import pytest
 
+from firesteel.common.execution_traits import PIPELINED
 from firesteel.spi.connector import InputStatus
 
 
@@ -23,7 +24,7 @@ class FakeClock:
 
 
 class FakeReaderContext:
-    in_epochs = False
+    execution = PIPELINED
     reuses_objects = False
 
     def __init__(self, subtask_index=0, parallelism=1, request=lambda subtask: None):

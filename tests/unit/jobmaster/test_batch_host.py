@@ -29,7 +29,6 @@ from firesteel.jobmaster.model.events import MessageReceived
 from firesteel.jobmaster.shell.job_preparation import prepare_job
 from firesteel.jobmaster.shell.runner import JobMasterRunner
 from firesteel.process import fault_points
-from firesteel.runtime.model.deployment import TaskMode
 from firesteel.runtime.model.messages import TaskKey, TaskStateChanged
 from firesteel.runtime.model.serialization import serialize_records
 from firesteel.spi.connector import Boundedness, Committer, Sink, SinkWriter, Source, SplitEnumerator
@@ -165,7 +164,7 @@ def test_splits_are_collected_before_the_stages_run() -> None:
     assert len(sources) == 2
     assert all(len(order.splits) == 1 for order in sources)
     assert len({order.splits[0].split_id for order in sources}) == 2
-    assert all(order.descriptor.task.mode is TaskMode.BATCH for order in orders.values())
+    assert all(order.descriptor.task.execution.one_key_at_a_time for order in orders.values())
     assert runner.closed
 
 

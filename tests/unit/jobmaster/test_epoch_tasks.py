@@ -25,7 +25,6 @@ from firesteel.jobmaster.checkpoints.epoch_settings import (
 from firesteel.jobmaster.restart_strategy import create_restart_strategy
 from firesteel.runtime.model.checkpoint_metrics import CheckpointMetrics
 from firesteel.runtime.model.checkpoint_options import CheckpointLocation, CheckpointOptions, SnapshotKind
-from firesteel.runtime.model.deployment import TaskMode
 from firesteel.runtime.model.messages import (
     AcknowledgeCheckpoint,
     AddSplits,
@@ -59,7 +58,7 @@ def job_graph() -> JobGraph:
 
 @pytest.fixture
 def tasks(job_graph: JobGraph) -> EpochTasks:
-    return EpochTasks(job_graph, stage_descriptors(job_graph, 0, TaskMode.EPOCHS))
+    return EpochTasks(job_graph, stage_descriptors(job_graph, 0))
 
 
 def trigger(number: int, kind: SnapshotKind = SnapshotKind.CHECKPOINT) -> TriggerCheckpoint:

@@ -8,9 +8,9 @@ import pytest
 
 from firesteel.api.state import ListStateDescriptor, MapStateDescriptor, StateTtlConfig, ValueStateDescriptor
 from firesteel.common.errors import InvalidProgramError, StateIncompatibleError
+from firesteel.common.execution_traits import BATCH, EPOCHS
 from firesteel.common.time import Time
 from firesteel.datastream import BroadcastProcessFunction, KeyedBroadcastProcessFunction, OutputTag, ProcessFunction
-from firesteel.runtime.model.deployment import TaskMode
 from firesteel.testing import (
     At,
     BroadcastHarness,
@@ -306,10 +306,10 @@ def test_in_a_batch_there_are_no_keys_yet() -> None:
     visit = lambda key, state: seen.append(key)
     with keyed(broadcast=lambda function, _, ctx: ctx.apply_to_keyed_state(COUNT, visit)) as both:
         both.process_element(("a", 1))
-        both._chained.mode = TaskMode.BATCH
+        both._chained.execution = BATCH
         both.process_broadcast_element(0)
         assert seen == []
-        both._chained.mode = TaskMode.EPOCHS
+        both._chained.execution = EPOCHS
         both.process_broadcast_element(0)
         assert seen == ["a"]
 

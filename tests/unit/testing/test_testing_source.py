@@ -8,6 +8,7 @@ import pytest
 
 from firesteel.common import Configuration, Time, WatermarkStrategy
 from firesteel.common.errors import JobExecutionError
+from firesteel.common.execution_traits import PIPELINED
 from firesteel.datastream import OutputTag, ProcessFunction
 from firesteel.datastream.window import TumblingEventTimeWindows
 from firesteel.runtime.model.elements import MIN_TIMESTAMP
@@ -207,7 +208,7 @@ class FakeTask:
     """Context and output of a reader."""
 
     attempt_number = 0
-    in_epochs = False
+    execution = PIPELINED
     reuses_objects = False
 
     def __init__(self) -> None:

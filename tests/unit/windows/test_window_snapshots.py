@@ -17,12 +17,12 @@ from keyed_backends import Workbench
 from firesteel.api.output_tag import OutputTag
 from firesteel.api.state import ValueStateDescriptor
 from firesteel.common.errors import StateIncompatibleError
+from firesteel.common.execution_traits import PIPELINED
 from firesteel.common.time import Time
 from firesteel.common.windows import TimeWindow
 from firesteel.datastream.functions import AggregateFunction, ProcessWindowFunction
 from firesteel.datastream.window import EventTimeTrigger, SlidingEventTimeWindows, TumblingEventTimeWindows
 from firesteel.runtime.model.checkpoint_options import SnapshotKind
-from firesteel.runtime.model.deployment import TaskMode
 from firesteel.runtime.model.elements import MAX_WATERMARK
 from firesteel.runtime.model.key_groups import KeyGroupRange
 from firesteel.runtime.model.operator_spec import OperatorRuntime
@@ -265,7 +265,7 @@ def test_windows_move_to_rocksdb_and_back(spec: WindowSpec, before: list[Any], a
     try:
         savepoint = write(bench, AlignedWindowOperator(spec), [before], SnapshotKind.SAVEPOINT)
         on_disk = bench.restore([savepoint], kind="rocksdb")
-        operator = spec.create(OperatorRuntime(TaskMode.PIPELINED, 200, keeps_objects=on_disk.keeps_objects))
+        operator = spec.create(OperatorRuntime(PIPELINED, 200, keeps_objects=on_disk.keeps_objects))
         assert isinstance(operator, WindowOperator)
         job = Job(operator, on_disk)
         back = bench.snapshot(on_disk, SnapshotKind.SAVEPOINT)

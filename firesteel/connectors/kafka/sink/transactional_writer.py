@@ -73,11 +73,11 @@ class TransactionalKafkaWriter(KafkaWriterBase):
             prefix, context.sink_id, context.attempt_id, context.subtask_index, uuid.uuid4().hex[:12], 0
         )
         self._coordinators = TransactionCoordinators(properties)
-        self._commits_elsewhere = context.commits_elsewhere
+        self._commits_in_driver = context.execution.commits_in_driver
         self._writing: TransactionalProducer | None = None
         self._prepared: list[tuple[int | None, TransactionalProducer, PreparedTransaction]] = []
         base_id = str(self._id).rpartition("-")[0]
-        self._pool = ProducerPool(base_id, properties, commits_here=not context.commits_elsewhere)
+        self._pool = ProducerPool(base_id, properties, commits_here=not context.execution.commits_in_driver)
         self._abandoned = AbandonedTransactions(
             self._coordinators,
             self._id,
@@ -90,7 +90,7 @@ class TransactionalKafkaWriter(KafkaWriterBase):
         self._cleaning: _Cleaning | None = None
         # Without state, a later attempt of a batch goes on with what earlier ones have prepared.
         self._is_cleaner = context.subtask_index == 0 and (
-            restored is not None or not context.commits_elsewhere or context.attempt_number == 0
+            restored is not None or not context.execution.commits_in_driver or context.attempt_number == 0
         )
         super().__init__(context, serializer, properties)
         self._pool.prefetch()
@@ -136,7 +136,7 @@ class TransactionalKafkaWriter(KafkaWriterBase):
         self._prepared = kept
         if self._first_snapshot is None or checkpoint_id < self._first_snapshot:
             return
-        if self._commits_elsewhere:
+        if self._commits_in_driver:
             self._abandoned.abort_earlier_runs(self._own_ids())
         elif self._is_cleaner:
             self._is_cleaner = False

@@ -92,7 +92,7 @@ class KafkaSourceReader(SourceReader[KafkaPartitionSplit]):
         client = kafka_client()
         self._context = context
         self._servers = properties.servers
-        self._in_epochs = context.in_epochs
+        self._has_idle_gaps = context.execution.has_idle_gaps
         self._partitions: dict[tuple[str, int], _Partition] = {}
         self._topics: set[str] = set()
         """All topics there ever were."""
@@ -125,13 +125,13 @@ class KafkaSourceReader(SourceReader[KafkaPartitionSplit]):
         self._consumer = create_client("Consumer", config)
         if self._commits is not None:
             self._commits.use(self._consumer)
-        if not self._in_epochs:
+        if not self._has_idle_gaps:
             self._metrics.gauge("pendingRecords", self._count_pending)
         self._errors.use(self._consumer)
 
     def start(self) -> None:
         """In epochs, asks whether there are more splits to come: each time it is loaded."""
-        if self._in_epochs:
+        if self._has_idle_gaps:
             self._context.send_split_request()
 
     # -- splits -------------------------------------------------------------------------------------
@@ -195,7 +195,7 @@ class KafkaSourceReader(SourceReader[KafkaPartitionSplit]):
     def poll_next(self, output: ReaderOutput, max_records: int) -> InputStatus:
         """Emits what has been fetched, partition by partition."""
         status = self._poll(output, max_records)
-        if self._in_epochs:
+        if self._has_idle_gaps:
             self._pending_at_poll = self._count_pending()
             if status is InputStatus.NOTHING_AVAILABLE and self._awaits_records():
                 return InputStatus.MORE_AVAILABLE
@@ -227,9 +227,9 @@ class KafkaSourceReader(SourceReader[KafkaPartitionSplit]):
         """Soon after records came, and ever later while none come; an epoch only for this is rare."""
         now = time.monotonic()
         idle = now - self._last_data
-        if self._in_epochs and self._pending_at_poll == 0:
+        if self._has_idle_gaps and self._pending_at_poll == 0:
             return now + min(max(idle, _MIN_EPOCH_PAUSE_S), _MAX_EPOCH_PAUSE_S) if self._partitions else None
-        if not self._partitions and not self._in_epochs:
+        if not self._partitions and not self._has_idle_gaps:
             return None
         return now + min(max(idle * _PAUSE_PER_IDLE, _MIN_PAUSE_S), _MAX_PAUSE_S)
 
@@ -238,7 +238,7 @@ class KafkaSourceReader(SourceReader[KafkaPartitionSplit]):
 
         In epochs, at the last poll: while records keep coming there is never a moment without any.
         """
-        return self._pending_at_poll if self._in_epochs else self._count_pending()
+        return self._pending_at_poll if self._has_idle_gaps else self._count_pending()
 
     def close(self) -> None:
         """Closes the consumer when its commits are done, but waits for them a moment only."""
@@ -254,7 +254,7 @@ class KafkaSourceReader(SourceReader[KafkaPartitionSplit]):
 
     def _consume(self, max_records: int) -> list[Any]:
         # in an epoch nobody else needs the thread, and a pause would end the epoch
-        wait = _EPOCH_WAIT_S if self._in_epochs and self._awaits_records() else 0
+        wait = _EPOCH_WAIT_S if self._has_idle_gaps and self._awaits_records() else 0
         try:
             messages: list[Any] = self._consumer.consume(max_records, wait)
         except kafka_client().KafkaException as error:
@@ -366,7 +366,7 @@ class KafkaSourceReader(SourceReader[KafkaPartitionSplit]):
         return -1 if offsets is None else int(offsets[1])
 
     def _count_pending(self) -> int:
-        if self._in_epochs and not self._has_first_splits and not self._no_more_splits:
+        if self._has_idle_gaps and not self._has_first_splits and not self._no_more_splits:
             return 1
         return sum(self._pending(partition) for partition in self._partitions.values())
 

@@ -58,7 +58,7 @@ class StagingWriter(AppendWriter):
         self._row_count = 0
         self._doubtful: list[uuid.UUID] = []
         self._first_snapshot: int | None = None
-        self._commits_elsewhere = context.commits_elsewhere
+        self._commits_in_driver = context.execution.commits_in_driver
         # one subtask does it for all
         self._has_to_clean = (restored or context.attempt_number > 0) and context.subtask_index == 0
         super().__init__(context, settings)
@@ -105,7 +105,7 @@ class StagingWriter(AppendWriter):
         connection.execute(self._statements.try_move, (self._batches,))
         if self._batches:
             # a task that is run again leaves batches behind that belong to nothing
-            beside = None if self._commits_elsewhere else self._ids.all_of_attempt()
+            beside = None if self._commits_in_driver else self._ids.all_of_attempt()
             self._checks.run(connection, StagedRows(self._batches, beside, self._doubtful))
 
     def snapshot_state(self, checkpoint_id: int) -> Sequence[Any] | None:

@@ -95,7 +95,7 @@ class PostgresReader(SequentialSplitReader[PostgresSplit]):
                 return InputStatus.NOTHING_AVAILABLE
             self.open_split(self.snapshot_split(split))
         assert self._fetcher is not None
-        fetched = self._fetcher.take(_EPOCH_WAIT_S if self._context.in_epochs else 0)
+        fetched = self._fetcher.take(_EPOCH_WAIT_S if self._context.execution.has_idle_gaps else 0)
         if fetched is None:
             return InputStatus.NOTHING_AVAILABLE
         if isinstance(fetched, _Shape):

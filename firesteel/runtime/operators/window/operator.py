@@ -9,7 +9,6 @@ from typing import Any
 from firesteel.api.state import ValueStateDescriptor
 from firesteel.common.errors import FiresteelError
 from firesteel.runtime.codegen.at_work import TRIGGER, handles_results_of
-from firesteel.runtime.model.deployment import TaskMode
 from firesteel.runtime.model.elements import MAX_WATERMARK, MIN_TIMESTAMP
 from firesteel.runtime.operators.base import OperatorContext, StreamOperator
 from firesteel.runtime.operators.window.contexts import (
@@ -119,7 +118,7 @@ class WindowOperator(StreamOperator):
     def on_processing_time(self, timestamp: int, key: Any, namespace: Any) -> None:
         """A processing-time timer of a pane is due."""
         self._on_timer(self._trigger.on_processing_time, timestamp, key, namespace, not self._event_time)
-        if self.context.mode is not TaskMode.BATCH:
+        if not self.context.execution.one_key_at_a_time:
             self._output.flush()
 
     def cleanup_time(self, window: Any) -> int:

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 from firesteel.api.output_tag import OutputTag
 from firesteel.runtime.codegen.at_work import AGGREGATE, TRIGGER, WINDOW_FUNCTION
 from firesteel.runtime.codegen.functions import method_of
-from firesteel.runtime.model.deployment import TaskMode
 from firesteel.runtime.model.operator_spec import OperatorSpec
 from firesteel.runtime.operators.base import StreamOperator
 
@@ -46,7 +45,7 @@ class WindowSpec(OperatorSpec):
 
         operator: StreamOperator = WindowOperator(self)
         if alignment_of(self) is not None:
-            if runtime.execution is TaskMode.BATCH:
+            if runtime.execution.one_key_at_a_time:
                 return SortedWindowOperator(self)
             if runtime.keeps_objects:
                 operator = AlignedWindowOperator(self)

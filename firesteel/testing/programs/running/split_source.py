@@ -167,9 +167,9 @@ class _Cursor:
         self.checkpoint: int | None = None
         """The first one that includes the pause."""
 
-    def pause(self, pause: Pause, now: int, in_epochs: bool) -> None:
+    def pause(self, pause: Pause, now: int, has_idle_gaps: bool) -> None:
         self.awaits, self.checkpoint = pause.checkpoint, None
-        self.ready_at = now + (0 if pause.checkpoint and in_epochs else pause.ms)
+        self.ready_at = now + (0 if pause.checkpoint and has_idle_gaps else pause.ms)
 
 
 class SplitReader(SourceReader[Position]):
@@ -224,7 +224,7 @@ class SplitReader(SourceReader[Position]):
         for cursor in list(self.cursors):
             if cursor.ready_at <= now:
                 # an epoch costs more than a poll: it gets more records
-                burst = cursor.split.burst + _EPOCH_BURST if self._context.in_epochs else cursor.split.burst
+                burst = cursor.split.burst + (_EPOCH_BURST if self._context.execution.has_idle_gaps else 0)
                 self._read(cursor, output, min(max_records, burst), now)
         if not self.cursors and self._no_more_splits:
             return InputStatus.END_OF_INPUT
@@ -254,7 +254,7 @@ class SplitReader(SourceReader[Position]):
             item = cursor.items[cursor.position]
             cursor.position += 1
             if isinstance(item, Pause):
-                cursor.pause(item, now, self._context.in_epochs)
+                cursor.pause(item, now, self._context.execution.has_idle_gaps)
             elif isinstance(item, WatermarkAt):
                 output.emit_watermark(cursor.split_id, item.t)
         if self._source.bounded and cursor.position == len(cursor.items) and cursor.ready_at <= now:
