@@ -129,13 +129,17 @@ def _assign_channels(
     """
     assigned: dict[TaskKey, list[ChannelStateHandle]] = defaultdict(list)
     edges = {edge_name(job_graph, edge): edge for edge in job_graph.edges}
+    # by edge and old subtask: every channel may have a handle, and most have their subtask in common
+    takers: dict[tuple[str, int], list[int]] = {}
     order = sorted(metadata.channels, key=lambda each: (each.edge, each.producer, each.consumer, each.at_producer))
     for handle in order:
         edge = edges.get(handle.edge)
         if edge is not None:
             consumer = job_graph.vertex(edge.target_vertex)
-            old = _old_parallelism(consumer, states) or consumer.parallelism
-            for subtask in _takers(handle.consumer, edge, old, consumer):
+            if (handle.edge, handle.consumer) not in takers:
+                old = _old_parallelism(consumer, states) or consumer.parallelism
+                takers[handle.edge, handle.consumer] = _takers(handle.consumer, edge, old, consumer)
+            for subtask in takers[handle.edge, handle.consumer]:
                 assigned[consumer.id, subtask].append(handle)
     return assigned
 

@@ -94,10 +94,10 @@ class NetworkEnvironment:
         self._connecting = True
         try:
             self.begin_connect(peers)
-            while missing := self.missing_peers():
+            while not self._has_all_peers():
                 remaining = deadline - monotonic()
                 if remaining <= 0:
-                    raise PeersMissingError(missing, timeout_s)
+                    raise PeersMissingError(self.missing_peers(), timeout_s)
                 self.poll(min(remaining, _REDIAL_S))
                 if self._connect_error is not None:
                     raise self._connect_error
@@ -121,6 +121,10 @@ class NetworkEnvironment:
             for peer, address in self._peers.items()
             if peer not in self._connections and peer not in self._gone
         }
+
+    def _has_all_peers(self) -> bool:
+        # asked once per new connection, so it must not describe all that are missing
+        return all(peer in self._connections or peer in self._gone for peer in self._peers)
 
     # -- channels -----------------------------------------------------------------------------------
 
@@ -351,7 +355,7 @@ class NetworkEnvironment:
 
     def _stop_listening_if_complete(self) -> None:
         # a peer may dial before this process has been told who its peers are
-        if self._peers_known and not self.missing_peers():
+        if self._peers_known and self._has_all_peers():
             self._stop_listening()
 
     def _stop_listening(self) -> None:
