@@ -28,6 +28,7 @@ from firesteel.graph.job_graph import JobGraph
 from firesteel.graph.rescaling import limit_parallelism
 from firesteel.jobmaster.model.events import AttemptEnded, MessageReceived, SlotLost, SlotsAvailable
 from firesteel.jobmaster.model.host import Attempt, AttemptHost, Post
+from firesteel.jobmaster.played_slots import UNLIMITED_SLOTS
 from firesteel.jobmaster.shell.job_preparation import prepare_job
 from firesteel.jobmaster.shell.runner import JobMasterRunner
 from firesteel.process.concurrency import SYSTEM, Concurrency
@@ -52,7 +53,6 @@ _SLOT_WIDE = (
     messages.NotifyCheckpointComplete,
     messages.NotifyCheckpointAborted,
 )
-UNLIMITED_SLOTS = 2**31 - 1
 _SETTLE_TIMEOUT_S = 60.0
 _SETTLE_INTERVAL_S = 0.0005
 

@@ -3,66 +3,48 @@
 from __future__ import annotations
 
 import logging
-import os
-import queue
-import socket
 import threading
+from collections import deque
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, NoReturn
 
-import cloudpickle
-
-from firesteel.common.errors import FiresteelError, HostError, TaskFailure
-from firesteel.config import options
+from firesteel.common.errors import FiresteelError, HostError
 from firesteel.execution.batch.results import BatchResults
 from firesteel.execution.batch.split_collection import SplitCollection
 from firesteel.execution.stages.orders import BatchOrder, BatchReport
 from firesteel.execution.stages.stage_orders import stage_descriptors
 from firesteel.execution.stages.stage_runner import StageError, StageMessage, StageRunner
-from firesteel.filesystem.stores import current_stores
 from firesteel.graph.rescaling import limit_parallelism
 from firesteel.graph.slots import assign_slots
 from firesteel.jobmaster.client_channels import PRINT_CHANNEL
-from firesteel.jobmaster.model.events import AttemptEnded, MessageReceived, SlotsAvailable
 from firesteel.jobmaster.model.host import Attempt, Post
-from firesteel.jobmaster.shell.host_calls import host_failure
-from firesteel.process.concurrency import SYSTEM, BackgroundThread, Concurrency
+from firesteel.jobmaster.played_slots import AttemptOver, PlayedSlots, PlayedSlotsHost, load_job_graph
+from firesteel.process.concurrency import SYSTEM, Concurrency
 from firesteel.runtime.failure.failure_report import describe_failure
 from firesteel.runtime.model.messages import (
     Accumulators,
     AddSplits,
-    CancelSlot,
     ClientPayload,
     Deploy,
-    Heartbeat,
-    HeartbeatReceived,
     JobMasterMessage,
     NoMoreSplits,
-    RegisterSlot,
-    SendBeforeBarrier,
     Shutdown,
     SlotMessage,
-    SlotStopped,
     TaskKey,
     TaskStateChanged,
 )
-from firesteel.runtime.slot.artifacts import importable
 
 __all__ = ["BatchHost"]
 
 MAX_RETRIES = 3
 """How often a run that no task is to blame for is tried again before the attempt fails."""
 SPLITS_TIMEOUT_S = 300.0
-UNLIMITED_SLOTS = 2**31 - 1
-_CANCEL_AGAIN_S = 0.2
-_PREDECESSOR_S = 60.0
-"""How long an attempt waits for the end of a run that the one before it has left."""
 _log = logging.getLogger(__name__)
 _STATES = ("INITIALIZING", "RUNNING", "FINISHED")
 
 
-class BatchHost:
+class BatchHost(PlayedSlotsHost["_BatchAttempt"]):
     """The AttemptHost of batch jobs.
 
     An attempt goes through these steps:
@@ -88,148 +70,57 @@ class BatchHost:
         splits_timeout_s: float = SPLITS_TIMEOUT_S,
         concurrency: Concurrency = SYSTEM,
     ):
-        self._runner = runner
-        self._concurrency = concurrency
+        super().__init__(runner, concurrency)
         self._splits_timeout_s = splits_timeout_s
-        self._current: _BatchAttempt | None = None
         self.results: BatchResults | None = None
         """What came of the stages, once they have all run."""
 
-    def start(self, attempt: Attempt, post: Post) -> None:
-        """Starts the attempt's thread."""
-        self._current = _BatchAttempt(
-            self, self._runner, attempt, post, self._splits_timeout_s, self._current, self._concurrency
-        )
-        self._current.start()
-
-    def watch_slots(self, post: Post) -> None:
-        """There are always as many slots as the job wants."""
-        post(SlotsAvailable(UNLIMITED_SLOTS))
-
-    def send(self, attempt: int, slot: int, message: JobMasterMessage) -> None:
-        """Takes what the JobMaster says to a slot."""
-        if isinstance(message, (HeartbeatReceived, SendBeforeBarrier)):
-            return  # for slots in processes of their own
-        if self._current is not None and self._current.number == attempt:
-            self._current.deliver(message)
-
-    def kill(self, attempt: int, reason: str) -> None:
-        """Has the runner end the run."""
-        if self._current is not None and self._current.number == attempt:
-            self._current.deliver(CancelSlot(reason))
-
-    def close(self) -> None:
-        """Ends what still runs, and lets go of the workers."""
-        if self._current is not None:
-            self._current.deliver(CancelSlot("the job is over", job_is_over=True))
-            self._current.join(10.0)
-        self._runner.close()
+    def _create(self, attempt: Attempt, post: Post, predecessor: _BatchAttempt | None) -> _BatchAttempt:
+        return _BatchAttempt(self, attempt, post, predecessor)
 
 
-class _Cancelled(Exception):
-    """The JobMaster wants the attempt to end."""
+class _BatchAttempt(PlayedSlots):
+    """One attempt."""
 
-
-class _BatchAttempt:
-    """One attempt, in a thread of its own."""
-
-    def __init__(
-        self,
-        host: BatchHost,
-        runner: StageRunner,
-        attempt: Attempt,
-        post: Post,
-        splits_timeout_s: float,
-        predecessor: _BatchAttempt | None,
-        concurrency: Concurrency,
-    ) -> None:
-        self.number = attempt.number
+    def __init__(self, host: BatchHost, attempt: Attempt, post: Post, predecessor: _BatchAttempt | None) -> None:
+        super().__init__(attempt, post, host._runner, predecessor, host._concurrency, "firesteel-batch")
         self._host = host
-        self._runner = runner
         self._attempt = attempt
-        self._slots = attempt.slots
-        self._post_event = post
-        self._splits_timeout_s = splits_timeout_s
-        self._predecessor = predecessor
-        self._concurrency = concurrency
-        self._mails: queue.Queue[JobMasterMessage] = concurrency.queue()
-        self._cancelled: CancelSlot | None = None
-        self._runs_stages = False
+        self._splits_timeout_s = host._splits_timeout_s
+        self._mails: deque[JobMasterMessage] = deque()
         self._states: dict[TaskKey, str] = {}
         self._lock = threading.Lock()
-        self._over = concurrency.event()
-        self._stirred = concurrency.event()
-        """The attempt is over, or is to be."""
-        self._threads: list[BackgroundThread] = []
+        self._stopped: Mapping[int, Accumulators] = {}
 
-    def start(self) -> None:
-        """Starts the threads."""
-        self._threads = [
-            self._concurrency.start(current_stores().bind(self._run), name="firesteel-batch"),
-            self._concurrency.start(self._beat, name="firesteel-batch-heartbeat"),
-        ]
-
-    def deliver(self, message: JobMasterMessage) -> None:
-        """Takes a message; called from the JobMaster's thread."""
-        if isinstance(message, CancelSlot):
-            self._cancelled = message
-            self._stirred.set()
-            if self._runs_stages:
-                self._runner.cancel(message.reason)
-        self._mails.put(message)
-
-    def join(self, timeout_s: float) -> None:
-        """Waits for the threads."""
-        for thread in self._threads:
-            thread.join(timeout_s)
-
-    @property
-    def runs(self) -> bool:
-        """Whether the thread that runs the stages has not ended."""
-        return self._threads[0].is_alive()
+    def _take(self, slot: int, message: JobMasterMessage) -> None:
+        with self._changed:
+            self._mails.append(message)
+            self._changed.notify_all()
 
     # -- the steps ----------------------------------------------------------------------------------
 
-    def _run(self) -> None:
-        failure: TaskFailure | None = None
-        stopped: Mapping[int, Accumulators] = {}
+    def _play(self) -> None:
+        self._job_graph = load_job_graph(self._attempt)
+        self._assignment = assign_slots(self._job_graph)
+        self._start_slots()
         try:
-            # as it was when the job was submitted; the attempt's own graph may hold what only this process can use
-            with importable(self._attempt.artifacts):
-                self._job_graph = limit_parallelism(cloudpickle.loads(self._attempt.serialized_job), self._slots)
-            self._assignment = assign_slots(self._job_graph)
-            self._register()
-            try:
-                results = self._execute()
-                results.commit(self._job_graph)
-                stopped = self._publish(results)
-                self._next_mail(Shutdown)
-            except HostError:
-                raise
-            except Exception as error:  # noqa: BLE001 - whatever it is, the JobMaster decides what follows
-                self._check_cancelled()
-                self._fail(error)
-                self._next_mail(CancelSlot)
-        except _Cancelled:
-            pass
-        except BaseException as error:  # noqa: BLE001 - the JobMaster must hear of it
-            failure = host_failure(error) if isinstance(error, HostError) else describe_failure(error)
-        self._over.set()
-        self._stirred.set()
-        for slot in range(self._slots) if failure is None else ():
-            self._post(slot, SlotStopped(self.number, slot, stopped.get(slot, {})))
-        self._post_event(AttemptEnded(self.number, failure))
+            results = self._execute()
+            results.commit(self._job_graph)
+            self._stopped = self._publish(results)
+            self._next_mail(Shutdown)
+        except (HostError, AttemptOver):
+            raise
+        except Exception as error:  # noqa: BLE001 - whatever it is, the JobMaster decides what follows
+            self._check_ended()
+            self._fail(error)
+            self._await_end()
 
-    def _register(self) -> None:
+    def _accumulators(self) -> Mapping[int, Accumulators]:
+        return self._stopped
+
+    def _start_slots(self) -> None:
         """Step 1."""
-        if self._predecessor is not None:
-            self._predecessor.join(_PREDECESSOR_S)
-            if self._predecessor.runs:
-                raise TimeoutError("A run of the attempt before does not end: does a function of the job hang?")
-            self._predecessor = None
-        host = socket.gethostname()
-        for slot in range(self._slots):
-            self._post(slot, RegisterSlot(self.number, slot, host, (host, 0), os.getpid()))
+        self._register()
         for _ in range(self._slots):
             self._next_mail(Deploy)
         for vertex in self._job_graph.vertices:
@@ -245,15 +136,15 @@ class _BatchAttempt:
             orders = {key: BatchOrder(descriptor, splits.get(key, ())) for key, descriptor in descriptors.items()}
             reports = self._run_stages(orders)
             self._host.results = BatchResults([report for report in reports if isinstance(report, BatchReport)])
-        self._check_cancelled()
+        self._check_ended()
         return self._host.results
 
     def _collect_splits(self) -> dict[TaskKey, tuple[Any, ...]]:
         """Step 2."""
-        collection = SplitCollection(self._job_graph, self.number, self._post_of)
+        collection = SplitCollection(self._job_graph, self.number, self._send_of)
         collection.begin()
         while not collection.is_complete:
-            if self._mails.empty():
+            if not self._mails:
                 collection.ask()
             answer = self._next_mail((AddSplits, NoMoreSplits), self._splits_timeout_s)
             if answer is None:
@@ -272,31 +163,27 @@ class _BatchAttempt:
         if hasattr(self._runner, "on_task_state"):
             self._runner.on_task_state = self._on_task_state
         retries = 0
-        self._runs_stages = True
-        try:
-            while True:
-                self._check_cancelled()
-                try:
+        while True:
+            try:
+                with self._running_stages():
                     return self._runner.run_batch(job_graph, orders)
-                except StageError as error:
-                    self._check_cancelled()
-                    if error.messages or retries == MAX_RETRIES:
-                        raise
-                    retries += 1
-                    _log.warning("Job '%s' goes on with what had finished: %s", job_graph.job_name, error.message)
-        finally:
-            self._runs_stages = False
+            except StageError as error:
+                self._check_ended()
+                if error.messages or retries == MAX_RETRIES:
+                    raise
+                retries += 1
+                _log.warning("Job '%s' goes on with what had finished: %s", job_graph.job_name, error.message)
 
     def _publish(self, results: BatchResults) -> dict[int, Accumulators]:
         """Step 5; returns the accumulators of each slot."""
         if not results.is_delivered:
             results.is_delivered = True
             for slot, payload in results.client_payloads(self.number, self._slot_of):
-                self._post(slot, payload)
+                self._send(slot, payload)
         accumulators = {}
         for report in results.metric_reports(self.number, self._slots, self._slot_of):
             accumulators[report.slot_index] = report.accumulators
-            self._post(report.slot_index, report)
+            self._send(report.slot_index, report)
         for vertex in self._job_graph.vertices:
             for state in ("RUNNING", "FINISHED"):
                 for subtask in range(vertex.parallelism):
@@ -310,7 +197,7 @@ class _BatchAttempt:
         told = False
         for message in error.messages if isinstance(error, StageError) else ():
             if isinstance(message, ClientPayload) and message.channel.startswith(PRINT_CHANNEL):
-                self._post(message.subtask, replace(message, attempt=self.number))
+                self._send(message.subtask, replace(message, attempt=self.number))
             elif isinstance(message, TaskStateChanged) and message.state == "FAILED":
                 self._tell_failure(message)
                 told = True
@@ -328,7 +215,7 @@ class _BatchAttempt:
                 for subtask in range(vertex.parallelism)
                 if self._states.get((vertex.id, subtask)) != "FINISHED"
             )
-        self._post_of(key, replace(message, attempt=self.number, vertex_id=key[0], subtask=key[1]))
+        self._send_of(key, replace(message, attempt=self.number, vertex_id=key[0], subtask=key[1]))
 
     # -- between the JobMaster and here ---------------------------------------------------------------
 
@@ -343,43 +230,31 @@ class _BatchAttempt:
             reached = _STATES.index(self._states[key]) if key in self._states else -1
             for following in _STATES[reached + 1 : _STATES.index(state) + 1]:
                 self._states[key] = following
-                self._post_of(key, TaskStateChanged(self.number, *key, following))
-
-    def _beat(self) -> None:
-        """Keeps the JobMaster sure of the slots, and the runner of a cancellation it may have missed."""
-        interval = self._attempt.job_graph.configuration.get(options.HEARTBEAT_INTERVAL).to_millis() / 1000
-        while not self._stirred.wait(interval):
-            for slot in range(self._slots):
-                self._post(slot, Heartbeat(self.number, slot, self._concurrency.wall_ms()))
-        while not self._over.wait(_CANCEL_AGAIN_S):
-            if self._cancelled is not None and self._runs_stages:
-                self._runner.cancel(self._cancelled.reason)
+                self._send_of(key, TaskStateChanged(self.number, *key, following))
 
     def _next_mail(self, kind: Any, timeout_s: float | None = None) -> Any:
-        """The next message of a kind; None if there is none for so long. Raises once the attempt is cancelled."""
+        """The next message of a kind; None if there is none for so long. Raises once the attempt is to end."""
         deadline = None if timeout_s is None else self._concurrency.monotonic() + timeout_s
-        while True:
-            self._check_cancelled()
-            try:
-                message = self._mails.get(
-                    timeout=None if deadline is None else max(0.0, deadline - self._concurrency.monotonic())
-                )
-            except queue.Empty:
-                return None
-            self._check_cancelled()
-            if isinstance(message, kind):
-                return message
+        with self._changed:
+            while True:
+                self._check_ended()
+                while self._mails:
+                    message = self._mails.popleft()
+                    if isinstance(message, kind):
+                        return message
+                left_s = None if deadline is None else deadline - self._concurrency.monotonic()
+                if left_s is not None and left_s <= 0:
+                    return None
+                self._wait(left_s)
 
-    def _check_cancelled(self) -> None:
-        if self._cancelled is not None:
-            raise _Cancelled
+    def _await_end(self) -> NoReturn:
+        with self._changed:
+            while True:
+                self._wait(None)
 
     def _slot_of(self, vertex_id: str, subtask: int) -> int:
         """A stage that reads a DataFrame may have more tasks than the vertex has subtasks."""
         return self._assignment.slot_of(vertex_id, subtask % self._job_graph.vertex(vertex_id).parallelism)
 
-    def _post_of(self, key: TaskKey, message: SlotMessage) -> None:
-        self._post(self._slot_of(*key), message)
-
-    def _post(self, slot: int, message: SlotMessage) -> None:
-        self._post_event(MessageReceived(slot, message))
+    def _send_of(self, key: TaskKey, message: SlotMessage) -> None:
+        self._send(self._slot_of(*key), message)

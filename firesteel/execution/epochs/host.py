@@ -3,13 +3,8 @@
 from __future__ import annotations
 
 import logging
-import os
-import socket
-import threading
 from collections.abc import Mapping
 from typing import Any, NoReturn
-
-import cloudpickle
 
 from firesteel.common.errors import HostError, TaskFailure
 from firesteel.config import options
@@ -21,55 +16,43 @@ from firesteel.execution.epochs.tasks import EpochTasks, PlannedEpoch
 from firesteel.execution.epochs.trigger import create_epoch_trigger
 from firesteel.execution.stages.stage_orders import stage_descriptors
 from firesteel.execution.stages.stage_runner import EpochRun, StageError, StageRunner
-from firesteel.filesystem.stores import current_stores
-from firesteel.graph.job_graph import JobGraph
 from firesteel.graph.rescaling import limit_parallelism
 from firesteel.jobmaster.checkpoints.epoch_settings import EpochSettings
 from firesteel.jobmaster.client_channels import is_printed
-from firesteel.jobmaster.model.events import AttemptEnded, CheckpointWanted, MessageReceived, SlotsAvailable
+from firesteel.jobmaster.model.events import CheckpointWanted
 from firesteel.jobmaster.model.host import Attempt, Post
-from firesteel.jobmaster.shell.host_calls import host_failure
-from firesteel.process.concurrency import SYSTEM, BackgroundThread, Concurrency, Condition
+from firesteel.jobmaster.played_slots import AttemptOver, PlayedSlots, PlayedSlotsHost, load_job_graph
+from firesteel.process.concurrency import SYSTEM, Concurrency
 from firesteel.runtime.failure.failure_report import describe_failure
 from firesteel.runtime.model.messages import (
+    Accumulators,
     AcknowledgeCheckpoint,
-    CancelSlot,
     ClientAck,
     ClientPayload,
     Deploy,
-    Heartbeat,
-    HeartbeatReceived,
     JobMasterMessage,
     MetricScope,
     NotifyCheckpointAborted,
     NotifyCheckpointComplete,
     ReaderStarted,
-    RegisterSlot,
-    SendBeforeBarrier,
     Shutdown,
     SlotFailed,
-    SlotMessage,
-    SlotStopped,
     TaskKey,
     TaskStateChanged,
     TriggerCheckpoint,
 )
-from firesteel.runtime.slot.artifacts import importable
 from firesteel.runtime.slot.mailbox import Clock, ProcessClock
 
 __all__ = ["EpochHost"]
 
 _log = logging.getLogger(__name__)
 
-UNLIMITED_SLOTS = 2**31 - 1
 _MAX_WAIT_S = 1.0
 """No wait is longer without a look at the clock."""
 _ASK_AGAIN_S = 30.0
 """A checkpoint that was asked for and did not come is asked for again."""
 _FAREWELL_S = 30.0
 """How long an attempt that has failed waits to be told to stop before it stops by itself."""
-_PREDECESSOR_S = 60.0
-"""How long an attempt waits for the end of a run that the one before it has left."""
 _OUTCOME_S = 60.0
 """So much longer than a checkpoint may take, an attempt waits to hear what became of it."""
 _OVERDUE = "An epoch has taken longer than execution.checkpointing.timeout."
@@ -78,7 +61,7 @@ _BUDGET = 2
 """A source may read for so many times what an epoch should take, should its credits be too many."""
 
 
-class EpochHost:
+class EpochHost(PlayedSlotsHost["_EpochAttempt"]):
     """An AttemptHost that plays all slots of an attempt itself, and has a StageRunner run its tasks epoch by epoch.
 
     An epoch goes through these steps:
@@ -98,44 +81,11 @@ class EpochHost:
     """
 
     def __init__(self, runner: StageRunner, clock: Clock | None = None, concurrency: Concurrency = SYSTEM):
-        self._runner = runner
+        super().__init__(runner, concurrency)
         self._clock = clock or ProcessClock(concurrency)
-        self._concurrency = concurrency
-        self._attempts: list[_EpochAttempt] = []
 
-    @property
-    def _current(self) -> _EpochAttempt | None:
-        return self._attempts[-1] if self._attempts else None
-
-    def start(self, attempt: Attempt, post: Post) -> None:
-        """Starts the attempt's threads."""
-        successor = _EpochAttempt(self._runner, self._clock, self._concurrency, attempt, post, self._current)
-        self._attempts = [*(other for other in self._attempts if other.is_alive), successor]
-        successor.start()
-
-    def watch_slots(self, post: Post) -> None:
-        """There are always as many slots as the job wants."""
-        post(SlotsAvailable(UNLIMITED_SLOTS))
-
-    def send(self, attempt: int, slot: int, message: JobMasterMessage) -> None:
-        """Keeps a message for the tasks of a slot, or does what it says."""
-        if isinstance(message, (HeartbeatReceived, SendBeforeBarrier)):
-            return  # for slots in processes of their own
-        if self._current is not None and self._current.number == attempt:
-            self._current.deliver(slot, message)
-
-    def kill(self, attempt: int, reason: str) -> None:
-        """Has the runner end the run."""
-        if self._current is not None and self._current.number == attempt:
-            self._current.cancel(reason)
-
-    def close(self) -> None:
-        """Ends what still runs, and lets go of the workers."""
-        for attempt in self._attempts:
-            attempt.cancel("the job is over")
-        for attempt in self._attempts:
-            attempt.join(10.0)
-        self._runner.close()
+    def _create(self, attempt: Attempt, post: Post, predecessor: _EpochAttempt | None) -> _EpochAttempt:
+        return _EpochAttempt(self._runner, self._clock, self._concurrency, attempt, post, predecessor)
 
     # -- for a fake clock ---------------------------------------------------------------------------
 
@@ -153,16 +103,12 @@ class EpochHost:
         return any(attempt.is_current_thread() for attempt in self._attempts)
 
 
-class _Ended(Exception):
-    """The JobMaster wants the attempt to end."""
-
-
 class _Failed(Exception):
     """The attempt has failed, and the JobMaster knows why."""
 
 
-class _EpochAttempt:
-    """One attempt, in a thread of its own. What the JobMaster's thread and a clock's touch is under the lock."""
+class _EpochAttempt(PlayedSlots):
+    """One attempt."""
 
     def __init__(
         self,
@@ -173,17 +119,10 @@ class _EpochAttempt:
         post: Post,
         predecessor: _EpochAttempt | None,
     ):
-        self.number = attempt.number
-        self._runner = runner
+        super().__init__(attempt, post, runner, predecessor, concurrency, "firesteel-epochs")
         self._clock = clock
-        self._concurrency = concurrency
-        self._slots = attempt.slots
-        self._post = post
-        self._predecessor = predecessor
         self._visible_graph = limit_parallelism(attempt.job_graph, attempt.slots)
-        # as it was when the job was submitted; the attempt's own may hold what only this process can use
-        with importable(attempt.artifacts):
-            self._job_graph: JobGraph = limit_parallelism(cloudpickle.loads(attempt.serialized_job), attempt.slots)
+        self._job_graph = load_job_graph(attempt)
         configuration = self._job_graph.configuration
         settings = EpochSettings.from_configuration(configuration)
         self._messages = EpochMessages(self._job_graph, self.number)
@@ -192,10 +131,7 @@ class _EpochAttempt:
         self._admission = AdmissionControl(settings.target_duration, settings.max_records)
         self._split_requests = SplitRequests()
         self._trigger = create_epoch_trigger(settings, clock.monotonic_ms(), self._tasks.sources)
-        self._heartbeat_s = min(configuration.get(options.HEARTBEAT_TIMEOUT).to_millis() / 4000, 10.0)
-        self._changed = Condition(concurrency)
         self._deployed: set[int] = set()
-        self._ended: str | None = None
         self._asked_at: float | None = None
         self._next_timer: int | None = None
         """When the first processing-time timer of a task is due, by the wall clock."""
@@ -210,49 +146,11 @@ class _EpochAttempt:
         """Whether its checkpoint was given up because it took too long."""
         self._unread: dict[tuple[str, int], int] = {}
         """The last payload for the client, by channel and subtask, where it has not been acknowledged."""
-        self._failed_slots: set[int] = set()
         self._rests = 0
         self._resting = False
         self._is_first = True
-        self._over = concurrency.event()
-        self._threads: list[BackgroundThread] = []
-        self._thread_id: int | None = None
 
     # -- called from other threads ------------------------------------------------------------------
-
-    def start(self) -> None:
-        """Starts the threads."""
-        self._threads = [
-            self._concurrency.start(current_stores().bind(self._run), name="firesteel-epochs"),
-            self._concurrency.start(self._beat, name="firesteel-epochs-heartbeat"),
-        ]
-
-    def join(self, timeout_s: float) -> None:
-        """Waits for the threads."""
-        for thread in self._threads:
-            thread.join(timeout_s)
-
-    @property
-    def is_alive(self) -> bool:
-        """Whether any of its threads runs."""
-        return any(thread.is_alive() for thread in self._threads)
-
-    @property
-    def runs(self) -> bool:
-        """Whether the thread that runs epochs has not ended."""
-        return self._threads[0].is_alive()
-
-    def is_current_thread(self) -> bool:
-        """Whether the caller runs in the attempt's thread."""
-        return self._thread_id == threading.get_ident() and self.runs
-
-    def cancel(self, reason: str) -> None:
-        """Ends the attempt soon."""
-        with self._changed:
-            self._ended = self._ended or reason
-            self._changed.notify_all()
-        if not self._over.is_set():
-            self._runner.cancel(reason)
 
     def wakeup(self) -> None:
         """The clock has been moved."""
@@ -265,20 +163,16 @@ class _EpochAttempt:
         with self._changed:
             return self._rests if self._resting else None
 
-    def deliver(self, slot: int, message: JobMasterMessage) -> None:
-        """Takes what the JobMaster says to a slot."""
-        if isinstance(message, CancelSlot):
-            self.cancel(message.reason)
-            return
+    def _take(self, slot: int, message: JobMasterMessage) -> None:
         with self._changed:
-            self._take(slot, message)
+            self._accept(slot, message)
             self._resting = False
             self._changed.notify_all()
             overdue = self._overdue
         if overdue:
-            self._runner.cancel(_OVERDUE)
+            self._cancel_run(_OVERDUE)
 
-    def _take(self, slot: int, message: JobMasterMessage) -> None:
+    def _accept(self, slot: int, message: JobMasterMessage) -> None:
         if isinstance(message, Deploy):
             self._tasks.deploy(message)
             self._deployed.add(slot)
@@ -306,20 +200,16 @@ class _EpochAttempt:
 
     # -- the attempt's life -------------------------------------------------------------------------
 
-    def _run(self) -> None:
-        failure: TaskFailure | None = None
-        self._thread_id = threading.get_ident()
+    def _play(self) -> None:
         try:
             self._start_slots()
             while True:
                 self._run_epoch(self._next_epoch())
-        except _Ended:
-            pass
         except _Failed:
             with self._changed:
                 self._changed.wait_for(lambda: self._ended is not None, _FAREWELL_S)
-        except BaseException as error:  # noqa: BLE001 - the JobMaster must hear of it
-            failure = host_failure(error) if isinstance(error, HostError) else describe_failure(error)
+
+    def _close(self, failure: TaskFailure | None) -> None:
         if failure is None and self._tasks.finished == set(self._tasks.descriptors):
             try:
                 self._commits.finish()
@@ -329,24 +219,16 @@ class _EpochAttempt:
             self._commits.close()
         except Exception:  # noqa: BLE001 - what it had to do is done
             _log.warning("A committer could not be closed.", exc_info=True)
-        self._over.set()
-        accumulators = self._messages.accumulators()
-        for slot in range(self._slots):
-            if failure is None and slot not in self._failed_slots:
-                self._say(slot, SlotStopped(self.number, slot, accumulators))
-                accumulators = {}
-        self._post(AttemptEnded(self.number, failure))
+
+    def _accumulators(self) -> Mapping[int, Accumulators]:
+        first = next((slot for slot in range(self._slots) if slot not in self._failed_slots), 0)
+        return {first: self._messages.accumulators()}
+
+    def _cancelled_because(self) -> str | None:
+        return self._ended or (_OVERDUE if self._overdue else None)
 
     def _start_slots(self) -> None:
-        if self._predecessor is not None:
-            self._predecessor.join(_PREDECESSOR_S)
-            if self._predecessor.runs:
-                raise TimeoutError("A run of the attempt before does not end: does a function of the job hang?")
-            self._resume_admission(self._predecessor)
-            self._predecessor = None
-        host = socket.gethostname()
-        for slot in range(self._slots):
-            self._say(slot, RegisterSlot(self.number, slot, host, (host, 0), os.getpid()))
+        self._register()
         with self._changed:
             while len(self._deployed) < self._slots:
                 self._wait(_MAX_WAIT_S)
@@ -354,9 +236,10 @@ class _EpochAttempt:
             self._report(task, "INITIALIZING")
             self._report(task, "RUNNING")
         for task, operator_id in self._tasks.sources.items():
-            self._say(self._messages.slot_of(task), ReaderStarted(self.number, *_in(task, operator_id)))
+            self._send(self._messages.slot_of(task), ReaderStarted(self.number, *_in(task, operator_id)))
 
-    def _resume_admission(self, predecessor: _EpochAttempt) -> None:
+    def _take_over(self, predecessor: PlayedSlots) -> None:
+        assert isinstance(predecessor, _EpochAttempt)
         subtasks = len(self._tasks.sources)
         if subtasks:
             self._admission.resume(predecessor._admission, len(predecessor._tasks.sources) / subtasks)
@@ -398,13 +281,6 @@ class _EpochAttempt:
         self._wait(min(timeout_s, _MAX_WAIT_S))
         self._resting = False
 
-    def _wait(self, timeout_s: float) -> None:
-        """Waits for a word of the JobMaster or the clock; to be called with the lock."""
-        if self._ended is None:
-            self._changed.wait(timeout_s)
-        if self._ended is not None:
-            raise _Ended
-
     # -- an epoch -----------------------------------------------------------------------------------
 
     def _run_epoch(self, epoch: PlannedEpoch) -> None:
@@ -435,7 +311,10 @@ class _EpochAttempt:
         with self._changed:
             self._running = run.epoch
         try:
-            messages = self._runner.run_epoch(self._visible_graph, run)
+            with self._running_stages():
+                messages = self._runner.run_epoch(self._visible_graph, run)
+        except AttemptOver:
+            raise
         except StageError as error:
             self._check_ended()
             if self._overdue:
@@ -556,32 +435,13 @@ class _EpochAttempt:
                 self._report(task, "FINISHED")
 
     def _report(self, task: TaskKey, state: str, failure: TaskFailure | None = None) -> None:
-        self._say(self._messages.slot_of(task), TaskStateChanged(self.number, *task, state, failure))
+        self._send(self._messages.slot_of(task), TaskStateChanged(self.number, *task, state, failure))
 
     def _fail_slot(self, failure: TaskFailure) -> NoReturn:
         """No task has an account of what went wrong, but there is one."""
         self._failed_slots.add(0)
-        self._say(0, SlotFailed(self.number, 0, failure))
-        raise _Ended
-
-    def _check_ended(self) -> None:
-        with self._changed:
-            if self._ended is not None:
-                raise _Ended
-
-    def _say(self, slot: int, message: SlotMessage) -> None:
-        self._post(MessageReceived(slot, message))
-
-    def _beat(self) -> None:
-        """A slot that is silent is taken for lost, and an epoch may be long."""
-        while not self._over.wait(self._heartbeat_s):
-            for slot in range(self._slots):
-                self._say(slot, Heartbeat(self.number, slot, self._concurrency.wall_ms()))
-            with self._changed:
-                reason = self._ended or (_OVERDUE if self._overdue else None)
-                cancels = reason if self._running is not None else None
-            if cancels is not None:
-                self._runner.cancel(cancels)  # it may have been about to begin when it was told so first
+        self._send(0, SlotFailed(self.number, 0, failure))
+        raise AttemptOver
 
 
 def _in(task: TaskKey, operator_id: str) -> tuple[str, str, int]:
