@@ -209,3 +209,20 @@ env.get_execution_plan()
 print("pyspark" in sys.modules)
 """
     assert _python(code) == "False"
+
+
+def test_every_module_of_the_vocabulary_can_be_imported_first() -> None:
+    """Pickles import modules in any order."""
+    names = [
+        ".".join(("firesteel", *file.relative_to(PACKAGE).with_suffix("").parts)).removesuffix(".__init__")
+        for package in sorted(VOCABULARY | {"spi"})
+        for file in sorted((PACKAGE / package).rglob("*.py"))
+    ]
+    code = f"""
+import importlib, sys
+for name in {names}:
+    for loaded in [each for each in sys.modules if each.startswith("firesteel")]:
+        del sys.modules[loaded]
+    importlib.import_module(name)
+"""
+    assert _python(code) == ""

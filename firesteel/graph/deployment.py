@@ -62,7 +62,7 @@ class Deployment:
             tuple(self._edges[edge.id].output_of(subtask) for edge in vertex.output_edges),
             self._job_graph.configuration,
             self._job_graph.job_id,
-            self._job_graph.execution.kind.traits,
+            self._job_graph.execution.traits,
             self._job_graph.run_id,
         )
 

@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import TYPE_CHECKING
 
-from firesteel.common import execution_traits
 from firesteel.common.errors import InvalidProgramError
-from firesteel.common.execution_traits import ExecutionTraits
 from firesteel.config import exchange_options, options
 from firesteel.config.configuration import Configuration
+from firesteel.spi import execution_traits
 from firesteel.spi.connector import Boundedness
+from firesteel.spi.execution_traits import ExecutionTraits
 
 if TYPE_CHECKING:
     from firesteel.graph.stream_graph import StreamNode
@@ -26,11 +26,6 @@ class JobExecution(Enum):
     PIPELINED = "pipelined"
     EPOCHS = "epochs"
     BATCH = "batch"
-
-    @property
-    def traits(self) -> ExecutionTraits:
-        """What holds for the tasks of a job that is executed so."""
-        return _TRAITS[self]
 
 
 _TRAITS = {
@@ -53,6 +48,11 @@ class Execution:
 
     kind: JobExecution
     reason: str
+
+    @property
+    def traits(self) -> ExecutionTraits:
+        """What holds for the tasks of the job."""
+        return _TRAITS[self.kind]
 
     @property
     def job_type(self) -> JobType:

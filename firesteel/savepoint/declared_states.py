@@ -7,7 +7,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from firesteel.common.execution_traits import PIPELINED
 from firesteel.config.configuration import Configuration
 from firesteel.graph.job_graph import JobGraph
 from firesteel.graph.stream_graph import StreamNode
@@ -26,6 +25,7 @@ from firesteel.runtime.state.api.operator_state import OperatorStateBackend
 from firesteel.runtime.state.hashmap import HashMapKeyedStateBackend
 from firesteel.runtime.time.input_clock import InputClock
 from firesteel.runtime.time.turns import Turn
+from firesteel.spi.execution_traits import PIPELINED
 
 __all__ = ["DeclaredStates", "declared_states"]
 

@@ -49,12 +49,12 @@ class SparkPipelineExecutor:
         files: list[Any] = []
         try:
             with _starts() as others_run:
-                execution = job.job_graph.execution.kind
-                slots = assign_slots(job.job_graph).total if execution is JobExecution.PIPELINED else 1
+                execution = job.job_graph.execution
+                slots = assign_slots(job.job_graph).total if execution.traits.is_long_lived else 1
                 context = get_spark_context(configuration, slots, others_run)
                 if not single_host:
                     _ship_program(context)
-                if execution is not JobExecution.BATCH:
+                if execution.kind is not JobExecution.BATCH:
                     _write_rows(job.job_graph, files)
                 host = create_host(job.job_graph, context)
                 runner = _runner_on(host, job)

@@ -51,7 +51,7 @@ def create_host(
             )
         tls = tls or TlsSettings.of(job_graph.configuration)
         inner = SparkHost(context, memory_limit=memory_limit, tls=tls)
-    is_elastic = execution is not JobExecution.PIPELINED
+    is_elastic = not job_graph.execution.traits.is_long_lived
     return QueuedHost(
         inner,
         slots or allocator_of(context),

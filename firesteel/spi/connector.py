@@ -8,7 +8,7 @@ from enum import Enum
 from typing import Any, ClassVar, Generic, Protocol, TypeVar
 
 from firesteel.api.output_tag import OutputTag
-from firesteel.common.execution_traits import ExecutionTraits
+from firesteel.spi.execution_traits import ExecutionTraits
 
 __all__ = [
     "Boundedness",

@@ -21,6 +21,7 @@ from firesteel.common.job_client import JobClient
 from firesteel.config.configuration import Configuration
 from firesteel.execution.batch.host import BatchHost
 from firesteel.execution.epochs.host import EpochHost
+from firesteel.execution.stages.played_slots import UNLIMITED_SLOTS
 from firesteel.filesystem.stores import current_stores
 from firesteel.graph.deployment import Deployment
 from firesteel.graph.execution import JobExecution
@@ -28,7 +29,6 @@ from firesteel.graph.job_graph import JobGraph
 from firesteel.graph.rescaling import limit_parallelism
 from firesteel.jobmaster.model.events import AttemptEnded, MessageReceived, SlotLost, SlotsAvailable
 from firesteel.jobmaster.model.host import Attempt, AttemptHost, Post
-from firesteel.jobmaster.played_slots import UNLIMITED_SLOTS
 from firesteel.jobmaster.shell.job_preparation import prepare_job
 from firesteel.jobmaster.shell.runner import JobMasterRunner
 from firesteel.process.concurrency import SYSTEM, Concurrency

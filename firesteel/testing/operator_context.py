@@ -6,7 +6,6 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from firesteel.api.output_tag import OutputTag
-from firesteel.common.execution_traits import PIPELINED
 from firesteel.runtime.model.elements import MIN_TIMESTAMP
 from firesteel.runtime.model.key_groups import KeyGroupRange
 from firesteel.runtime.model.metrics import Counter, Gauge, MetricRegistry
@@ -17,6 +16,7 @@ from firesteel.runtime.state.hashmap import HashMapKeyedStateBackend
 from firesteel.runtime.time.input_clock import InputClock
 from firesteel.runtime.time.timers import InternalTimerService, Triggerable
 from firesteel.runtime.time.turns import Turn
+from firesteel.spi.execution_traits import PIPELINED
 from firesteel.testing.clock import FakeClock
 
 __all__ = ["FAKE_RUNTIME", "FakeClock", "FakeOperatorContext", "FakeRuntimeContext"]

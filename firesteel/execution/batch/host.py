@@ -13,13 +13,13 @@ from firesteel.common.errors import FiresteelError, HostError
 from firesteel.execution.batch.results import BatchResults
 from firesteel.execution.batch.split_collection import SplitCollection
 from firesteel.execution.stages.orders import BatchOrder, BatchReport
+from firesteel.execution.stages.played_slots import AttemptOver, PlayedSlots, PlayedSlotsHost, load_job_graph
 from firesteel.execution.stages.stage_orders import stage_descriptors
 from firesteel.execution.stages.stage_runner import StageError, StageMessage, StageRunner
 from firesteel.graph.rescaling import limit_parallelism
 from firesteel.graph.slots import assign_slots
 from firesteel.jobmaster.client_channels import PRINT_CHANNEL
 from firesteel.jobmaster.model.host import Attempt, Post
-from firesteel.jobmaster.played_slots import AttemptOver, PlayedSlots, PlayedSlotsHost, load_job_graph
 from firesteel.process.concurrency import SYSTEM, Concurrency
 from firesteel.runtime.failure.failure_report import describe_failure
 from firesteel.runtime.model.messages import (

@@ -14,6 +14,7 @@ from firesteel.execution.epochs.messages import EpochMessages, EpochResult
 from firesteel.execution.epochs.task import mixed_runs
 from firesteel.execution.epochs.tasks import EpochTasks, PlannedEpoch
 from firesteel.execution.epochs.trigger import create_epoch_trigger
+from firesteel.execution.stages.played_slots import AttemptOver, PlayedSlots, PlayedSlotsHost, load_job_graph
 from firesteel.execution.stages.stage_orders import stage_descriptors
 from firesteel.execution.stages.stage_runner import EpochRun, StageError, StageRunner
 from firesteel.graph.rescaling import limit_parallelism
@@ -21,7 +22,6 @@ from firesteel.jobmaster.checkpoints.epoch_settings import EpochSettings
 from firesteel.jobmaster.client_channels import is_printed
 from firesteel.jobmaster.model.events import CheckpointWanted
 from firesteel.jobmaster.model.host import Attempt, Post
-from firesteel.jobmaster.played_slots import AttemptOver, PlayedSlots, PlayedSlotsHost, load_job_graph
 from firesteel.process.concurrency import SYSTEM, Concurrency
 from firesteel.runtime.failure.failure_report import describe_failure
 from firesteel.runtime.model.messages import (

@@ -171,7 +171,7 @@ class JobMasterRunner:
         Raises what is wrong with them. The job takes a checkpoint and restarts from it. ``keep`` is given the new graph
         before anything happens: should it raise, nothing does.
         """
-        if self._job.storage is None or self.job_graph.execution.kind is not JobExecution.PIPELINED:
+        if self._job.storage is None or not self.job_graph.execution.traits.is_long_lived:
             raise InvalidProgramError(
                 f"Job '{self.job_graph.job_name}' cannot be rescaled while it runs: without checkpoints of long-lived "
                 "tasks it would have to begin anew.",

@@ -11,7 +11,6 @@ from typing import Any
 
 from firesteel.common.errors import FiresteelError
 from firesteel.common.job_status import JobStatus
-from firesteel.graph.execution import JobExecution
 from firesteel.jobmaster.job_master import JobMaster
 from firesteel.jobmaster.model.events import AttemptEnded, Event, MessageReceived, SlotLost
 from firesteel.process.concurrency import SYSTEM, BackgroundThread, Concurrency
@@ -71,7 +70,7 @@ class SlotQuestions:
     def _refusal(self, slot_index: int) -> SlotQuestionError | None:
         master = self._master
         job_graph = master.execution_graph.job_graph
-        if job_graph.execution.kind is not JobExecution.PIPELINED:
+        if not job_graph.execution.traits.is_long_lived:
             return SlotQuestionError(
                 f"The tasks of job '{job_graph.job_name}' come and go: there is nobody to ask.",
                 hint="Only jobs whose tasks stay can be asked (execution.runtime-mode STREAMING without epochs).",

@@ -8,10 +8,10 @@ from itertools import count, islice
 from typing import Any, NamedTuple, overload
 
 from firesteel.api.output_tag import OutputTag
-from firesteel.common.execution_traits import PIPELINED, ExecutionTraits
 from firesteel.config.configuration import Configuration
 from firesteel.runtime.model.operator_spec import OperatorSpec
 from firesteel.runtime.model.partitioner import Partitioner
+from firesteel.spi.execution_traits import PIPELINED, ExecutionTraits
 
 __all__ = [
     "ChannelDescriptor",

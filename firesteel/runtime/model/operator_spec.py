@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any
 from firesteel.spi.connector import DeliveryGuarantee
 
 if TYPE_CHECKING:
-    from firesteel.common.execution_traits import ExecutionTraits
     from firesteel.spi.connector import Sink, Source
+    from firesteel.spi.execution_traits import ExecutionTraits
 
 __all__ = ["FunctionSpec", "Operator", "OperatorRuntime", "OperatorSpec"]
 

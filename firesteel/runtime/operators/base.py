@@ -17,12 +17,12 @@ from firesteel.runtime.operators.checkpointed import (
 from firesteel.runtime.state.api.operator_state import OperatorStateBackend
 
 if TYPE_CHECKING:
-    from firesteel.common.execution_traits import ExecutionTraits
     from firesteel.runtime.model.metrics import Counter, Gauge
     from firesteel.runtime.state.api.backend import KeyedStateBackend
     from firesteel.runtime.time.input_clock import InputClock
     from firesteel.runtime.time.timers import InternalTimerService, Triggerable
     from firesteel.runtime.time.turns import Turn
+    from firesteel.spi.execution_traits import ExecutionTraits
 
 __all__ = ["CheckpointedOperator", "OperatorContext", "StateInitializationContext", "StreamOperator"]
 

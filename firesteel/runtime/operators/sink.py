@@ -8,7 +8,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from firesteel.common.execution_traits import PIPELINED
 from firesteel.process import fault_points
 from firesteel.runtime.model.operator_spec import OperatorSpec
 from firesteel.runtime.model.serialization import serialize_records
@@ -16,6 +15,7 @@ from firesteel.runtime.model.state_handles import SPLIT, UNION
 from firesteel.runtime.operators.base import OperatorContext, StateInitializationContext, StreamOperator
 from firesteel.runtime.state.api.operator_state import OperatorStateBackend
 from firesteel.spi.connector import Committer, ConnectorMetrics, DeliveryGuarantee, Sink, SinkWriter
+from firesteel.spi.execution_traits import PIPELINED
 
 if TYPE_CHECKING:
     from firesteel.runtime.model.operator_spec import OperatorRuntime

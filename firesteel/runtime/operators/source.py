@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from firesteel.api.output_tag import OutputTag
-from firesteel.common.execution_traits import ExecutionTraits
 from firesteel.runtime.codegen.at_work import TIMESTAMP_ASSIGNER
 from firesteel.runtime.codegen.functions import method_of
 from firesteel.runtime.model.elements import MAX_WATERMARK
@@ -30,6 +29,7 @@ from firesteel.runtime.state.api.pickling import can_be_pickled
 from firesteel.runtime.time.watermark_generation import WatermarkAssigner
 from firesteel.runtime.time.watermark_state import WATERMARKS, SubtaskWatermarks, WatermarkState
 from firesteel.spi.connector import Boundedness, ConnectorMetrics, InputStatus, Source, SourceReader
+from firesteel.spi.execution_traits import ExecutionTraits
 
 if TYPE_CHECKING:
     from firesteel.runtime.model.operator_spec import OperatorRuntime

@@ -7,13 +7,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from firesteel.common.errors import InvalidProgramError
-from firesteel.common.execution_traits import PIPELINED, ExecutionTraits
 from firesteel.config import options
 from firesteel.config.configuration import Configuration
 from firesteel.runtime.model.key_groups import KeyGroupRange
 from firesteel.runtime.state.api.backend import Clock, KeyedStateBackend
 from firesteel.runtime.state.hashmap import HashMapKeyedStateBackend
 from firesteel.runtime.state.single_key.backend import SingleKeyStateBackend
+from firesteel.spi.execution_traits import PIPELINED, ExecutionTraits
 
 if TYPE_CHECKING:
     from firesteel.runtime.checkpoint.files import StateFileReader

@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING, Any
 
 import cloudpickle
 
-from firesteel.common.execution_traits import PIPELINED
 from firesteel.filesystem.stores import current_stores
 from firesteel.runtime.model.metrics import MetricRegistry
 from firesteel.spi.connector import InputStatus, Source, SourceReader, SplitEnumerator
+from firesteel.spi.execution_traits import PIPELINED
 from firesteel.testing.conformance.errors import ConformanceError
 from firesteel.testing.conformance.guarded_thread import GuardedThread
 

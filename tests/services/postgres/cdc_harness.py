@@ -11,10 +11,10 @@ from typing import ClassVar
 import psycopg
 import pytest
 
-from firesteel.common.execution_traits import PIPELINED
 from firesteel.common.types import RowKind
 from firesteel.datastream.connectors.postgres import PostgresCdcSource
 from firesteel.spi.connector import InputStatus
+from firesteel.spi.execution_traits import PIPELINED
 from firesteel.testing import eventually
 
 DEADLINE_S = 120.0

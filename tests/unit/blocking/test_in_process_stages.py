@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from executions import executed_as
 
-from firesteel.common import Configuration, WatermarkStrategy, execution_traits
+from firesteel.common import Configuration, WatermarkStrategy
 from firesteel.common.errors import JobCancelledError, TaskFailure
 from firesteel.connectors.client.collect_sink import CollectSink
 from firesteel.datastream import StreamExecutionEnvironment
@@ -23,6 +23,7 @@ from firesteel.execution.stages.stage_runner import EpochRun, StageError
 from firesteel.graph.execution import JobExecution
 from firesteel.graph.job_graph import JobGraph
 from firesteel.runtime.model.messages import TaskStateChanged
+from firesteel.spi import execution_traits
 from firesteel.testing.stages import FaultKind, InProcessStages, TaskFault
 
 SOURCE_ROWS = 5

@@ -12,6 +12,7 @@ from firesteel.graph.slots import assign_slots
 from firesteel.graph.transformation import PartitionTransformation
 from firesteel.runtime.model.deployment import ChannelDescriptor, ChannelRange, TaskDeploymentDescriptor
 from firesteel.runtime.model.partitioner import RescalePartitioner
+from firesteel.spi import execution_traits
 
 
 @pytest.fixture
@@ -77,3 +78,16 @@ def test_a_range_of_channels_is_a_sequence() -> None:
     with pytest.raises(IndexError):
         channels[3]
     assert pickle.loads(pickle.dumps(channels)) == channels
+
+
+@pytest.mark.parametrize(
+    ("settings", "traits"),
+    [
+        ({}, execution_traits.PIPELINED),
+        ({"execution.exchange": "spark"}, execution_traits.EPOCHS),
+        ({"execution.runtime-mode": "BATCH"}, execution_traits.BATCH),
+    ],
+)
+def test_tasks_get_the_traits_of_the_execution(program, settings, traits) -> None:
+    program.sink(program.source("in"))
+    assert [task.execution for task in Deployment(program.job_graph(**settings), 0).tasks_in(0)] == [traits]

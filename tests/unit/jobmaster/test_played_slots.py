@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 
 from firesteel.config.configuration import Configuration
+from firesteel.execution.stages.played_slots import AttemptOver, PlayedSlots
 from firesteel.graph.execution import Execution, JobExecution
 from firesteel.graph.job_graph import JobGraph
 from firesteel.jobmaster.model.events import AttemptEnded, MessageReceived
 from firesteel.jobmaster.model.host import Attempt
-from firesteel.jobmaster.played_slots import AttemptOver, PlayedSlots
 from firesteel.process.concurrency import SYSTEM
 from firesteel.runtime.model.messages import CancelSlot, JobMasterMessage, RegisterSlot, Shutdown, SlotStopped
 

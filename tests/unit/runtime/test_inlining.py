@@ -203,7 +203,7 @@ def test_an_instruction_that_is_not_known_keeps_a_function_out(load: Load, monke
 
 
 def test_every_supported_version_of_python_is_known() -> None:
-    project = (Path(bytecode.__file__).parents[2] / "pyproject.toml").read_text()
+    project = (Path(bytecode.__file__).parents[3] / "pyproject.toml").read_text()
     supported = re.findall(r"Programming Language :: Python :: 3\.(\d+)", project)
     assert {(3, int(minor)) for minor in supported} == set(bytecode._KNOWN)
 

@@ -8,9 +8,9 @@ import pytest
 
 from firesteel.api.state import ListStateDescriptor, MapStateDescriptor, StateTtlConfig, ValueStateDescriptor
 from firesteel.common.errors import InvalidProgramError, StateIncompatibleError
-from firesteel.common.execution_traits import BATCH, EPOCHS
 from firesteel.common.time import Time
 from firesteel.datastream import BroadcastProcessFunction, KeyedBroadcastProcessFunction, OutputTag, ProcessFunction
+from firesteel.spi.execution_traits import BATCH, EPOCHS
 from firesteel.testing import (
     At,
     BroadcastHarness,

@@ -17,7 +17,6 @@ from keyed_backends import Workbench
 from firesteel.api.output_tag import OutputTag
 from firesteel.api.state import ValueStateDescriptor
 from firesteel.common.errors import StateIncompatibleError
-from firesteel.common.execution_traits import PIPELINED
 from firesteel.common.time import Time
 from firesteel.common.windows import TimeWindow
 from firesteel.datastream.functions import AggregateFunction, ProcessWindowFunction
@@ -31,6 +30,7 @@ from firesteel.runtime.operators.window.aligned import AlignedWindowOperator
 from firesteel.runtime.operators.window.operator import WindowOperator
 from firesteel.runtime.operators.window.spec import WindowSpec
 from firesteel.runtime.time.turns import Turn
+from firesteel.spi.execution_traits import PIPELINED
 from firesteel.testing.operator_context import FakeOperatorContext
 
 LATE = OutputTag("late")

@@ -10,7 +10,6 @@ from firesteel.cluster.diagnostics.queryable_state import list_states, query_sta
 from firesteel.cluster.rest.request import RestError, RestRequest, Route
 from firesteel.config.cluster_options import FLAMEGRAPH_ENABLED, QUERYABLE_STATE_ENABLED
 from firesteel.config.configuration import Configuration
-from firesteel.graph.execution import JobExecution
 from firesteel.graph.execution_graph import ExecutionState
 from firesteel.jobmaster.shell.runner import JobMasterRunner
 from firesteel.jobmaster.view.job import JobView
@@ -68,7 +67,7 @@ class _DiagnosticHandlers:
         if runner is None or view.status.is_terminal_state() or vertex.state in _TERMINAL:
             return rest.FlameGraph(TERMINATED)
         graph = runner.master.execution_graph
-        if graph.job_graph.execution.kind is not JobExecution.PIPELINED:
+        if not graph.job_graph.execution.traits.is_long_lived:
             return rest.FlameGraph(DISABLED)
         group = graph.slots.group_of(vertex.id)
         slots = range(group.first_slot, group.first_slot + group.slot_count)
