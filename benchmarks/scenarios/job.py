@@ -88,8 +88,8 @@ class Checkpoint:
 class CheckpointLog:
     """Keeps every completed checkpoint in detail; the coordinator itself forgets all but the last ten."""
 
-    def __init__(self, statistics: Any) -> None:
-        self._statistics = statistics
+    def __init__(self, handle: Any) -> None:
+        self._handle = handle
         self._known: dict[int, Checkpoint] = {}
 
     def read(self) -> list[Checkpoint]:
@@ -116,15 +116,12 @@ class CheckpointLog:
         return [str(entry.get("failure_message")) for entry in self._history() if entry["status"] == "FAILED"]
 
     def _history(self) -> list[dict[str, Any]]:
-        while True:
-            try:
-                return list(self._statistics.snapshot()["history"])
-            except RuntimeError:  # the coordinator's thread has just added to it
-                continue
+        return list(self._handle.checkpoint_statistics()["history"])
 
     def _subtasks(self, number: int) -> Iterable[dict[str, Any]]:
-        for vertex in self._statistics.details(number)["tasks"]:
-            for subtask in self._statistics.subtask_details(number, vertex)["subtasks"]:
+        statistics = self._handle.snapshot.checkpoints
+        for vertex in statistics.details(number)["tasks"]:
+            for subtask in statistics.subtask_details(number, vertex)["subtasks"]:
                 if subtask["status"] == "completed":
                     yield subtask
 
@@ -145,7 +142,7 @@ class ScenarioJob:
         self._client = env.execute_async("bench")
         self._handle = cast("Any", self._client._handle)
         self._result = self._client.get_job_execution_result()
-        self.log = CheckpointLog(self._handle._master.checkpoints.coordinator.stats)
+        self.log = CheckpointLog(self._handle)
 
     def is_running(self) -> bool:
         """Whether every task runs, its state restored."""

@@ -6,10 +6,14 @@ Nothing here does I/O or reads a clock: whoever drives the graph passes the time
 from __future__ import annotations
 
 from collections import Counter, deque
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from enum import Enum
 
+import msgspec
+
 from firesteel.common.errors import FiresteelError, TaskFailure
+from firesteel.common.frozen_dict import FrozenDict
+from firesteel.common.persistent_vector import PersistentVector
 from firesteel.graph.job_graph import JobGraph, JobVertex
 from firesteel.graph.slots import SlotAssignment, assign_slots
 
@@ -17,10 +21,13 @@ __all__ = [
     "ATTEMPTS_HISTORY_SIZE",
     "Execution",
     "ExecutionGraph",
+    "ExecutionGraphSnapshot",
     "ExecutionJobVertex",
+    "ExecutionSnapshot",
     "ExecutionState",
     "ExecutionVertex",
     "InvalidTransitionError",
+    "SubtaskSnapshot",
     "aggregate_state",
 ]
 
@@ -88,10 +95,39 @@ class InvalidTransitionError(FiresteelError):
         self.new = new
 
 
+class ExecutionSnapshot(msgspec.Struct, frozen=True):
+    """One attempt of one subtask at one moment."""
+
+    vertex_id: str
+    subtask_index: int
+    attempt_number: int
+    slot: int
+    state: ExecutionState
+    state_timestamps: Mapping[ExecutionState, int]
+    failure: TaskFailure | None
+
+
+class SubtaskSnapshot(msgspec.Struct, frozen=True):
+    """The attempts of one subtask at one moment."""
+
+    current: ExecutionSnapshot
+    previous: tuple[ExecutionSnapshot, ...]
+    """The attempts before, oldest first."""
+
+
+class ExecutionGraphSnapshot(msgspec.Struct, frozen=True):
+    """All subtasks of a job at one moment."""
+
+    job_graph: JobGraph
+    slots: SlotAssignment
+    vertices: Mapping[str, PersistentVector[SubtaskSnapshot]]
+    """The subtasks of each vertex, by its id."""
+
+
 class Execution:
     """One attempt to run one subtask."""
 
-    __slots__ = ("attempt_number", "failure", "slot", "state", "state_timestamps", "vertex")
+    __slots__ = ("_snapshot", "attempt_number", "failure", "slot", "state", "state_timestamps", "vertex")
 
     def __init__(self, vertex: ExecutionVertex, attempt_number: int, slot: int, timestamp: int):
         self.vertex = vertex
@@ -100,6 +136,7 @@ class Execution:
         self.state = ExecutionState.CREATED
         self.state_timestamps: dict[ExecutionState, int] = {ExecutionState.CREATED: timestamp}
         self.failure: TaskFailure | None = None
+        self._snapshot: ExecutionSnapshot | None = None
 
     @property
     def attempt_id(self) -> tuple[str, int, int]:
@@ -120,7 +157,23 @@ class Execution:
         self.state_timestamps[new] = timestamp
         if failure is not None:
             self.failure = failure
+        self._snapshot = None
+        self.vertex.has_changed()
         return True
+
+    def snapshot(self) -> ExecutionSnapshot:
+        """The attempt as it is now."""
+        if self._snapshot is None:
+            self._snapshot = ExecutionSnapshot(
+                self.vertex.vertex_id,
+                self.vertex.subtask_index,
+                self.attempt_number,
+                self.slot,
+                self.state,
+                FrozenDict(self.state_timestamps),
+                self.failure,
+            )
+        return self._snapshot
 
     def __repr__(self) -> str:
         return f"<Execution {self.vertex.task_name} #{self.attempt_number} {self.state.value}>"
@@ -129,12 +182,15 @@ class Execution:
 class ExecutionVertex:
     """One subtask: its current attempt and the last ones before it."""
 
-    __slots__ = ("current", "job_vertex", "previous", "slot", "subtask_index")
+    __slots__ = ("_changes", "current", "job_vertex", "previous", "slot", "subtask_index")
 
-    def __init__(self, job_vertex: JobVertex, subtask_index: int, slot: int, timestamp: int):
+    def __init__(
+        self, job_vertex: JobVertex, subtask_index: int, slot: int, timestamp: int, changes: dict[ExecutionVertex, None]
+    ):
         self.job_vertex = job_vertex
         self.subtask_index = subtask_index
         self.slot = slot
+        self._changes = changes
         self.previous: deque[Execution] = deque(maxlen=ATTEMPTS_HISTORY_SIZE)
         self.current = Execution(self, 0, slot, timestamp)
 
@@ -159,7 +215,16 @@ class ExecutionVertex:
             raise InvalidTransitionError(self.current, ExecutionState.CREATED)
         self.previous.append(self.current)
         self.current = Execution(self, self.current.attempt_number + 1, self.slot, timestamp)
+        self.has_changed()
         return self.current
+
+    def has_changed(self) -> None:
+        """The last snapshot of the graph is out of date."""
+        self._changes[self] = None
+
+    def snapshot(self) -> SubtaskSnapshot:
+        """The subtask as it is now."""
+        return SubtaskSnapshot(self.current.snapshot(), tuple(execution.snapshot() for execution in self.previous))
 
 
 class ExecutionJobVertex:
@@ -167,10 +232,12 @@ class ExecutionJobVertex:
 
     __slots__ = ("job_vertex", "task_vertices")
 
-    def __init__(self, job_vertex: JobVertex, slots: SlotAssignment, timestamp: int):
+    def __init__(
+        self, job_vertex: JobVertex, slots: SlotAssignment, timestamp: int, changes: dict[ExecutionVertex, None]
+    ):
         self.job_vertex = job_vertex
         self.task_vertices = tuple(
-            ExecutionVertex(job_vertex, subtask, slots.slot_of(job_vertex.id, subtask), timestamp)
+            ExecutionVertex(job_vertex, subtask, slots.slot_of(job_vertex.id, subtask), timestamp, changes)
             for subtask in range(job_vertex.parallelism)
         )
 
@@ -190,9 +257,12 @@ class ExecutionGraph:
     def __init__(self, job_graph: JobGraph, timestamp: int = 0):
         self.job_graph = job_graph
         self.slots = assign_slots(job_graph)
+        self._changes: dict[ExecutionVertex, None] = {}
+        """Subtasks that have changed since the last snapshot."""
         self.job_vertices = {
-            vertex.id: ExecutionJobVertex(vertex, self.slots, timestamp) for vertex in job_graph.vertices
+            vertex.id: ExecutionJobVertex(vertex, self.slots, timestamp, self._changes) for vertex in job_graph.vertices
         }
+        self._snapshot: ExecutionGraphSnapshot | None = None
 
     def vertices(self) -> Iterator[ExecutionVertex]:
         """All subtasks, upstream ones first."""
@@ -232,6 +302,24 @@ class ExecutionGraph:
         """Starts a new attempt of every subtask; all must have ended."""
         for vertex in self.vertices():
             vertex.reset_for_new_execution(timestamp)
+
+    def snapshot(self) -> ExecutionGraphSnapshot:
+        """All subtasks as they are now; shares with the last snapshot what has not changed."""
+        if self._snapshot is None:
+            vertices = {
+                vertex_id: PersistentVector.of(subtask.snapshot() for subtask in vertex.task_vertices)
+                for vertex_id, vertex in self.job_vertices.items()
+            }
+        elif self._changes:
+            vertices = dict(self._snapshot.vertices)
+            for subtask in self._changes:
+                row = vertices[subtask.vertex_id]
+                vertices[subtask.vertex_id] = row.replaced(subtask.subtask_index, subtask.snapshot())
+        else:
+            return self._snapshot
+        self._changes.clear()
+        self._snapshot = ExecutionGraphSnapshot(self.job_graph, self.slots, FrozenDict(vertices))
+        return self._snapshot
 
 
 def aggregate_state(states: list[ExecutionState]) -> ExecutionState:

@@ -126,4 +126,5 @@ def rescale_execution_graph(graph: ExecutionGraph, job_graph: JobGraph, timestam
                 vertex.previous.append(old.current)
                 number += 1
             vertex.current = Execution(vertex, number, vertex.slot, timestamp)
+            vertex.has_changed()
     return rescaled

@@ -108,6 +108,7 @@ class JobMaster(WindingDown):
         self._rescale_reason: str | None = None
         self._host_failures = 0
         """How many attempts in a row ended because of the host."""
+        self._publish()
 
     def handle(self, event: events.Event, now: int, wall: int | None = None) -> list[Instruction]:
         """Takes an event and tells what to do about it, in order.
@@ -134,6 +135,7 @@ class JobMaster(WindingDown):
         self._consider_client()
         self._keep_timer(Timer.CHECKPOINT, self.checkpoints.coordinator.next_due())
         self._out += (CallAsync(self.attempt, call) for call in self.sources.take_calls())
+        self._publish()
         instructions, self._out = self._out, []
         return instructions
 
@@ -237,7 +239,7 @@ class JobMaster(WindingDown):
         self.metrics.begin_attempt()
         self._client.begin_attempt()
         self._alignment = WatermarkAlignment()
-        self._pool = None
+        self._forget_pool()
         self._shutting_down = self._killed = self._restarts_by_plan = False
         self._rescale_reason = None
         self.slots.begin_attempt(self._now)
@@ -256,7 +258,7 @@ class JobMaster(WindingDown):
         except FiresteelError as error:
             self._fail(FailureKind.CAUSE, failure_of(error))
             return
-        self._pool = SlotPool(self.attempt, self.execution_graph.slots.total)
+        self._pool = SlotPool(self.attempt, self.execution_graph.slots.total, self._wall)
         executions.transition_all(self.execution_graph, ExecutionState.SCHEDULED, self._wall)
         self._out.append(StartAttempt(self.attempt, self._pool.needed))
         self._set_timer(Timer.SLOT_REQUEST, self.settings.slot_request_timeout)
@@ -467,7 +469,7 @@ class JobMaster(WindingDown):
             self._set_timer(Timer.SHUTDOWN, self.settings.cancellation_timeout)
 
     def _on_slot_stopped(self, slot: Slot, message: messages.SlotStopped) -> None:
-        slot.state = SlotState.STOPPED
+        slot.enter(SlotState.STOPPED)
         executions.end_slot(self.execution_graph, slot.index, self._wall, None)
         self.metrics.ended(message)
         if self.status in _WINDING_DOWN:
@@ -483,7 +485,7 @@ class JobMaster(WindingDown):
     # Failures
 
     def _on_slot_failed(self, slot: Slot, failure: TaskFailure) -> None:
-        slot.state = SlotState.FAILED
+        slot.enter(SlotState.FAILED)
         executions.end_slot(self.execution_graph, slot.index, self._wall, failure)
         self._fail(kind_of_task_failure(failure), failure)
         if self.status in _WINDING_DOWN:
@@ -496,7 +498,7 @@ class JobMaster(WindingDown):
         slot = pool[event.slot_index]
         if slot.state is not SlotState.REGISTERED:
             return
-        slot.state = SlotState.LOST
+        slot.enter(SlotState.LOST)
         failure = slot_failures.was_lost(slot, event.reason)
         executions.end_slot(self.execution_graph, slot.index, self._wall, failure)
         if self.status in _WINDING_DOWN:
@@ -594,4 +596,4 @@ class JobMaster(WindingDown):
         self._out += self._timers.cancel(*Timer)
         self._transition(status)
         failure = self.failure if status is JobStatus.FAILED else None
-        self._out.append(JobDone(status, failure, self.metrics.accumulators()))
+        self._out.append(JobDone(status, failure, self.metrics.snapshot().accumulators()))

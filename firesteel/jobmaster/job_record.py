@@ -2,41 +2,53 @@
 
 from __future__ import annotations
 
-from collections import deque
-
+from firesteel.common.frozen_dict import FrozenDict
 from firesteel.common.job_status import JobStatus
+from firesteel.graph.execution_graph import ExecutionGraph
 from firesteel.graph.job_graph import JobGraph
-from firesteel.jobmaster.checkpoints.job_checkpoints import CheckpointInstruction
+from firesteel.jobmaster.checkpoints.job_checkpoints import CheckpointInstruction, JobCheckpoints
+from firesteel.jobmaster.job_snapshot import JobSnapshot
+from firesteel.jobmaster.metrics import JobMetrics
+from firesteel.jobmaster.model.failure import ExceptionHistory
 from firesteel.jobmaster.model.instructions import Instruction, NotifyStatus, SendToSlot
 from firesteel.jobmaster.model.life_cycle import may_follow
 from firesteel.jobmaster.model.story import InvalidStatusTransitionError, Story
 from firesteel.jobmaster.model.timers import Timer, Timers
 from firesteel.jobmaster.model.wall_clock import WallClock
-from firesteel.jobmaster.slots.pool import Slot, SlotPool, SlotState
+from firesteel.jobmaster.slots.job_slots import JobSlots
+from firesteel.jobmaster.slots.pool import SlotPool, SlotPoolSnapshot, SlotState
 from firesteel.jobmaster.sources.job_sources import JobSources
-from firesteel.runtime.model.messages import JobMasterMessage, RegisterSlot
+from firesteel.runtime.model.messages import JobMasterMessage
 
 __all__ = ["JobRecord"]
 
-_REMEMBERED_POOLS = 32
-"""Attempts whose slots are still known; there are fewer in the exception history."""
+_REMEMBERED_POOLS = 31
+"""Past attempts whose slots are still known; there are fewer in the exception history."""
 
 
 class JobRecord:
     """Everything that all steps of a JobMaster use. Decides nothing."""
 
-    _job_graph: JobGraph
+    execution_graph: ExecutionGraph
     sources: JobSources
+    slots: JobSlots
+    checkpoints: JobCheckpoints
+    metrics: JobMetrics
+    exception_history: ExceptionHistory
+    snapshot: JobSnapshot
+    """The job after the last event: all that other threads may read."""
+    _job_graph: JobGraph
 
     def __init__(self, wall_clock: WallClock) -> None:
         self._wall_clock = wall_clock
         self.status = JobStatus.INITIALIZING
-        self.status_timestamps: dict[JobStatus, int] = {}
+        self.status_timestamps: FrozenDict[JobStatus, int] = FrozenDict()
         self.attempt = -1
         self.story = Story()
         self._timers = Timers()
-        self._slot_pool: SlotPool | None = None
-        self._pools: deque[tuple[int, SlotPool]] = deque(maxlen=_REMEMBERED_POOLS)
+        self._pool: SlotPool | None = None
+        """The slots of the attempt."""
+        self._past_pools: tuple[SlotPoolSnapshot, ...] = ()
         self._out: list[Instruction] = []
         self._now = 0
 
@@ -49,56 +61,30 @@ class JobRecord:
         """The timers that are set, by name, and when they are due by the monotonic clock."""
         return self._timers.due()
 
-    @property
-    def _pool(self) -> SlotPool | None:
-        """The slots of the attempt."""
-        return self._slot_pool
+    def _publish(self) -> None:
+        """Makes all effects of an event visible to readers at once."""
+        coordinator = self.checkpoints.coordinator
+        self.snapshot = JobSnapshot(
+            self.status,
+            self.status_timestamps,
+            self.attempt,
+            self.execution_graph.snapshot(),
+            self._job_graph,
+            self.slots.is_adaptive,
+            None if self._pool is None else self._pool.snapshot(),
+            self._past_pools,
+            self.exception_history.entries(),
+            self.metrics.snapshot(),
+            coordinator.stats.snapshot(),
+            coordinator.settings,
+            coordinator.retained_paths,
+        )
 
-    @_pool.setter
-    def _pool(self, pool: SlotPool | None) -> None:
-        self._slot_pool = pool
-        if pool is not None:
-            self._pools.append((self._wall, pool))
-
-    @property
-    def wanted_job_graph(self) -> JobGraph:
-        """The job at the parallelism it was asked to run with, for which there may be too few slots."""
-        return self._job_graph
-
-    def queued_slots(self) -> SlotPool | None:
-        """What the job waits for, if other jobs hold the slots it needs."""
-        pool = self._slot_pool
-        return pool if pool is not None and not pool.ended and pool.is_queued else None
-
-    def slots_in_use(self) -> list[RegisterSlot]:
-        """The slots that are there now, for whoever shows the job."""
-        pool = self._slot_pool
-        if pool is None:
-            return []
-        return [slot.registration for slot in pool.live() if slot.registration is not None]
-
-    def live_slots(self) -> list[Slot]:
-        """The same, each with what its process said of itself last."""
-        pool = self._slot_pool
-        return [] if pool is None else pool.live()
-
-    def slot_at(self, slot_index: int, created: int) -> RegisterSlot | None:
-        """Which process was the slot of an execution that was created then; None if it had none, or long ago.
-
-        The executions of an attempt are made in the same moment as its slots are asked for; those of the first are
-        there before anything is, at 0.
-        """
-        for requested, pool in reversed(list(self._pools)):
-            if (requested == created or (not created and pool.attempt == 0)) and slot_index in pool:
-                return pool[slot_index].registration
-        return None
-
-    def slot_of_attempt(self, slot_index: int, attempt: int) -> RegisterSlot | None:
-        """Which process was a slot of an attempt of the job."""
-        for _, pool in reversed(list(self._pools)):
-            if pool.attempt == attempt and slot_index in pool:
-                return pool[slot_index].registration
-        return None
+    def _forget_pool(self) -> None:
+        """The slots of the last attempt are only shown from now on."""
+        if self._pool is not None:
+            self._past_pools = (*self._past_pools, self._pool.snapshot())[-_REMEMBERED_POOLS:]
+        self._pool = None
 
     def send_to_slot(self, slot_index: int, message: JobMasterMessage) -> None:
         """Sends to one slot."""
@@ -119,7 +105,7 @@ class JobRecord:
         if not may_follow(old, new):
             raise InvalidStatusTransitionError(f"job from {old.name} to {new.name}", self.story)
         self.status = new
-        self.status_timestamps[new] = self._wall
+        self.status_timestamps = self.status_timestamps.merge({new: self._wall})
         self.story.add(self._wall, f"{old.name} -> {new.name}")
         self._out.append(NotifyStatus(old, new, self._wall))
 

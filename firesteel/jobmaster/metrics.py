@@ -2,13 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias
 
-from firesteel.runtime.model.messages import MetricReport, MetricScope, SlotFailed, SlotStopped, TaskKey
+import msgspec
 
-__all__ = ["FailedAccumulator", "JobMetrics", "merge_accumulators"]
+from firesteel.common.frozen_dict import FrozenDict
+from firesteel.graph.subtask_table import SubtaskTable, SubtaskValues
+from firesteel.runtime.model.messages import Accumulators, MetricReport, MetricScope, SlotFailed, SlotStopped, TaskKey
+
+__all__ = ["FailedAccumulator", "JobMetrics", "MetricsSnapshot", "merge_accumulators"]
+
+Metrics: TypeAlias = Mapping[str, Any]
+_ByOperator: TypeAlias = FrozenDict[str, FrozenDict[str, Any]]
+
+_NOTHING: FrozenDict[str, Any] = FrozenDict()
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,13 +28,58 @@ class FailedAccumulator:
     reason: str
 
 
+class MetricsSnapshot(msgspec.Struct, frozen=True):
+    """The latest value of every metric and accumulator at one moment."""
+
+    _values: SubtaskValues[_ByOperator]
+    """For each subtask its metrics by operator id, those of the task itself under an empty id."""
+    _accumulators: SubtaskValues[Metrics]
+
+    def values(self, vertex_id: str, operator_id: str, subtask: int) -> Metrics:
+        """The metrics of one scope."""
+        try:
+            operators = self._values[vertex_id][subtask]
+        except LookupError:
+            return _NOTHING
+        return _NOTHING if operators is None else operators.get(operator_id, _NOTHING)
+
+    def by_scope(self) -> dict[MetricScope, Metrics]:
+        """Everything."""
+        return {
+            (vertex_id, operator_id, subtask): metrics
+            for vertex_id, subtasks in self._values.items()
+            for subtask, operators in enumerate(subtasks)
+            for operator_id, metrics in (operators or {}).items()
+        }
+
+    def accumulators(self, vertex_id: str | None = None) -> dict[str, Any]:
+        """The accumulators of the job, or of one vertex, as far as slots have reported them."""
+        merged: dict[str, Any] = {}
+        for accumulators in self._accumulators_of(vertex_id):
+            merge_accumulators(merged, accumulators)
+        return merged
+
+    def task_accumulators(self, vertex_id: str, subtask: int) -> Metrics:
+        """Those of one task."""
+        try:
+            return self._accumulators[vertex_id][subtask] or _NOTHING
+        except LookupError:
+            return _NOTHING
+
+    def _accumulators_of(self, vertex_id: str | None) -> Iterator[Metrics]:
+        for vertex, subtasks in self._accumulators.items():
+            if vertex_id in (None, vertex):
+                yield from (each for each in subtasks if each is not None)
+
+
 class JobMetrics:
-    """The latest value of every metric, by vertex, operator and subtask."""
+    """Takes what slots report, and keeps the latest value of every metric by vertex, operator and subtask."""
 
     def __init__(self) -> None:
         self._attempt = -1
-        self._values: dict[MetricScope, dict[str, Any]] = {}
-        self._accumulators: dict[TaskKey, Mapping[str, Any]] = {}
+        self._values: SubtaskTable[_ByOperator] = SubtaskTable()
+        self._accumulators: SubtaskTable[Metrics] = SubtaskTable()
+        self._snapshot = MetricsSnapshot(self._values.frozen(), self._accumulators.frozen())
 
     def begin_attempt(self) -> None:
         """Tasks accumulate anew; their metrics are shown until there are others."""
@@ -38,51 +92,32 @@ class JobMetrics:
             self._values.clear()
         elif report.attempt < self._attempt:
             return
-        for scope, metrics in report.metrics.items():
-            self._values.setdefault(scope, {}).update(metrics)
-        self._accumulators.update(report.accumulators)
+        tasks: dict[TaskKey, dict[str, FrozenDict[str, Any]]] = {}
+        for (vertex_id, operator_id, subtask), metrics in report.metrics.items():
+            task = (vertex_id, subtask)
+            operators = tasks.get(task)
+            if operators is None:
+                operators = tasks[task] = dict(self._values.get(vertex_id, subtask) or _NOTHING)
+            known = operators.get(operator_id, _NOTHING)
+            operators[operator_id] = FrozenDict(metrics) if known.keys() <= metrics.keys() else known.merge(metrics)
+        for task, operators in tasks.items():
+            self._values.put(*task, FrozenDict(operators))
+        self._accumulate(report.accumulators)
 
     def ended(self, message: SlotStopped | SlotFailed) -> None:
         """Takes what the tasks of a slot of the present attempt have come to at its end."""
-        self._accumulators.update(message.accumulators)
+        self._accumulate(message.accumulators)
 
-    def scopes(self) -> list[MetricScope]:
-        """Every scope heard of, in order."""
-        return sorted(self._values)
+    def _accumulate(self, accumulators: Accumulators) -> None:
+        for (vertex_id, subtask), values in accumulators.items():
+            self._accumulators.put(vertex_id, subtask, FrozenDict(values))
 
-    def values(self, vertex_id: str, operator_id: str, subtask: int) -> Mapping[str, Any]:
-        """The metrics of one scope."""
-        return self._values.get((vertex_id, operator_id, subtask), {})
-
-    def by_subtask(self, vertex_id: str, operator_id: str, name: str) -> dict[int, Any]:
-        """One metric for each subtask that reported it."""
-        return {
-            subtask: metrics[name]
-            for (vertex, operator, subtask), metrics in sorted(self._values.items())
-            if vertex == vertex_id and operator == operator_id and name in metrics
-        }
-
-    def total(self, vertex_id: str, operator_id: str, name: str) -> float:
-        """A numeric metric summed over the subtasks."""
-        values = self.by_subtask(vertex_id, operator_id, name).values()
-        return sum(value for value in values if isinstance(value, (int, float)))
-
-    def snapshot(self) -> dict[MetricScope, dict[str, Any]]:
-        """A copy of everything."""
-        # a client may ask while the JobMaster's thread takes a report
-        return {scope: dict(metrics) for scope, metrics in list(self._values.items())}
-
-    def accumulators(self, vertex_id: str | None = None) -> dict[str, Any]:
-        """The accumulators of the job, or of one vertex, as far as slots have reported them."""
-        merged: dict[str, Any] = {}
-        for (vertex, _subtask), accumulators in list(self._accumulators.items()):
-            if vertex_id in (None, vertex):
-                merge_accumulators(merged, accumulators)
-        return merged
-
-    def task_accumulators(self, vertex_id: str, subtask: int) -> Mapping[str, Any]:
-        """Those of one task."""
-        return self._accumulators.get((vertex_id, subtask), {})
+    def snapshot(self) -> MetricsSnapshot:
+        """The values of now; shares with the last snapshot what has not changed."""
+        values, accumulators, last = self._values.frozen(), self._accumulators.frozen(), self._snapshot
+        if values is not last._values or accumulators is not last._accumulators:
+            self._snapshot = MetricsSnapshot(values, accumulators)
+        return self._snapshot
 
 
 def merge_accumulators(merged: dict[str, Any], addition: Mapping[str, Any]) -> None:

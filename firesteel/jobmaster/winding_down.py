@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 from firesteel.common.job_status import JobStatus
-from firesteel.graph.execution_graph import ExecutionGraph
 from firesteel.jobmaster import executions
-from firesteel.jobmaster.checkpoints.job_checkpoints import JobCheckpoints
 from firesteel.jobmaster.job_record import JobRecord
 from firesteel.jobmaster.model.instructions import KillAttempt, RemoveLeftovers, Say
 from firesteel.jobmaster.model.settings import JobMasterSettings
 from firesteel.jobmaster.model.timers import Timer
 from firesteel.jobmaster.model.wall_clock import WallClock
-from firesteel.jobmaster.slots.job_slots import JobSlots
 from firesteel.runtime.model import messages
 
 __all__ = ["WindingDown"]
@@ -20,10 +17,7 @@ __all__ = ["WindingDown"]
 class WindingDown(JobRecord):
     """Steps 5 to 8 of an attempt; see `JobMaster`."""
 
-    execution_graph: ExecutionGraph
     settings: JobMasterSettings
-    checkpoints: JobCheckpoints
-    slots: JobSlots
 
     def __init__(self, wall_clock: WallClock) -> None:
         super().__init__(wall_clock)
@@ -90,8 +84,7 @@ class WindingDown(JobRecord):
             return
         self._cleaned = self.attempt
         coordinator = self.checkpoints.coordinator
-        retained = tuple(checkpoint.path for checkpoint in coordinator.retained())
-        self._out.append(RemoveLeftovers(self.attempt, coordinator.needed_files(), retained))
+        self._out.append(RemoveLeftovers(self.attempt, coordinator.needed_files(), coordinator.retained_paths))
         self._set_timer(Timer.LEFTOVERS, self.settings.leftovers_timeout)
 
     def _on_leftovers_removed(self, attempt: int) -> None:

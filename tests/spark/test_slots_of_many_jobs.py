@@ -23,10 +23,6 @@ SLOTS = 4
 Env = Callable[..., StreamExecutionEnvironment]
 
 
-def master_of(client: Any) -> Any:
-    return client._handle.master
-
-
 def test_jobs_of_one_program_queue_in_order(spark_env: Env, spark_context: Any) -> None:
     """What fits would otherwise overtake what does not; what does not would hang Spark's barrier stage."""
     holder, _ = collecting(endless(spark_env(3)), "holder")
@@ -41,7 +37,8 @@ def test_jobs_of_one_program_queue_in_order(spark_env: Env, spark_context: Any) 
 
     def all_wait() -> None:
         assert {status(client) for client in (big, small, batch)} == {JobStatus.CREATED}
-        states = {vertex.current.state.name for vertex in master_of(small).execution_graph.vertices()}
+        vertices = small._handle.snapshot.execution_graph.vertices  # type: ignore[attr-defined]
+        states = {subtask.current.state.name for subtasks in vertices.values() for subtask in subtasks}
         assert states == {"SCHEDULED"}
 
     eventually(all_wait)
@@ -73,7 +70,7 @@ def test_slots_say_where_they_run_and_what_they_use(spark_env: Env, spark_contex
     next(results)
 
     def measured() -> None:
-        slots = master_of(client).live_slots()
+        slots = client._handle.snapshot.live_slots()  # type: ignore[attr-defined]
         assert [task_manager_id(slot.registration) for slot in slots] == [executor.task_manager] * 2
         assert all(slot.rss_bytes > 1 << 20 and slot.cpu_ms > 0 for slot in slots)
 

@@ -50,11 +50,10 @@ def main() -> int:
     client = env.execute_async("chaos")
     story.tell("started", pid=os.getpid(), job=str(client.get_job_id()))
     result = client.get_job_execution_result()
-    master = client._handle._master  # type: ignore[attr-defined]
     seen = 0
     while True:
         done = result.done()
-        entries = master.exception_history.entries()
+        entries = client._handle.snapshot.exception_history  # type: ignore[attr-defined]
         for entry in entries:
             if entry.at * 100 + entry.attempt > seen:
                 seen = entry.at * 100 + entry.attempt

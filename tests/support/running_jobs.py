@@ -280,7 +280,7 @@ class RunningJob:
     @property
     def attempt(self) -> int:
         """The number of the present attempt, from 0."""
-        return self.handle._master.attempt  # type: ignore[no-any-return]
+        return self.handle.snapshot.attempt  # type: ignore[no-any-return]
 
     @property
     def statistics(self) -> Any:
@@ -295,7 +295,7 @@ class RunningJob:
     @property
     def tracker(self) -> Any:
         """The statistics of single checkpoints."""
-        return self.handle._master.checkpoints.coordinator.stats
+        return self.handle.snapshot.checkpoints
 
     def runs(self, clock: FakeClock | None = None) -> RunningJob:
         """Waits until all tasks run and, if it goes by a fake clock, have done all they can for now.
@@ -318,9 +318,10 @@ class RunningJob:
 
     def _are_gone(self, tasks: set[tuple[str, int]]) -> bool:
         return all(
-            vertex.current.state.is_terminal
-            for vertex in self.handle._master.execution_graph.vertices()
-            if (vertex.vertex_id, vertex.subtask_index) in tasks
+            subtask.current.state.is_terminal
+            for vertex_id, subtasks in self.handle.snapshot.execution_graph.vertices.items()
+            for index, subtask in enumerate(subtasks)
+            if (vertex_id, index) in tasks
         )
 
     def savepoint(self, directory: Path | None = None, *, native: bool = False) -> str:

@@ -28,7 +28,7 @@ _LIMITS = {"int": 2**31, "long": 2**63}
 
 
 class ShownJob:
-    """A job with a JobMaster, or without one."""
+    """A job with a JobMaster (or a runner, anything that has a snapshot), or without one."""
 
     def __init__(
         self,
@@ -40,7 +40,7 @@ class ShownJob:
         failure: TaskFailure | None = None,
     ):
         self.master = master
-        graph = None if master is None else master.execution_graph.job_graph
+        graph = None if master is None else master.snapshot.job_graph
         self.job_id = job_id if graph is None else graph.job_id
         self.name = name if graph is None else graph.job_name
         self.submitted_at = int(time.time() * 1000) - 1000
@@ -49,7 +49,7 @@ class ShownJob:
 
     @property
     def status(self) -> JobStatus:
-        return self._status if self.master is None else self.master.status
+        return self._status if self.master is None else self.master.snapshot.status
 
     @status.setter
     def status(self, status: JobStatus) -> None:
@@ -59,7 +59,9 @@ class ShownJob:
         timestamps = {JobStatus.INITIALIZING: self.submitted_at}
         if self.master is None and self._status is not JobStatus.INITIALIZING:
             timestamps[self._status] = self.submitted_at + 10
-        return JobView(self.job_id, self.name, self.submitted_at, self.status, timestamps, self.master, self.failure)
+        snapshot = None if self.master is None else self.master.snapshot
+        status = self._status if snapshot is None else snapshot.status
+        return JobView(self.job_id, self.name, self.submitted_at, status, timestamps, snapshot, self.failure)
 
 
 class ShownJobs:

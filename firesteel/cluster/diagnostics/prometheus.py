@@ -113,7 +113,7 @@ class _Families:
 
 def _add_task(families: _Families, view: JobView, vertex: VertexView, subtask: SubtaskView) -> None:
     registration = subtask.registration
-    if view.master is None or registration is None:
+    if view.snapshot is None or registration is None:
         return
     labels = (
         view.job_id,
@@ -125,12 +125,12 @@ def _add_task(families: _Families, view: JobView, vertex: VertexView, subtask: S
         registration.host,
         subtask.task_manager_id,
     )
-    for name, value in list(subtask.metrics().items()):
+    for name, value in subtask.metrics().items():
         families.add(f"flink_taskmanager_job_task_{name}", _TASK_LABELS, labels, value)
-    for operator in vertex.vertex.job_vertex.operators:
+    for operator in vertex.job_vertex.operators:
         node = operator.node
-        known = view.master.metrics.values(vertex.id, node.operator_id, subtask.index)
-        for name, value in list(known.items()):
+        known = view.snapshot.metrics.values(vertex.id, node.operator_id, subtask.index)
+        for name, value in known.items():
             families.add(
                 f"flink_taskmanager_job_task_operator_{name}",
                 _OPERATOR_LABELS,

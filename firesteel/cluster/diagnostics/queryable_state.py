@@ -13,6 +13,7 @@ from firesteel.common.job_status import JobStatus
 from firesteel.common.types import Row
 from firesteel.graph.job_graph import JobGraph, JobVertex
 from firesteel.graph.stream_graph import StreamNode
+from firesteel.jobmaster.job_snapshot import JobSnapshot
 from firesteel.jobmaster.shell.runner import JobMasterRunner
 from firesteel.rest.diagnostics import OperatorStates, QueriedState, QueryableState, QueryableStates
 from firesteel.runtime.model.key_groups import key_group_of, subtask_of
@@ -25,11 +26,11 @@ ANSWER_S = 10.0
 
 def list_states(runner: JobMasterRunner) -> QueryableStates:
     """The keyed states of all operators, as their first subtasks know them."""
-    job_graph = _running(runner)
+    job = _running(runner)
+    job_graph = job.job_graph
     vertices = {vertex.id: vertex for vertex, _ in _keyed(job_graph)}
     answers = {
-        vertex_id: runner.ask(_slot_of(runner, vertex_id, 0), ListStates(vertex_id, 0), ANSWER_S)
-        for vertex_id in vertices
+        vertex_id: runner.ask(_slot_of(job, vertex_id, 0), ListStates(vertex_id, 0), ANSWER_S) for vertex_id in vertices
     }
     kinds: dict[str, dict[str, str]] = {}
     for answer in answers.values():
@@ -50,13 +51,13 @@ def list_states(runner: JobMasterRunner) -> QueryableStates:
 
 def query_state(runner: JobMasterRunner, operator: str, name: str, key_text: str, namespace: str) -> QueriedState:
     """What a state holds of the key that a text stands for."""
-    job_graph = _running(runner)
-    vertex, node = _find(job_graph, operator)
+    job = _running(runner)
+    vertex, node = _find(job.job_graph, operator)
     subtask, windows = 0, []
     for key in candidate_keys(key_text):
         subtask = _subtask_of(key, vertex)
         question = QueryState(vertex.id, subtask, node.operator_id, name, key)
-        answer: StateAnswer = _result(runner.ask(_slot_of(runner, vertex.id, subtask), question, ANSWER_S))
+        answer: StateAnswer = _result(runner.ask(_slot_of(job, vertex.id, subtask), question, ANSWER_S))
         if answer.kind is None:
             raise RestError(
                 404,
@@ -120,19 +121,19 @@ def _subtask_of(key: Any, vertex: JobVertex) -> int:
     return subtask_of(group, vertex.max_parallelism, vertex.parallelism)
 
 
-def _running(runner: JobMasterRunner) -> JobGraph:
-    status = runner.status()
-    if status is not JobStatus.RUNNING:
+def _running(runner: JobMasterRunner) -> JobSnapshot:
+    job = runner.snapshot
+    if job.status is not JobStatus.RUNNING:
         raise RestError(
             409,
-            f"Job {runner.job_graph.job_id} is {status.name}; only a running one can be asked for its state.",
+            f"Job {runner.job_graph.job_id} is {job.status.name}; only a running one can be asked for its state.",
             hint="The state of a job that does not run is in its savepoints: firesteel savepoint inspect.",
         )
-    return runner.master.execution_graph.job_graph
+    return job
 
 
-def _slot_of(runner: JobMasterRunner, vertex_id: str, subtask: int) -> int:
-    return runner.master.execution_graph.slots.slot_of(vertex_id, subtask)
+def _slot_of(job: JobSnapshot, vertex_id: str, subtask: int) -> int:
+    return job.execution_graph.slots.slot_of(vertex_id, subtask)
 
 
 def _keyed(job_graph: JobGraph) -> list[tuple[JobVertex, StreamNode]]:

@@ -14,7 +14,7 @@ import psutil
 
 from firesteel.cluster.dispatcher.resource_manager import ResourceManager
 from firesteel.common.errors import FiresteelError
-from firesteel.jobmaster.job_master import JobMaster
+from firesteel.jobmaster.job_snapshot import JobSnapshot
 from firesteel.jobmaster.slots.task_manager_id import task_manager_id
 from firesteel.runtime.slot.thread_dump import ThreadDumpQuestion, ThreadStack
 
@@ -52,7 +52,7 @@ class Runner(Protocol):
     """What runs a job."""
 
     @property
-    def master(self) -> JobMaster: ...
+    def snapshot(self) -> JobSnapshot: ...
     def ask(self, slot_index: int, question: Any, timeout_s: float) -> Future[Any]: ...
 
 
@@ -171,7 +171,7 @@ class TaskManagers:
             runner = job.runner
             if runner is None:
                 continue
-            for slot in runner.master.live_slots():
+            for slot in runner.snapshot.live_slots():
                 if task_manager_id(slot.registration) == identifier and slot.rss_bytes:
                     name = f"{job.job_id[:8]} slot {slot.index}: "
                     asked.append((name, runner.ask(slot.index, ThreadDumpQuestion(name), _ANSWER_S)))
@@ -193,15 +193,16 @@ class TaskManagers:
             runner = job.runner
             if runner is None:
                 continue
-            graph = runner.master.execution_graph
-            for slot in runner.master.live_slots():
+            snapshot = runner.snapshot
+            assignment = snapshot.execution_graph.slots
+            for slot in snapshot.live_slots():
                 known = slot.registration
-                if known is not None and slot.index < graph.slots.total:
+                if known is not None and slot.index < assignment.total:
                     found.setdefault(task_manager_id(known), []).append(
                         AllocatedSlot(
                             job.job_id,
                             slot.index,
-                            len(graph.slots.subtasks_in(slot.index)),
+                            len(assignment.subtasks_in(slot.index)),
                             known.data_address[1],
                             slot.heard_at,
                             slot.rss_bytes,

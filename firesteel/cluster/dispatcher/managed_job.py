@@ -103,7 +103,9 @@ class ManagedJob:
         own, runner = self._own_status, self.runner
         if own is not None or runner is None:
             return own or JobStatus.INITIALIZING
-        status = runner.status()
+        return self._shown(runner.status())
+
+    def _shown(self, status: JobStatus) -> JobStatus:
         return status if self._is_recorded else _BEFORE.get(status, status)
 
     @property
@@ -120,18 +122,23 @@ class ManagedJob:
 
     def view(self) -> JobView:
         """What is to be shown of it."""
-        runner = self.runner or self._former
-        return JobView(
-            self.job_id,
-            self.name,
-            self.submitted_at,
-            self.status,
-            dict(self._timestamps),
-            None if runner is None else runner.master,
-            self.failure,
-            tuple(self._mishaps),
-            self._pending_end if not self._is_recorded else None,
-        )
+        with self._lock:
+            runner = self.runner or self._former
+            snapshot = None if runner is None else runner.snapshot
+            status = self._own_status
+            if status is None:
+                status = JobStatus.INITIALIZING if snapshot is None else self._shown(snapshot.status)
+            return JobView(
+                self.job_id,
+                self.name,
+                self.submitted_at,
+                status,
+                dict(self._timestamps),
+                snapshot,
+                self.failure,
+                tuple(self._mishaps),
+                self._pending_end if not self._is_recorded else None,
+            )
 
     def result_future(self) -> Future[JobExecutionResult]:
         """Completes with the result, or with the error the job ended with. Cancelling it does nothing to the job."""
@@ -259,15 +266,18 @@ class ManagedJob:
 
     def recorded(self) -> None:
         """Its end is in the store."""
-        self._is_recorded = True
+        with self._lock:
+            self._is_recorded = True
 
     def not_recorded_yet(self, status: JobStatus, error: BaseException) -> None:
         """It has ended, but the store cannot be written; others need not wait for its slots."""
         text = f"{status.name}, but that is not recorded yet: {type(error).__name__}: {error}"
-        if text != self._pending_end:
-            self._pending_end = text
-            failure = TaskFailure(f"The job is {text}", error_type=type(error).__name__)
-            self._mishaps.append(ExceptionHistoryEntry(-1, self._concurrency.wall_ms(), failure))
+        failure = TaskFailure(f"The job is {text}", error_type=type(error).__name__)
+        entry = ExceptionHistoryEntry(-1, self._concurrency.wall_ms(), failure)
+        with self._lock:
+            if text != self._pending_end:
+                self._pending_end = text
+                self._mishaps.append(entry)
         if self.runner is not None:
             self.runner.release_slots()
 

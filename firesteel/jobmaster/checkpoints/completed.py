@@ -41,11 +41,14 @@ class CompletedCheckpointStore:
         self._num_retained = num_retained
         self._checkpoints: dict[int, CompletedCheckpoint] = {}
         self._unusable: set[int] = set()
+        self.paths: tuple[str, ...] = ()
+        """Their directories."""
 
     def insert(self, checkpoint: CompletedCheckpoint) -> None:
         """Adds a checkpoint that was found, without subsuming any."""
         self._checkpoints[checkpoint.checkpoint_id] = checkpoint
         self._checkpoints = dict(sorted(self._checkpoints.items()))
+        self._update_paths()
 
     def add(self, checkpoint: CompletedCheckpoint) -> list[CompletedCheckpoint]:
         """Adds a checkpoint that has just completed; returns those it subsumes, which are no longer in the store."""
@@ -55,6 +58,7 @@ class CompletedCheckpointStore:
         subsumed = [each for key, each in self._checkpoints.items() if key not in kept]
         for each in subsumed:
             self._forget(each.checkpoint_id)
+        self._update_paths()
         return subsumed
 
     def latest(self) -> CompletedCheckpoint | None:
@@ -76,11 +80,15 @@ class CompletedCheckpointStore:
         checkpoints = list(self._checkpoints.values())
         self._checkpoints.clear()
         self._unusable.clear()
+        self._update_paths()
         return checkpoints
 
     def _forget(self, checkpoint_id: int) -> None:
         del self._checkpoints[checkpoint_id]
         self._unusable.discard(checkpoint_id)
+
+    def _update_paths(self) -> None:
+        self.paths = tuple(checkpoint.path for checkpoint in self._checkpoints.values())
 
     def __contains__(self, checkpoint_id: int) -> bool:
         return checkpoint_id in self._checkpoints

@@ -110,9 +110,10 @@ class CheckpointCoordinator:
         """The checkpoint the next attempt is to be restored from."""
         return self._completed.latest()
 
-    def retained(self) -> list[CompletedCheckpoint]:
-        """All checkpoints that are kept, oldest first."""
-        return list(self._completed)
+    @property
+    def retained_paths(self) -> tuple[str, ...]:
+        """The directories of all checkpoints that are kept, oldest first."""
+        return self._completed.paths
 
     def pending(self) -> list[int]:
         """The numbers of the checkpoints under way."""

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import traceback
-from collections import deque
 from collections.abc import Iterable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from enum import IntEnum
 from pathlib import Path
+from typing import Any
 
 import firesteel
 from firesteel.common.errors import TaskFailure, UserCodeError
@@ -86,14 +86,14 @@ def failure_of(
     )
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class ExceptionHistoryEntry:
     """A failure that ended an attempt, and the failures that came with it."""
 
     attempt: int
     at: int
     failure: TaskFailure
-    concurrent: list[TaskFailure] = field(default_factory=list)
+    concurrent: tuple[TaskFailure, ...] = ()
 
 
 class ExceptionHistory:
@@ -102,29 +102,33 @@ class ExceptionHistory:
     _MAX_CONCURRENT = 32
 
     def __init__(self, size: int = 16):
-        self._entries: deque[ExceptionHistoryEntry] = deque(maxlen=size)
+        self._size = size
+        self._entries: tuple[ExceptionHistoryEntry, ...] = ()
 
     def add(self, attempt: int, at: int, failure: TaskFailure, concurrent: Iterable[TaskFailure]) -> None:
         """An attempt ended because of the failure."""
-        self._entries.append(ExceptionHistoryEntry(attempt, at, failure))
-        for other in concurrent:
-            self.add_concurrent(other)
+        others = tuple(concurrent)[: self._MAX_CONCURRENT]
+        entries = (*self._entries, ExceptionHistoryEntry(attempt, at, failure, others))
+        self._entries = entries[max(0, len(entries) - self._size) :]
 
     def add_concurrent(self, failure: TaskFailure) -> None:
         """Another failure of the attempt that failed last."""
         if self._entries and len(self._entries[-1].concurrent) < self._MAX_CONCURRENT:
-            self._entries[-1].concurrent.append(failure)
+            self._replace_last(concurrent=(*self._entries[-1].concurrent, failure))
 
     def replace_cause(self, failure: TaskFailure) -> None:
         """The last entry's cause turns out to be a consequence of this failure."""
         last = self._entries[-1]
         if (last.failure.error_type, last.failure.message) != (failure.error_type, failure.message):
             self.add_concurrent(last.failure)
-        last.failure = failure
+        self._replace_last(failure=failure)
 
-    def entries(self) -> list[ExceptionHistoryEntry]:
+    def entries(self) -> tuple[ExceptionHistoryEntry, ...]:
         """What is kept, oldest first."""
-        return list(self._entries)
+        return self._entries
+
+    def _replace_last(self, **changes: Any) -> None:
+        self._entries = (*self._entries[:-1], replace(self._entries[-1], **changes))
 
 
 @dataclass(frozen=True, slots=True)

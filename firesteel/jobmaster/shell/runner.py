@@ -36,6 +36,7 @@ from firesteel.graph.slots import assign_slots
 from firesteel.jobmaster.checkpoints.coordinator import CheckpointCoordinator
 from firesteel.jobmaster.client_channels import is_printed
 from firesteel.jobmaster.job_master import JobMaster
+from firesteel.jobmaster.job_snapshot import JobSnapshot
 from firesteel.jobmaster.model import events, instructions
 from firesteel.jobmaster.model.end_of_job import may_record
 from firesteel.jobmaster.model.host import Attempt, AttemptHost
@@ -108,7 +109,7 @@ class JobMasterRunner:
         self._host = HostCalls(
             host, self._hear, concurrency, job.stores, self._master.settings.heartbeat_timeout / 1000
         )
-        self._questions = SlotQuestions(self._master, self._host.send, concurrency)
+        self._questions = SlotQuestions(lambda: self.snapshot, self._host.send, concurrency)
         self._output = SerialWorker(concurrency, "firesteel-output", job.stores)
         self._checkpoint_io = CheckpointIO(job, self._services, self._events.put, concurrency)
         self._timers: dict[str, int] = {}
@@ -142,13 +143,13 @@ class JobMasterRunner:
         return JobID(self.job_graph.job_id)
 
     @property
-    def master(self) -> JobMaster:
-        """The job's state, for whoever shows it: written by the job's own thread, read from any."""
-        return self._master
+    def snapshot(self) -> JobSnapshot:
+        """The job after the last event that was handled."""
+        return self._master.snapshot
 
     def status(self) -> JobStatus:
         """The job's present state."""
-        return self._master.status
+        return self.snapshot.status
 
     def cancel(self) -> Future[None]:
         """Cancels the job; the future completes when it is over."""
@@ -212,12 +213,7 @@ class JobMasterRunner:
 
     def checkpoint_statistics(self) -> Mapping[str, Any]:
         """Counts, summaries and history of the job's checkpoints, as Flink's REST API gives them."""
-        while True:
-            try:
-                return self._master.checkpoints.coordinator.stats.snapshot()
-            except RuntimeError:
-                # the JobMaster's thread wrote while it was read: a moment later it does not
-                self._concurrency.sleep(0)
+        return self.snapshot.checkpoints.to_json()
 
     def _request(self, kind: SnapshotKind, directory: str | None, stop: StopMode | None) -> Future[str]:
         directory = directory or self._job.settings.savepoint_directory
@@ -257,7 +253,7 @@ class JobMasterRunner:
 
     def accumulators(self) -> Mapping[str, Any]:
         """The accumulators' present values."""
-        return self._master.metrics.accumulators()
+        return self.snapshot.metrics.accumulators()
 
     @property
     def has_pending_events(self) -> bool:
@@ -266,7 +262,7 @@ class JobMasterRunner:
 
     def metrics(self) -> Mapping[Any, Mapping[str, Any]]:
         """The latest metrics by (vertex id, operator id, subtask)."""
-        return self._master.metrics.snapshot()
+        return self.snapshot.metrics.by_scope()
 
     def ask(self, slot_index: int, question: Any, timeout_s: float) -> Future[Any]:
         """Asks a slot of the running attempt (see ``runtime.slot.answers``); fails with a SlotQuestionError."""
@@ -286,7 +282,7 @@ class JobMasterRunner:
             attempt = message.attempt
             # Not in the JobMaster's thread, which an enumerator may hold up. A slot of an attempt that is over gets no
             # answer: should it still run, because nobody could end it, it ends itself.
-            if attempt == self._master.attempt:
+            if attempt == self.snapshot.attempt:
                 self._host.send(attempt, message.slot_index, messages.HeartbeatReceived())
         self._events.put(event)
 
@@ -501,9 +497,8 @@ class JobMasterRunner:
             self._checkpoint_io.close()
             return
         coordinator = self._master.checkpoints.coordinator
-        retained = tuple(checkpoint.path for checkpoint in coordinator.retained())
         self._checkpoint_io.close(
-            instructions.RemoveLeftovers(self._master.attempt, coordinator.needed_files(), retained)
+            instructions.RemoveLeftovers(self._master.attempt, coordinator.needed_files(), coordinator.retained_paths)
         )
 
     def _deliver(self, delivery: instructions.DeliverToClient) -> None:

@@ -11,7 +11,7 @@ from typing import Any
 
 from firesteel.common.errors import FiresteelError
 from firesteel.common.job_status import JobStatus
-from firesteel.jobmaster.job_master import JobMaster
+from firesteel.jobmaster.job_snapshot import JobSnapshot
 from firesteel.jobmaster.model.events import AttemptEnded, Event, MessageReceived, SlotLost
 from firesteel.process.concurrency import SYSTEM, BackgroundThread, Concurrency
 from firesteel.runtime.model.messages import Answer, Ask, JobMasterMessage
@@ -40,8 +40,8 @@ class SlotQuestions:
     with the answer, or because the slot or its attempt ends, or when its time is over.
     """
 
-    def __init__(self, master: JobMaster, send: Send, concurrency: Concurrency = SYSTEM):
-        self._master = master
+    def __init__(self, job: Callable[[], JobSnapshot], send: Send, concurrency: Concurrency = SYSTEM):
+        self._job = job
         self._send = send
         self._concurrency = concurrency
         self._numbers = itertools.count(1)
@@ -53,9 +53,10 @@ class SlotQuestions:
 
     def ask(self, slot_index: int, question: Any, timeout_s: float) -> Future[Any]:
         """Asks a slot of the present attempt; the future's exception is a SlotQuestionError."""
-        refusal = self._refusal(slot_index)
+        job = self._job()
+        refusal = self._refusal(job, slot_index)
         number = next(self._numbers)
-        pending = _Pending(self._master.attempt, slot_index, self._concurrency.monotonic() + timeout_s)
+        pending = _Pending(job.attempt, slot_index, self._concurrency.monotonic() + timeout_s)
         if refusal is not None:
             pending.future.set_exception(refusal)
             return pending.future
@@ -67,17 +68,16 @@ class SlotQuestions:
         self._send(pending.attempt, slot_index, Ask(number, question))
         return pending.future
 
-    def _refusal(self, slot_index: int) -> SlotQuestionError | None:
-        master = self._master
-        job_graph = master.execution_graph.job_graph
+    def _refusal(self, job: JobSnapshot, slot_index: int) -> SlotQuestionError | None:
+        job_graph = job.job_graph
         if not job_graph.execution.traits.is_long_lived:
             return SlotQuestionError(
                 f"The tasks of job '{job_graph.job_name}' come and go: there is nobody to ask.",
                 hint="Only jobs whose tasks stay can be asked (execution.runtime-mode STREAMING without epochs).",
             )
-        if self._closed or master.status is not JobStatus.RUNNING:
-            return SlotQuestionError(f"Job '{job_graph.job_name}' is {master.status.name}, so no slot can be asked.")
-        if not 0 <= slot_index < master.execution_graph.slots.total:
+        if self._closed or job.status is not JobStatus.RUNNING:
+            return SlotQuestionError(f"Job '{job_graph.job_name}' is {job.status.name}, so no slot can be asked.")
+        if not 0 <= slot_index < job.execution_graph.slots.total:
             return SlotQuestionError(f"Job '{job_graph.job_name}' has no slot {slot_index}.")
         return None
 

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import Enum
 
+import msgspec
+
+from firesteel.common.persistent_vector import PersistentVector
 from firesteel.jobmaster.model.events import SlotsQueued
 from firesteel.runtime.model.messages import Address, Heartbeat, RegisterSlot, SlotMessage
 
-__all__ = ["Slot", "SlotPool", "SlotState"]
+__all__ = ["Slot", "SlotPool", "SlotPoolSnapshot", "SlotSnapshot", "SlotState"]
 
 
 class SlotState(Enum):
@@ -20,6 +23,43 @@ class SlotState(Enum):
     STOPPED = "stopped"
     FAILED = "failed"
     LOST = "lost"
+
+
+class SlotSnapshot(msgspec.Struct, frozen=True):
+    """One slot of an attempt at one moment."""
+
+    index: int
+    is_registered: bool
+    """Whether something may still be heard from it."""
+    registration: RegisterSlot | None
+    heard_at: int
+    """When it was heard from last, by the wall clock."""
+    rss_bytes: int
+    cpu_ms: int
+
+
+class SlotPoolSnapshot(msgspec.Struct, frozen=True):
+    """The slots of one attempt at one moment."""
+
+    attempt: int
+    requested_at: int
+    """When they were asked for, by the wall clock."""
+    slots: PersistentVector[SlotSnapshot]
+    ended: bool
+    is_queued: bool
+    """Whether other jobs hold slots that the attempt needs, or come before it."""
+    offered: int | None
+    free: int | None
+    ahead: int
+
+    @property
+    def needed(self) -> int:
+        """How many slots the attempt asked for."""
+        return len(self.slots)
+
+    def live(self) -> list[SlotSnapshot]:
+        """Slots that can be talked to."""
+        return [] if self.ended else [slot for slot in self.slots if slot.is_registered]
 
 
 @dataclass(slots=True)
@@ -37,12 +77,25 @@ class Slot:
     """The memory its process had when it said so last."""
     cpu_ms: int = 0
     """How long its process had computed then."""
+    changes: dict[int, None] = field(default_factory=dict, repr=False)
+    """Takes the slot's index when the last snapshot is out of date."""
 
     def heard(self, message: SlotMessage, now: int, wall: int) -> None:
         """A message of the slot has come."""
         self.last_seen, self.heard_at = now, wall
         if isinstance(message, Heartbeat) and message.rss_bytes:
             self.rss_bytes, self.cpu_ms = message.rss_bytes, message.cpu_ms
+        self.changes[self.index] = None
+
+    def enter(self, state: SlotState) -> None:
+        """The slot has registered, or is gone."""
+        self.state = state
+        self.changes[self.index] = None
+
+    def snapshot(self) -> SlotSnapshot:
+        """The slot as it is now."""
+        is_registered = self.state is SlotState.REGISTERED
+        return SlotSnapshot(self.index, is_registered, self.registration, self.heard_at, self.rss_bytes, self.cpu_ms)
 
     def describe(self) -> str:
         """The slot with what is known of its process."""
@@ -56,9 +109,11 @@ class Slot:
 class SlotPool:
     """All slots that one attempt asked for."""
 
-    def __init__(self, attempt: int, needed: int):
+    def __init__(self, attempt: int, needed: int, requested_at: int = 0):
         self.attempt = attempt
         self.needed = needed
+        self.requested_at = requested_at
+        """When the slots were asked for, by the wall clock."""
         self.ended = False
         """The host has said that no process of the attempt is left."""
         self.accepted = False
@@ -71,7 +126,10 @@ class SlotPool:
         """How many of those no job holds, if the attempt had to wait for them."""
         self.ahead = 0
         """How many jobs get slots before it."""
-        self._slots = [Slot(index) for index in range(needed)]
+        self._changes: dict[int, None] = {}
+        self._slots = [Slot(index, changes=self._changes) for index in range(needed)]
+        self._snapshots = PersistentVector.of(slot.snapshot() for slot in self._slots)
+        self._snapshot: SlotPoolSnapshot | None = None
 
     def __contains__(self, slot_index: int) -> bool:
         return 0 <= slot_index < self.needed
@@ -85,7 +143,7 @@ class SlotPool:
     def register(self, registration: RegisterSlot, now: int, wall: int) -> None:
         """A slot's process has started."""
         slot = self._slots[registration.slot_index]
-        slot.state = SlotState.REGISTERED
+        slot.enter(SlotState.REGISTERED)
         slot.registration = registration
         slot.last_seen, slot.heard_at = now, wall
 
@@ -149,3 +207,26 @@ class SlotPool:
     def peers(self) -> dict[int, Address]:
         """Where each slot listens for its peers."""
         return {slot.index: slot.registration.data_address for slot in self._slots if slot.registration is not None}
+
+    def snapshot(self) -> SlotPoolSnapshot:
+        """The slots as they are now; shares with the last snapshot what has not changed."""
+        last = self._snapshot
+        if (
+            last is None
+            or self._changes
+            or (last.ended, last.offered, last.free, last.ahead) != (self.ended, self.offered, self.free, self.ahead)
+        ):
+            for index in self._changes:
+                self._snapshots = self._snapshots.replaced(index, self._slots[index].snapshot())
+            self._changes.clear()
+            last = self._snapshot = SlotPoolSnapshot(
+                self.attempt,
+                self.requested_at,
+                self._snapshots,
+                self.ended,
+                not self.ended and self.is_queued,
+                self.offered,
+                self.free,
+                self.ahead,
+            )
+        return last

@@ -69,7 +69,7 @@ def diagnose(view: JobView) -> Diagnosis | None:
         return None
     # in topological order, so the last one that waits is the closest to the sinks
     for last in reversed(waiting):
-        consumers = [edge.target_vertex for edge in vertices[last].vertex.job_vertex.output_edges]
+        consumers = [edge.target_vertex for edge in vertices[last].job_vertex.output_edges]
         working = [consumer for consumer in consumers if loads[consumer].back_pressured <= LOW]
         if working:
             slowest = max(working, key=lambda each: (loads[each].busy, loads[each].in_pool_usage))
@@ -113,7 +113,7 @@ def _waiting_for(vertices: dict[str, VertexView], loads: dict[str, Load], slowes
     found: dict[str, None] = {}
     pending = [slowest]
     while pending:
-        for edge in vertices[pending.pop(0)].vertex.job_vertex.input_edges:
+        for edge in vertices[pending.pop(0)].job_vertex.input_edges:
             source = edge.source_vertex
             if source not in found and loads[source].back_pressured > LOW:
                 found[source] = None

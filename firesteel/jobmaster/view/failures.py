@@ -36,13 +36,12 @@ def failed_task(view: JobView, entry: ExceptionHistoryEntry, failure: TaskFailur
 
 
 def _slot(view: JobView, attempt: int, vertex_name: str, subtask: int) -> RegisterSlot | None:
-    master = view.master
-    if master is None:
+    snapshot = view.snapshot
+    if snapshot is None:
         return None
-    graph = master.execution_graph
-    for vertex in graph.job_graph.vertices:
+    for vertex in snapshot.job_graph.vertices:
         if vertex.name == vertex_name and subtask < vertex.parallelism:
-            return master.slot_of_attempt(graph.slots.slot_of(vertex.id, subtask), attempt)
+            return snapshot.slot_of_attempt(snapshot.execution_graph.slots.slot_of(vertex.id, subtask), attempt)
     return None
 
 

@@ -1,51 +1,37 @@
 """The read side of one job, for whoever shows it: REST, Prometheus, the command line.
 
-A view reads the live JobMaster from any thread. It never waits and never writes; what it gives out may be older than
-the next look at it by the time it is read, but is never half of a thing.
+A view reads the snapshot that the JobMaster published last. It never waits, and all that it returns is of one moment.
 """
 
 from __future__ import annotations
 
-import time
 import weakref
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, TypeVar
+from typing import Any
 
 from firesteel.common.errors import TaskFailure
 from firesteel.common.job_status import JobStatus
 from firesteel.config.configuration import Configuration
-from firesteel.graph.execution_graph import ExecutionGraph
+from firesteel.graph.execution_graph import ExecutionGraphSnapshot
 from firesteel.graph.job_graph import JobGraph, JobVertex
 from firesteel.graph.plan import job_plan
-from firesteel.jobmaster.job_master import JobMaster
+from firesteel.jobmaster.checkpoint_statistics import CheckpointStatistics
+from firesteel.jobmaster.job_snapshot import JobSnapshot
 from firesteel.jobmaster.model.failure import ExceptionHistoryEntry
 from firesteel.jobmaster.view.vertices import VertexView
 
-__all__ = ["JobView", "consistently"]
+__all__ = ["JobView"]
 
-T = TypeVar("T")
-
-_ATTEMPTS = 1000
 _plans: dict[int, dict[str, Any]] = {}
 """Plans by the identity of their graphs, for as long as these live."""
 
 
-def consistently(read: Callable[[], T]) -> T:
-    """What a read gives that was not disturbed by the JobMaster's thread writing at the same time."""
-    for _ in range(_ATTEMPTS):
-        try:
-            return read()
-        except RuntimeError:
-            time.sleep(0)  # a dict changed its size meanwhile: a moment later it does not
-    return read()
-
-
 @dataclass(frozen=True)
 class JobView:
-    """What is known of a job.
+    """What is known of a job at one moment.
 
-    A job that could not be prepared, or is not yet, has no ``master``: it has no vertices, and an empty plan.
+    A job that could not be prepared, or is not yet, has no ``snapshot``: it has no vertices, and an empty plan.
     """
 
     job_id: str
@@ -53,10 +39,10 @@ class JobView:
     submitted_at: int
     status: JobStatus
     status_timestamps: Mapping[JobStatus, int] = field(default_factory=dict)
-    """When it entered each status last, as far as its master does not know that."""
-    master: JobMaster | None = None
+    """When it entered each status last, as far as its JobMaster does not know that."""
+    snapshot: JobSnapshot | None = None
     failure: TaskFailure | None = None
-    """Why it failed, where no master can say."""
+    """Why it failed, where no JobMaster can say."""
     mishaps: Sequence[ExceptionHistoryEntry] = ()
     """What kept it from running that is no failure of its own, oldest first."""
     pending_end: str | None = None
@@ -66,7 +52,7 @@ class JobView:
 
     def timestamp(self, status: JobStatus) -> int:
         """When the job entered a status last; 0 if it never did."""
-        if self.master is not None and (known := self.master.status_timestamps.get(status)) is not None:
+        if self.snapshot is not None and (known := self.snapshot.status_timestamps.get(status)) is not None:
             return known
         known = self.status_timestamps.get(status)
         if known is not None:
@@ -91,14 +77,14 @@ class JobView:
     # -- the graph ------------------------------------------------------------------------------------
 
     @property
-    def execution_graph(self) -> ExecutionGraph | None:
+    def execution_graph(self) -> ExecutionGraphSnapshot | None:
         """Every subtask; None for a job that has no graph."""
-        return None if self.master is None else self.master.execution_graph
+        return None if self.snapshot is None else self.snapshot.execution_graph
 
     @property
     def job_graph(self) -> JobGraph | None:
         """The job at its present parallelism."""
-        return None if self.master is None else self.master.execution_graph.job_graph
+        return None if self.snapshot is None else self.snapshot.job_graph
 
     @property
     def configuration(self) -> Configuration:
@@ -109,7 +95,7 @@ class JobView:
     @property
     def is_adaptive(self) -> bool:
         """Whether the job makes do with the slots there are."""
-        return self.master is not None and self.master.slots.is_adaptive
+        return self.snapshot is not None and self.snapshot.is_adaptive
 
     @property
     def job_type(self) -> str:
@@ -119,25 +105,21 @@ class JobView:
 
     def vertices(self) -> list[VertexView]:
         """All vertices, upstream ones first."""
-        master = self.master
-        if master is None:
+        snapshot = self.snapshot
+        if snapshot is None:
             return []
-        # a job that is rescaled gets a new graph: all vertices are to be of the same
-        graph = master.execution_graph
-        return [VertexView(master, graph, vertex) for vertex in graph.job_vertices.values()]
+        return [VertexView(snapshot, vertex) for vertex in snapshot.job_graph.vertices]
 
     def vertex(self, vertex_id: str) -> VertexView | None:
         """One vertex; None if the job has none of that id."""
-        master = self.master
-        if master is None:
+        snapshot = self.snapshot
+        if snapshot is None or vertex_id not in snapshot.execution_graph.vertices:
             return None
-        graph = master.execution_graph
-        vertex = graph.job_vertices.get(vertex_id)
-        return None if vertex is None else VertexView(master, graph, vertex)
+        return VertexView(snapshot, snapshot.job_graph.vertex(vertex_id))
 
     def wanted_vertices(self) -> tuple[JobVertex, ...]:
         """The vertices at the parallelism they were asked to run with."""
-        return () if self.master is None else self.master.wanted_job_graph.vertices
+        return () if self.snapshot is None else self.snapshot.wanted_job_graph.vertices
 
     def plan(self) -> dict[str, Any]:
         """The object inside ``/jobs/:jobid/plan``; not to be changed."""
@@ -154,17 +136,16 @@ class JobView:
 
     def exceptions(self) -> list[ExceptionHistoryEntry]:
         """The failures that ended an attempt, or the job before it had one; newest first."""
-        entries = [] if self.master is None else self.master.exception_history.entries()
+        entries = () if self.snapshot is None else self.snapshot.exception_history
         if not entries and self.failure is not None:
             at = self.timestamp(self.status) or self.submitted_at
-            entries = [ExceptionHistoryEntry(-1, at, self.failure)]
+            entries = (ExceptionHistoryEntry(-1, at, self.failure),)
         return sorted([*self.mishaps, *entries], key=lambda entry: entry.at, reverse=True)
 
     def accumulators(self) -> dict[str, Any]:
         """The accumulators' present values, or those the job ended with."""
-        return {} if self.master is None else consistently(self.master.metrics.accumulators)
+        return {} if self.snapshot is None else self.snapshot.metrics.accumulators()
 
-    def checkpoint_statistics(self) -> dict[str, Any] | None:
-        """Counts, summaries and history of the checkpoints, as Flink's REST API gives them."""
-        master = self.master
-        return None if master is None else consistently(master.checkpoints.coordinator.stats.snapshot)
+    def checkpoint_statistics(self) -> CheckpointStatistics:
+        """Counts, summaries and history of the checkpoints."""
+        return CheckpointStatistics() if self.snapshot is None else self.snapshot.checkpoints

@@ -41,10 +41,10 @@ class VertexMetrics:
 
     def __init__(self, view: JobView, vertex: VertexView):
         self._vertex = vertex
-        self._metrics = None if view.master is None else view.master.metrics
+        self._metrics = None if view.snapshot is None else view.snapshot.metrics
         self._operators = [
             (f"{operator_scope_name(operator.node.name)}.", operator.node.operator_id)
-            for operator in vertex.vertex.job_vertex.operators
+            for operator in vertex.job_vertex.operators
         ]
 
     def of_subtask(self, subtask: int) -> dict[str, Any]:
@@ -54,7 +54,7 @@ class VertexMetrics:
         return {
             prefix + name: value
             for prefix, operator_id in (("", ""), *self._operators)
-            for name, value in list(self._metrics.values(self._vertex.id, operator_id, subtask).items())
+            for name, value in self._metrics.values(self._vertex.id, operator_id, subtask).items()
             if value is not None
         }
 
@@ -100,7 +100,7 @@ def job_metrics(view: JobView, now: int) -> dict[str, Any]:
     metrics: dict[str, Any] = {
         "uptime": _since(view, JobStatus.RUNNING, now),
         "downtime": _since(view, JobStatus.RESTARTING, now),
-        "numRestarts": 0 if view.master is None else max(0, view.master.attempt),
+        "numRestarts": 0 if view.snapshot is None else max(0, view.snapshot.attempt),
     }
     metrics["fullRestarts"] = metrics["numRestarts"]
     for name, shown in (
@@ -125,13 +125,13 @@ def _since(view: JobView, status: JobStatus, now: int) -> int:
 
 
 def _checkpoint_metrics(view: JobView) -> dict[str, Any]:
-    statistics = view.checkpoint_statistics()
-    if statistics is None:
+    if view.snapshot is None:
         return {}
-    counts = statistics["counts"]
-    latest = [each for each in (statistics["latest"]["completed"], statistics["latest"]["savepoint"]) if each]
-    last = max(latest, key=lambda each: int(each["id"]), default=None)
-    restored = statistics["latest"]["restored"]
+    statistics = view.checkpoint_statistics()
+    counts, restored = statistics.counts, statistics.restored
+    latest = [statistics.latest[name] for name in ("completed", "savepoint") if name in statistics.latest]
+    newest = max(latest, key=lambda each: each.checkpoint_id, default=None)
+    last = None if newest is None else newest.to_json()
     metrics: dict[str, Any] = {
         "totalNumberOfCheckpoints": counts["total"],
         "numberOfInProgressCheckpoints": counts["in_progress"],

@@ -5,22 +5,14 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from firesteel.common.job_status import JobStatus
-from firesteel.graph.execution_graph import (
-    Execution,
-    ExecutionGraph,
-    ExecutionJobVertex,
-    ExecutionState,
-    ExecutionVertex,
-    aggregate_state,
-)
+from firesteel.graph.execution_graph import ExecutionSnapshot, ExecutionState, aggregate_state
+from firesteel.graph.job_graph import JobVertex
+from firesteel.jobmaster.job_snapshot import JobSnapshot
 from firesteel.jobmaster.slots.task_manager_id import task_endpoint, task_manager_id
 from firesteel.runtime.model.messages import RegisterSlot
-
-if TYPE_CHECKING:
-    from firesteel.jobmaster.job_master import JobMaster
 
 __all__ = ["LIVELY_STATES", "IoMetrics", "Span", "SubtaskView", "VertexView", "span_of"]
 
@@ -85,17 +77,17 @@ def _number(metrics: Mapping[str, Any], name: str) -> int:
 class SubtaskView:
     """One attempt of one subtask."""
 
-    __slots__ = ("_master", "execution", "is_current")
+    __slots__ = ("_job", "execution", "is_current")
 
-    def __init__(self, master: JobMaster, execution: Execution, *, is_current: bool):
-        self._master = master
+    def __init__(self, job: JobSnapshot, execution: ExecutionSnapshot, *, is_current: bool):
+        self._job = job
         self.execution = execution
         self.is_current = is_current
 
     @property
     def index(self) -> int:
         """The subtask's number."""
-        return self.execution.vertex.subtask_index
+        return self.execution.subtask_index
 
     @property
     def attempt(self) -> int:
@@ -111,7 +103,7 @@ class SubtaskView:
     def registration(self) -> RegisterSlot | None:
         """The slot it runs in, as that has introduced itself."""
         created = self.execution.state_timestamps[ExecutionState.CREATED]
-        return self._master.slot_at(self.execution.slot, created)
+        return self._job.slot_at(self.execution.slot, created)
 
     @property
     def endpoint(self) -> str:
@@ -128,7 +120,7 @@ class SubtaskView:
         timestamps = dict(self.execution.state_timestamps)
         if not timestamps[ExecutionState.CREATED]:
             # executions of the first attempt are made with the graph, before there is a clock
-            created = self._master.status_timestamps.get(JobStatus.CREATED, 0)
+            created = self._job.status_timestamps.get(JobStatus.CREATED, 0)
             timestamps[ExecutionState.CREATED] = timestamps.get(ExecutionState.SCHEDULED, created)
         return timestamps
 
@@ -157,13 +149,13 @@ class SubtaskView:
         """What the task itself has measured; nothing of attempts before the current one."""
         if not self.is_current:
             return {}
-        return self._master.metrics.values(self.execution.vertex.vertex_id, "", self.index)
+        return self._job.metrics.values(self.execution.vertex_id, "", self.index)
 
     def accumulators(self) -> Mapping[str, Any]:
         """What its functions have counted; nothing of attempts before the current one."""
         if not self.is_current:
             return {}
-        return self._master.metrics.task_accumulators(self.execution.vertex.vertex_id, self.index)
+        return self._job.metrics.task_accumulators(self.execution.vertex_id, self.index)
 
     def rate(self, name: str) -> float:
         """A metric of the task as a number; 0 if it has not been reported."""
@@ -192,7 +184,7 @@ def _end_of(state: ExecutionState, timestamps: Mapping[ExecutionState, int]) -> 
     return timestamps[entered[min(entered.index(state) + 1, len(entered) - 1)]]
 
 
-def span_of(executions: Iterable[Execution], now: int) -> Span:
+def span_of(executions: Iterable[ExecutionSnapshot], now: int) -> Span:
     """From the first deployment to the last end."""
     start, end, all_ended = -1, 0, True
     for execution in executions:
@@ -210,50 +202,50 @@ def span_of(executions: Iterable[Execution], now: int) -> Span:
 class VertexView:
     """One vertex and its subtasks."""
 
-    __slots__ = ("_graph", "_master", "vertex")
+    __slots__ = ("_job", "_subtasks", "job_vertex")
 
-    def __init__(self, master: JobMaster, graph: ExecutionGraph, vertex: ExecutionJobVertex):
-        self._master = master
-        self._graph = graph
-        self.vertex = vertex
+    def __init__(self, job: JobSnapshot, job_vertex: JobVertex):
+        self._job = job
+        self._subtasks = job.execution_graph.vertices[job_vertex.id]
+        self.job_vertex = job_vertex
 
     @property
     def id(self) -> str:
         """The vertex's id."""
-        return self.vertex.job_vertex.id
+        return self.job_vertex.id
 
     @property
     def name(self) -> str:
         """The names of its operators."""
-        return self.vertex.job_vertex.name
+        return self.job_vertex.name
 
     @property
     def parallelism(self) -> int:
         """How many subtasks it has."""
-        return self.vertex.job_vertex.parallelism
+        return self.job_vertex.parallelism
 
     @property
     def max_parallelism(self) -> int:
         """How many subtasks it can have."""
-        return self.vertex.job_vertex.max_parallelism
+        return self.job_vertex.max_parallelism
 
     @property
     def is_source(self) -> bool:
         """Whether it reads no other vertex."""
-        return self.vertex.job_vertex.is_source
+        return self.job_vertex.is_source
 
     @property
     def slot_sharing_group_id(self) -> str:
         """The id of the group it shares slots with."""
-        return self._graph.slots.group_of(self.id).id
+        return self._job.execution_graph.slots.group_of(self.id).id
 
     def accumulators(self) -> dict[str, Any]:
         """What its functions have counted, in all subtasks."""
-        return self._master.metrics.accumulators(self.id)
+        return self._job.metrics.accumulators(self.id)
 
-    def executions(self) -> list[Execution]:
+    def executions(self) -> list[ExecutionSnapshot]:
         """The current attempt of every subtask."""
-        return [vertex.current for vertex in self.vertex.task_vertices]
+        return [subtask.current for subtask in self._subtasks]
 
     def state_counts(self) -> Counter[ExecutionState]:
         """How many subtasks are in each state."""
@@ -270,27 +262,23 @@ class VertexView:
 
     def subtasks(self) -> list[SubtaskView]:
         """The current attempt of every subtask."""
-        return [self._view(vertex, vertex.current) for vertex in self.vertex.task_vertices]
+        return [SubtaskView(self._job, subtask.current, is_current=True) for subtask in self._subtasks]
 
     def subtask(self, index: int) -> SubtaskView | None:
         """The current attempt of one subtask; None if there is none of that number."""
-        if not 0 <= index < len(self.vertex.task_vertices):
+        if not 0 <= index < len(self._subtasks):
             return None
-        vertex = self.vertex.task_vertices[index]
-        return self._view(vertex, vertex.current)
+        return SubtaskView(self._job, self._subtasks[index].current, is_current=True)
 
     def attempt(self, index: int, number: int) -> SubtaskView | None:
         """One attempt of one subtask."""
-        if not 0 <= index < len(self.vertex.task_vertices):
+        if not 0 <= index < len(self._subtasks):
             return None
-        vertex = self.vertex.task_vertices[index]
-        for execution in (vertex.current, *vertex.previous):
+        subtask = self._subtasks[index]
+        for execution in (subtask.current, *subtask.previous):
             if execution.attempt_number == number:
-                return self._view(vertex, execution)
+                return SubtaskView(self._job, execution, is_current=execution is subtask.current)
         return None
-
-    def _view(self, vertex: ExecutionVertex, execution: Execution) -> SubtaskView:
-        return SubtaskView(self._master, execution, is_current=execution is vertex.current)
 
     def io(self) -> IoMetrics:
         """What all subtasks have read and written."""

@@ -52,7 +52,7 @@ def test_sizes_durations_and_subtasks(tmp_path: Path) -> None:
     assert (latest["num_subtasks"], latest["num_acknowledged_subtasks"]) == (4, 4)
 
     details = job.tracker.details(1)
-    assert set(details["tasks"]) == set(job.tracker._history[1].vertices)
+    assert set(details["tasks"]) == set(job.tracker.history[0].vertices)
     subtasks = [
         subtask for vertex in details["tasks"] for subtask in job.tracker.subtask_details(1, vertex)["subtasks"]
     ]

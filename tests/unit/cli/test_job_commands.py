@@ -55,7 +55,7 @@ def start(cluster: InProcessCluster, name: str = "endless", *, fails: bool = Fal
     eventually(lambda: job.status.name == wanted)
     if not fails:
         runner = job.running()
-        eventually(lambda: runner.master.checkpoints.is_running)
+        eventually(lambda: runner._master.checkpoints.is_running)
     return job
 
 

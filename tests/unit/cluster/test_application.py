@@ -118,8 +118,8 @@ class TestRescaling:
     def test_a_job_goes_on_with_it_and_so_does_the_next_leader(self, cluster: Cluster, tmp_path: Path) -> None:
         job, (source, sink) = self.running(cluster)
         assert self.handler(cluster)(self.request(job, {source: 1, sink: 3})) == {}
-        eventually(lambda: is_running(job) and job.runner.master.attempt == 1)
-        assert [vertex.parallelism for vertex in job.runner.master.execution_graph.job_graph.vertices] == [1, 3]
+        eventually(lambda: is_running(job) and job.runner.snapshot.attempt == 1)
+        assert [vertex.parallelism for vertex in job.runner.snapshot.job_graph.vertices] == [1, 3]
         cluster.dispatcher.close(60.0)
         again = Cluster(cluster.store, tmp_path)
         try:
@@ -156,7 +156,7 @@ class TestRescaling:
         with pytest.raises(RestError, match=message) as error:
             self.handler(cluster)(self.request(job, {names.get(name, name): n for name, n in wanted.items()}))
         assert error.value.status == status
-        assert job.runner.master.attempt == 0
+        assert job.runner.snapshot.attempt == 0
 
     def test_without_checkpoints(self, cluster: Cluster) -> None:
         job, (source, sink) = self.running(cluster, {"restart-strategy.type": "none"})

@@ -55,7 +55,8 @@ class _Dispatcher:
         return self.runner.status()  # type: ignore[no-any-return]
 
     def view(self) -> JobView:
-        return JobView(self.job_id, "job", 0, self.status, {}, self.runner.master)
+        snapshot = self.runner.snapshot
+        return JobView(self.job_id, "job", 0, snapshot.status, {}, snapshot)
 
     def jobs(self) -> list[Any]:
         return [self]

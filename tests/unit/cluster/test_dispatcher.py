@@ -102,7 +102,7 @@ def test_a_job_that_is_cancelled_as_its_cluster_is_shut_down_does_not_go_on(
     job = cluster.submit(endless)
     eventually(lambda: is_running(job))
     assert job.runner is not None
-    master, gate = job.runner.master, threading.Lock()
+    master, gate = job.runner._master, threading.Lock()
     handle = master.handle
 
     def held_up(*event: Any) -> Any:
@@ -264,7 +264,7 @@ def test_a_job_master_that_breaks_down_is_replaced(cluster: Cluster) -> None:
         runner = start(job, services)
         if not broken:
             broken.append(runner)
-            runner.master.handle = lambda *_: 1 // 0  # type: ignore[assignment,method-assign]
+            runner._master.handle = lambda *_: 1 // 0  # type: ignore[assignment,method-assign]
         return runner
 
     cluster.dispatcher._start_job = break_the_first
@@ -284,7 +284,7 @@ def test_a_job_whose_job_master_broke_down_is_cancelled_before_it_is_replaced(cl
 
     def broken(job: PreparedJob, services: JobServices) -> JobMasterRunner:
         runner = start(job, services)
-        runner.master.handle = lambda *_: 1 // 0  # type: ignore[assignment,method-assign]
+        runner._master.handle = lambda *_: 1 // 0  # type: ignore[assignment,method-assign]
         return runner
 
     cluster.dispatcher._start_job = broken

@@ -77,8 +77,7 @@ def counting(environment: Any) -> None:
 
 
 def completed(job: ManagedJob) -> int:
-    statistics = job.view().checkpoint_statistics()
-    return 0 if statistics is None else int(statistics["counts"]["completed"])
+    return job.view().checkpoint_statistics().counts["completed"]
 
 
 def has_printed(cluster: Cluster) -> bool:
@@ -101,9 +100,9 @@ def test_a_suspended_job_goes_on_from_its_last_checkpoint(leaders: Leaders) -> N
     again = second.dispatcher.job(job.job_id)
     assert (again.name, again.submitted_at) == ("counting", job.submitted_at)
     eventually(lambda: completed(again) >= 1 and has_printed(second))
-    statistics = again.view().checkpoint_statistics()
-    assert statistics is not None
-    assert statistics["latest"]["restored"]["id"] == number
+    restored = again.view().checkpoint_statistics().restored
+    assert restored is not None
+    assert restored["id"] == number
     assert leaders.store.registered[job.job_id][-1][0] >= number + 10
     counts = [int(line.partition(":")[2]) for line in second.lines]
     assert counts[0] > 1
@@ -215,9 +214,9 @@ def test_a_checkpoint_that_is_gone_is_replaced_by_an_older_one(
     second = leaders.next()
     again = second.dispatcher.job(job.job_id)
     eventually(lambda: len(second.lines) > 0)
-    statistics = again.view().checkpoint_statistics()
-    assert statistics is not None
-    assert statistics["latest"]["restored"]["id"] == older
+    restored = again.view().checkpoint_statistics().restored
+    assert restored is not None
+    assert restored["id"] == older
     assert f"Checkpoint {newest} of job" in caplog.text
     assert f"goes back to checkpoint {older}" in caplog.text
 

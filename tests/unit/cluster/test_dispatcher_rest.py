@@ -100,8 +100,7 @@ def running(cluster: Served, build: Any = endless, **options: Any) -> ManagedJob
     job = cluster.submit(build, **options)
     eventually(lambda: is_running(job))
     assert job.runner is not None
-    tasks = list(job.runner.master.execution_graph.vertices())
-    eventually(lambda: all(task.state is ExecutionState.RUNNING for task in tasks))
+    eventually(lambda: {vertex.state for vertex in job.view().vertices()} == {ExecutionState.RUNNING})
     return job
 
 

@@ -51,17 +51,17 @@ def _job(tmp_path: Path, function: Any = Counting(), sink: Any = None, **overrid
     stream = source(env, phases(clock, pairs(0, 50), pairs(50, 60)), phases(clock, pairs(60, 90), pairs(90, 95)))
     job = start(stream.map(function).name("count: orders").rebalance().map(str), sink, name="shown").runs(clock)
     clock.advance(1000)
-    return job, ShownJobs(ShownJob(job.handle.master))
+    return job, ShownJobs(ShownJob(job.handle))
 
 
 def _vertices(job: Any) -> list[str]:
-    return list(job.handle.master.execution_graph.job_vertices)
+    return list(job.handle.snapshot.execution_graph.vertices)
 
 
 def test_the_list_of_jobs(tmp_path: Path) -> None:
     job, _ = _job(tmp_path)
     waiting = ShownJob(job_id="b" * 32, name="waits")
-    shown = ShownJobs(ShownJob(job.handle.master), waiting)
+    shown = ShownJobs(ShownJob(job.handle), waiting)
     assert shown.get("/jobs")["jobs"][1] == {"id": "b" * 32, "status": "INITIALIZING"}
     running, other = shown.get("/jobs/overview")["jobs"]
     assert (running["name"], running["state"], running["end-time"]) == ("shown", "RUNNING", -1)
@@ -142,7 +142,7 @@ def test_a_failure_shows_the_users_own_line(tmp_path: Path) -> None:
 def _failing(tmp_path: Path, function: Any, **overrides: str) -> tuple[Any, ShownJobs]:
     env = environment(tmp_path, 2, **{"restart_strategy__type": "none", **overrides})
     job = start(source(env, pairs(0, 50), pairs(60, 90)).map(function), name="fails")
-    return job, ShownJobs(ShownJob(job.handle.master))
+    return job, ShownJobs(ShownJob(job.handle))
 
 
 def test_the_newest_failures_come_first_and_only_as_many_as_wanted(tmp_path: Path) -> None:
@@ -242,7 +242,7 @@ def test_metrics_of_a_vertex_by_flinks_names(tmp_path: Path) -> None:
 
 def test_metrics_over_several_jobs(tmp_path: Path) -> None:
     job, _ = _job(tmp_path)
-    shown = ShownJobs(ShownJob(job.handle.master), ShownJob(job_id="b" * 32))
+    shown = ShownJobs(ShownJob(job.handle), ShownJob(job_id="b" * 32))
     assert {"id": "uptime"} in shown.get("/jobs/metrics")
     (both,) = shown.get("/jobs/metrics", query={"get": ["runningState"]})
     assert (both["min"], both["max"], both["sum"]) == (0.0, 1.0, 1.0)
@@ -303,7 +303,7 @@ def _slowly(pair: Any) -> Any:
 def test_a_task_that_waits_for_those_after_it(tmp_path: Path) -> None:
     env = environment(tmp_path, 1, metrics__fetcher__update_interval="20 ms")
     job = start(source(env, pairs(0, 100_000)).rebalance().map(_slowly), name="slow")
-    shown = ShownJobs(ShownJob(job.handle.master))
+    shown = ShownJobs(ShownJob(job.handle))
     first, second = _vertices(job)
 
     def waits() -> Any:

@@ -45,7 +45,7 @@ def _ask_everything(shown: ShownJobs, job: RunningJob, checkpoint_id: int | None
         names: dict[str, Any] = {"subtaskindex": 1, "attempt": job.attempt, "checkpointid": checkpoint_id}
         if ":checkpointid" in path and checkpoint_id is None:
             continue
-        for vertex in job.handle.master.execution_graph.job_vertices:
+        for vertex in job.handle.snapshot.execution_graph.vertices:
             answer = shown.get(path, vertexid=vertex, **names)
             check_shape(answer, shape, path)
             answers.setdefault(path, []).append(answer)
@@ -59,8 +59,8 @@ def test_a_job_that_runs(tmp_path: Path) -> None:
     clock = clock_of_today()
     job = _running(tmp_path, clock)
     job.checkpoint()
-    shown = ShownJobs(ShownJob(job.handle.master))
-    vertex = next(iter(job.handle.master.execution_graph.job_vertices))
+    shown = ShownJobs(ShownJob(job.handle))
+    vertex = next(iter(job.handle.snapshot.execution_graph.vertices))
     clock.advance(5_000)
     eventually(lambda: shown.get("/jobs/:jobid/vertices/:vertexid/metrics", vertexid=vertex) != [])
     answers = _ask_everything(shown, job, 1)
@@ -73,7 +73,7 @@ def test_a_job_that_has_finished(tmp_path: Path) -> None:
     clock = clock_of_today()
     job = _running(tmp_path, clock)
     job.stop()
-    shown = ShownJobs(ShownJob(job.handle.master))
+    shown = ShownJobs(ShownJob(job.handle))
     answers = _ask_everything(shown, job, 1)
     details = answers["/jobs/:jobid"][0]
     assert details["state"] == "FINISHED"
@@ -89,7 +89,7 @@ def test_a_job_that_was_cancelled_and_one_that_never_took_a_checkpoint(tmp_path:
     clock = clock_of_today()
     job = _running(tmp_path, clock, execution__checkpointing__interval="")
     job.cancel()
-    answers = _ask_everything(ShownJobs(ShownJob(job.handle.master)), job, None)
+    answers = _ask_everything(ShownJobs(ShownJob(job.handle)), job, None)
     assert answers["/jobs/:jobid"][0]["vertices"][0]["status"] == "CANCELED"
     assert answers["/jobs/:jobid/execution-result"][0]["job-execution-result"]["application-status"] == "CANCELED"
     assert answers["/jobs/:jobid/checkpoints/config"][0]["interval"] == 2**63 - 1
@@ -111,9 +111,9 @@ def test_a_job_in_its_second_attempt(tmp_path: Path) -> None:
     job = start(stream.key_by(lambda pair: pair[0]).process(Numbered()).map(fail_while_closed), name="again")
     eventually(lambda: job.attempt == 1)
     job.runs(clock)
-    shown = ShownJobs(ShownJob(job.handle.master))
+    shown = ShownJobs(ShownJob(job.handle))
     _ask_everything(shown, job, None)
-    vertex = list(job.handle.master.execution_graph.job_vertices)[1]
+    vertex = list(job.handle.snapshot.execution_graph.vertices)[1]
     path = "/jobs/:jobid/vertices/:vertexid/subtasks/:subtaskindex/attempts/:attempt"
     first = [shown.get(path, vertexid=vertex, subtaskindex=index, attempt=0) for index in range(2)]
     assert sorted(attempt["status"] for attempt in first) == ["CANCELED", "FAILED"]
@@ -158,7 +158,7 @@ def test_every_vertex_of_the_plan_is_there(tmp_path: Path) -> None:
     """Flink's dashboard fails on a plan with a vertex that it is told nothing of."""
     clock = clock_of_today()
     job = _running(tmp_path, clock)
-    details = ShownJobs(ShownJob(job.handle.master)).get("/jobs/:jobid")
+    details = ShownJobs(ShownJob(job.handle)).get("/jobs/:jobid")
     assert [node["id"] for node in details["plan"]["nodes"]] == [vertex["id"] for vertex in details["vertices"]]
     assert sum(details["status-counts"].values()) == len(details["vertices"]) == 2
 
@@ -170,8 +170,8 @@ def test_a_checkpoint_names_every_vertex_even_those_that_did_nothing(tmp_path: P
     stream = source(env, phases(clock, pairs(0, 50), pairs(50, 60)))
     job = start(stream.key_by(lambda pair: pair[0]).process(Numbered()), GatedSink("results", gate)).runs(clock)
     job.checkpoint()
-    shown = ShownJobs(ShownJob(job.handle.master))
-    vertices = set(job.handle.master.execution_graph.job_vertices)
+    shown = ShownJobs(ShownJob(job.handle))
+    vertices = set(job.handle.snapshot.execution_graph.vertices)
     checkpoint = shown.get("/jobs/:jobid/checkpoints/details/:checkpointid", checkpointid=1)
     assert set(checkpoint["tasks"]) == vertices
     assert shown.get("/jobs/:jobid/checkpoints")["history"][0]["tasks"] == {}

@@ -101,9 +101,9 @@ def test_storage_that_cannot_be_read_for_a_while(
     assert not leaders.store.ended
     monkeypatch.setattr(checkpoint_storage, "load", load)
     eventually(lambda: is_running(job))
-    statistics = job.view().checkpoint_statistics()
-    assert statistics is not None
-    assert statistics["latest"]["restored"]["id"] >= 2
+    restored = job.view().checkpoint_statistics().restored
+    assert restored is not None
+    assert restored["id"] >= 2
 
 
 def test_storage_that_is_not_mounted_yet(leaders: Leaders, suspended: ManagedJob) -> None:
@@ -227,7 +227,7 @@ def test_a_kill_that_fails(leaders: Leaders) -> None:
     job.running()._events.put(SlotLost(0, 0, "the connection was lost"))
     eventually(lambda: job.status is JobStatus.RESTARTING)
     InProcessHost.kill(host, 0, "it ends by itself")
-    eventually(lambda: is_running(job) and job.running().master.attempt == 1)
+    eventually(lambda: is_running(job) and job.running().snapshot.attempt == 1)
     assert not leaders.store.ended
 
 
@@ -255,7 +255,7 @@ def test_the_results_of_a_job_whose_job_master_broke_down_do_not_end(leaders: Le
     job = cluster.submit(lambda environment: numbers(environment, [1, 2, 3]).print())
     eventually(lambda: is_running(job))
     runner = job.running()
-    runner.master.handle = lambda *_: 1 // 0
+    runner._master.handle = lambda *_: 1 // 0
     runner._events.put(SlotLost(0, 0))
     eventually(lambda: runner.is_over)
     assert runner.take_results("any", 0) is None

@@ -80,7 +80,7 @@ def test_nothing_that_can_be_sent_is_our_fault(server: RestServer, dispatcher: D
         schema = schemathesis.openapi.from_dict(client.call(OPENAPI))
         assert running.runner is not None
         known = {
-            "vertexid": [next(iter(running.runner.master.execution_graph.job_vertices))],
+            "vertexid": [next(iter(running.runner.snapshot.execution_graph.vertices))],
             "subtaskindex": ["0"],
             "attempt": ["0"],
         }

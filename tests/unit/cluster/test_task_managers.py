@@ -57,9 +57,9 @@ class FakeRunner:
     questions: list[Any] = field(default_factory=list)
 
     @property
-    def master(self) -> Any:
+    def snapshot(self) -> Any:
         slots = SimpleNamespace(total=self.pool.needed, subtasks_in=lambda _slot: [("v", 0), ("w", 0)])
-        return SimpleNamespace(live_slots=self.pool.live, execution_graph=SimpleNamespace(slots=slots))
+        return SimpleNamespace(live_slots=self.pool.snapshot().live, execution_graph=SimpleNamespace(slots=slots))
 
     def ask(self, slot_index: int, question: Any, timeout_s: float) -> Future[Any]:
         self.questions.append((slot_index, question))

@@ -135,7 +135,7 @@ def test_more_slots_a_checkpoint_and_a_restart_that_is_no_failure(make_adaptive:
     assert StartAttempt(1, 4) in h.instructions
     h.run_with(4)
     assert h.jm.failure is None
-    assert h.jm.exception_history.entries() == []
+    assert h.jm.exception_history.entries() == ()
     assert [vertex.current.attempt_number for vertex in h.graph.job_vertices["map"].task_vertices] == [1, 1, 0, 0]
     assert "slots" not in h.timers
 

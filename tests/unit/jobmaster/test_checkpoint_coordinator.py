@@ -213,7 +213,7 @@ def test_num_retained():
     h.start()
     for _ in range(4):
         h.complete(h.trigger())
-    assert [each.checkpoint_id for each in h.coordinator.retained()] == [3, 4]
+    assert [each.checkpoint_id for each in h.coordinator._completed] == [3, 4]
 
 
 def test_duplicate_unknown_and_late_acknowledgements_change_nothing():

@@ -204,7 +204,7 @@ def test_the_next_older_checkpoint_is_used_if_the_latest_is_corrupt():
     assert h.latest_id == 1
     h.start()
     h.complete(h.trigger())
-    assert [each.checkpoint_id for each in h.coordinator.retained()] == [1, 3]
+    assert [each.checkpoint_id for each in h.coordinator._completed] == [1, 3]
     assert h.files == {f"{JOB}/chk-1/a"}
 
 

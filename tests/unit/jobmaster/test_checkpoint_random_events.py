@@ -118,7 +118,7 @@ def machine(max_concurrent, num_retained, seen):
         def check(self):
             self.check_on_disk()
             coordinator = self.h.coordinator
-            for checkpoint in coordinator.retained():
+            for checkpoint in coordinator._completed:
                 missing = checkpoint.metadata.files() - self.h.files
                 assert not missing, f"checkpoint {checkpoint.checkpoint_id} has lost {missing}"
                 assert checkpoint.path in self.h.metadata
@@ -126,7 +126,7 @@ def machine(max_concurrent, num_retained, seen):
                 if stored.checkpoint_id in coordinator.pending():
                     assert stored.metadata.files() <= self.h.files
             assert len([n for n in coordinator.pending() if not self.kind(n).is_savepoint]) <= max_concurrent
-            owned = [each for each in coordinator.retained() if each.is_owned]
+            owned = [each for each in coordinator._completed if each.is_owned]
             assert len(owned) <= num_retained
             assert len(self.answered) == len(set(self.answered)), "a request was answered twice"
 
@@ -337,7 +337,7 @@ def machine(max_concurrent, num_retained, seen):
 
         def check_nothing_is_left_over(self):
             needed = set()
-            for checkpoint in self.h.coordinator.retained():
+            for checkpoint in self.h.coordinator._completed:
                 needed |= checkpoint.metadata.files()
             rest = {path for path in self.h.files if not self.is_savepoint_file(path)}
             assert rest == {path for path in needed if not self.is_savepoint_file(path)}

@@ -7,7 +7,8 @@ import json
 import pytest
 from checkpoint_harness import JOB, TASKS, CoordinatorHarness
 
-from firesteel.jobmaster.checkpoints.stats import StatsSummary
+from firesteel.jobmaster.checkpoint_statistics import StatsSummary
+from firesteel.jobmaster.checkpoints.stats import StatsRecorder
 from firesteel.runtime.model.checkpoint_metrics import CheckpointMetrics
 from firesteel.runtime.model.checkpoint_options import SnapshotKind, StopMode
 
@@ -36,7 +37,7 @@ def h():
 
 
 def snapshot_of(h):
-    answer = h.coordinator.stats.snapshot()
+    answer = h.coordinator.stats.snapshot().to_json()
     json.dumps(answer)
     return answer
 
@@ -88,11 +89,11 @@ def test_a_completed_checkpoint(h):
 def test_details_of_every_vertex_and_subtask(h):
     h.trigger()
     h.ack(1, ("sum", 1), metrics=METRICS)
-    details = h.coordinator.stats.details(1)
+    details = h.coordinator.stats.snapshot().details(1)
     assert set(details["tasks"]) == {"source", "sum"}
     assert details["tasks"]["sum"]["num_acknowledged_subtasks"] == 1
     assert details["tasks"]["source"]["latest_ack_timestamp"] == -1
-    subtasks = h.coordinator.stats.subtask_details(1, "sum")
+    subtasks = h.coordinator.stats.snapshot().subtask_details(1, "sum")
     assert subtasks["subtasks"][0] == {"className": "pending", "index": 0, "status": "pending_or_failed"}
     known = subtasks["subtasks"][1]
     assert known["checkpoint"] == {"sync": 3, "async": 4}
@@ -100,8 +101,8 @@ def test_details_of_every_vertex_and_subtask(h):
     assert known["start_delay"] == 1
     assert subtasks["summary"]["checkpoint_duration"]["sync"]["max"] == 3
     json.dumps(subtasks)
-    assert h.coordinator.stats.details(99) is None
-    assert h.coordinator.stats.subtask_details(1, "nobody") is None
+    assert h.coordinator.stats.snapshot().details(99) is None
+    assert h.coordinator.stats.snapshot().subtask_details(1, "nobody") is None
 
 
 def test_a_failed_checkpoint(h):
@@ -115,7 +116,7 @@ def test_a_failed_checkpoint(h):
     assert "disk full" in failed["failure_message"]
     assert "external_path" not in failed
     h.ack(1, TASKS[1])
-    assert h.coordinator.stats.subtask_details(1, "source")["subtasks"][1]["aborted"]
+    assert h.coordinator.stats.snapshot().subtask_details(1, "source")["subtasks"][1]["aborted"]
 
 
 @pytest.mark.parametrize(
@@ -168,7 +169,7 @@ def test_tasks_that_have_finished_count_as_acknowledged(h):
 
 
 def test_percentiles_lie_between_the_values():
-    summary = StatsSummary.of(range(1, 101))
+    summary = StatsSummary.of(range(1, 101)).to_json()
     assert summary["min"] == 1
     assert summary["max"] == 100
     assert summary["avg"] == 50
@@ -178,10 +179,10 @@ def test_percentiles_lie_between_the_values():
 
 
 def test_percentiles_are_of_the_last_values_only() -> None:
-    summary = StatsSummary(window=4)
+    recorder = StatsRecorder(window=4)
     for value in range(1, 11):
-        summary.add(value)
-    shown = summary.to_json()
+        recorder.add(value)
+    shown = recorder.snapshot().to_json()
     assert (shown["min"], shown["max"], shown["avg"]) == (1, 10, 5)
     assert shown["p50"] == 8.5
     assert shown["p999"] == 10.0

@@ -62,7 +62,7 @@ def make_running(make_harness: Any, make_source: Any) -> Any:
                 self.say(slot, ReaderStarted(self.jm.attempt, "source", "op-source", slot))
 
         def rescale(self, parallelism: int) -> None:
-            graph = with_parallelism(self.jm.wanted_job_graph, {"map": parallelism, "source": parallelism})
+            graph = with_parallelism(self.jm.snapshot.wanted_job_graph, {"map": parallelism, "source": parallelism})
             self.feed(RescaleJob(graph, "the job is rescaled"))
 
         def acknowledge(self) -> None:

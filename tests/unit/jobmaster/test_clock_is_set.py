@@ -118,7 +118,7 @@ def test_checkpoints_are_triggered_and_given_up_in_time(step: int) -> None:
     while first in jobs.coordinator.pending():
         jobs.due()
     assert jobs.now == triggered_at + 5000
-    (failed,) = [each for each in jobs.coordinator.stats.snapshot()["history"] if each["status"] == "FAILED"]
+    (failed,) = [each for each in jobs.coordinator.stats.snapshot().to_json()["history"] if each["status"] == "FAILED"]
     assert failed["trigger_timestamp"] == triggered_at
     assert failed["end_to_end_duration"] == 5000
     assert jobs.triggered[first + 1].timestamp == jobs.now + step

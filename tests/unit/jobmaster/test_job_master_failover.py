@@ -36,7 +36,7 @@ def test_a_task_failure_fails_the_job(harness):
     assert harness.graph.vertex("map", 1).state is ExecutionState.FAILED
     assert harness.graph.vertex("map", 0).state is ExecutionState.CANCELED
     [entry] = harness.jm.exception_history.entries()
-    assert (entry.attempt, entry.failure, entry.concurrent) == (0, BOOM, [])
+    assert (entry.attempt, entry.failure, entry.concurrent) == (0, BOOM, ())
 
 
 def test_fixed_delay_restarts_and_then_gives_up(make_harness):
@@ -188,7 +188,7 @@ def test_the_first_of_two_causes_counts(harness):
     harness.task("map", 1, "FAILED", second)
     harness.attempt_ended()
     assert harness.done.failure == BOOM
-    assert harness.jm.exception_history.entries()[0].concurrent == [second]
+    assert harness.jm.exception_history.entries()[0].concurrent == (second,)
 
 
 def test_a_connection_error_in_user_code_is_a_cause(harness):

@@ -231,8 +231,8 @@ def test_messages_of_an_older_attempt_are_ignored(make_harness):
         assert harness.jm.handle(MessageReceived(slot, message), harness.now) == []
     assert harness.feed(AttemptEnded(0, BOOM)) == []
     assert harness.status is JobStatus.RUNNING
-    assert harness.jm.metrics.accumulators() == {}
-    assert harness.jm.metrics.snapshot() == {}
+    assert harness.jm.metrics.snapshot().accumulators() == {}
+    assert harness.jm.metrics.snapshot().by_scope() == {}
 
 
 def test_silence_is_a_failure_and_heartbeats_prevent_it(harness):
@@ -311,7 +311,7 @@ def test_failures_after_a_cancellation_are_not_remembered(make_harness):
     harness.stopped(1)
     assert harness.status is JobStatus.CANCELED
     [entry] = harness.jm.exception_history.entries()
-    assert (entry.failure, entry.concurrent) == (BOOM, [])
+    assert (entry.failure, entry.concurrent) == (BOOM, ())
 
 
 def test_a_report_that_makes_no_sense_fails_the_job_with_the_story(harness):

@@ -12,16 +12,19 @@ from firesteel.runtime.model import messages
 from firesteel.runtime.model.messages import ClientPayload, MetricReport
 
 
-def test_the_latest_value_wins_and_subtasks_are_summed():
+def test_the_latest_value_wins():
     metrics = JobMetrics()
     metrics.report(MetricReport(0, 0, {("v", "op", 0): {"numRecordsIn": 3, "watermark": 5}}))
     metrics.report(MetricReport(0, 1, {("v", "op", 1): {"numRecordsIn": 10}, ("v", "", 1): {"busy": 0.5}}))
     metrics.report(MetricReport(0, 0, {("v", "op", 0): {"numRecordsIn": 4}}))
-    assert metrics.by_subtask("v", "op", "numRecordsIn") == {0: 4, 1: 10}
-    assert metrics.total("v", "op", "numRecordsIn") == 14
-    assert metrics.values("v", "op", 0) == {"numRecordsIn": 4, "watermark": 5}
-    assert metrics.values("v", "op", 7) == {}
-    assert metrics.scopes() == [("v", "", 1), ("v", "op", 0), ("v", "op", 1)]
+    known = metrics.snapshot()
+    assert known.values("v", "op", 0) == {"numRecordsIn": 4, "watermark": 5}
+    assert known.values("v", "op", 7) == known.values("v", "other", 0) == known.values("w", "op", 0) == {}
+    assert known.by_scope() == {
+        ("v", "op", 0): {"numRecordsIn": 4, "watermark": 5},
+        ("v", "op", 1): {"numRecordsIn": 10},
+        ("v", "", 1): {"busy": 0.5},
+    }
 
 
 def test_a_new_attempt_forgets_the_old_one():
@@ -29,7 +32,7 @@ def test_a_new_attempt_forgets_the_old_one():
     metrics.report(MetricReport(0, 0, {("v", "op", 0): {"n": 3}}))
     metrics.report(MetricReport(1, 0, {("v", "op", 1): {"n": 1}}))
     metrics.report(MetricReport(0, 0, {("v", "op", 0): {"n": 4}}))
-    assert metrics.snapshot() == {("v", "op", 1): {"n": 1}}
+    assert metrics.snapshot().by_scope() == {("v", "op", 1): {"n": 1}}
 
 
 def test_accumulators_are_added():
@@ -44,13 +47,15 @@ def test_accumulators_of_the_job_of_a_vertex_and_of_a_task():
     metrics.report(MetricReport(0, 0, {}, {("v", 0): {"n": 1}, ("w", 0): {"n": 10}}))
     metrics.report(MetricReport(0, 1, {}, {("v", 1): {"n": 2}}))
     metrics.report(MetricReport(0, 0, {}, {("v", 0): {"n": 3}}))
-    assert metrics.accumulators() == {"n": 15}
-    assert (metrics.accumulators("v"), metrics.accumulators("w")) == ({"n": 5}, {"n": 10})
-    assert (metrics.task_accumulators("v", 0), metrics.task_accumulators("v", 2)) == ({"n": 3}, {})
+    known = metrics.snapshot()
+    assert known.accumulators() == {"n": 15}
+    assert (known.accumulators("v"), known.accumulators("w")) == ({"n": 5}, {"n": 10})
+    assert (known.task_accumulators("v", 0), known.task_accumulators("v", 2)) == ({"n": 3}, {})
     metrics.ended(messages.SlotStopped(0, 1, {("v", 1): {"n": 4}}))
-    assert metrics.accumulators() == {"n": 17}
+    assert metrics.snapshot().accumulators() == {"n": 17}
     metrics.begin_attempt()
-    assert metrics.accumulators() == {}
+    assert metrics.snapshot().accumulators() == {}
+    assert known.accumulators() == {"n": 15}, "what was taken before stays as it was"
 
 
 def test_accumulators_that_cannot_be_added_say_so():

@@ -11,6 +11,7 @@ from firesteel.config.configuration import Configuration
 from firesteel.graph.execution_graph import ExecutionGraph
 from firesteel.graph.job_graph import JobGraph
 from firesteel.jobmaster.job_master import JobMaster
+from firesteel.jobmaster.model import events
 from firesteel.jobmaster.restart_strategy import NoRestartStrategy
 from firesteel.jobmaster.view.diagnosis import diagnose
 from firesteel.jobmaster.view.job import JobView
@@ -45,8 +46,7 @@ def _fork(env: Any) -> None:
 
 def _diagnose(master: JobMaster, status: JobStatus = JobStatus.RUNNING, **times: tuple[float, float]) -> Any:
     """What is said when vertices, named by the beginning of their names, are busy and backpressured so much."""
-    view = JobView("id", "diagnosed", 0, status, {}, master)
-    for vertex in view.vertices():
+    for vertex in _view(master).vertices():
         busy, waits = next((value for name, value in times.items() if name in vertex.name), (0.0, 0.0))
         metrics = {
             "busyTimeMsPerSecond": busy,
@@ -58,7 +58,12 @@ def _diagnose(master: JobMaster, status: JobStatus = JobStatus.RUNNING, **times:
             scaled = metrics if subtask == 0 else {name: value / 4 for name, value in metrics.items()}
             scope = (vertex.id, "", subtask)
             master.metrics.report(messages.MetricReport(0, subtask, {scope: scaled}))
-    return diagnose(view)
+    return diagnose(_view(master, status))
+
+
+def _view(master: JobMaster, status: JobStatus = JobStatus.RUNNING) -> JobView:
+    master.handle(events.ClientConsumed(0, "nothing", 0, 0), 0)  # publishes what was reported
+    return JobView("id", "diagnosed", 0, status, {}, master.snapshot)
 
 
 def test_nothing_waits() -> None:
@@ -118,7 +123,7 @@ def test_a_job_without_a_graph() -> None:
 
 def _with_records(*records: int) -> Any:
     master = _master(_line)
-    parse = JobView("id", "", 0, JobStatus.RUNNING, {}, master).vertices()[1]
+    parse = _view(master).vertices()[1]
     for index, number in enumerate(records):
         master.metrics.report(messages.MetricReport(0, index, {(parse.id, "", index): {"numRecordsIn": number}}))
     return _diagnose(master, Source=(50, 950), parse=(990, 0))

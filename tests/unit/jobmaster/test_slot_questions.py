@@ -48,7 +48,7 @@ def running() -> Any:
     source = env.from_source(TestingSource([1, PAUSE(3_600_000), 2]), WatermarkStrategy.no_watermarks(), "paused")
     source.key_by(lambda value: value).map(lambda value: value).name("keyed").sink_to(DiscardingSink())
     client = env.execute_async("asked")
-    eventually(lambda: client._handle.master.checkpoints.is_running)
+    eventually(lambda: client._handle._master.checkpoints.is_running)
     yield client
     if not client.get_job_execution_result().done():
         client.cancel().result()
@@ -91,7 +91,7 @@ class _Silent:
 
     def __init__(self, running: Any) -> None:
         self.sent: list[Any] = []
-        self.questions = SlotQuestions(running._handle.master, lambda *sent: self.sent.append(sent))
+        self.questions = SlotQuestions(lambda: running._handle.snapshot, lambda *sent: self.sent.append(sent))
 
     def ask(self, slot: int, timeout_s: float = LONG) -> Future[Any]:
         return self.questions.ask(slot, "what?", timeout_s)

@@ -247,7 +247,7 @@ def test_a_client_that_reads_nothing_stops_the_job(tmp_path: Path, tight: Client
     )
     with texts(env.from_sequence(1, 10**9).rebalance()).execute_and_collect() as results:
         runner: Any = results._job_client._handle
-        volumes = runner.master._client._volumes
+        volumes = runner._master._client._volumes
         eventually(lambda: any(volume.unread > tight.unread for volume in volumes.values()))
         completed = runner.checkpoint_statistics()["counts"]["completed"]
         eventually(lambda: runner.checkpoint_statistics()["counts"]["completed"] >= completed + 2)
@@ -264,7 +264,7 @@ def test_results_are_exact_through_a_restart(tmp_path: Path, tight: ClientLimits
     with texts(numbers).execute_and_collect() as results:
         runner: Any = results._job_client._handle
         assert first_numbers(results, 100_000) == list(range(1, 60_001))
-        assert runner.master.attempt == 1
+        assert runner.snapshot.attempt == 1
         assert runner._results._buffer.bytes_in_memory == 0
 
 
@@ -272,7 +272,7 @@ def test_a_savepoint_is_taken_although_the_client_reads_nothing(tmp_path: Path, 
     env = environment(tmp_path, 2)
     with texts(env.from_sequence(1, 10**9).rebalance()).execute_and_collect() as results:
         runner: Any = results._job_client._handle
-        volumes = runner.master._client._volumes
+        volumes = runner._master._client._volumes
         eventually(lambda: any(volume.held > tight.total for volume in volumes.values()))
         runner.trigger_savepoint(str(tmp_path / "savepoints")).result(120)
 
@@ -283,5 +283,5 @@ def test_epochs_wait_for_the_client(tmp_path: Path, tight: ClientLimits) -> None
         runner: Any = results._job_client._handle
         host = runner._host._host
         eventually(lambda: bool(host._current and host._current._unread and host._current.rests()))
-        eventually(lambda: any(volume.unread >= tight.unread for volume in runner.master._client._volumes.values()))
+        eventually(lambda: any(volume.unread >= tight.unread for volume in runner._master._client._volumes.values()))
         assert first_numbers(results, 10_000) == list(range(1, 10_001))

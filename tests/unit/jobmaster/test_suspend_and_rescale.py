@@ -50,11 +50,11 @@ def test_a_job_goes_on_with_another_parallelism(tmp_path):
     runner = endless(tmp_path)
     source, keyed = (vertex.id for vertex in runner.job_graph.vertices)
     runner.rescale({keyed: 3})
-    eventually(lambda: runner.status() is JobStatus.RUNNING and runner.master.attempt == 1, SECONDS)
-    graph = runner.master.execution_graph
-    assert [len(graph.job_vertices[vertex].task_vertices) for vertex in (source, keyed)] == [1, 3]
+    eventually(lambda: runner.status() is JobStatus.RUNNING and runner.snapshot.attempt == 1, SECONDS)
+    graph = runner.snapshot.execution_graph
+    assert [len(graph.vertices[vertex]) for vertex in (source, keyed)] == [1, 3]
     assert runner.checkpoint_statistics()["counts"]["restored"] == 1
-    assert runner.master.exception_history.entries() == []
+    assert runner.snapshot.exception_history == ()
     runner.cancel().result(SECONDS)
 
 
@@ -71,7 +71,7 @@ def test_an_attempt_that_starts_before_the_job_is_rescaled_has_the_graph_it_has_
     assert [vertex.parallelism for vertex in again.vertices] == [2, 3], "the second one knows of the first"
     for event in asked:
         put(event)
-    eventually(lambda: runner.status() is JobStatus.RUNNING and runner.master.attempt > 0, SECONDS)
+    eventually(lambda: runner.status() is JobStatus.RUNNING and runner.snapshot.attempt > 0, SECONDS)
     eventually(lambda: [vertex.parallelism for vertex in runner._job.job_graph.vertices] == [2, 3], SECONDS)
     runner.cancel().result(SECONDS)
 

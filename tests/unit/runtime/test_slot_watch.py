@@ -157,7 +157,7 @@ def test_heartbeats_of_the_present_attempt_are_answered() -> None:
     client = env.execute_async("heartbeats")
     runner: Any = client._handle
     try:
-        eventually(lambda: runner.master.checkpoints.is_running)
+        eventually(lambda: runner._master.checkpoints.is_running)
         inner, runner._host = runner._host, RecordingHost(runner._host)
         for attempt, slot in ((0, 1), (-1, 0), (0, 0)):
             runner._hear(MessageReceived(slot, Heartbeat(attempt, slot, 0)))

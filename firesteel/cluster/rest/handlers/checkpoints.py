@@ -10,8 +10,6 @@ from firesteel.cluster.diagnostics.known_jobs import KnownJobs, find_job, find_n
 from firesteel.cluster.rest.request import RestError, RestRequest, Route
 from firesteel.config import options
 from firesteel.jobmaster.checkpoints.settings import CheckpointRetention, CheckpointSettings
-from firesteel.jobmaster.checkpoints.stats import CheckpointStatsTracker
-from firesteel.jobmaster.view.job import JobView, consistently
 from firesteel.rest import checkpoints as rest
 
 __all__ = ["routes"]
@@ -39,14 +37,12 @@ class _CheckpointHandlers:
 
     def statistics(self, request: RestRequest[Any]) -> rest.CheckpointingStatistics:
         statistics = find_job(self._jobs, request).checkpoint_statistics()
-        if statistics is None:
-            statistics = CheckpointStatsTracker().snapshot()
-        return msgspec.convert(statistics, rest.CheckpointingStatistics)
+        return msgspec.convert(statistics.to_json(), rest.CheckpointingStatistics)
 
     def config(self, request: RestRequest[Any]) -> rest.CheckpointConfig:
         view = find_job(self._jobs, request)
         configuration = view.configuration
-        settings = _settings(view)
+        settings = CheckpointSettings() if view.snapshot is None else view.snapshot.checkpoint_settings
         backend = configuration.get(options.STATE_BACKEND)
         retention = settings.retention
         return rest.CheckpointConfig(
@@ -70,8 +66,7 @@ class _CheckpointHandlers:
     def details(self, request: RestRequest[Any]) -> rest.Checkpoint:
         view = find_job(self._jobs, request)
         checkpoint_id = find_number(request, "checkpointid")
-        tracker = _tracker(view)
-        answer = consistently(lambda: tracker.details(checkpoint_id))
+        answer = view.checkpoint_statistics().details(checkpoint_id)
         if answer is None:
             raise _not_found(checkpoint_id)
         checkpoint = msgspec.convert(answer, rest.Checkpoint)
@@ -86,21 +81,10 @@ class _CheckpointHandlers:
         view = find_job(self._jobs, request)
         checkpoint_id = find_number(request, "checkpointid")
         vertex_id = find_vertex(view, request).id
-        tracker = _tracker(view)
-        answer = consistently(lambda: tracker.subtask_details(checkpoint_id, vertex_id))
+        answer = view.checkpoint_statistics().subtask_details(checkpoint_id, vertex_id)
         if answer is None:
             raise _not_found(checkpoint_id)
         return msgspec.convert(answer, rest.TaskCheckpointWithSubtasks)
-
-
-def _settings(view: JobView) -> CheckpointSettings:
-    if view.master is not None:
-        return view.master.checkpoints.coordinator.settings
-    return CheckpointSettings()
-
-
-def _tracker(view: JobView) -> CheckpointStatsTracker:
-    return CheckpointStatsTracker() if view.master is None else view.master.checkpoints.coordinator.stats
 
 
 def _not_found(checkpoint_id: int) -> RestError:

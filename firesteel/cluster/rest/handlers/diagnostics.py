@@ -66,12 +66,13 @@ class _DiagnosticHandlers:
             return rest.FlameGraph(DISABLED)
         if runner is None or view.status.is_terminal_state() or vertex.state in _TERMINAL:
             return rest.FlameGraph(TERMINATED)
-        graph = runner.master.execution_graph
+        assert view.snapshot is not None, "a job with a vertex has one"
+        graph = view.snapshot.execution_graph
         if not graph.job_graph.execution.traits.is_long_lived:
             return rest.FlameGraph(DISABLED)
         group = graph.slots.group_of(vertex.id)
         slots = range(group.first_slot, group.first_slot + group.slot_count)
-        taken = self._graphs.samples((view.job_id, runner.master.attempt, group.name), slots, runner.ask)
+        taken = self._graphs.samples((view.job_id, view.snapshot.attempt, group.name), slots, runner.ask)
         if taken is None:
             return rest.FlameGraph(WAITING)
         ended_ms, samples = taken

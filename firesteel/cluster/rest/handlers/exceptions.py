@@ -34,7 +34,7 @@ def routes(jobs: KnownJobs) -> list[Route]:
 
 
 def _root(view: JobView, entry: ExceptionHistoryEntry) -> rest.RootException:
-    concurrent = [rest.ExceptionInfo(**_fields(view, entry, failure)) for failure in list(entry.concurrent)]
+    concurrent = [rest.ExceptionInfo(**_fields(view, entry, failure)) for failure in entry.concurrent]
     return rest.RootException(**_fields(view, entry, entry.failure), concurrent_exceptions=concurrent)
 
 

@@ -182,8 +182,8 @@ class _JobHandlers:
 
     def diagnosis(self, request: RestRequest[Any]) -> rest.JobDiagnosis:
         view = find_job(self._jobs, request)
-        pool = None if view.master is None else view.master.queued_slots()
-        if pool is not None:
+        pool = None if view.snapshot is None else view.snapshot.slot_pool
+        if pool is not None and pool.is_queued:
             slots = rest.SlotWait(pool.needed, pool.free or 0, pool.offered or 0, pool.ahead)
             return rest.JobDiagnosis(None, _waits_for(slots), slots)
         found = diagnose(view)
@@ -215,9 +215,9 @@ def job_overview(view: JobView, now: int) -> rest.JobOverview:
     changed = end = view.end_time
     graph = view.execution_graph
     if graph is not None:
-        for job_vertex in graph.job_vertices.values():
-            for vertex in job_vertex.task_vertices:
-                execution = vertex.current
+        for subtasks in graph.vertices.values():
+            for subtask in subtasks:
+                execution = subtask.current
                 states.append(execution.state)
                 # every state is entered once: the last one is the one it is in
                 entered = list(execution.state_timestamps.values())[-1]

@@ -203,7 +203,7 @@ def _dispose(dispatcher: Dispatcher, path: str) -> bool:
         runner = job.runner
         if runner is None or job.is_over:
             continue
-        if any(kept.path == directory for kept in runner.master.checkpoints.coordinator.retained()):
+        if directory in runner.snapshot.retained_checkpoints:
             raise CheckpointError(
                 f"{directory} belongs to job '{job.name}' ({job.job_id}), which runs.",
                 hint="The job deletes its checkpoints itself. Cancel it first.",

@@ -16,7 +16,7 @@ from firesteel.cluster.diagnostics.known_jobs import (
 from firesteel.cluster.rest.handlers.jobs import io_metrics, shown_accumulators, state_counts
 from firesteel.cluster.rest.request import RestError, RestRequest, Route
 from firesteel.graph.execution_graph import ExecutionState, aggregate_state
-from firesteel.jobmaster.checkpoints.stats import percentile
+from firesteel.jobmaster.checkpoint_statistics import percentile
 from firesteel.jobmaster.view.vertices import LIVELY_STATES, IoMetrics, SubtaskView, VertexView, span_of
 from firesteel.rest import vertices as rest
 
@@ -122,7 +122,7 @@ class _VertexHandlers:
 
     def attempt_accumulators(self, request: RestRequest[Any]) -> rest.AttemptAccumulators:
         attempt = self._attempt(request)
-        execution_id = f"{attempt.execution.vertex.vertex_id}_{attempt.index}_{attempt.attempt}"
+        execution_id = f"{attempt.execution.vertex_id}_{attempt.index}_{attempt.attempt}"
         accumulators = shown_accumulators(attempt.accumulators())
         return rest.AttemptAccumulators(attempt.index, attempt.attempt, execution_id, accumulators)
 
