@@ -5,14 +5,12 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterator, Sequence, Sized
 from dataclasses import dataclass
-from typing import TypeAlias
 
+from firesteel.jobmaster.model.events import ClientConsumed
+from firesteel.jobmaster.model.instructions import DeliverToClient, SendToSlot
 from firesteel.runtime.model.messages import ClientAck, ClientPayload, SendBeforeBarrier
 
 __all__ = ["PRINT_CHANNEL", "ClientChannels", "ClientLimits", "is_printed"]
-
-Answer: TypeAlias = ClientAck | SendBeforeBarrier
-"""What a slot is told that waits."""
 
 PRINT_CHANNEL = "print"
 """Lines for the client's own terminal."""
@@ -82,29 +80,29 @@ class ClientChannels:
         for volume in self._volumes.values():
             volume.held = 0
 
-    def accept(self, slot_index: int, payload: ClientPayload) -> Iterator[ClientAck | ClientPayload]:
-        """Takes what a slot sent: yields what the slot is to be told, and what is to be delivered now."""
+    def accept(self, slot_index: int, payload: ClientPayload) -> Iterator[SendToSlot | DeliverToClient]:
+        """Takes what a slot sent: yields acknowledgements, and what is to be delivered now."""
         if self.is_duplicate(payload):
-            yield _acknowledgement(payload)
+            yield _acknowledgement(slot_index, payload)
         for ready in self.receive(slot_index, payload):
             volume = self._volume(ready.channel)
             if not self._is_held(ready):
                 volume.unread += _size(ready)
-                yield ready
+                yield _delivery(ready)
                 continue
             self._held.append(ready)
             volume.held += _size(ready)
             sequence = self._sequences[ready.channel, ready.subtask]
             if self._has_room(volume) and not sequence.waiting:
                 sequence.acknowledged = ready.sequence
-                yield _acknowledgement(ready)
+                yield _acknowledgement(slot_index, ready)
             else:
                 sequence.waiting.append(ready)
 
     def _is_held(self, payload: ClientPayload) -> bool:
         return self._hold and not is_printed(payload.channel)
 
-    def release(self, checkpoint_id: int) -> list[ClientPayload]:
+    def release(self, checkpoint_id: int) -> list[DeliverToClient]:
         """What a completed checkpoint contains, in order."""
         ready = [payload for payload in self._held if payload.epoch < checkpoint_id]
         self._held = [payload for payload in self._held if payload.epoch >= checkpoint_id]
@@ -112,7 +110,7 @@ class ClientChannels:
             volume = self._volume(payload.channel)
             volume.held -= _size(payload)
             volume.unread += _size(payload)
-        return ready
+        return [_delivery(payload) for payload in ready]
 
     def receive(self, slot_index: int, payload: ClientPayload) -> list[ClientPayload]:
         """What can be delivered now, in order; nothing for a duplicate or one that came too early."""
@@ -134,22 +132,21 @@ class ClientChannels:
         sequence = self._sequences.get((payload.channel, payload.subtask))
         return sequence is not None and payload.sequence <= sequence.acknowledged
 
-    def consumed(
-        self, channel: str, subtask: int, number: int, size: int = 0, *, is_current: bool = True
-    ) -> tuple[int, ClientAck] | None:
-        """The client took a payload, perhaps of an earlier attempt; what a slot is to be told, if anything.
+    def consumed(self, event: ClientConsumed, *, is_current: bool = True) -> list[SendToSlot]:
+        """The client took a payload, perhaps of an earlier attempt; what its slot is to be told, if anything.
 
         See `answer` for others that may go on now.
         """
+        channel, subtask, number = event.channel, event.subtask, event.sequence
         volume = self._volume(channel)
-        volume.unread = max(0, volume.unread - size)
+        volume.unread = max(0, volume.unread - event.size)
         sequence = self._sequences.get((channel, subtask)) if is_current else None
         if sequence is None or not sequence.acknowledged < number < sequence.expected:
-            return None
+            return []
         sequence.acknowledged = number
         while sequence.waiting and sequence.waiting[0].sequence <= number:
             sequence.waiting.popleft()
-        return sequence.slot_index, ClientAck(channel, subtask, number)
+        return [SendToSlot(event.attempt, sequence.slot_index, ClientAck(channel, subtask, number))]
 
     @property
     def has_waiting(self) -> bool:
@@ -158,12 +155,12 @@ class ClientChannels:
 
     def answer(
         self, under_way: Sequence[tuple[int, int]], now: int, patience: int
-    ) -> tuple[list[tuple[int, Answer]], int | None]:
+    ) -> tuple[list[SendToSlot], int | None]:
         """What slots that wait are to be told now, and when to ask again.
 
         ``under_way`` are the checkpoints under way and when they were triggered.
         """
-        answers: list[tuple[int, Answer]] = []
+        answers: list[SendToSlot] = []
         due: int | None = None
         for sequence in self._sequences.values():
             if not sequence.waiting:
@@ -173,7 +170,7 @@ class ClientChannels:
             if self._has_room(volume):
                 sequence.waiting.clear()
                 sequence.acknowledged = last.sequence
-                answers.append((sequence.slot_index, _acknowledgement(last)))
+                answers.append(_acknowledgement(sequence.slot_index, last))
                 continue
             is_client_slow = volume.unread >= self._limits.unread
             for checkpoint_id, triggered_at in under_way:
@@ -183,7 +180,7 @@ class ClientChannels:
                 if at <= now:
                     sequence.told_to_send = checkpoint_id
                     told = SendBeforeBarrier(last.channel, last.subtask, checkpoint_id)
-                    answers.append((sequence.slot_index, told))
+                    answers.append(SendToSlot(last.attempt, sequence.slot_index, told))
                 elif due is None or at < due:
                     due = at
         return answers, due
@@ -209,5 +206,9 @@ def _size(payload: ClientPayload) -> int:
     return len(payload.payload) if isinstance(payload.payload, Sized) else 0
 
 
-def _acknowledgement(payload: ClientPayload) -> ClientAck:
-    return ClientAck(payload.channel, payload.subtask, payload.sequence)
+def _acknowledgement(slot_index: int, payload: ClientPayload) -> SendToSlot:
+    return SendToSlot(payload.attempt, slot_index, ClientAck(payload.channel, payload.subtask, payload.sequence))
+
+
+def _delivery(payload: ClientPayload) -> DeliverToClient:
+    return DeliverToClient(payload.channel, payload.payload, payload.attempt, payload.subtask, payload.sequence)

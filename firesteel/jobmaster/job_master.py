@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from firesteel.common.errors import FiresteelError, HostError, TaskFailure
 from firesteel.common.job_status import JobStatus
 from firesteel.config.redaction import Redactor
@@ -9,25 +11,30 @@ from firesteel.graph.execution_graph import ExecutionGraph, ExecutionState
 from firesteel.graph.rescaling import has_same_parallelism, limit_parallelism, rescale_execution_graph
 from firesteel.jobmaster import executions
 from firesteel.jobmaster.checkpoints.coordinator import CheckpointCoordinator
-from firesteel.jobmaster.checkpoints.job_checkpoints import (
-    CheckpointMessage,
-    JobCheckpoints,
-    without_checkpoints,
-)
+from firesteel.jobmaster.checkpoints.job_checkpoints import CheckpointMessage, JobCheckpoints, without_checkpoints
 from firesteel.jobmaster.client_channels import ClientChannels
+from firesteel.jobmaster.job_rescaling import JobRescaling
 from firesteel.jobmaster.metrics import JobMetrics
 from firesteel.jobmaster.model import events
 from firesteel.jobmaster.model.end_of_job import retry_delay_ms
 from firesteel.jobmaster.model.failure import ExceptionHistory, FailureKind, RootCause, failure_of, kind_of_task_failure
 from firesteel.jobmaster.model.instructions import (
     CallAsync,
-    DeliverToClient,
+    FailJob,
     Instruction,
     JobDone,
+    NotifyAborted,
+    NotifyComplete,
+    PartInstruction,
     RequestFailed,
+    RequestSlots,
+    RestartJob,
+    Say,
     SendToSlot,
     SetTimer,
     StartAttempt,
+    TakeCheckpoint,
+    TriggerTasks,
 )
 from firesteel.jobmaster.model.restored_job import RestoredJob
 from firesteel.jobmaster.model.settings import JobMasterSettings
@@ -38,7 +45,6 @@ from firesteel.jobmaster.slots.job_slots import JobSlots
 from firesteel.jobmaster.slots.pool import Slot, SlotPool, SlotState
 from firesteel.jobmaster.sources.job_sources import JobSources
 from firesteel.jobmaster.sources.watermark_alignment import WatermarkAlignment
-from firesteel.jobmaster.winding_down import WindingDown
 from firesteel.runtime.model import messages
 
 __all__ = ["JobMaster"]
@@ -47,7 +53,7 @@ _WINDING_DOWN = frozenset({JobStatus.FAILING, JobStatus.CANCELLING, JobStatus.RE
 _FREQUENT = (messages.Heartbeat, messages.MetricReport, messages.ReportWatermark, messages.ClientPayload)
 
 
-class JobMaster(WindingDown):
+class JobMaster(JobRescaling):
     """Decides what happens to one job. Has no thread, socket or clock: `handle` is all there is.
 
     An attempt goes through these steps:
@@ -96,7 +102,7 @@ class JobMaster(WindingDown):
             is_kept=self.settings.is_kept,
         )
         self.sources = JobSources(self)
-        self.slots = JobSlots(self, execution_graph.job_graph, self.settings.adaptive)
+        self.slots = JobSlots(execution_graph.job_graph, self.settings.adaptive)
         self.metrics = JobMetrics()
         self.exception_history = ExceptionHistory(self.settings.exception_history_size)
         self._job_graph = execution_graph.job_graph
@@ -104,8 +110,6 @@ class JobMaster(WindingDown):
         self._client = ClientChannels(hold=self.settings.checkpointing)
         self._alignment = WatermarkAlignment()
         self._root_cause = RootCause(self.exception_history, Redactor(self._job_graph.configuration.to_dict()))
-        self._shutting_down = self._restarts_by_plan = False
-        self._rescale_reason: str | None = None
         self._host_failures = 0
         """How many attempts in a row ended because of the host."""
         self._publish()
@@ -126,7 +130,7 @@ class JobMaster(WindingDown):
         if isinstance(event, events.MessageReceived):
             self._on_message(event.slot_index, event.message)
         elif isinstance(event, (events.MetadataStored, events.MetadataFailed)):
-            self.checkpoints.on_metadata(event, now)
+            self._perform(self.checkpoints.on_metadata(event, now))
         elif not self.status.is_terminal_state():
             self._on_event(event)
         elif isinstance(event, events.TriggerSavepoint):
@@ -150,7 +154,7 @@ class JobMaster(WindingDown):
         if isinstance(event, events.TimerFired):
             self._on_timer(event.name)
         elif isinstance(event, events.ClientConsumed):
-            self._on_client_consumed(event)
+            self._perform(self._client.consumed(event, is_current=event.attempt == self.attempt))
         elif isinstance(event, events.CallReturned):
             self._on_call_returned(event)
         elif isinstance(event, (events.SlotsOffered, events.AttemptAccepted)):
@@ -175,12 +179,12 @@ class JobMaster(WindingDown):
             self._on_rescale(event)
         elif isinstance(event, events.TriggerSavepoint):
             if self.status is JobStatus.RUNNING:
-                self.checkpoints.on_request(event, self._now)
+                self._perform(self.checkpoints.on_request(event, self._now))
             else:
                 self._refuse(event)
         elif isinstance(event, events.CheckpointWanted):
             if self.status is JobStatus.RUNNING and event.attempt == self.attempt:
-                self.take_checkpoint()
+                self._take_checkpoint()
         elif isinstance(event, events.StartJob) and self.status is JobStatus.INITIALIZING:
             self._start_attempt()
 
@@ -214,7 +218,7 @@ class JobMaster(WindingDown):
         slot = pool[slot_index]
         slot.heard(message, self._now, self._wall)
         if isinstance(message, messages.ClientPayload):
-            self._on_client_payload(slot, message)
+            self._perform(self._client.accept(slot_index, message))
         elif isinstance(message, messages.MetricReport):
             self.metrics.report(message)
         elif isinstance(message, messages.TaskStateChanged):
@@ -229,7 +233,29 @@ class JobMaster(WindingDown):
         elif isinstance(message, messages.ReportWatermark):
             self._send(slot_index, self._alignment.report(message))
         elif isinstance(message, CheckpointMessage) and self.status is JobStatus.RUNNING:
-            self.checkpoints.on_message(message, self._now)
+            self._perform(self.checkpoints.on_message(message, self._now))
+
+    def _perform(self, instructions: Iterable[PartInstruction]) -> None:
+        """Carries out what a part of the job wants of the job as a whole, and leaves the rest to the shell."""
+        for instruction in instructions:
+            if isinstance(instruction, TriggerTasks):
+                self._perform(self.checkpoints.trigger(instruction, self._now))
+            elif isinstance(instruction, NotifyComplete):
+                self._on_checkpoint_completed(instruction.checkpoint_id)
+            elif isinstance(instruction, NotifyAborted):
+                self._on_checkpoint_aborted(instruction)
+            elif isinstance(instruction, FailJob):
+                self._fail(FailureKind.CAUSE, instruction.failure)
+            elif isinstance(instruction, RequestSlots):
+                self._request_slots(instruction.slots)
+            elif isinstance(instruction, RestartJob):
+                self._restart(instruction.reason)
+            elif isinstance(instruction, TakeCheckpoint):
+                self._take_checkpoint()
+            elif isinstance(instruction, SendToSlot):
+                self._send(instruction.slot_index, instruction.message)
+            else:
+                self._out.append(instruction)
 
     # Step 1: slots
 
@@ -242,9 +268,9 @@ class JobMaster(WindingDown):
         self._forget_pool()
         self._shutting_down = self._killed = self._restarts_by_plan = False
         self._rescale_reason = None
-        self.slots.begin_attempt(self._now)
+        self._perform(self.slots.begin_attempt(self._now))
 
-    def request_slots(self, slots: int) -> None:
+    def _request_slots(self, slots: int) -> None:
         """Starts the attempt, at the parallelism for which there are slots."""
         job_graph = limit_parallelism(self._job_graph, slots)
         if not has_same_parallelism(job_graph, self.execution_graph.job_graph):
@@ -309,47 +335,12 @@ class JobMaster(WindingDown):
             return
         due = None
         if not self.status.is_terminal_state() and not self._ends_well and not self._root_cause.is_pending:
-            due = self.slots.step(self._now, tasks_run=self.checkpoints.is_running)
+            if self.checkpoints.is_running:
+                self.slots.tasks_run(self._now)
+            while (instruction := self.slots.decide(self._now)) is not None:
+                self._perform([instruction])
+            due = self.slots.next_due()
         self._keep_timer(Timer.SLOTS, due)
-
-    @property
-    def _ends_well(self) -> bool:
-        """Whether the attempt is about to end the job: all tasks have finished, or it stops with a savepoint."""
-        return self.status is JobStatus.RUNNING and (self._shutting_down or self.checkpoints.coordinator.is_stopping)
-
-    def take_checkpoint(self) -> None:
-        """Takes a checkpoint as soon as possible."""
-        self.checkpoints.carry_out(self.checkpoints.coordinator.trigger_checkpoint(None, self._now), self._now)
-
-    def _on_rescale(self, event: events.RescaleJob) -> None:
-        """The next attempt has another parallelism; one that runs takes a checkpoint first, to lose as little time.
-
-        A job that is about to end is not restarted for it. Should it fail before its end, or should its savepoint be
-        refused, it goes on with the new parallelism.
-        """
-        self._job_graph = event.job_graph
-        self.slots.rescaled(event.job_graph)
-        if self._ends_well:
-            self._rescale_reason = event.reason
-        elif self.status is JobStatus.RUNNING and self.checkpoints.is_running and not self._root_cause.is_pending:
-            self._rescale_reason = event.reason
-            self.take_checkpoint()
-        elif self.status in (JobStatus.CREATED, JobStatus.RUNNING) and not self._root_cause.is_pending:
-            self.restart(event.reason)
-
-    def _rescale_now(self) -> None:
-        if self._ends_well:
-            return
-        reason, self._rescale_reason = self._rescale_reason, None
-        if reason is not None and self.status is JobStatus.RUNNING and not self._root_cause.is_pending:
-            self.restart(reason)
-
-    def restart(self, reason: str) -> None:
-        """Ends the attempt and begins the next one, although nothing has failed."""
-        self.story.add(self._wall, reason)
-        self._restarts_by_plan = True
-        self._transition(JobStatus.RESTARTING)
-        self._wind_down(reason)
 
     # Steps 2 and 3: tasks
 
@@ -383,9 +374,9 @@ class JobMaster(WindingDown):
             self._fail(kind_of_task_failure(failure), failure)
             return
         if message.state == ExecutionState.FINISHED.name:
-            self.checkpoints.task_finished(message.vertex_id, message.subtask, self._now)
+            self._perform(self.checkpoints.task_finished(message.vertex_id, message.subtask, self._now))
         elif message.state == ExecutionState.RUNNING.name:
-            self.checkpoints.start_if_all_run(self._now)
+            self._perform(self.checkpoints.start_if_all_run(self._now))
         if self.execution_graph.all_finished and not self._shutting_down and not self._root_cause.is_pending:
             self._shut_down()
 
@@ -393,31 +384,11 @@ class JobMaster(WindingDown):
         if self.status is JobStatus.RUNNING:
             self.sources.accept(message)
             if isinstance(message, messages.ReaderStarted):
-                self.checkpoints.start_if_all_run(self._now)
+                self._perform(self.checkpoints.start_if_all_run(self._now))
 
     def _on_call_returned(self, event: events.CallReturned) -> None:
         if event.attempt == self.attempt and self.status not in _WINDING_DOWN and not self._root_cause.is_pending:
             self.sources.call_returned(event)
-
-    def _on_client_payload(self, slot: Slot, message: messages.ClientPayload) -> None:
-        for reply in self._client.accept(slot.index, message):
-            if isinstance(reply, messages.ClientPayload):
-                self._deliver(reply)
-            else:
-                self._send(slot.index, reply)
-
-    def _deliver(self, payload: messages.ClientPayload) -> None:
-        self._out.append(
-            DeliverToClient(payload.channel, payload.payload, payload.attempt, payload.subtask, payload.sequence)
-        )
-
-    def _on_client_consumed(self, event: events.ClientConsumed) -> None:
-        is_current = event.attempt == self.attempt
-        acknowledged = self._client.consumed(
-            event.channel, event.subtask, event.sequence, event.size, is_current=is_current
-        )
-        if acknowledged is not None:
-            self._send(*acknowledged)
 
     def _on_heartbeat_timeout(self) -> None:
         pool = self._expect_pool()
@@ -436,27 +407,28 @@ class JobMaster(WindingDown):
             under_way = self.checkpoints.coordinator.under_way()
             patience = min(self.settings.client_patience, self.checkpoints.coordinator.settings.timeout // 4)
             answers, due = self._client.answer(under_way, self._now, patience)
-            for slot_index, answer in answers:
-                self._send(slot_index, answer)
+            self._perform(answers)
         self._keep_timer(Timer.CLIENT, due)
 
     # Checkpoints
 
-    def checkpoint_completed(self, checkpoint_id: int) -> None:
+    def _on_checkpoint_completed(self, checkpoint_id: int) -> None:
         """The client gets what was collected before the checkpoint."""
+        self.checkpoints.completed(checkpoint_id)
         self.slots.checkpoint_ended(completed=True)
         self.sources.checkpoint_completed(checkpoint_id)
-        for payload in self._client.release(checkpoint_id):
-            self._deliver(payload)
+        self._perform(self._client.release(checkpoint_id))
         self._rescale_now()
+        self._send_to_all(messages.NotifyCheckpointComplete(checkpoint_id))
 
-    def checkpoint_aborted(self, checkpoint_id: int) -> None:
-        """A checkpoint was given up."""
+    def _on_checkpoint_aborted(self, aborted: NotifyAborted) -> None:
         self.slots.checkpoint_ended(completed=False)
         self._rescale_now()
+        self._send_to_all(messages.NotifyCheckpointAborted(aborted.checkpoint_id, aborted.is_expired))
+        self.checkpoints.aborted(aborted.checkpoint_id)
 
     def fail_job(self, failure: TaskFailure) -> None:
-        """Too many checkpoints have failed, there are too few slots, or an enumerator has raised."""
+        """An enumerator has raised."""
         self._fail(FailureKind.CAUSE, failure)
 
     # Step 4: the end of a good job
@@ -554,8 +526,10 @@ class JobMaster(WindingDown):
             delay = retry_delay_ms(self._host_failures)
         else:
             delay = self._restart_strategy.restart_after(self._now)
-            refusal = self.checkpoints.may_restart_after(cause, self._now)
-            if refusal is not None:
+            refusal = self.checkpoints.may_restart_after(cause)
+            if isinstance(refusal, Say):
+                self._out.append(refusal)
+            elif refusal is not None:
                 self._root_cause.replace(refusal)
                 delay = None
         if delay is None:
@@ -589,10 +563,10 @@ class JobMaster(WindingDown):
         elif timer is Timer.LEFTOVERS:
             self._on_leftovers_timeout()
         elif timer is Timer.CHECKPOINT:
-            self.checkpoints.on_due(self._now)
+            self._perform(self.checkpoints.coordinator.due(self._now))
 
     def _finish(self, status: JobStatus) -> None:
-        self.checkpoints.end_job(status, self._now)
+        self._perform(self.checkpoints.end_job(status, self._now))
         self._out += self._timers.cancel(*Timer)
         self._transition(status)
         failure = self.failure if status is JobStatus.FAILED else None

@@ -6,7 +6,7 @@ from firesteel.common.frozen_dict import FrozenDict
 from firesteel.common.job_status import JobStatus
 from firesteel.graph.execution_graph import ExecutionGraph
 from firesteel.graph.job_graph import JobGraph
-from firesteel.jobmaster.checkpoints.job_checkpoints import CheckpointInstruction, JobCheckpoints
+from firesteel.jobmaster.checkpoints.job_checkpoints import JobCheckpoints
 from firesteel.jobmaster.job_snapshot import JobSnapshot
 from firesteel.jobmaster.metrics import JobMetrics
 from firesteel.jobmaster.model.failure import ExceptionHistory
@@ -90,15 +90,10 @@ class JobRecord:
         """Sends to one slot."""
         self._send(slot_index, message)
 
-    def send_to_all(self, message: JobMasterMessage) -> None:
-        """Sends to every slot that is there."""
+    def _send_to_all(self, message: JobMasterMessage) -> None:
         if self._pool is not None and not self._pool.ended:
             for slot in self._pool.live():
                 self._send(slot.index, message)
-
-    def instruct(self, instruction: CheckpointInstruction) -> None:
-        """Passes an instruction of the checkpoints to the shell."""
-        self._out.append(instruction)
 
     def _transition(self, new: JobStatus) -> None:
         old = self.status

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from firesteel.common.job_status import JobStatus
 from firesteel.jobmaster import executions
 from firesteel.jobmaster.job_record import JobRecord
-from firesteel.jobmaster.model.instructions import KillAttempt, RemoveLeftovers, Say
+from firesteel.jobmaster.model.instructions import KillAttempt, PartInstruction, RemoveLeftovers, Say
 from firesteel.jobmaster.model.settings import JobMasterSettings
 from firesteel.jobmaster.model.timers import Timer
 from firesteel.jobmaster.model.wall_clock import WallClock
@@ -32,10 +34,13 @@ class WindingDown(JobRecord):
     def _finish(self, status: JobStatus) -> None:
         raise NotImplementedError
 
+    def _perform(self, instructions: Iterable[PartInstruction]) -> None:
+        raise NotImplementedError
+
     def _wind_down(self, reason: str) -> None:
         self._wind_down_reason = reason
         self.slots.end_attempt()
-        self.checkpoints.end_attempt(reason, self._now)
+        self._perform(self.checkpoints.end_attempt(reason, self._now))
         self._cancel_timers(Timer.SLOT_REQUEST, Timer.HEARTBEAT, Timer.FAILURE_GRACE, Timer.SHUTDOWN)
         self._close_sources()
         executions.cancel_all(self.execution_graph, self._wall)

@@ -7,15 +7,15 @@ from itertools import count
 from typing import Any
 
 from firesteel.jobmaster.checkpoints.coordinator import CheckpointCoordinator
-from firesteel.jobmaster.checkpoints.decisions import (
-    CheckpointDecision,
+from firesteel.jobmaster.checkpoints.plan import CheckpointPlan, PlannedOperator, PlannedTask
+from firesteel.jobmaster.checkpoints.settings import CheckpointSettings
+from firesteel.jobmaster.model.instructions import (
     DeleteCheckpoint,
     DeleteFiles,
+    PartInstruction,
     StoreMetadata,
     TriggerTasks,
 )
-from firesteel.jobmaster.checkpoints.plan import CheckpointPlan, PlannedOperator, PlannedTask
-from firesteel.jobmaster.checkpoints.settings import CheckpointSettings
 from firesteel.runtime.checkpoint.metadata import CheckpointMetadata
 from firesteel.runtime.model.checkpoint_metrics import CheckpointMetrics
 from firesteel.runtime.model.checkpoint_options import CheckpointLocation, SnapshotKind
@@ -83,7 +83,7 @@ class CoordinatorHarness:
         """What ``_metadata`` says, by directory."""
         self.storing: dict[int, StoreMetadata] = {}
         self.triggered: dict[int, TriggerTasks] = {}
-        self.decisions: list[CheckpointDecision] = []
+        self.decisions: list[PartInstruction] = []
         self.coordinator = self.new_coordinator()
 
     def new_coordinator(self) -> CheckpointCoordinator:
@@ -98,15 +98,15 @@ class CoordinatorHarness:
 
     # -- calls ------------------------------------------------------------------------------------
 
-    def call(self, method: str, *arguments: Any, after: int = 1, **named: Any) -> list[CheckpointDecision]:
+    def call(self, method: str, *arguments: Any, after: int = 1, **named: Any) -> list[PartInstruction]:
         self.now += after
-        decisions = getattr(self.coordinator, method)(*arguments, now=self.now, **named)
+        decisions: list[PartInstruction] = getattr(self.coordinator, method)(*arguments, now=self.now, **named) or []
         self.decisions += decisions
         for decision in decisions:
             self._carry_out(decision)
         return decisions
 
-    def _carry_out(self, decision: CheckpointDecision) -> None:
+    def _carry_out(self, decision: PartInstruction) -> None:
         if isinstance(decision, DeleteFiles):
             self.files -= set(decision.paths)
         elif isinstance(decision, DeleteCheckpoint):
@@ -119,10 +119,10 @@ class CoordinatorHarness:
         elif isinstance(decision, TriggerTasks):
             self.triggered[decision.checkpoint_id] = decision
 
-    def start(self, job_plan: CheckpointPlan | None = None, **named: Any) -> list[CheckpointDecision]:
+    def start(self, job_plan: CheckpointPlan | None = None, **named: Any) -> list[PartInstruction]:
         return self.call("start", job_plan or plan(), **named)
 
-    def due(self) -> list[CheckpointDecision]:
+    def due(self) -> list[PartInstruction]:
         """Waits until something is due."""
         at = self.coordinator.next_due()
         assert at is not None, "nothing will ever be due"
@@ -140,14 +140,14 @@ class CoordinatorHarness:
         paths: Iterable[str] = (),
         state: TaskStateSnapshot | None = None,
         metrics: CheckpointMetrics | None = None,
-    ) -> list[CheckpointDecision]:
+    ) -> list[PartInstruction]:
         paths = list(paths)
         self.files |= set(paths)
         state = snapshot(paths, f"op-{task[0]}") if state is None else state
         metrics = metrics or CheckpointMetrics(bytes_written=10 * len(paths))
         return self.call("acknowledge", checkpoint_id, *task, state, metrics)
 
-    def coordinators(self, checkpoint_id: int) -> list[CheckpointDecision]:
+    def coordinators(self, checkpoint_id: int) -> list[PartInstruction]:
         return self.call("coordinator_states", checkpoint_id, {"op-source": b"splits"})
 
     def ack_all(self, checkpoint_id: int, paths: Iterable[str] = (), tasks: Iterable[Any] = TASKS) -> None:
@@ -156,18 +156,18 @@ class CoordinatorHarness:
         for index, task in enumerate(tasks):
             self.ack(checkpoint_id, task, paths if not index else ())
 
-    def store(self, checkpoint_id: int) -> list[CheckpointDecision]:
+    def store(self, checkpoint_id: int) -> list[PartInstruction]:
         decision = self.storing.pop(checkpoint_id)
         self.metadata[decision.location.exclusive] = decision.metadata
         return self.call("stored", checkpoint_id, decision.location.exclusive)
 
-    def complete(self, checkpoint_id: int, paths: Iterable[str] = ()) -> list[CheckpointDecision]:
+    def complete(self, checkpoint_id: int, paths: Iterable[str] = ()) -> list[PartInstruction]:
         self.ack_all(checkpoint_id, paths)
         return self.store(checkpoint_id)
 
     def savepoint(
         self, request_id: str = "r", kind: SnapshotKind = SnapshotKind.SAVEPOINT, stop: Any = None
-    ) -> list[CheckpointDecision]:
+    ) -> list[PartInstruction]:
         return self.call("trigger_savepoint", request_id, kind, "/sp", stop)
 
     # -- looking ----------------------------------------------------------------------------------
@@ -181,6 +181,6 @@ class CoordinatorHarness:
         return None if latest is None else latest.checkpoint_id
 
 
-def kinds(decisions: list[CheckpointDecision]) -> list[str]:
+def kinds(decisions: list[PartInstruction]) -> list[str]:
     """The names of what was decided."""
     return [type(decision).__name__ for decision in decisions]

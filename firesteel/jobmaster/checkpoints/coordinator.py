@@ -1,25 +1,13 @@
-"""Takes a job's checkpoints and savepoints: events in, decisions out, no I/O."""
+"""Takes a job's checkpoints and savepoints: events in, instructions out, no I/O."""
 
 from __future__ import annotations
 
 import random
 from collections.abc import Callable, Iterable, Mapping
 
-from firesteel.common.errors import CheckpointError, FiresteelError
+from firesteel.common.errors import CheckpointError, FiresteelError, TaskFailure
 from firesteel.common.job_status import JobStatus
 from firesteel.jobmaster.checkpoints.completed import CompletedCheckpoint, CompletedCheckpointStore
-from firesteel.jobmaster.checkpoints.decisions import (
-    CheckpointDecision,
-    DeleteCheckpoint,
-    FailJob,
-    NotifyAborted,
-    NotifyComplete,
-    RequestDone,
-    RequestFailed,
-    Say,
-    StoreMetadata,
-    TriggerTasks,
-)
 from firesteel.jobmaster.checkpoints.disposal import CheckpointDisposal
 from firesteel.jobmaster.checkpoints.failures import CheckpointFailureManager, CheckpointFailureReason
 from firesteel.jobmaster.checkpoints.pending import AckResult, PendingCheckpoint, PendingStatus
@@ -28,6 +16,18 @@ from firesteel.jobmaster.checkpoints.requests import CheckpointRequest, Checkpoi
 from firesteel.jobmaster.checkpoints.settings import CheckpointSettings
 from firesteel.jobmaster.checkpoints.shared_state_registry import SharedStateRegistry
 from firesteel.jobmaster.checkpoints.stats import CheckpointStatsTracker
+from firesteel.jobmaster.model.instructions import (
+    DeleteCheckpoint,
+    FailJob,
+    NotifyAborted,
+    NotifyComplete,
+    PartInstruction,
+    RequestDone,
+    RequestFailed,
+    Say,
+    StoreMetadata,
+    TriggerTasks,
+)
 from firesteel.jobmaster.model.wall_clock import WallClock
 from firesteel.runtime.checkpoint.metadata import CheckpointMetadata
 from firesteel.runtime.model.checkpoint_metrics import CheckpointMetrics
@@ -36,7 +36,7 @@ from firesteel.runtime.model.state_handles import TaskStateSnapshot
 
 __all__ = ["CheckpointCoordinator"]
 
-Decisions = list[CheckpointDecision]
+Instructions = list[PartInstruction]
 
 _REMEMBERED = 10_000
 """Checkpoints that were given up are known so long, to clean up after acknowledgements that come late."""
@@ -102,7 +102,7 @@ class CheckpointCoordinator:
         """The job started from a checkpoint that is not its own: nothing of that may be shared."""
         self._failed = False
         """The job was told to fail: nothing is triggered until its next attempt."""
-        self._out: Decisions = []
+        self._out: Instructions = []
 
     # -- looking ------------------------------------------------------------------------------------
 
@@ -141,7 +141,7 @@ class CheckpointCoordinator:
 
     # -- attempts -----------------------------------------------------------------------------------
 
-    def start(self, plan: CheckpointPlan, now: int, finished: Iterable[TaskKey] = ()) -> Decisions:
+    def start(self, plan: CheckpointPlan, now: int, finished: Iterable[TaskKey] = ()) -> Instructions:
         """All tasks of an attempt run, or have run already: periodic triggering begins."""
         assert not self._pending, "an attempt starts while checkpoints of the last one are under way"
         self._plan = plan
@@ -153,7 +153,7 @@ class CheckpointCoordinator:
         self._start_scheduler(now)
         return self._take()
 
-    def stop(self, reason: str, now: int) -> Decisions:
+    def stop(self, reason: str, now: int) -> Instructions:
         """The attempt winds down: everything under way is given up."""
         self._plan = None
         self._next_trigger = None
@@ -162,7 +162,7 @@ class CheckpointCoordinator:
         self._out += self._disposal.release_all()
         return self._take()
 
-    def task_finished(self, task: TaskKey, now: int) -> Decisions:
+    def task_finished(self, task: TaskKey, now: int) -> Instructions:
         """A task has ended; checkpoints it has not acknowledged cannot complete."""
         if self._plan is None or task not in self._plan.keys:
             return []
@@ -173,14 +173,13 @@ class CheckpointCoordinator:
         self._trigger_waiting(now)
         return self._take()
 
-    def restored(self, metadata: CheckpointMetadata, path: str, owned: bool, now: int) -> Decisions:
+    def restored(self, metadata: CheckpointMetadata, path: str, owned: bool, now: int) -> None:
         """An attempt starts from a checkpoint: one of the job's own, or one it was given (``owned``: CLAIM)."""
         checkpoint_id = metadata.checkpoint_id
         self.next_id = max(self.next_id, checkpoint_id + 1)
         if checkpoint_id not in self._completed:
             self._keep(CompletedCheckpoint(metadata, path, is_owned=owned, is_claimed=owned))
         self.stats.restored(checkpoint_id, metadata.kind, path, self.wall_clock.at(now))
-        return self._take()
 
     def recover(self, checkpoints: Iterable[tuple[CheckpointMetadata, str]]) -> None:
         """Takes over the job's own checkpoints, or a savepoint it was stopped with; call before `restored`."""
@@ -188,7 +187,7 @@ class CheckpointCoordinator:
             self.next_id = max(self.next_id, metadata.checkpoint_id + 1)
             self._keep(CompletedCheckpoint(metadata, path, is_owned=not metadata.kind.is_savepoint))
 
-    def unusable(self, checkpoint_id: int, reason: str) -> Decisions:
+    def unusable(self, checkpoint_id: int, reason: str) -> Instructions:
         """A checkpoint cannot be restored from: `latest` is the next older one. Its files stay until one completes."""
         if self._completed.mark_unusable(checkpoint_id):
             older = self._completed.latest()
@@ -196,7 +195,7 @@ class CheckpointCoordinator:
             self._out.append(Say(f"Checkpoint {checkpoint_id} cannot be restored from, {instead}: {reason}"))
         return self._take()
 
-    def job_ended(self, status: JobStatus, now: int) -> Decisions:
+    def job_ended(self, status: JobStatus, now: int) -> Instructions:
         """The job is over: what to delete, according to ``externalized-checkpoint-retention``."""
         self._plan = None
         self._next_trigger = None
@@ -213,7 +212,7 @@ class CheckpointCoordinator:
 
     # -- triggering ---------------------------------------------------------------------------------
 
-    def due(self, now: int) -> Decisions:
+    def due(self, now: int) -> Instructions:
         """Gives up what took too long, and triggers the periodic checkpoint if it is time."""
         for pending in list(self._pending.values()):
             if pending.triggered_at + self.settings.timeout <= now:
@@ -234,7 +233,7 @@ class CheckpointCoordinator:
         target_directory: str,
         stop: StopMode | None,
         now: int,
-    ) -> Decisions:
+    ) -> Instructions:
         """Takes a savepoint, which does not wait for the interval or the pause.
 
         It does not wait for checkpoints under way either, unless those are unaligned. With ``stop`` checkpoints under
@@ -258,7 +257,7 @@ class CheckpointCoordinator:
 
     def trigger_checkpoint(
         self, request_id: str | None, now: int, kind: SnapshotKind = SnapshotKind.CHECKPOINT
-    ) -> Decisions:
+    ) -> Instructions:
         """Takes a checkpoint, perhaps a full one, as soon as none is under way, whatever interval and pause say.
 
         Without a ``request_id`` it is for tasks that wait for a last checkpoint. Such requests are one while they wait,
@@ -340,7 +339,7 @@ class CheckpointCoordinator:
 
     # -- what tasks and the storage say ---------------------------------------------------------------
 
-    def coordinator_states(self, checkpoint_id: int, states: Mapping[str, bytes], now: int) -> Decisions:
+    def coordinator_states(self, checkpoint_id: int, states: Mapping[str, bytes], now: int) -> Instructions:
         """The states of the enumerators, by operator id, taken when the checkpoint was triggered."""
         pending = self._pending.get(checkpoint_id)
         if pending is not None:
@@ -348,7 +347,7 @@ class CheckpointCoordinator:
             self._store_if_acknowledged(pending, now)
         return self._take()
 
-    def trigger_failed(self, checkpoint_id: int, reason: str, now: int) -> Decisions:
+    def trigger_failed(self, checkpoint_id: int, reason: str, now: int) -> Instructions:
         """An enumerator could not be snapshotted, or a task could not be told."""
         pending = self._pending.get(checkpoint_id)
         if pending is not None:
@@ -364,7 +363,7 @@ class CheckpointCoordinator:
         state: TaskStateSnapshot,
         metrics: CheckpointMetrics,
         now: int,
-    ) -> Decisions:
+    ) -> Instructions:
         """A task's state is stored. Acknowledgements that are late, repeated or of unknown tasks change nothing."""
         task = (vertex_id, subtask)
         paths = {segment.path for segment in state.segments()}
@@ -401,7 +400,7 @@ class CheckpointCoordinator:
         reason: str,
         now: int,
         failure: CheckpointFailureReason = CheckpointFailureReason.CHECKPOINT_DECLINED,
-    ) -> Decisions:
+    ) -> Instructions:
         """A task cannot take part; ``failure`` tells whether that counts among the failures in a row."""
         pending = self._pending.get(checkpoint_id)
         if pending is not None:
@@ -431,7 +430,7 @@ class CheckpointCoordinator:
         is_committed = not pending.kind.is_savepoint or pending.request.stop is not None
         self._out.append(StoreMetadata(pending.checkpoint_id, metadata, pending.location, is_committed))
 
-    def store_failed(self, checkpoint_id: int, reason: str, now: int) -> Decisions:
+    def store_failed(self, checkpoint_id: int, reason: str, now: int) -> Instructions:
         """``_metadata`` could not be written."""
         if self._clean_up_after_store(checkpoint_id):
             return self._take()
@@ -443,7 +442,7 @@ class CheckpointCoordinator:
         self._trigger_waiting(now)
         return self._take()
 
-    def stored(self, checkpoint_id: int, path: str, now: int) -> Decisions:
+    def stored(self, checkpoint_id: int, path: str, now: int) -> Instructions:
         """``_metadata`` is written: the checkpoint is complete, unless it was given up meanwhile."""
         if self._clean_up_after_store(checkpoint_id):
             return self._take()
@@ -546,7 +545,7 @@ class CheckpointCoordinator:
     def _fail(self, reason: str) -> None:
         self._failed = True
         self._next_trigger = None
-        self._out.append(FailJob(reason))
+        self._out.append(FailJob(TaskFailure(reason, error_type="CheckpointError")))
 
     def _wants_another(self, request: CheckpointRequest, reason: CheckpointFailureReason) -> bool:
         """Whether tasks that wait for a last checkpoint would wait for ever without a new request."""
@@ -579,9 +578,9 @@ class CheckpointCoordinator:
         if checkpoint.is_owned:
             self.registry.register(checkpoint.checkpoint_id, checkpoint.metadata.files())
 
-    def _take(self) -> Decisions:
-        decisions, self._out = self._out, []
-        return decisions
+    def _take(self) -> Instructions:
+        instructions, self._out = self._out, []
+        return instructions
 
 
 def _missing(pending: PendingCheckpoint) -> str:

@@ -6,8 +6,8 @@ from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 
 from firesteel.jobmaster.checkpoints.completed import CompletedCheckpoint
-from firesteel.jobmaster.checkpoints.decisions import CheckpointDecision, DeleteCheckpoint, DeleteFiles
 from firesteel.jobmaster.checkpoints.shared_state_registry import SharedStateRegistry
+from firesteel.jobmaster.model.instructions import DeleteCheckpoint, DeleteFiles, PartInstruction
 from firesteel.runtime.model.checkpoint_options import CheckpointLocation
 
 __all__ = ["CheckpointDisposal"]
@@ -41,7 +41,7 @@ class CheckpointDisposal:
         """Directories of checkpoints that are gone, but for files that others need."""
         self._deleted: dict[str, None] = {}
 
-    def retire(self, checkpoint: CompletedCheckpoint, next_id: int) -> list[CheckpointDecision]:
+    def retire(self, checkpoint: CompletedCheckpoint, next_id: int) -> list[PartInstruction]:
         """A completed checkpoint is subsumed."""
         if not checkpoint.is_owned:
             return []
@@ -53,23 +53,23 @@ class CheckpointDisposal:
         self._condemned.append(_Condemned(next_id, freed - inside, ()))
         return [self._delete_directory(checkpoint.path, inside)]
 
-    def release(self, completed_id: int, pending: Collection[int]) -> list[CheckpointDecision]:
+    def release(self, completed_id: int, pending: Collection[int]) -> list[PartInstruction]:
         """A checkpoint has completed, these are under way: deletes what waited for that."""
         oldest = min(pending, default=completed_id + 1)
         ready = [each for each in self._condemned if each.before <= completed_id and each.before <= oldest]
         self._condemned = [each for each in self._condemned if each not in ready]
         return self._delete(ready)
 
-    def release_all(self) -> list[CheckpointDecision]:
+    def release_all(self) -> list[PartInstruction]:
         """No checkpoint under way will ever complete: deletes all that waits."""
         ready, self._condemned = self._condemned, []
         return self._delete(ready)
 
-    def discard(self, checkpoint_id: int, location: CheckpointLocation) -> list[CheckpointDecision]:
+    def discard(self, checkpoint_id: int, location: CheckpointLocation) -> list[PartInstruction]:
         """A checkpoint was given up: deletes what it had written."""
         return [self._delete_directory(location.exclusive, self._registry.unregister(checkpoint_id) - self._waiting())]
 
-    def discard_files(self, paths: Iterable[str]) -> list[CheckpointDecision]:
+    def discard_files(self, paths: Iterable[str]) -> list[PartInstruction]:
         """Deletes files that came too late to be of use, but for those that others need."""
         freed = self._registry.unneeded(paths) - self._waiting()
         self._remember(freed)
@@ -82,8 +82,8 @@ class CheckpointDisposal:
     def _waiting(self) -> frozenset[str]:
         return frozenset().union(*(each.files for each in self._condemned)) if self._condemned else frozenset()
 
-    def _delete(self, ready: Iterable[_Condemned]) -> list[CheckpointDecision]:
-        decisions: list[CheckpointDecision] = []
+    def _delete(self, ready: Iterable[_Condemned]) -> list[PartInstruction]:
+        decisions: list[PartInstruction] = []
         for each in ready:
             self._directories += each.directories
             decisions += (DeleteCheckpoint(directory, (), whole=False) for directory in each.directories)

@@ -1,4 +1,4 @@
-"""The checkpoints of a job as its JobMaster sees them: what an attempt starts from, and what the coordinator wants."""
+"""The checkpoints of a job as its JobMaster sees them: what an attempt starts from, and when tasks take part."""
 
 from __future__ import annotations
 
@@ -11,25 +11,13 @@ from firesteel.common.job_status import JobStatus
 from firesteel.graph.execution_graph import ExecutionGraph, ExecutionState
 from firesteel.graph.job_graph import JobGraph
 from firesteel.jobmaster.checkpoints.coordinator import CheckpointCoordinator
-from firesteel.jobmaster.checkpoints.decisions import (
-    CheckpointDecision,
-    DeleteCheckpoint,
-    DeleteFiles,
-    FailJob,
-    NotifyAborted,
-    NotifyComplete,
-    RequestDone,
-    RequestFailed,
-    Say,
-    StoreMetadata,
-    TriggerTasks,
-)
 from firesteel.jobmaster.checkpoints.guarantees import commits
 from firesteel.jobmaster.checkpoints.plan import CheckpointPlan
 from firesteel.jobmaster.checkpoints.settings import CheckpointSettings
 from firesteel.jobmaster.checkpoints.state_assignment import assign_state
 from firesteel.jobmaster.model.end_of_job import CORRUPT_READS, is_final
 from firesteel.jobmaster.model.events import MetadataFailed, MetadataStored, TriggerSavepoint
+from firesteel.jobmaster.model.instructions import PartInstruction, Say, SendToSlot, TriggerTasks
 from firesteel.jobmaster.model.restored_job import RestoredJob
 from firesteel.jobmaster.sources.job_sources import JobSources
 from firesteel.process import fault_points
@@ -38,57 +26,33 @@ from firesteel.runtime.model.checkpoint_options import CheckpointLocation
 from firesteel.runtime.model.messages import (
     AcknowledgeCheckpoint,
     DeclineCheckpoint,
-    JobMasterMessage,
-    NotifyCheckpointAborted,
-    NotifyCheckpointComplete,
     TaskAwaitsCheckpoint,
     TaskKey,
     TriggerCheckpoint,
 )
 from firesteel.runtime.model.state_handles import InlineBytes
 
-__all__ = ["CheckpointInstruction", "CheckpointMessage", "CheckpointedJob", "JobCheckpoints", "without_checkpoints"]
-
-CheckpointInstruction = StoreMetadata | DeleteCheckpoint | DeleteFiles | RequestDone | RequestFailed | Say
-"""Decisions of the coordinator that the shell around the JobMaster carries out."""
+__all__ = ["CheckpointMessage", "CheckpointedJob", "JobCheckpoints", "without_checkpoints"]
 
 CheckpointMessage = AcknowledgeCheckpoint | DeclineCheckpoint | TaskAwaitsCheckpoint
 """What tasks say of checkpoints."""
 
+Instructions = list[PartInstruction]
+
 
 class CheckpointedJob(Protocol):
-    """What the checkpoints ask of the JobMaster."""
+    """What the checkpoints read of the JobMaster."""
 
+    attempt: int
     execution_graph: ExecutionGraph
     sources: JobSources
 
-    def send_to_slot(self, slot_index: int, message: JobMasterMessage) -> None:
-        """Sends to one slot."""
-        ...
-
-    def send_to_all(self, message: JobMasterMessage) -> None:
-        """Sends to every slot that is there."""
-        ...
-
-    def instruct(self, instruction: CheckpointInstruction) -> None:
-        """Passes an instruction to the shell."""
-        ...
-
-    def checkpoint_completed(self, checkpoint_id: int) -> None:
-        """What waited for the checkpoint may go on."""
-        ...
-
-    def checkpoint_aborted(self, checkpoint_id: int) -> None:
-        """What waited for the checkpoint waits for another one."""
-        ...
-
-    def fail_job(self, failure: TaskFailure) -> None:
-        """The job cannot go on like this."""
-        ...
-
 
 class JobCheckpoints:
-    """Between a JobMaster and its CheckpointCoordinator. Carries out what concerns slots and enumerators itself."""
+    """What the CheckpointCoordinator does not know: the attempts of a job, its enumerators, tasks that end.
+
+    Most methods return instructions for the JobMaster.
+    """
 
     def __init__(
         self,
@@ -135,13 +99,13 @@ class JobCheckpoints:
         self._restored_id = None
         given, self._given = self._given, None
         if given is not None:
-            self._carry_out(self.coordinator.restored(given.metadata, given.path, given.claim, now), now)
+            self.coordinator.restored(given.metadata, given.path, given.claim, now)
         latest = self.coordinator.latest()
         if latest is None:
             return {}
         self._restored_id = latest.checkpoint_id
         if given is None:
-            self._carry_out(self.coordinator.restored(latest.metadata, latest.path, latest.is_owned, now), now)
+            self.coordinator.restored(latest.metadata, latest.path, latest.is_owned, now)
         self._tasks = assign_state(
             latest.metadata,
             self._job.execution_graph.job_graph,
@@ -162,30 +126,29 @@ class JobCheckpoints:
             if key in self._tasks
         }
 
-    def start_if_all_run(self, now: int) -> None:
+    def start_if_all_run(self, now: int) -> Instructions:
         """Checkpoints begin when every task runs and every reader has been given what was restored for it."""
         if self._running or not self._all_run():
-            return
+            return []
         self._running = self._has_run = True
         self._corrupt_restores = 0
-        self._carry_out(self.coordinator.start(CheckpointPlan.of(self._job.execution_graph.job_graph), now), now)
+        instructions = self.coordinator.start(CheckpointPlan.of(self._job.execution_graph.job_graph), now)
         for vertex in self._job.execution_graph.vertices():
             if vertex.current.state is ExecutionState.FINISHED:
-                self._carry_out(self.coordinator.task_finished((vertex.vertex_id, vertex.subtask_index), now), now)
+                instructions += self.coordinator.task_finished((vertex.vertex_id, vertex.subtask_index), now)
+        return instructions
 
-    def end_attempt(self, reason: str, now: int) -> None:
+    def end_attempt(self, reason: str, now: int) -> Instructions:
         """The attempt winds down: nothing that is under way will complete."""
         self._running = False
-        self._carry_out(self.coordinator.stop(reason, now), now)
+        return self.coordinator.stop(reason, now)
 
-    def end_job(self, status: JobStatus, now: int) -> None:
+    def end_job(self, status: JobStatus, now: int) -> Instructions:
         """Checkpoints are kept or deleted as the settings say."""
-        self._running = False
-        self._carry_out(self.coordinator.stop(f"the job is {status.name}", now), now)
-        self._carry_out(self.coordinator.job_ended(status, now), now)
+        return self.end_attempt(f"the job is {status.name}", now) + self.coordinator.job_ended(status, now)
 
-    def may_restart_after(self, failure: TaskFailure, now: int) -> TaskFailure | None:
-        """None if another attempt makes sense after a failure, else why not.
+    def may_restart_after(self, failure: TaskFailure) -> TaskFailure | Say | None:
+        """None or a warning if another attempt makes sense after a failure, else why it does not.
 
         A checkpoint whose files are bad more than once is given up for the next older one. Not so if the job has
         sinks that commit: what they committed with the newer one would be written again.
@@ -210,8 +173,7 @@ class JobCheckpoints:
                 f"would write it twice. To do so all the same: -D execution.state-recovery.path={older.path}"
             )
             return _refusal(failure, text, hint)
-        self._job.instruct(Say(f"{text} Going back to checkpoint {older.checkpoint_id}, which is older."))
-        return None
+        return Say(f"{text} Going back to checkpoint {older.checkpoint_id}, which is older.")
 
     def _commits(self) -> bool:
         """Whether the job has sinks that make output visible with checkpoints."""
@@ -219,103 +181,35 @@ class JobCheckpoints:
 
     # -- what happens -------------------------------------------------------------------------------
 
-    def on_request(self, event: TriggerSavepoint, now: int) -> None:
+    def on_request(self, event: TriggerSavepoint, now: int) -> Instructions:
         """The user wants a savepoint or a checkpoint."""
         request = str(event.request_id)
         if event.kind.is_savepoint:
             directory = event.target_directory or ""
-            decisions = self.coordinator.trigger_savepoint(request, event.kind, directory, event.stop, now)
-        else:
-            decisions = self.coordinator.trigger_checkpoint(request, now, event.kind)
-        self._carry_out(decisions, now)
+            return self.coordinator.trigger_savepoint(request, event.kind, directory, event.stop, now)
+        return self.coordinator.trigger_checkpoint(request, now, event.kind)
 
-    def on_metadata(self, event: MetadataStored | MetadataFailed, now: int) -> None:
+    def on_metadata(self, event: MetadataStored | MetadataFailed, now: int) -> Instructions:
         """The metadata of a checkpoint was written, or was not."""
         if isinstance(event, MetadataStored):
-            decisions = self.coordinator.stored(event.checkpoint_id, event.path, now)
-        else:
-            decisions = self.coordinator.store_failed(event.checkpoint_id, event.reason, now)
-        self._carry_out(decisions, now)
+            return self.coordinator.stored(event.checkpoint_id, event.path, now)
+        return self.coordinator.store_failed(event.checkpoint_id, event.reason, now)
 
-    def task_finished(self, vertex_id: str, subtask: int, now: int) -> None:
+    def task_finished(self, vertex_id: str, subtask: int, now: int) -> Instructions:
         """A task has ended."""
-        if self._running:
-            self._carry_out(self.coordinator.task_finished((vertex_id, subtask), now), now)
+        return self.coordinator.task_finished((vertex_id, subtask), now) if self._running else []
 
-    def on_message(self, message: CheckpointMessage, now: int) -> None:
+    def on_message(self, message: CheckpointMessage, now: int) -> Instructions:
         """A task's part in a checkpoint."""
         if isinstance(message, TaskAwaitsCheckpoint):
             self._awaiting.add((message.vertex_id, message.subtask))
-            self.start_if_all_run(now)
-            self._trigger_last(now)
-        elif isinstance(message, AcknowledgeCheckpoint):
-            self._carry_out(
-                self.coordinator.acknowledge(
-                    message.checkpoint_id, message.vertex_id, message.subtask, message.state, message.metrics, now
-                ),
-                now,
-            )
-        else:
-            self._carry_out(
-                self.coordinator.decline(
-                    message.checkpoint_id, message.vertex_id, message.subtask, message.reason, now
-                ),
-                now,
-            )
+            return self.start_if_all_run(now) + self._trigger_last(now)
+        number, vertex_id, subtask = message.checkpoint_id, message.vertex_id, message.subtask
+        if isinstance(message, AcknowledgeCheckpoint):
+            return self.coordinator.acknowledge(number, vertex_id, subtask, message.state, message.metrics, now)
+        return self.coordinator.decline(number, vertex_id, subtask, message.reason, now)
 
-    def on_due(self, now: int) -> None:
-        """The time of ``coordinator.next_due()`` has come."""
-        self._carry_out(self.coordinator.due(now), now)
-
-    def carry_out(self, decisions: list[CheckpointDecision], now: int) -> None:
-        """Does what the coordinator said to a call the JobMaster made itself."""
-        self._carry_out(decisions, now)
-
-    def _trigger_last(self, now: int) -> None:
-        """With nothing left to do but to wait for a checkpoint, it need not wait for its time."""
-        if not self._running:
-            return
-        ending = self._ended.union(*self._ending.values())
-        waiting = {
-            (vertex.vertex_id, vertex.subtask_index)
-            for vertex in self._job.execution_graph.vertices()
-            if not vertex.current.state.is_terminal
-        } - ending
-        if waiting and waiting <= self._awaiting:
-            self._carry_out(self.coordinator.trigger_checkpoint(None, now), now)
-
-    def _all_run(self) -> bool:
-        return self._job.sources.all_readers_started and all(
-            vertex.current.state in (ExecutionState.RUNNING, ExecutionState.FINISHED)
-            for vertex in self._job.execution_graph.vertices()
-        )
-
-    # -- what the coordinator wants -----------------------------------------------------------------
-
-    def _carry_out(self, decisions: list[CheckpointDecision], now: int) -> None:
-        for decision in decisions:
-            if isinstance(decision, TriggerTasks):
-                self._trigger(decision, now)
-            elif isinstance(decision, NotifyComplete):
-                self._end_tasks(decision.checkpoint_id)
-                self._job.checkpoint_completed(decision.checkpoint_id)
-                self._job.send_to_all(NotifyCheckpointComplete(decision.checkpoint_id))
-            elif isinstance(decision, NotifyAborted):
-                self._job.checkpoint_aborted(decision.checkpoint_id)
-                self._job.send_to_all(NotifyCheckpointAborted(decision.checkpoint_id, decision.is_expired))
-                self._ending.pop(decision.checkpoint_id, None)
-            elif isinstance(decision, FailJob):
-                self._job.fail_job(TaskFailure(decision.reason, error_type="CheckpointError"))
-            else:
-                self._job.instruct(decision)
-
-    def _end_tasks(self, completed: int) -> None:
-        """A checkpoint has completed, and with it the tasks that waited for it or for an older one."""
-        for checkpoint_id in [each for each in self._ending if each <= completed]:
-            self._ended |= self._ending.pop(checkpoint_id)
-        self._awaiting -= self._ended
-
-    def _trigger(self, trigger: TriggerTasks, now: int) -> None:
+    def trigger(self, trigger: TriggerTasks, now: int) -> Instructions:
         """Enumerators first: a split assigned from now on reaches its reader behind the barrier."""
         checkpoint_id = trigger.checkpoint_id
         try:
@@ -323,18 +217,50 @@ class JobCheckpoints:
             states = self._job.sources.snapshot(checkpoint_id)
         except (FiresteelError, OSError) as error:
             said = error.failure.message if isinstance(error, UserCodeError) else str(error)
-            reason = f"an enumerator failed: {said}"
-            self._carry_out(self.coordinator.trigger_failed(checkpoint_id, reason, now), now)
-            return
+            return self.coordinator.trigger_failed(checkpoint_id, f"an enumerator failed: {said}", now)
         if self._awaiting:
             self._ending[checkpoint_id] = frozenset(self._awaiting)
-        self._carry_out(self.coordinator.coordinator_states(checkpoint_id, states, now), now)
         by_slot: dict[int, list[TaskKey]] = defaultdict(list)
         for vertex_id, subtask in trigger.tasks:
             by_slot[self._job.execution_graph.slots.slot_of(vertex_id, subtask)].append((vertex_id, subtask))
-        for slot_index, tasks in by_slot.items():
-            message = TriggerCheckpoint(checkpoint_id, trigger.timestamp, trigger.options, tuple(tasks))
-            self._job.send_to_slot(slot_index, message)
+        return self.coordinator.coordinator_states(checkpoint_id, states, now) + [
+            SendToSlot(
+                self._job.attempt,
+                slot_index,
+                TriggerCheckpoint(checkpoint_id, trigger.timestamp, trigger.options, tuple(tasks)),
+            )
+            for slot_index, tasks in by_slot.items()
+        ]
+
+    def completed(self, checkpoint_id: int) -> None:
+        """A checkpoint has completed, and with it the tasks that waited for it or for an older one."""
+        for ending in [each for each in self._ending if each <= checkpoint_id]:
+            self._ended |= self._ending.pop(ending)
+        self._awaiting -= self._ended
+
+    def aborted(self, checkpoint_id: int) -> None:
+        """A checkpoint was given up: the tasks that waited for it wait for another one."""
+        self._ending.pop(checkpoint_id, None)
+
+    def _trigger_last(self, now: int) -> Instructions:
+        """With nothing left to do but to wait for a checkpoint, it need not wait for its time."""
+        if not self._running:
+            return []
+        ending = self._ended.union(*self._ending.values())
+        waiting = {
+            (vertex.vertex_id, vertex.subtask_index)
+            for vertex in self._job.execution_graph.vertices()
+            if not vertex.current.state.is_terminal
+        } - ending
+        if waiting and waiting <= self._awaiting:
+            return self.coordinator.trigger_checkpoint(None, now)
+        return []
+
+    def _all_run(self) -> bool:
+        return self._job.sources.all_readers_started and all(
+            vertex.current.state in (ExecutionState.RUNNING, ExecutionState.FINISHED)
+            for vertex in self._job.execution_graph.vertices()
+        )
 
 
 def without_checkpoints(job_graph: JobGraph) -> CheckpointCoordinator:

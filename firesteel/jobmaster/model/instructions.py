@@ -1,4 +1,8 @@
-"""What the JobMaster wants done, to be carried out by the shell around it, in order."""
+"""What is to be done for a job, in order.
+
+The JobMaster gives instructions to the shell around it, and its parts (CheckpointCoordinator, AdaptiveScheduler, …) to
+the JobMaster. It carries out itself what concerns the job as a whole, and passes on the rest.
+"""
 
 from __future__ import annotations
 
@@ -8,15 +12,10 @@ from typing import Any, TypeAlias
 
 from firesteel.common.errors import TaskFailure
 from firesteel.common.job_status import JobStatus
-from firesteel.jobmaster.checkpoints.decisions import (
-    DeleteCheckpoint,
-    DeleteFiles,
-    RequestDone,
-    RequestFailed,
-    Say,
-    StoreMetadata,
-)
+from firesteel.jobmaster.checkpoints.plan import TaskKey
 from firesteel.jobmaster.model.enumerator_call import EnumeratorCall
+from firesteel.runtime.checkpoint.metadata import CheckpointMetadata
+from firesteel.runtime.model.checkpoint_options import CheckpointLocation, CheckpointOptions
 from firesteel.runtime.model.messages import JobMasterMessage
 
 __all__ = [
@@ -25,18 +24,27 @@ __all__ = [
     "DeleteCheckpoint",
     "DeleteFiles",
     "DeliverToClient",
+    "FailJob",
     "Instruction",
     "JobDone",
+    "JobInstruction",
     "KillAttempt",
+    "NotifyAborted",
+    "NotifyComplete",
     "NotifyStatus",
+    "PartInstruction",
     "RemoveLeftovers",
     "RequestDone",
     "RequestFailed",
+    "RequestSlots",
+    "RestartJob",
     "Say",
     "SendToSlot",
     "SetTimer",
     "StartAttempt",
     "StoreMetadata",
+    "TakeCheckpoint",
+    "TriggerTasks",
 ]
 
 
@@ -126,6 +134,60 @@ class DeliverToClient:
 
 
 @dataclass(frozen=True, slots=True)
+class StoreMetadata:
+    """Write ``_metadata``, then report `stored` or `store_failed`."""
+
+    checkpoint_id: int
+    metadata: CheckpointMetadata
+    location: CheckpointLocation
+    is_committed: bool = True
+    """Whether sinks commit with it, so that from then on the job can start from nothing older."""
+
+
+@dataclass(frozen=True, slots=True)
+class DeleteCheckpoint:
+    """Delete ``_metadata`` in the directory first, so that nobody takes it for complete, then the files.
+
+    With ``whole`` delete the directory with all that is in it; without, other checkpoints still need some of that.
+    """
+
+    path: str
+    files: tuple[str, ...] = ()
+    whole: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class DeleteFiles:
+    """Delete these files."""
+
+    paths: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class RequestDone:
+    """A requested checkpoint or savepoint is at that path."""
+
+    request_id: str
+    path: str
+    checkpoint_id: int
+
+
+@dataclass(frozen=True, slots=True)
+class RequestFailed:
+    """A requested checkpoint or savepoint will not be."""
+
+    request_id: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Say:
+    """Warn whoever watches the job."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
 class JobDone:
     """The job has reached a terminal status; the last instruction of all."""
 
@@ -152,4 +214,68 @@ Instruction: TypeAlias = (
     | Say
     | JobDone
 )
-"""Any of the above."""
+"""What the shell carries out."""
+
+
+@dataclass(frozen=True, slots=True)
+class TriggerTasks:
+    """Begin a checkpoint: snapshot the enumerators, report `coordinator_states`, then tell these tasks."""
+
+    checkpoint_id: int
+    timestamp: int
+    options: CheckpointOptions
+    tasks: tuple[TaskKey, ...]
+    coordinators: tuple[str, ...] = ()
+    """The operators whose enumerators take part."""
+
+
+@dataclass(frozen=True, slots=True)
+class NotifyComplete:
+    """Tell all tasks, and the enumerators, that the checkpoint exists."""
+
+    checkpoint_id: int
+
+
+@dataclass(frozen=True, slots=True)
+class NotifyAborted:
+    """Tell all tasks that the checkpoint will never exist."""
+
+    checkpoint_id: int
+    reason: str
+    is_expired: bool = False
+    """Whether it took too long."""
+
+
+@dataclass(frozen=True, slots=True)
+class FailJob:
+    """The job cannot go on like this: fail it, and let the restart strategy decide."""
+
+    failure: TaskFailure
+
+
+@dataclass(frozen=True, slots=True)
+class RequestSlots:
+    """Start the attempt with that many slots."""
+
+    slots: int
+
+
+@dataclass(frozen=True, slots=True)
+class RestartJob:
+    """End the attempt and begin the next one, although nothing has failed."""
+
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class TakeCheckpoint:
+    """Take a checkpoint as soon as possible."""
+
+
+JobInstruction: TypeAlias = (
+    TriggerTasks | NotifyComplete | NotifyAborted | FailJob | RequestSlots | RestartJob | TakeCheckpoint
+)
+"""What the JobMaster carries out itself."""
+
+PartInstruction: TypeAlias = Instruction | JobInstruction
+"""What parts of the JobMaster give."""

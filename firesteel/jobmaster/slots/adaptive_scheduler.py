@@ -3,72 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import dataclass
 from enum import Enum
 from typing import TypeAlias
 
+from firesteel.common.errors import NotEnoughSlotsError, TaskFailure
 from firesteel.graph.rescaling import parallelism_limit, slots_at
+from firesteel.jobmaster.model.instructions import FailJob, RequestSlots, RestartJob, Say, TakeCheckpoint
 from firesteel.jobmaster.model.settings import AdaptiveSettings
 
-__all__ = [
-    "AdaptiveScheduler",
-    "CannotScaleUp",
-    "GiveUp",
-    "Rescale",
-    "SchedulingDecision",
-    "StartWith",
-    "TakeCheckpoint",
-    "Withdraw",
-]
+__all__ = ["AdaptiveScheduler", "SchedulingInstruction"]
 
-
-@dataclass(frozen=True, slots=True)
-class StartWith:
-    """Start the attempt with that many slots."""
-
-    slots: int
-
-
-@dataclass(frozen=True, slots=True)
-class Withdraw:
-    """The slots that were asked for are not there any more: do not wait for them."""
-
-    slots: int
-    available: int
-
-
-@dataclass(frozen=True, slots=True)
-class GiveUp:
-    """There were too few slots for too long."""
-
-    needed: int
-    available: int
-    waited: int
-
-
-@dataclass(frozen=True, slots=True)
-class TakeCheckpoint:
-    """Take the checkpoint that the job is to be restarted from."""
-
-
-@dataclass(frozen=True, slots=True)
-class Rescale:
-    """Restart the job, to use so many slots instead."""
-
-    before: int
-    slots: int
-
-
-@dataclass(frozen=True, slots=True)
-class CannotScaleUp:
-    """There are more slots, but without checkpoints the job would have to begin anew; said once."""
-
-    slots: int
-    available: int
-
-
-SchedulingDecision: TypeAlias = StartWith | Withdraw | GiveUp | TakeCheckpoint | Rescale | CannotScaleUp
-"""Any of the above."""
+SchedulingInstruction: TypeAlias = RequestSlots | RestartJob | TakeCheckpoint | FailJob | Say
+"""What the scheduler may want."""
 
 
 class _Phase(Enum):
@@ -79,7 +25,7 @@ class _Phase(Enum):
 
 
 class AdaptiveScheduler:
-    """Events in (methods that take the time), decisions out of `decide`; `next_due` tells when to ask again.
+    """Events in (methods that take the time), instructions out of `decide`; `next_due` tells when to ask again.
 
     *Waiting*: with all the slots it wants the job starts at once. With fewer, but enough for parallelism 1, it starts
     when it could have been running for the submission's stabilization timeout; at the latest after the wait timeout.
@@ -126,7 +72,7 @@ class AdaptiveScheduler:
             self.slots_available(self._available)
 
     def wait_for_slots(self, now: int) -> None:
-        """An attempt is to start. One that follows a `Rescale` takes what is there without waiting for more."""
+        """An attempt is to start. One that follows a rescaling takes what is there without waiting for more."""
         self._phase = _Phase.WAITING
         self._since = now
         self._sufficient_since = None
@@ -157,13 +103,13 @@ class AdaptiveScheduler:
         """Whether an attempt has been started whose tasks do not all run yet."""
         return self._phase is _Phase.STARTING
 
-    def decide(self, now: int) -> SchedulingDecision | None:
+    def decide(self, now: int) -> SchedulingInstruction | None:
         """What is to be done now; to be asked again until it is nothing."""
         if self._phase is _Phase.WAITING:
             return self._consider_starting(now)
         if self._phase is _Phase.STARTING and self._available is not None and self._available < self._slots:
             self._phase = _Phase.IDLE
-            return Withdraw(self._slots, self._available)
+            return RestartJob(f"of the {self._slots} slots that were asked for, {self._available} are left")
         if self._phase is _Phase.EXECUTING:
             return self._consider_rescaling(now)
         return None
@@ -183,7 +129,7 @@ class AdaptiveScheduler:
                 due.append(self._asked_at + self.settings.max_delay)
         return min(due, default=None)
 
-    def _consider_starting(self, now: int) -> SchedulingDecision | None:
+    def _consider_starting(self, now: int) -> SchedulingInstruction | None:
         settings, usable = self.settings, self._usable
         if usable == 0:
             self._sufficient_since = None
@@ -198,19 +144,19 @@ class AdaptiveScheduler:
                 self._phase = _Phase.STARTING
                 self._is_stable = False
                 self._slots = usable
-                return StartWith(usable)
+                return RequestSlots(usable)
         elif is_over:
             self._phase = _Phase.IDLE
-            return GiveUp(len(self._groups), self._available or 0, now - self._since)
+            return FailJob(self._too_few(now))
         return None
 
-    def _consider_rescaling(self, now: int) -> SchedulingDecision | None:
+    def _consider_rescaling(self, now: int) -> SchedulingInstruction | None:
         if self._usable <= self._slots:
             self._forget_more_slots()
             return None
         if not self.settings.checkpointing:
             said, self._said = self._said, True
-            return None if said else CannotScaleUp(self._slots, self._available or 0)
+            return None if said else Say(self._cannot_scale_up())
         if self._more_since is None:
             self._more_since = now
             self._failed = 0
@@ -224,7 +170,7 @@ class AdaptiveScheduler:
         if self._completed or is_late or self._failed >= self.settings.max_checkpoint_failures:
             self._phase = _Phase.IDLE
             self._is_stable = True
-            return Rescale(self._slots, self._usable)
+            return RestartJob(f"the job is rescaled from {self._slots} to {self._usable} slots")
         return None
 
     def _ready_at(self, more_since: int) -> int:
@@ -234,3 +180,20 @@ class AdaptiveScheduler:
     def _forget_more_slots(self) -> None:
         self._more_since = None
         self._asked_at = None
+
+    def _too_few(self, now: int) -> TaskFailure:
+        error = NotEnoughSlotsError(
+            len(self._groups),
+            self._available or 0,
+            (now - self._since) / 1000,
+            hint="Give the cluster more cores, or raise "
+            "jobmanager.adaptive-scheduler.submission.resource-wait-timeout.",
+        )
+        return TaskFailure(error.message, error_type="NotEnoughSlotsError", hint=error.hint, cause=error)
+
+    def _cannot_scale_up(self) -> str:
+        return (
+            f"The job runs with {self._slots} of the {self._wanted} slots it wants. There are {self._available} now, "
+            "but without checkpoints it would have to begin anew to use them, so it goes on as it is. (Checkpoints are "
+            "taken if execution.checkpointing.interval is set.)"
+        )

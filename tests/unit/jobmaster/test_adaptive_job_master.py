@@ -13,11 +13,10 @@ from test_job_master_random_events import explore, machine
 from firesteel.common.errors import JobExecutionError, NotEnoughSlotsError, TaskFailure
 from firesteel.common.job_status import JobStatus
 from firesteel.jobmaster.checkpoints.coordinator import CheckpointCoordinator
-from firesteel.jobmaster.checkpoints.decisions import StoreMetadata
 from firesteel.jobmaster.checkpoints.settings import CheckpointSettings
 from firesteel.jobmaster.job_master import JobMaster
 from firesteel.jobmaster.model.events import MetadataStored, SlotsAvailable, TriggerSavepoint
-from firesteel.jobmaster.model.instructions import KillAttempt, Say, StartAttempt
+from firesteel.jobmaster.model.instructions import KillAttempt, Say, StartAttempt, StoreMetadata
 from firesteel.jobmaster.model.settings import AdaptiveSettings
 from firesteel.jobmaster.restart_strategy import FixedDelayRestartStrategy, NoRestartStrategy
 from firesteel.runtime.model.checkpoint_metrics import CheckpointMetrics

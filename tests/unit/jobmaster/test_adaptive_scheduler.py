@@ -12,18 +12,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from firesteel.common.errors import NotEnoughSlotsError
 from firesteel.config.configuration import Configuration
+from firesteel.jobmaster.model.instructions import FailJob, RequestSlots, RestartJob, Say, TakeCheckpoint
 from firesteel.jobmaster.model.settings import AdaptiveSettings
-from firesteel.jobmaster.slots.adaptive_scheduler import (
-    AdaptiveScheduler,
-    CannotScaleUp,
-    GiveUp,
-    Rescale,
-    SchedulingDecision,
-    StartWith,
-    TakeCheckpoint,
-    Withdraw,
-)
+from firesteel.jobmaster.slots.adaptive_scheduler import AdaptiveScheduler, SchedulingInstruction
 
 SETTINGS = AdaptiveSettings(
     resource_wait_timeout=300,
@@ -42,7 +35,7 @@ class Scheduled:
     def __init__(self, groups: Sequence[int] = (4,), settings: AdaptiveSettings = SETTINGS):
         self.scheduler = AdaptiveScheduler(groups, settings)
         self.now = 0
-        self.decisions: list[tuple[int, SchedulingDecision]] = []
+        self.decisions: list[tuple[int, SchedulingInstruction]] = []
 
     def wait(self) -> Scheduled:
         self.scheduler.wait_for_slots(self.now)
@@ -79,22 +72,26 @@ class Scheduled:
         """Executes with so many slots since now; nothing is decided yet."""
         self.available(slots).wait()
         self.until(self.now + SETTINGS.submission_stabilization_timeout)
-        assert self.decisions[-1][1] == StartWith(slots)
+        assert self.decisions[-1][1] == RequestSlots(slots)
         self.scheduler.executing(self.now)
         self.step()
         self.decisions.clear()
         return self
 
 
+def rescale(before: int, slots: int) -> RestartJob:
+    return RestartJob(f"the job is rescaled from {before} to {slots} slots")
+
+
 # -- waiting for slots ---------------------------------------------------------------------------------
 
 
 def test_with_all_slots_a_job_starts_at_once() -> None:
-    assert Scheduled().available(4).wait().decisions == [(0, StartWith(4))]
+    assert Scheduled().available(4).wait().decisions == [(0, RequestSlots(4))]
 
 
 def test_more_slots_than_it_wants_change_nothing() -> None:
-    assert Scheduled().available(400).wait().decisions == [(0, StartWith(4))]
+    assert Scheduled().available(400).wait().decisions == [(0, RequestSlots(4))]
 
 
 def test_nothing_is_decided_before_the_number_is_known() -> None:
@@ -102,44 +99,52 @@ def test_nothing_is_decided_before_the_number_is_known() -> None:
 
 
 def test_fewer_slots_are_taken_when_they_have_been_enough_for_a_while() -> None:
-    assert Scheduled().wait().until(5).available(3).until(100).decisions == [(15, StartWith(3))]
+    assert Scheduled().wait().until(5).available(3).until(100).decisions == [(15, RequestSlots(3))]
 
 
 def test_the_last_slots_end_the_wait() -> None:
     waiting = Scheduled().wait().available(2).until(5).available(3).until(7)
-    assert waiting.available(4).decisions == [(7, StartWith(4))]
+    assert waiting.available(4).decisions == [(7, RequestSlots(4))]
 
 
 def test_what_comes_while_it_waits_is_used_but_does_not_make_it_wait_longer() -> None:
-    assert Scheduled().available(1).wait().until(9).available(3).until(50).decisions == [(10, StartWith(3))]
+    assert Scheduled().available(1).wait().until(9).available(3).until(50).decisions == [(10, RequestSlots(3))]
 
 
 def test_slots_that_go_again_start_the_wait_anew() -> None:
     waiting = Scheduled((4, 4)).available(2).wait().until(5).available(1).until(8).available(3)
-    assert waiting.until(100).decisions == [(18, StartWith(2))]
+    assert waiting.until(100).decisions == [(18, RequestSlots(2))]
 
 
 def test_too_few_slots_for_too_long() -> None:
     waiting = Scheduled((4, 4)).available(1).wait()
-    assert waiting.until(1000).decisions == [(300, GiveUp(needed=2, available=1, waited=300))]
+    [(at, failed)] = waiting.until(1000).decisions
+    assert at == 300
+    assert isinstance(failed, FailJob)
+    assert isinstance(failed.failure.cause, NotEnoughSlotsError)
+    assert (failed.failure.cause.needed, failed.failure.cause.available) == (2, 1)
+    assert "0.3 s" in failed.failure.message
     assert waiting.scheduler.next_due() is None
 
 
 def test_the_wait_timeout_ends_a_long_stabilization() -> None:
     patient = replace(SETTINGS, submission_stabilization_timeout=10_000)
-    assert Scheduled(settings=patient).available(2).wait().until(500).decisions == [(300, StartWith(2))]
+    assert Scheduled(settings=patient).available(2).wait().until(500).decisions == [(300, RequestSlots(2))]
 
 
 def test_a_negative_wait_timeout_is_none() -> None:
     waiting = Scheduled(settings=replace(SETTINGS, resource_wait_timeout=-1)).available(0).wait()
     assert waiting.scheduler.next_due() is None
-    assert waiting.until(10**9).available(4).decisions == [(10**9, StartWith(4))]
+    assert waiting.until(10**9).available(4).decisions == [(10**9, RequestSlots(4))]
 
 
 def test_slots_lost_before_the_tasks_run_are_not_waited_for() -> None:
     starting = Scheduled().available(4).wait().until(3).available(3)
-    assert starting.decisions == [(0, StartWith(4)), (3, Withdraw(4, 3))]
-    assert starting.wait().until(50).decisions[2:] == [(13, StartWith(3))]
+    assert starting.decisions == [
+        (0, RequestSlots(4)),
+        (3, RestartJob("of the 4 slots that were asked for, 3 are left")),
+    ]
+    assert starting.wait().until(50).decisions[2:] == [(13, RequestSlots(3))]
 
 
 # -- executing -----------------------------------------------------------------------------------------
@@ -151,18 +156,18 @@ def test_all_slots_are_back_a_checkpoint_and_the_job_is_rescaled() -> None:
     job.until(start + 35).available(4)
     assert job.decisions == [(start + 35, TakeCheckpoint())]
     job.until(start + 37).completed()
-    assert job.decisions[1:] == [(start + 37, Rescale(2, 4))]
+    assert job.decisions[1:] == [(start + 37, rescale(2, 4))]
 
 
 def test_what_follows_a_rescale_does_not_wait_for_more() -> None:
     job = Scheduled().running(1)
     job.until(job.now + 100).available(3).until(job.now + 60).completed()
-    assert job.decisions[-1][1] == Rescale(1, 3)
+    assert job.decisions[-1][1] == rescale(1, 3)
     restarted = job.now
-    assert job.wait().decisions[-1] == (restarted, StartWith(3))
+    assert job.wait().decisions[-1] == (restarted, RequestSlots(3))
     # but what follows a failure does
     job.scheduler.stopped()
-    assert job.wait().until(restarted + 10).decisions[-1] == (restarted + 10, StartWith(3))
+    assert job.wait().until(restarted + 10).decisions[-1] == (restarted + 10, RequestSlots(3))
 
 
 def test_during_the_cooldown_nothing_happens() -> None:
@@ -180,7 +185,7 @@ def test_some_of_the_slots_wait_for_the_others() -> None:
     job.until(start + 50).available(2).until(start + 109)
     assert job.decisions == []
     job.until(start + 110).completed()
-    assert job.decisions == [(start + 110, TakeCheckpoint()), (start + 110, Rescale(1, 2))]
+    assert job.decisions == [(start + 110, TakeCheckpoint()), (start + 110, rescale(1, 2))]
 
 
 def test_slots_that_go_again_were_nothing() -> None:
@@ -210,20 +215,22 @@ def test_failed_checkpoints_do_not_hold_up_for_ever() -> None:
     job.until(job.now + 40).failed().failed()
     job.available(4).until(job.now + 5).failed().until(job.now + 5)
     assert [decision for _, decision in job.decisions] == [TakeCheckpoint()]
-    assert job.failed().decisions[1:] == [(job.now, Rescale(2, 4))]
+    assert job.failed().decisions[1:] == [(job.now, rescale(2, 4))]
 
 
 def test_nor_does_a_checkpoint_that_does_not_end() -> None:
     job = Scheduled().running(2)
     asked = job.now + 40
     job.until(asked).available(4).until(asked + 1000)
-    assert job.decisions == [(asked, TakeCheckpoint()), (asked + 40, Rescale(2, 4))]
+    assert job.decisions == [(asked, TakeCheckpoint()), (asked + 40, rescale(2, 4))]
 
 
 def test_without_checkpoints_a_job_stays_as_it_is_and_that_is_said_once() -> None:
     job = Scheduled(settings=replace(SETTINGS, checkpointing=False)).running(2)
     job.available(3).until(job.now + 500).available(4).until(job.now + 500)
-    assert [decision for _, decision in job.decisions] == [CannotScaleUp(2, 3)]
+    [(_, said)] = job.decisions
+    assert isinstance(said, Say)
+    assert said.text.startswith("The job runs with 2 of the 4 slots it wants. There are 3 now, but without checkpoints")
 
 
 def test_fewer_slots_while_it_runs_are_no_matter_until_one_is_lost() -> None:
@@ -248,7 +255,7 @@ def test_whatever_happens_it_asks_only_for_slots_that_are_there(
 ) -> None:
     job = Scheduled(groups).wait()
     available: int | None = None
-    seen = 0
+    seen = slots = 0
     for what, number in events:
         if what == "slots":
             available = number
@@ -263,14 +270,18 @@ def test_whatever_happens_it_asks_only_for_slots_that_are_there(
         else:
             job.until(job.now + number)
         for _, decision in job.decisions[seen:]:
-            if isinstance(decision, (StartWith, Rescale)):
+            if isinstance(decision, RequestSlots):
                 assert available is not None
                 assert len(groups) <= decision.slots <= min(available, sum(groups))
-            if isinstance(decision, Rescale):
-                assert decision.slots > decision.before
-            if isinstance(decision, StartWith):
+                slots = decision.slots
                 job.scheduler.executing(job.now)
-            elif isinstance(decision, (Rescale, Withdraw, GiveUp)):
+            elif isinstance(decision, RestartJob):
+                if "rescaled" in decision.reason:
+                    assert available is not None
+                    more = range(slots + 1, min(available, sum(groups)) + 1)
+                    assert decision in [rescale(slots, number) for number in more]
+                job.wait()
+            elif isinstance(decision, FailJob):
                 job.wait()
         seen = len(job.decisions)
 

@@ -6,7 +6,8 @@ import pytest
 from checkpoint_harness import JOB, TASKS, CoordinatorHarness, kinds, list_state, plan, snapshot
 
 from firesteel.common.errors import CheckpointError
-from firesteel.jobmaster.checkpoints.decisions import (
+from firesteel.jobmaster.checkpoints.failures import CheckpointFailureReason
+from firesteel.jobmaster.model.instructions import (
     DeleteCheckpoint,
     DeleteFiles,
     FailJob,
@@ -16,7 +17,6 @@ from firesteel.jobmaster.checkpoints.decisions import (
     StoreMetadata,
     TriggerTasks,
 )
-from firesteel.jobmaster.checkpoints.failures import CheckpointFailureReason
 from firesteel.runtime.model.checkpoint_options import SnapshotKind, StopMode
 from firesteel.runtime.model.state_handles import SPLIT, UNION, InlineBytes
 
@@ -330,7 +330,7 @@ def test_tolerable_failures_are_those_in_a_row():
     assert not h.of(FailJob)
     h.call("decline", h.trigger(), *TASKS[0], "no")
     [failure] = h.of(FailJob)
-    assert "Exceeded checkpoint tolerable failure threshold" in failure.reason
+    assert "Exceeded checkpoint tolerable failure threshold" in failure.failure.message
     assert h.coordinator.next_due() is None
 
 

@@ -6,7 +6,8 @@ import pytest
 from checkpoint_harness import JOB, TASKS, CoordinatorHarness, kinds
 
 from firesteel.common.job_status import JobStatus
-from firesteel.jobmaster.checkpoints.decisions import (
+from firesteel.jobmaster.checkpoints.settings import CheckpointRetention
+from firesteel.jobmaster.model.instructions import (
     DeleteCheckpoint,
     FailJob,
     NotifyAborted,
@@ -14,7 +15,6 @@ from firesteel.jobmaster.checkpoints.decisions import (
     RequestFailed,
     Say,
 )
-from firesteel.jobmaster.checkpoints.settings import CheckpointRetention
 from firesteel.runtime.model.checkpoint_options import SnapshotKind, StopMode
 
 # -- savepoints --------------------------------------------------------------------------------------

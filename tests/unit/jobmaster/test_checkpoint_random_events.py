@@ -15,7 +15,8 @@ from hypothesis.stateful import RuleBasedStateMachine, rule
 from test_job_master_random_events import explore
 
 from firesteel.common.job_status import JobStatus
-from firesteel.jobmaster.checkpoints.decisions import (
+from firesteel.jobmaster.checkpoints.settings import UNLIMITED, CheckpointRetention
+from firesteel.jobmaster.model.instructions import (
     FailJob,
     NotifyAborted,
     NotifyComplete,
@@ -23,7 +24,6 @@ from firesteel.jobmaster.checkpoints.decisions import (
     RequestFailed,
     TriggerTasks,
 )
-from firesteel.jobmaster.checkpoints.settings import UNLIMITED, CheckpointRetention
 from firesteel.runtime.model.checkpoint_metrics import CheckpointMetrics
 from firesteel.runtime.model.checkpoint_options import SnapshotKind, StopMode
 

@@ -11,11 +11,10 @@ from checkpoint_harness import location_of, savepoint_location_of
 from firesteel.common.job_status import JobStatus
 from firesteel.graph.rescaling import with_parallelism
 from firesteel.jobmaster.checkpoints.coordinator import CheckpointCoordinator
-from firesteel.jobmaster.checkpoints.decisions import StoreMetadata
 from firesteel.jobmaster.checkpoints.settings import CheckpointSettings
 from firesteel.jobmaster.job_master import JobMaster
 from firesteel.jobmaster.model.events import CheckpointWanted, MetadataStored, RescaleJob, TriggerSavepoint
-from firesteel.jobmaster.model.instructions import RequestDone, RequestFailed, SendToSlot, StartAttempt
+from firesteel.jobmaster.model.instructions import RequestDone, RequestFailed, SendToSlot, StartAttempt, StoreMetadata
 from firesteel.jobmaster.restart_strategy import FixedDelayRestartStrategy
 from firesteel.runtime.model.checkpoint_metrics import CheckpointMetrics
 from firesteel.runtime.model.checkpoint_options import SnapshotKind, StopMode

@@ -7,6 +7,8 @@ import pytest
 from firesteel.common.errors import TaskFailure
 from firesteel.jobmaster.client_channels import ClientChannels
 from firesteel.jobmaster.metrics import FailedAccumulator, JobMetrics, merge_accumulators
+from firesteel.jobmaster.model.events import ClientConsumed
+from firesteel.jobmaster.model.instructions import SendToSlot
 from firesteel.jobmaster.model.story import Story
 from firesteel.runtime.model import messages
 from firesteel.runtime.model.messages import ClientPayload, MetricReport
@@ -80,10 +82,10 @@ def test_channels_do_not_mix_and_numbers_are_per_subtask():
     assert receive("a", 1, 0) == [("a", 1, 0)]
     assert receive("a", 1, 2) == []
     assert receive("a", 1, 1) == [("a", 1, 1), ("a", 1, 2)]
-    assert channels.consumed("a", 1, 2) == (1, messages.ClientAck("a", 1, 2))
-    assert channels.consumed("a", 1, 1) is None
-    assert channels.consumed("a", 1, 3) is None
-    assert channels.consumed("c", 0, 0) is None
+    acknowledged = SendToSlot(0, 1, messages.ClientAck("a", 1, 2))
+    assert channels.consumed(ClientConsumed(0, "a", 1, 2)) == [acknowledged]
+    for channel, subtask, sequence in (("a", 1, 1), ("a", 1, 3), ("c", 0, 0)):
+        assert channels.consumed(ClientConsumed(0, channel, subtask, sequence)) == []
 
 
 @pytest.mark.parametrize(

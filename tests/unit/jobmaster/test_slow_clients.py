@@ -14,6 +14,7 @@ from support.running_jobs import environment
 from firesteel.datastream import DataStream
 from firesteel.jobmaster import client_channels
 from firesteel.jobmaster.client_channels import ClientChannels, ClientLimits
+from firesteel.jobmaster.model.events import ClientConsumed
 from firesteel.jobmaster.shell import client_results
 from firesteel.jobmaster.shell.result_buffer import ResultBuffer, StoredPayload
 from firesteel.runtime.model.messages import ClientAck, ClientPayload, SendBeforeBarrier
@@ -39,23 +40,25 @@ class Channels:
         """What the slot is told that sends the next payload."""
         number = self._numbers[subtask] = self._numbers.get(subtask, -1) + 1
         payload = ClientPayload(0, "c#op", subtask, number, bytes(50), self.epoch if epoch is None else epoch)
-        return list(self.channels.accept(subtask + 10, payload))
+        told = list(self.channels.accept(subtask + 10, payload))
+        assert {(each.attempt, each.slot_index) for each in told} <= {(0, subtask + 10)}
+        return [each.message for each in told]
 
     def complete(self, checkpoint_id: int) -> list[int]:
         """A checkpoint completes; the numbers of the payloads that the client gets."""
         self.under_way, self.epoch = [], checkpoint_id
-        return [payload.sequence for payload in self.channels.release(checkpoint_id)]
+        return [delivery.sequence for delivery in self.channels.release(checkpoint_id)]
 
     def read(self, number: int, subtask: int = 0, **options: Any) -> list[Any]:
         """The client reads a payload; what slots are told."""
-        acknowledged = self.channels.consumed("c#op", subtask, number, 50, **options)
-        return [*([] if acknowledged is None else [acknowledged]), *self.answer()]
+        told = self.channels.consumed(ClientConsumed(0, "c#op", subtask, number, 50), **options)
+        return [*((each.slot_index, each.message) for each in told), *self.answer()]
 
     def answer(self, after: int = 0) -> list[Any]:
         """What slots are told after a while."""
         self.now += after
         answers, self.due = self.channels.answer(self.under_way, self.now, 1000)
-        return answers
+        return [(each.slot_index, each.message) for each in answers]
 
     def next_attempt(self) -> None:
         self.channels.begin_attempt()
