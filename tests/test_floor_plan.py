@@ -55,7 +55,6 @@ ORDERS = {
 UPWARD = {
     # factory methods of Flink's API
     ("formats/stream_format.py", "formats/text"),
-    ("jobmaster/model/instructions.py", "jobmaster/checkpoints"),
 }
 """Imports against the order."""
 
@@ -95,7 +94,6 @@ IMPURE = {
 }
 EXCUSED = {
     ("runtime/model/metrics.py", "time"),  # meters have the clock as their default
-    ("jobmaster/view/job.py", "time"),  # yields to the thread that writes
     ("jobmaster/model/failure.py", "pathlib"),  # shortens paths in texts
 }
 

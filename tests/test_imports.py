@@ -31,7 +31,7 @@ LAYERS: dict[str, set[str]] = {
     "datastream": {"graph", "runtime", "connectors", "formats", "metrics", "spi", *VOCABULARY},
     "jobmaster": {"graph", "runtime", "filesystem", "spi", *VOCABULARY},
     "execution": {"jobmaster", "graph", "runtime", "filesystem", "spi", *VOCABULARY},
-    "savepoint": {"jobmaster", "graph", "runtime", "filesystem", *VOCABULARY},
+    "savepoint": {"jobmaster", "graph", "runtime", "filesystem", "spi", *VOCABULARY},
     "spark": {
         "savepoint",
         "execution",

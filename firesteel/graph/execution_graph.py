@@ -12,9 +12,9 @@ from enum import Enum
 import msgspec
 
 from firesteel.common.errors import FiresteelError, TaskFailure
-from firesteel.common.frozen_dict import FrozenDict
-from firesteel.common.persistent_vector import PersistentVector
+from firesteel.graph.frozen_dict import FrozenDict
 from firesteel.graph.job_graph import JobGraph, JobVertex
+from firesteel.graph.persistent_vector import PersistentVector
 from firesteel.graph.slots import SlotAssignment, assign_slots
 
 __all__ = [

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Generic, TypeAlias, TypeVar
 
-from firesteel.common.frozen_dict import FrozenDict
-from firesteel.common.persistent_vector import PersistentVector
+from firesteel.graph.frozen_dict import FrozenDict
+from firesteel.graph.persistent_vector import PersistentVector
 
 __all__ = ["SubtaskTable", "SubtaskValues"]
 

@@ -54,7 +54,8 @@ _FREQUENT = (messages.Heartbeat, messages.MetricReport, messages.ReportWatermark
 
 
 class JobMaster(JobRescaling):
-    """Decides what happens to one job. Has no thread, socket or clock: `handle` is all there is.
+    """Decides what happens to one job. Has no thread, socket or clock: `handle` is all there is. Other threads may read
+    its `snapshot`, and nothing else.
 
     An attempt goes through these steps:
 

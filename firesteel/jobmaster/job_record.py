@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from firesteel.common.frozen_dict import FrozenDict
 from firesteel.common.job_status import JobStatus
 from firesteel.graph.execution_graph import ExecutionGraph
+from firesteel.graph.frozen_dict import FrozenDict
 from firesteel.graph.job_graph import JobGraph
 from firesteel.jobmaster.checkpoints.job_checkpoints import JobCheckpoints
 from firesteel.jobmaster.job_snapshot import JobSnapshot

@@ -9,8 +9,8 @@ import msgspec
 from firesteel.common.job_status import JobStatus
 from firesteel.graph.execution_graph import ExecutionGraphSnapshot
 from firesteel.graph.job_graph import JobGraph
-from firesteel.jobmaster.checkpoint_statistics import CheckpointStatistics
 from firesteel.jobmaster.checkpoints.settings import CheckpointSettings
+from firesteel.jobmaster.checkpoints.statistics import CheckpointStatistics
 from firesteel.jobmaster.metrics import MetricsSnapshot
 from firesteel.jobmaster.model.failure import ExceptionHistoryEntry
 from firesteel.jobmaster.slots.pool import SlotPoolSnapshot, SlotSnapshot

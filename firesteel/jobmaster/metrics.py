@@ -8,7 +8,7 @@ from typing import Any, TypeAlias
 
 import msgspec
 
-from firesteel.common.frozen_dict import FrozenDict
+from firesteel.graph.frozen_dict import FrozenDict
 from firesteel.graph.subtask_table import SubtaskTable, SubtaskValues
 from firesteel.runtime.model.messages import Accumulators, MetricReport, MetricScope, SlotFailed, SlotStopped, TaskKey
 

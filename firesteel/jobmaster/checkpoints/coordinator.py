@@ -11,7 +11,7 @@ from firesteel.jobmaster.checkpoints.completed import CompletedCheckpoint, Compl
 from firesteel.jobmaster.checkpoints.disposal import CheckpointDisposal
 from firesteel.jobmaster.checkpoints.failures import CheckpointFailureManager, CheckpointFailureReason
 from firesteel.jobmaster.checkpoints.pending import AckResult, PendingCheckpoint, PendingStatus
-from firesteel.jobmaster.checkpoints.plan import CheckpointPlan, TaskKey
+from firesteel.jobmaster.checkpoints.plan import CheckpointPlan
 from firesteel.jobmaster.checkpoints.requests import CheckpointRequest, CheckpointRequestDecider
 from firesteel.jobmaster.checkpoints.settings import CheckpointSettings
 from firesteel.jobmaster.checkpoints.shared_state_registry import SharedStateRegistry
@@ -28,6 +28,7 @@ from firesteel.jobmaster.model.instructions import (
     StoreMetadata,
     TriggerTasks,
 )
+from firesteel.jobmaster.model.task_key import TaskKey
 from firesteel.jobmaster.model.wall_clock import WallClock
 from firesteel.runtime.checkpoint.metadata import CheckpointMetadata
 from firesteel.runtime.model.checkpoint_metrics import CheckpointMetrics

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from enum import Enum
 
-from firesteel.jobmaster.checkpoints.plan import CheckpointPlan, PlannedOperator, TaskKey
+from firesteel.jobmaster.checkpoints.plan import CheckpointPlan, PlannedOperator
 from firesteel.jobmaster.checkpoints.requests import CheckpointRequest
+from firesteel.jobmaster.model.task_key import TaskKey
 from firesteel.runtime.checkpoint.metadata import CheckpointMetadata, OperatorState
 from firesteel.runtime.model.checkpoint_options import CheckpointLocation, SnapshotKind
 from firesteel.runtime.model.state_handles import (

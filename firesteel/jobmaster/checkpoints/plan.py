@@ -5,15 +5,12 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TypeAlias
 
 from firesteel.graph.channels import connections
 from firesteel.graph.job_graph import JobGraph
+from firesteel.jobmaster.model.task_key import TaskKey
 
-__all__ = ["CheckpointPlan", "PlannedOperator", "PlannedTask", "TaskKey"]
-
-TaskKey: TypeAlias = tuple[str, int]
-"""Vertex id and subtask."""
+__all__ = ["CheckpointPlan", "PlannedOperator", "PlannedTask"]
 
 
 @dataclass(frozen=True, slots=True)

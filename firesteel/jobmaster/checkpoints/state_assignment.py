@@ -8,12 +8,12 @@ from collections.abc import Iterator, Mapping
 from firesteel.graph.channels import edge_name
 from firesteel.graph.job_graph import JobEdge, JobGraph, JobVertex
 from firesteel.jobmaster.checkpoints.operator_state_repartitioner import repartition
-from firesteel.jobmaster.checkpoints.plan import TaskKey
 from firesteel.jobmaster.checkpoints.state_compatibility import (
     adopt_max_parallelism,
     check_compatibility,
     is_fully_finished,
 )
+from firesteel.jobmaster.model.task_key import TaskKey
 from firesteel.runtime.checkpoint.metadata import CheckpointMetadata, OperatorState
 from firesteel.runtime.model.assigned_state import RestoredOperator, TaskRestore
 from firesteel.runtime.model.key_groups import KeyGroupRange

@@ -8,16 +8,17 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from firesteel.common.frozen_dict import FrozenDict
+from firesteel.graph.frozen_dict import FrozenDict
 from firesteel.graph.subtask_table import SubtaskTable
-from firesteel.jobmaster.checkpoint_statistics import (
+from firesteel.jobmaster.checkpoints.plan import PlannedTask
+from firesteel.jobmaster.checkpoints.statistics import (
     SUMMARISED,
     CheckpointStatistics,
     CheckpointStats,
     StatsSummary,
     SubtaskCheckpointStats,
 )
-from firesteel.jobmaster.checkpoints.plan import PlannedTask, TaskKey
+from firesteel.jobmaster.model.task_key import TaskKey
 from firesteel.runtime.model.checkpoint_metrics import CheckpointMetrics
 from firesteel.runtime.model.checkpoint_options import SnapshotKind, StopMode
 

@@ -12,8 +12,8 @@ from typing import Any, TypeAlias
 
 from firesteel.common.errors import TaskFailure
 from firesteel.common.job_status import JobStatus
-from firesteel.jobmaster.checkpoints.plan import TaskKey
 from firesteel.jobmaster.model.enumerator_call import EnumeratorCall
+from firesteel.jobmaster.model.task_key import TaskKey
 from firesteel.runtime.checkpoint.metadata import CheckpointMetadata
 from firesteel.runtime.model.checkpoint_options import CheckpointLocation, CheckpointOptions
 from firesteel.runtime.model.messages import JobMasterMessage

@@ -8,7 +8,7 @@ from enum import Enum
 
 import msgspec
 
-from firesteel.common.persistent_vector import PersistentVector
+from firesteel.graph.persistent_vector import PersistentVector
 from firesteel.jobmaster.model.events import SlotsQueued
 from firesteel.runtime.model.messages import Address, Heartbeat, RegisterSlot, SlotMessage
 

@@ -16,7 +16,7 @@ from firesteel.config.configuration import Configuration
 from firesteel.graph.execution_graph import ExecutionGraphSnapshot
 from firesteel.graph.job_graph import JobGraph, JobVertex
 from firesteel.graph.plan import job_plan
-from firesteel.jobmaster.checkpoint_statistics import CheckpointStatistics
+from firesteel.jobmaster.checkpoints.statistics import CheckpointStatistics
 from firesteel.jobmaster.job_snapshot import JobSnapshot
 from firesteel.jobmaster.model.failure import ExceptionHistoryEntry
 from firesteel.jobmaster.view.vertices import VertexView

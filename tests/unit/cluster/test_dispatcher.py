@@ -7,6 +7,7 @@ import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import cloudpickle
@@ -396,3 +397,24 @@ def test_one_that_leads_no_more_does_not_say_that_a_job_is_unknown(
     monkeypatch.setattr(cluster.dispatcher, "_is_leader", lambda: False)
     with pytest.raises(DispatcherClosedError):
         cluster.dispatcher.job("7" * 32)
+
+
+def test_the_status_of_a_view_is_that_of_its_snapshot() -> None:
+    """The job ends while it is looked at: what was read first must not be mixed with what is read later."""
+
+    class Ending:
+        def __init__(self) -> None:
+            self._statuses = iter([JobStatus.RUNNING, JobStatus.FAILING, JobStatus.RESTARTING])
+
+        @property
+        def snapshot(self) -> Any:
+            return SimpleNamespace(status=next(self._statuses))
+
+        def status(self) -> JobStatus:
+            return self.snapshot.status  # type: ignore[no-any-return]
+
+    job = ManagedJob("0" * 32, "job", 0)
+    assert job.attach(Ending())  # type: ignore[arg-type]
+    view = job.view()
+    assert view.snapshot is not None
+    assert view.status is view.snapshot.status is JobStatus.RUNNING

@@ -7,7 +7,7 @@ import json
 import pytest
 from checkpoint_harness import JOB, TASKS, CoordinatorHarness
 
-from firesteel.jobmaster.checkpoint_statistics import StatsSummary
+from firesteel.jobmaster.checkpoints.statistics import StatsSummary
 from firesteel.jobmaster.checkpoints.stats import StatsRecorder
 from firesteel.runtime.model.checkpoint_metrics import CheckpointMetrics
 from firesteel.runtime.model.checkpoint_options import SnapshotKind, StopMode

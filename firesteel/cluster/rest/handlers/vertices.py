@@ -16,7 +16,7 @@ from firesteel.cluster.diagnostics.known_jobs import (
 from firesteel.cluster.rest.handlers.jobs import io_metrics, shown_accumulators, state_counts
 from firesteel.cluster.rest.request import RestError, RestRequest, Route
 from firesteel.graph.execution_graph import ExecutionState, aggregate_state
-from firesteel.jobmaster.checkpoint_statistics import percentile
+from firesteel.jobmaster.checkpoints.statistics import percentile
 from firesteel.jobmaster.view.vertices import LIVELY_STATES, IoMetrics, SubtaskView, VertexView, span_of
 from firesteel.rest import vertices as rest
 

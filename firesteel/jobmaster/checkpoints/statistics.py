@@ -9,7 +9,7 @@ from typing import Any, TypeAlias
 
 import msgspec
 
-from firesteel.common.frozen_dict import FrozenDict
+from firesteel.graph.frozen_dict import FrozenDict
 from firesteel.graph.subtask_table import SubtaskValues
 from firesteel.runtime.model.checkpoint_metrics import CheckpointMetrics
 from firesteel.runtime.model.checkpoint_options import SnapshotKind, StopMode
