@@ -13,6 +13,7 @@ from firesteel.common.types import Row
 from firesteel.common.windows import CountWindow, GlobalWindow, TimeWindow
 from firesteel.runtime.model.serialization import preview_record
 from firesteel.runtime.state.api.backend import VOID_NAMESPACE
+from firesteel.runtime.state.ttl import alive_after, stored_remainder, without_stamps
 
 if TYPE_CHECKING:
     from firesteel.runtime.chain.chained_operator import ChainedOperator
@@ -92,23 +93,14 @@ def _kinds(chained: ChainedOperator) -> dict[str, str]:
 def _read(descriptor: StateDescriptor, stored: Any, now: int) -> Any:
     """A stored value as the state's own methods would give it; None if all of it has expired."""
     if descriptor.ttl_config is not None:
-        stored = _alive(descriptor.kind, stored, now - descriptor.ttl_config.ttl_millis)
+        alive = stored_remainder(descriptor.kind)(stored, alive_after(descriptor.ttl_config, now))
+        stored = None if alive is None else without_stamps(descriptor.kind, alive)
     if stored is None:
         return None
     if descriptor.kind == "aggregating":
         function: Any = descriptor.get_agg_function()  # type: ignore[attr-defined]
         return function.get_result(stored)
     return stored
-
-
-def _alive(kind: str, stored: Any, after: int) -> Any:
-    """What was accessed after a time: elements and entries expire one by one."""
-    if kind == "list":
-        return [value for value, stamp in stored if stamp > after] or None
-    if kind == "map":
-        return {key: value for key, (value, stamp) in stored.items() if stamp > after} or None
-    value, stamp = stored
-    return value if stamp > after else None
 
 
 def namespace_text(namespace: Any) -> str:

@@ -18,7 +18,7 @@ from firesteel.api.state import (
 )
 from firesteel.common.time import Time
 from firesteel.runtime.model.checkpoint_options import SnapshotKind
-from firesteel.runtime.state.rocksdb.ttl_states import SWEEP_ROWS
+from firesteel.runtime.state.rocksdb.stamped import SWEEP_ROWS
 from firesteel.testing import FakeClock
 
 TTL = 10

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from firesteel.runtime.checkpoint.files import SnapshotFiles, StateFileReader
     from firesteel.runtime.time.timers import TimerQueue
 
-__all__ = ["NO_KEY", "VOID_NAMESPACE", "KeyedSnapshot", "KeyedStateBackend"]
+__all__ = ["NO_KEY", "VOID_NAMESPACE", "Clock", "KeyedSnapshot", "KeyedStateBackend", "check_not_none"]
 
 VOID_NAMESPACE = None
 """The namespace of state that does not belong to a window."""
@@ -136,3 +136,9 @@ class KeyedStateBackend(ABC):
 
 Clock = Callable[[], int]
 """Reads the processing time in milliseconds; time-to-live is measured with it, as in Flink."""
+
+
+def check_not_none(value: Any) -> None:
+    """Refuses what a list state cannot hold, as in Flink."""
+    if value is None:
+        raise ValueError("None cannot be added to a list state")

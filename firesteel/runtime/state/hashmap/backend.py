@@ -17,11 +17,13 @@ from firesteel.runtime.model.state_handles import KeyedStateHandle, StateMeta
 from firesteel.runtime.state.api.backend import VOID_NAMESPACE, Clock, KeyedStateBackend
 from firesteel.runtime.state.api.chunks import is_timer_table, timer_table
 from firesteel.runtime.state.api.compatibility import check_compatible, check_kind, meta_of
-from firesteel.runtime.state.hashmap import owning_states, states, tracked_states, ttl_states
+from firesteel.runtime.state.hashmap import owning_states, states, tracked_states
 from firesteel.runtime.state.hashmap.restore import read_tables
 from firesteel.runtime.state.hashmap.snapshots import BASE, DELTA, DerivedTimers, HashMapSnapshot, Held, Snapshots
+from firesteel.runtime.state.hashmap.stamped import IncrementalCleanup, cell_format, raw_kind
 from firesteel.runtime.state.hashmap.tables import Cleanup, StateTable
 from firesteel.runtime.state.hashmap.timers import TrackedTimerQueue
+from firesteel.runtime.state.ttl import create_ttl_state, snapshot_cleanup
 from firesteel.runtime.time.timers import TimerQueue
 
 if TYPE_CHECKING:
@@ -39,6 +41,7 @@ class HashMapKeyedStateBackend(KeyedStateBackend):
     """
 
     __slots__ = (
+        "_cleanups",
         "_clock",
         "_descriptors",
         "_incremental",
@@ -49,7 +52,6 @@ class HashMapKeyedStateBackend(KeyedStateBackend):
         "_snapshots",
         "_states",
         "_tables",
-        "_ttl_states",
         "derived_timers",
     )
 
@@ -72,8 +74,9 @@ class HashMapKeyedStateBackend(KeyedStateBackend):
         self._reuses_objects = reuses_objects
         self._open_files = open_files or _open_storage
         self._tables: dict[str, StateTable] = {}
-        self._states: dict[str, states.HashMapState] = {}
-        self._ttl_states: dict[str, ttl_states.TtlState] = {}
+        self._states: dict[str, Any] = {}
+        self._cleanups: list[Callable[[int], None]] = []
+        """Those that run with every record."""
         self._descriptors: dict[str, StateDescriptor] = {}
         self._queues: dict[str, TimerQueue] = {}
         self._restored: dict[str, StateMeta] = {}
@@ -150,21 +153,29 @@ class HashMapKeyedStateBackend(KeyedStateBackend):
         namespaces = {} if table is None else table.namespaces
         return {namespace: entries[key] for namespace, entries in namespaces.items() if key in entries}
 
-    def _create(self, descriptor: StateDescriptor, shares: bool) -> states.HashMapState:
+    def _create(self, descriptor: StateDescriptor, shares: bool) -> Any:
         table = self.state_table(descriptor.get_name())
-        if descriptor.ttl_config is None:
-            if shares:
-                classes = tracked_states.STATES if self._incremental else states.STATES
-            else:
-                is_plain = ownership_of_type(descriptor.type_info) is Ownership.FIXED
-                classes = owning_states.classes(is_plain, self._incremental)
-            state: states.HashMapState = classes[descriptor.kind](self, table, descriptor)
-            return state
-        expiring: ttl_states.TtlState = ttl_states.STATES[descriptor.kind](self, table, descriptor, self._clock, shares)
-        self._ttl_states[descriptor.get_name()] = expiring
-        if expiring.cleans_every_record:
-            self.__class__ = _CleaningBackend
-        return expiring
+        if descriptor.ttl_config is not None:
+            return self._create_expiring(descriptor, table, shares)
+        if shares:
+            classes = tracked_states.STATES if self._incremental else states.STATES
+        else:
+            is_plain = ownership_of_type(descriptor.type_info) is Ownership.FIXED
+            classes = owning_states.classes(is_plain, self._incremental)
+        return classes[descriptor.kind](self, table, descriptor)
+
+    def _create_expiring(self, descriptor: StateDescriptor, table: StateTable, shares: bool) -> Any:
+        assert descriptor.ttl_config is not None
+        classes = tracked_states.STATES if self._incremental else states.STATES
+        raw = classes[raw_kind(descriptor.kind)](self, table, descriptor)
+        strategy = descriptor.ttl_config.get_cleanup_strategies().get_incremental_cleanup_strategy()
+        clean_up = None
+        if strategy is not None:
+            clean_up = IncrementalCleanup(raw, table, descriptor, strategy.get_cleanup_size()).clean_up
+            if strategy.run_cleanup_for_every_record():
+                self._cleanups.append(clean_up)
+                self.__class__ = _CleaningBackend
+        return create_ttl_state(descriptor, self._clock, raw, cell_format(shares), clean_up)
 
     # ---- snapshots ----------------------------------------------------------------------------------
 
@@ -172,7 +183,9 @@ class HashMapKeyedStateBackend(KeyedStateBackend):
         """Pickles what changed since the last snapshot, or everything; see ``snapshots``."""
         now = self._clock()
         cleanups: dict[str, Cleanup] = {
-            name: state.left_of for name, state in self._ttl_states.items() if state.cleans_snapshots
+            name: cleanup
+            for name, descriptor in self._descriptors.items()
+            if (cleanup := snapshot_cleanup(descriptor)) is not None
         }
         snapshot = HashMapSnapshot(
             0,
@@ -252,9 +265,9 @@ class _CleaningBackend(HashMapKeyedStateBackend):
     @key.setter
     def key(self, key: Any) -> None:
         _KEY.__set__(self, key)
-        for state in self._ttl_states.values():
-            if state.cleans_every_record:
-                state.clean_up()
+        now = self._clock()
+        for clean_up in self._cleanups:
+            clean_up(now)
 
 
 _KEY: Any = KeyedStateBackend.__dict__["key"]

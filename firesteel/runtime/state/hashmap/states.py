@@ -13,7 +13,7 @@ from firesteel.api.state import (
     StateDescriptor,
     ValueState,
 )
-from firesteel.runtime.state.api.backend import VOID_NAMESPACE, KeyedStateBackend
+from firesteel.runtime.state.api.backend import VOID_NAMESPACE, KeyedStateBackend, check_not_none
 from firesteel.runtime.state.hashmap.tables import StateTable
 
 __all__ = [
@@ -24,7 +24,6 @@ __all__ = [
     "HashMapReducingState",
     "HashMapState",
     "HashMapValueState",
-    "check_not_none",
 ]
 
 
@@ -52,11 +51,15 @@ class HashMapState:
         self._namespace = namespace
         self._table = table
 
+    def is_at(self, namespace: Any) -> bool:
+        """Whether the namespace is the current one."""
+        return bool(namespace == self._namespace)
+
     def clear(self) -> None:
         """Removes the current key's value."""
         self._table.pop(self._backend.key, None)
 
-    def _take(self, namespaces: Iterable[Any]) -> list[Any]:
+    def take(self, namespaces: Iterable[Any]) -> list[Any]:
         """Removes and returns the current key's values in the given namespaces."""
         key = self._backend.key
         values = []
@@ -68,7 +71,7 @@ class HashMapState:
                     del self._namespaces[namespace]
         return values
 
-    def _store_in(self, namespace: Any, value: Any) -> None:
+    def store_in(self, namespace: Any, value: Any) -> None:
         """Sets the current key's value in a namespace."""
         self._namespaces.setdefault(namespace, {})[self._backend.key] = value
 
@@ -124,12 +127,23 @@ class HashMapListState(HashMapState, ListState[Any]):
 
     def merge_namespaces(self, target: Any, sources: Iterable[Any]) -> None:
         """Appends the elements of the sources to those of the target."""
-        taken = self._take(sources)
+        taken = self.take(sources)
         if taken:
             elements = self._namespaces.get(target, {}).get(self._backend.key, [])
             for part in taken:
                 elements.extend(part)
-            self._store_in(target, elements)
+            self.store_in(target, elements)
+
+    def slots(self) -> Iterable[tuple[int, Any]]:
+        """The elements with their positions."""
+        return enumerate(self.get())
+
+    def change(self, changes: Iterable[tuple[int, Any]]) -> None:
+        """Replaces elements by position, and removes those for which there is None."""
+        elements = self.get()
+        for position, element in changes:
+            elements[position] = element
+        self.update([element for element in elements if element is not None])
 
 
 class HashMapMapState(HashMapState, MapState[Any, Any]):
@@ -182,6 +196,31 @@ class HashMapMapState(HashMapState, MapState[Any, Any]):
         """Whether there is no entry."""
         return not self._table.get(self._backend.key)
 
+    def slots(self) -> Iterable[tuple[Any, Any]]:
+        """The entries; the slot of an entry is its map key."""
+        return self.items()
+
+    def slot_of(self, key: Any) -> Any:
+        """The slot of a map key."""
+        return key
+
+    def key_of(self, slot: Any, _value: Any) -> Any:
+        """The map key of a slot."""
+        return slot
+
+    def at(self, slot: Any) -> Any:
+        """The value in a slot, or None."""
+        entries = self._table.get(self._backend.key)
+        return None if entries is None else entries.get(slot)
+
+    def change(self, changes: Iterable[tuple[Any, Any]]) -> None:
+        """Replaces the values of keys, and removes the entries for which there is None."""
+        for key, value in changes:
+            if value is None:
+                self.remove(key)
+            else:
+                self.put(key, value)
+
 
 class HashMapReducingState(HashMapState, ReducingState[Any]):
     """One value per key, reduced with each addition."""
@@ -202,12 +241,12 @@ class HashMapReducingState(HashMapState, ReducingState[Any]):
 
     def merge_namespaces(self, target: Any, sources: Iterable[Any]) -> None:
         """Reduces the sources' values into the target's."""
-        taken = self._take([target, *sources])
+        taken = self.take([target, *sources])
         if taken:
             result = taken[0]
             for value in taken[1:]:
                 result = self._reduce(result, value)
-            self._store_in(target, result)
+            self.store_in(target, result)
 
 
 class HashMapAggregatingState(HashMapState, AggregatingState[Any, Any]):
@@ -232,18 +271,12 @@ class HashMapAggregatingState(HashMapState, AggregatingState[Any, Any]):
 
     def merge_namespaces(self, target: Any, sources: Iterable[Any]) -> None:
         """Merges the sources' accumulators into the target's."""
-        taken = self._take([target, *sources])
+        taken = self.take([target, *sources])
         if taken:
             result = taken[0]
             for accumulator in taken[1:]:
                 result = self._function.merge(result, accumulator)
-            self._store_in(target, result)
-
-
-def check_not_none(value: Any) -> None:
-    """Refuses what a list state cannot hold, as in Flink."""
-    if value is None:
-        raise ValueError("None cannot be added to a list state")
+            self.store_in(target, result)
 
 
 STATES: dict[str, Any] = {

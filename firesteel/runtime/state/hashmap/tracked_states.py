@@ -10,9 +10,8 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from firesteel.api.state import StateDescriptor
-from firesteel.runtime.state.api.backend import VOID_NAMESPACE, KeyedStateBackend
+from firesteel.runtime.state.api.backend import VOID_NAMESPACE, KeyedStateBackend, check_not_none
 from firesteel.runtime.state.hashmap import states
-from firesteel.runtime.state.hashmap.states import check_not_none
 from firesteel.runtime.state.hashmap.tables import StateTable
 
 __all__ = ["STATES", "TrackedState"]
@@ -50,7 +49,8 @@ class TrackedState(states.HashMapState):
             del self._table[key]
             self._changed.add(key)
 
-    def _take(self, namespaces: Iterable[Any]) -> list[Any]:
+    def take(self, namespaces: Iterable[Any]) -> list[Any]:
+        """Removes and returns the current key's values in the given namespaces."""
         key = self._backend.key
         values = []
         for namespace in namespaces:
@@ -62,8 +62,9 @@ class TrackedState(states.HashMapState):
                     self._state_table.drop(namespace)
         return values
 
-    def _store_in(self, namespace: Any, value: Any) -> None:
-        super()._store_in(namespace, value)
+    def store_in(self, namespace: Any, value: Any) -> None:
+        """Sets the current key's value in a namespace."""
+        super().store_in(namespace, value)
         self._state_table.changed(namespace).add(self._backend.key)
 
 

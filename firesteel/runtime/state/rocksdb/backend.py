@@ -21,7 +21,7 @@ from firesteel.runtime.model.state_handles import CANONICAL, KeyedPart, KeyedSta
 from firesteel.runtime.state.api.backend import VOID_NAMESPACE, Clock, KeyedSnapshot, KeyedStateBackend
 from firesteel.runtime.state.api.chunks import is_timer_table, timer_table
 from firesteel.runtime.state.api.compatibility import check_compatible, check_kind, meta_of
-from firesteel.runtime.state.rocksdb import states, ttl_states
+from firesteel.runtime.state.rocksdb import states
 from firesteel.runtime.state.rocksdb.database import SST, Database, Table, files_of
 from firesteel.runtime.state.rocksdb.directories import OwnedDirectory, remove_leftovers
 from firesteel.runtime.state.rocksdb.keys import KeyEncoder
@@ -35,7 +35,9 @@ from firesteel.runtime.state.rocksdb.snapshots import (
     NativeSnapshot,
     SharedFiles,
 )
+from firesteel.runtime.state.rocksdb.stamped import RAW_STATES, RowSweep
 from firesteel.runtime.state.rocksdb.timers import StoredTimerQueue
+from firesteel.runtime.state.ttl import alive_after, create_ttl_state
 from firesteel.runtime.time.timers import TimerQueue
 
 if TYPE_CHECKING:
@@ -63,6 +65,7 @@ class RocksDBKeyedStateBackend(KeyedStateBackend):
         "_restored",
         "_shared",
         "_states",
+        "_sweeps",
         "encoder",
         "next_number",
     )
@@ -90,7 +93,8 @@ class RocksDBKeyedStateBackend(KeyedStateBackend):
         self._directory: OwnedDirectory | None = OwnedDirectory(directory, label)
         self._opened: Database | None = None
         self.encoder = KeyEncoder(max_parallelism)
-        self._states: dict[str, states.RocksDBState] = {}
+        self._states: dict[str, Any] = {}
+        self._sweeps: list[RowSweep] = []
         self._descriptors: dict[str, StateDescriptor] = {}
         self._queues: dict[str, StoredTimerQueue] = {}
         self._restored: dict[str, StateMeta] = {}
@@ -110,16 +114,23 @@ class RocksDBKeyedStateBackend(KeyedStateBackend):
             restored = self._restored.get(name)
             if restored is not None:
                 check_compatible(restored, descriptor)
-            table = self._database.table(name)
-            if descriptor.ttl_config is None:
-                state = states.STATES[descriptor.kind](self, table, descriptor)
-            else:
-                state = ttl_states.STATES[descriptor.kind](self, table, descriptor, self._clock)
-            self._states[name] = state
+            state = self._states[name] = self._create(descriptor)
             self._descriptors[name] = descriptor
         else:
             check_kind(self._descriptors[name], descriptor)
         return state
+
+    def _create(self, descriptor: StateDescriptor) -> Any:
+        table, config = self._database.table(descriptor.get_name()), descriptor.ttl_config
+        if config is None:
+            return states.STATES[descriptor.kind](self, table, descriptor)
+        raw = RAW_STATES[descriptor.kind](self, table, descriptor)
+        clean_up = None
+        if config.get_cleanup_strategies().get_rocksdb_compact_filter_cleanup_strategy() is not None:
+            sweep = RowSweep(table, config)
+            self._sweeps.append(sweep)
+            clean_up = sweep.clean_up
+        return create_ttl_state(descriptor, self._clock, raw, raw.cell_format(), clean_up)
 
     def timer_queue(self, name: str) -> TimerQueue:
         """The timers of that name, with those restored."""
@@ -186,9 +197,8 @@ class RocksDBKeyedStateBackend(KeyedStateBackend):
         """Brings the database up to date with what is kept beside it."""
         for queue in self._queues.values():
             queue.store()
-        for state in self._states.values():
-            if isinstance(state, ttl_states.TtlState):
-                state.sweep()
+        for sweep in self._sweeps:
+            sweep.sweep(self._clock())
         if self._opened is not None:
             self._opened.store_classes()
         if any(descriptor.kind == "list" for descriptor in self._descriptors.values()):
@@ -199,15 +209,15 @@ class RocksDBKeyedStateBackend(KeyedStateBackend):
                 self._promised = promised
 
     def _canonical(self, database: Database, directory: OwnedDirectory) -> CanonicalSnapshot:
-        now, alive_after = self._clock(), {}
+        now, alive = self._clock(), {}
         for name, descriptor in self._descriptors.items():
             config = descriptor.ttl_config
             if config is not None and config.get_cleanup_strategies().in_full_snapshot():
-                alive_after[name] = now - config.ttl_millis
+                alive[name] = alive_after(config, now)
         metas = tuple(meta for meta in self._metas() if meta.name in database.tables)
         start, _end = bounds_of(self.key_groups)
         views = {meta.name: database.tables[meta.name].view(start) for meta in metas}
-        return CanonicalSnapshot(views, directory, self.key_groups, metas, alive_after)
+        return CanonicalSnapshot(views, directory, self.key_groups, metas, alive)
 
     def notify_checkpoint_complete(self, checkpoint_id: int) -> None:
         """The files of that snapshot may be used again."""

@@ -19,7 +19,7 @@ from firesteel.api.state import (
     StateDescriptor,
     ValueState,
 )
-from firesteel.runtime.state.api.backend import VOID_NAMESPACE
+from firesteel.runtime.state.api.backend import VOID_NAMESPACE, check_not_none
 from firesteel.runtime.state.rocksdb.database import Table
 from firesteel.runtime.state.rocksdb.keys import (
     VOID_SUFFIX,
@@ -42,7 +42,7 @@ __all__ = [
     "RocksDBReducingState",
     "RocksDBState",
     "RocksDBValueState",
-    "check_not_none",
+    "pack_number",
 ]
 
 _loads = pickle.loads
@@ -114,7 +114,7 @@ class RocksDBState:
         prefix = self._encoder.prefix_of(self._backend.key)
         return [prefix + encode_namespace(namespace) for namespace in namespaces]
 
-    def _take(self, namespaces: Iterable[Any]) -> list[bytes]:
+    def take(self, namespaces: Iterable[Any]) -> list[bytes]:
         """Removes and returns the current key's values in the given namespaces."""
         taken = []
         for row in self._rows_of(namespaces):
@@ -313,7 +313,7 @@ class RocksDBReducingState(RocksDBState, ReducingState[Any]):
 
     def merge_namespaces(self, target: Any, sources: Iterable[Any]) -> None:
         """Reduces the sources' values into the target's."""
-        taken = self._take([target, *sources])
+        taken = self.take([target, *sources])
         if taken:
             result = _loads(taken[0])
             for data in taken[1:]:
@@ -350,7 +350,7 @@ class RocksDBAggregatingState(RocksDBState, AggregatingState[Any, Any]):
 
     def merge_namespaces(self, target: Any, sources: Iterable[Any]) -> None:
         """Merges the sources' accumulators into the target's."""
-        taken = self._take([target, *sources])
+        taken = self.take([target, *sources])
         if taken:
             result = _loads(taken[0])
             for data in taken[1:]:
@@ -358,12 +358,6 @@ class RocksDBAggregatingState(RocksDBState, AggregatingState[Any, Any]):
             turn_back = self._turn_to(target)
             self._put(self._row, self._dump(result) + self._trailer)
             turn_back()
-
-
-def check_not_none(value: Any) -> None:
-    """Refuses what a list state cannot hold, as in Flink."""
-    if value is None:
-        raise ValueError("None cannot be added to a list state")
 
 
 STATES: dict[str, Any] = {

@@ -41,7 +41,7 @@ _MARK = b"\1"
 _LENGTH_BYTES = 4
 
 _stamp = struct.Struct("<q")
-pack_stamp = _stamp.pack
+pack_stamp, _unpack_stamp = _stamp.pack, _stamp.unpack
 _loads = pickle.loads
 
 
@@ -104,5 +104,5 @@ def without_originals(body: bytes) -> bytes:
 
 def stamp_of(data: bytes) -> int:
     """The time of the last access."""
-    time: int = _stamp.unpack_from(data, len(data) - STAMP_BYTES)[0]
+    time: int = _unpack_stamp(data[-STAMP_BYTES:])[0]
     return time
