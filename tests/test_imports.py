@@ -152,6 +152,17 @@ def test_imports_point_one_way() -> None:
     assert not found, "\n".join(found)
 
 
+def test_operators_import_no_state_backend() -> None:
+    backends = ("firesteel.runtime.state.hashmap", "firesteel.runtime.state.rocksdb")
+    found = [
+        f"{file}:{line} imports {name}"
+        for file in sorted((PACKAGE / "runtime" / "operators").rglob("*.py"))
+        for name, line in _imports(ast.parse(file.read_text(encoding="utf-8")))
+        if name.startswith(backends)
+    ]
+    assert not found, "\n".join(found)
+
+
 def test_every_package_has_a_layer() -> None:
     packages = {path.name for path in PACKAGE.iterdir() if path.is_dir() and any(path.glob("*.py"))}
     assert packages == {name for name in LAYERS if "/" not in name}

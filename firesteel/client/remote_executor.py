@@ -18,7 +18,7 @@ from firesteel.jobmaster.shell.shipping import program_roots, shipped_by_value
 from firesteel.rest import jobs as rest
 from firesteel.rest.client import RestClientError
 from firesteel.rest.submission import SUBMIT_JOB, JobSubmitRequest
-from firesteel.runtime.state.factory import keeps_objects
+from firesteel.runtime.state.registry import configured_backend
 
 __all__ = ["RemoteExecutor", "SubmissionError"]
 
@@ -62,7 +62,7 @@ class RemoteExecutor:
     def execute(self, job_graph: JobGraph, configuration: Configuration) -> JobClient:
         """Submits the job; returns once the cluster has looked at it."""
         # before anything is sent: what the program gets wrong is said at once
-        keeps_objects(configuration)
+        configured_backend(configuration)
         with shipped_by_value(program_roots(self._search_path)):
             serialized = serialize_job(job_graph)
         job_id = self._submit(job_graph, serialized)

@@ -7,6 +7,7 @@ from enum import Enum
 
 from firesteel.config import options
 from firesteel.config.configuration import Configuration
+from firesteel.runtime.state.registry import HASHMAP, ROCKSDB
 
 __all__ = ["EmbeddedRocksDBStateBackend", "HashMapStateBackend", "PredefinedOptions", "StateBackend"]
 
@@ -27,7 +28,7 @@ class HashMapStateBackend(StateBackend):
 
     def to_configuration(self) -> Configuration:
         """The configuration that selects this backend."""
-        return Configuration().set(options.STATE_BACKEND, "hashmap")
+        return Configuration().set(options.STATE_BACKEND, HASHMAP.name)
 
 
 class PredefinedOptions(Enum):
@@ -83,7 +84,7 @@ class EmbeddedRocksDBStateBackend(StateBackend):
 
     def to_configuration(self) -> Configuration:
         """The configuration that selects this backend; what was not set is left to other configuration."""
-        configuration = Configuration().set(options.STATE_BACKEND, "rocksdb")
+        configuration = Configuration().set(options.STATE_BACKEND, ROCKSDB.name)
         if self._incremental is not None:
             configuration.set(options.INCREMENTAL_CHECKPOINTS, self._incremental)
         if self._paths:

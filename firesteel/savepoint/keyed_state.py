@@ -20,7 +20,8 @@ from firesteel.runtime.model.state_handles import CANONICAL, KeyedStateHandle, S
 from firesteel.runtime.state.api.backend import KeyedStateBackend
 from firesteel.runtime.state.api.chunks import is_timer_table, read_canonical, timer_table
 from firesteel.runtime.state.api.moved_keys import has_moved_keys
-from firesteel.runtime.state.factory import BACKENDS, create_keyed_backend
+from firesteel.runtime.state.factory import create_keyed_backend
+from firesteel.runtime.state.registry import BACKENDS, HASHMAP
 from firesteel.savepoint.contents import keyed_handles
 
 __all__ = ["TIMERS", "Entry", "KeyedSlice", "read_entries", "restored_backend", "slices", "table_of"]
@@ -119,7 +120,7 @@ def table_of(state: StateMeta) -> str:
 @contextmanager
 def restored_backend(piece: KeyedSlice, files: StateFileReader) -> Iterator[KeyedStateBackend]:
     """A backend that holds a slice, in this process, until the context ends."""
-    name = "hashmap" if piece.handle.format == CANONICAL else piece.handle.format
+    name = HASHMAP.name if piece.handle.format == CANONICAL else piece.handle.format
     if name not in BACKENDS:
         raise StateIncompatibleError(
             f"The state of operator '{piece.operator}' has the format '{name}', which no state backend reads.",

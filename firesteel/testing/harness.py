@@ -22,7 +22,7 @@ from firesteel.runtime.model.elements import MAX_WATERMARK
 from firesteel.runtime.model.metrics import Counter
 from firesteel.runtime.model.operator_spec import OperatorRuntime, OperatorSpec
 from firesteel.runtime.operators.base import StreamOperator
-from firesteel.runtime.state.factory import keeps_objects
+from firesteel.runtime.state.registry import configured_backend
 from firesteel.runtime.time.input_clock import InputClock
 from firesteel.runtime.time.timers import InternalTimerService, TimerQueue
 from firesteel.runtime.time.turns import Turn
@@ -106,7 +106,8 @@ class OperatorHarness:
         )
         services = _HarnessServices(self.clock)
         self._captured = _Capture()
-        created = spec.create(OperatorRuntime(task.execution, _WATERMARK_INTERVAL_MS, keeps_objects(settings)))
+        keeps_objects = configured_backend(settings).keeps_objects
+        created = spec.create(OperatorRuntime(task.execution, _WATERMARK_INTERVAL_MS, keeps_objects))
         self._task = task
         self._chained = _HarnessOperator(operator, created, task, services)
         self._consumer = ChainedOperator(capture, self._captured, task, services)

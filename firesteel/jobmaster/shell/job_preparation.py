@@ -34,7 +34,7 @@ from firesteel.runtime.checkpoint.metadata import CheckpointMetadata
 from firesteel.runtime.checkpoint.storage import CheckpointStorage
 from firesteel.runtime.model.checkpoint_options import CheckpointLocation
 from firesteel.runtime.model.state_handles import CANONICAL
-from firesteel.runtime.state.factory import keeps_objects
+from firesteel.runtime.state.registry import configured_backend
 
 __all__ = ["PreparedJob", "prepare_job"]
 
@@ -110,7 +110,7 @@ def prepare_job(
     if execution is JobExecution.EPOCHS:
         settings = epoch_checkpoint_settings(configuration)
     check_guarantees(job_graph, checkpoints=settings.interval is not None)
-    keeps_objects(configuration)  # knows the backend, or says which there are
+    configured_backend(configuration)  # refuses a name that no backend has
     stores = configure_filesystems(configuration)
     own = _own_checkpoints(job_graph, taken_over or (), settings.num_retained)
     restored = None if own else _resume(job_graph, settings, _load(configuration))

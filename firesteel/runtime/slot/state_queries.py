@@ -13,7 +13,7 @@ from firesteel.common.types import Row
 from firesteel.common.windows import CountWindow, GlobalWindow, TimeWindow
 from firesteel.runtime.model.serialization import preview_record
 from firesteel.runtime.state.api.backend import VOID_NAMESPACE
-from firesteel.runtime.state.ttl import alive_after, stored_remainder, without_stamps
+from firesteel.runtime.state.api.ttl import alive_after, stored_remainder, without_stamps
 
 if TYPE_CHECKING:
     from firesteel.runtime.chain.chained_operator import ChainedOperator

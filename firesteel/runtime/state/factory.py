@@ -6,22 +6,18 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from firesteel.common.errors import InvalidProgramError
 from firesteel.config import options
 from firesteel.config.configuration import Configuration
 from firesteel.runtime.model.key_groups import KeyGroupRange
-from firesteel.runtime.state.api.backend import Clock, KeyedStateBackend
-from firesteel.runtime.state.hashmap import HashMapKeyedStateBackend
+from firesteel.runtime.state.api.backend import Clock, KeyedStateBackend, KeyedStateBackendParameters
+from firesteel.runtime.state.registry import configured_backend
 from firesteel.runtime.state.single_key.backend import SingleKeyStateBackend
 from firesteel.spi.execution_traits import PIPELINED, ExecutionTraits
 
 if TYPE_CHECKING:
     from firesteel.runtime.checkpoint.files import StateFileReader
 
-__all__ = ["BACKENDS", "create_keyed_backend", "keeps_objects"]
-
-BACKENDS = ("hashmap", "rocksdb")
-"""What ``state.backend.type`` may be."""
+__all__ = ["create_keyed_backend"]
 
 
 def create_keyed_backend(
@@ -48,40 +44,14 @@ def create_keyed_backend(
         configuration.get(options.CHECKPOINTING_INTERVAL) is not None
         and configuration.get(options.INCREMENTAL_CHECKPOINTS) is True
     )
-    if _backend_name(configuration) == "hashmap":
-        return HashMapKeyedStateBackend(
-            key_groups,
-            max_parallelism,
-            clock,
-            incremental=incremental,
-            open_files=open_files,
-            reuses_objects=reuses_objects,
-        )
-    from firesteel.runtime.state.rocksdb import create_rocksdb_backend
-
-    backend: KeyedStateBackend = create_rocksdb_backend(
-        configuration,
+    parameters = KeyedStateBackendParameters(
         key_groups,
         max_parallelism,
         clock,
-        operator_id=operator_id,
-        subtask=subtask,
+        label=f"{operator_id[:16]}-{subtask}",
         working_directory=working_directory,
+        open_files=open_files,
         incremental=incremental,
+        reuses_objects=reuses_objects,
     )
-    return backend
-
-
-def keeps_objects(configuration: Configuration) -> bool:
-    """Whether the configured backend keeps Python objects; see ``KeyedStateBackend``."""
-    return _backend_name(configuration) == "hashmap"
-
-
-def _backend_name(configuration: Configuration) -> str:
-    name = configuration.get(options.STATE_BACKEND)
-    if name not in BACKENDS:
-        raise InvalidProgramError(
-            f"There is no state backend '{name}'.",
-            hint=f"Set state.backend.type to one of {', '.join(BACKENDS)}.",
-        )
-    return str(name)
+    return configured_backend(configuration).create(configuration, parameters)

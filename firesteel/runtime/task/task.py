@@ -34,7 +34,7 @@ from firesteel.runtime.network.partition import ResultPartition
 from firesteel.runtime.operators.base import StreamOperator
 from firesteel.runtime.operators.sink import SinkOperator
 from firesteel.runtime.operators.source import SourceOperator
-from firesteel.runtime.state.factory import keeps_objects
+from firesteel.runtime.state.registry import configured_backend
 from firesteel.runtime.task.barriers import BarrierHandler, InFlightInput
 from firesteel.runtime.task.channel_state import restore_channels
 from firesteel.runtime.task.task_metrics import TaskMetrics, TaskTimes
@@ -98,7 +98,7 @@ class Task:
         self.outputs = [self.create_output(output, partition) for output, partition in partitions]
         execution = descriptor.execution
         interval = 0 if execution.event_time_stands_still else watermark_interval_ms
-        runtime = OperatorRuntime(execution, interval, keeps_objects(descriptor.configuration))
+        runtime = OperatorRuntime(execution, interval, configured_backend(descriptor.configuration).keeps_objects)
         self.chain = [
             ChainedOperator(operator, operator.spec.create(runtime), descriptor, self)
             for operator in descriptor.operators

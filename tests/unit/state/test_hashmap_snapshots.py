@@ -14,7 +14,7 @@ from firesteel.config.configuration import Configuration
 from firesteel.runtime.model.checkpoint_options import SnapshotKind
 from firesteel.runtime.model.key_groups import KeyGroupRange
 from firesteel.runtime.model.state_handles import KeyedStateHandle
-from firesteel.runtime.state.factory import create_keyed_backend, keeps_objects
+from firesteel.runtime.state.factory import create_keyed_backend
 from firesteel.runtime.state.hashmap import HashMapKeyedStateBackend, snapshots
 from firesteel.runtime.time.timers import InternalTimerService
 from firesteel.testing.clock import FakeClock
@@ -256,10 +256,3 @@ def test_the_factory_makes_what_is_configured() -> None:
         make(**{"state.backend.type": "postgres"})
     assert raised.value.hint is not None
     assert "hashmap, rocksdb" in raised.value.hint
-
-
-def test_only_hashmap_keeps_objects() -> None:
-    configuration = Configuration()
-    assert keeps_objects(configuration)
-    configuration.set_string("state.backend.type", "rocksdb")
-    assert not keeps_objects(configuration)

@@ -29,6 +29,7 @@ from firesteel.runtime.model.state_handles import KeyedStateHandle
 from firesteel.runtime.operators.window.aligned import AlignedWindowOperator
 from firesteel.runtime.operators.window.operator import WindowOperator
 from firesteel.runtime.operators.window.spec import WindowSpec
+from firesteel.runtime.state.registry import ROCKSDB
 from firesteel.runtime.time.turns import Turn
 from firesteel.spi.execution_traits import PIPELINED
 from firesteel.testing.operator_context import FakeOperatorContext
@@ -265,7 +266,7 @@ def test_windows_move_to_rocksdb_and_back(spec: WindowSpec, before: list[Any], a
     try:
         savepoint = write(bench, AlignedWindowOperator(spec), [before], SnapshotKind.SAVEPOINT)
         on_disk = bench.restore([savepoint], kind="rocksdb")
-        operator = spec.create(OperatorRuntime(PIPELINED, 200, keeps_objects=on_disk.keeps_objects))
+        operator = spec.create(OperatorRuntime(PIPELINED, 200, keeps_objects=ROCKSDB.keeps_objects))
         assert isinstance(operator, WindowOperator)
         job = Job(operator, on_disk)
         back = bench.snapshot(on_disk, SnapshotKind.SAVEPOINT)

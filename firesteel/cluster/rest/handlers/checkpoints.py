@@ -11,13 +11,12 @@ from firesteel.cluster.rest.request import RestError, RestRequest, Route
 from firesteel.config import options
 from firesteel.jobmaster.checkpoints.settings import CheckpointRetention, CheckpointSettings
 from firesteel.rest import checkpoints as rest
+from firesteel.runtime.state.registry import BACKENDS
 
 __all__ = ["routes"]
 
 _NEVER = 2**63 - 1
 """What Flink has for an interval where no checkpoints are taken by themselves."""
-
-_BACKENDS = {"hashmap": "HashMapStateBackend", "rocksdb": "EmbeddedRocksDBStateBackend"}
 
 
 def routes(jobs: KnownJobs) -> list[Route]:
@@ -55,7 +54,7 @@ class _CheckpointHandlers:
                 retention is not CheckpointRetention.NO_EXTERNALIZED_CHECKPOINTS,
                 retention is not CheckpointRetention.RETAIN_ON_CANCELLATION,
             ),
-            state_backend=_BACKENDS.get(backend, backend),
+            state_backend=BACKENDS[backend].api_name if backend in BACKENDS else backend,
             checkpoint_storage="FileSystemCheckpointStorage",
             unaligned_checkpoints=settings.unaligned,
             tolerable_failed_checkpoints=settings.tolerable_failures,

@@ -36,8 +36,7 @@ from firesteel.runtime.operators.window.state import (
     contents_descriptor,
     panes_yet_to_fire,
 )
-from firesteel.runtime.state.hashmap import HashMapKeyedStateBackend
-from firesteel.runtime.state.hashmap.tables import StateTable
+from firesteel.runtime.state.api.backend import ObjectStateBackend
 from firesteel.types.copying import are_immutable, copy_all, copy_value
 
 __all__ = ["AlignedWindowOperator", "WindowAlignment", "alignment_of"]
@@ -117,31 +116,28 @@ class AlignedWindowOperator(StreamOperator):
         super().open(context)
         selector = context.key_selectors[0] if context.key_selectors else None
         self._key_selector: Callable[[Any], Any] = (lambda _: 0) if selector is None else selector
-        backend = self._backend = context.backend
+        backend = context.backend
+        if not isinstance(backend, ObjectStateBackend):
+            raise FiresteelError(f"Aligned windows need a backend that keeps objects, not {type(backend).__name__}.")
+        self._backend = backend
         self._contents = make_contents(
             self.spec, context, is_shared=self._lateness > 0 or (self._slide < self._size and self._holds_elements)
         )
         self._output = WindowOutput(context)
         self._late = LateRecords(self.spec, context, self._output)
-        store = None if backend is None else WindowStateStore(backend, merging=False)
+        store = WindowStateStore(backend, merging=False)
         self._function = InternalWindowFunction(self.spec, ProcessWindowContext(self, context.runtime_context, store))
         self._changed: dict[int, set[Any]] = {}
         self._new: set[int] = set()
         """Windows since the last snapshot, which are all in the next one."""
-        self._tracked = False
-        if isinstance(backend, HashMapKeyedStateBackend):
-            backend.get_state(contents_descriptor(self.spec), namespace_aware=True, internal=True)
-            backend.get_state(ValueStateDescriptor(FIRED_STATE), namespace_aware=True, internal=True)
-            self._table, self._marks = backend.state_table(CONTENTS_STATE), backend.state_table(FIRED_STATE)
-            self._table.on_snapshot(self._changed.clear)
-            self._table.on_snapshot(self._new.clear)
-            self._tracked = self._table.tracked
-            backend.derived_timers = self._pane_timers
-            self._take_up(backend)
-        elif backend is None:
-            self._table, self._marks = StateTable(CONTENTS_STATE, False), StateTable(FIRED_STATE, False)
-        else:
-            raise FiresteelError(f"Aligned windows need a backend that keeps objects, not {type(backend).__name__}.")
+        backend.get_state(contents_descriptor(self.spec), namespace_aware=True, internal=True)
+        backend.get_state(ValueStateDescriptor(FIRED_STATE), namespace_aware=True, internal=True)
+        self._table, self._marks = backend.state_table(CONTENTS_STATE), backend.state_table(FIRED_STATE)
+        self._table.on_snapshot(self._changed.clear)
+        self._table.on_snapshot(self._new.clear)
+        self._tracked = self._table.tracked
+        backend.derived_timers = self._pane_timers
+        self._take_up(backend)
         self._function.open(context.runtime_context)
 
     def close(self) -> None:
@@ -472,7 +468,7 @@ class AlignedWindowOperator(StreamOperator):
         """Step 2."""
         return PaneTimers(self._lateness, {window: set(keys) for window, keys in self._marks.namespaces.items()})
 
-    def _take_up(self, backend: HashMapKeyedStateBackend) -> None:
+    def _take_up(self, backend: ObjectStateBackend) -> None:
         """Makes panes and agenda of the windows that were restored (steps 3 and 4)."""
         restored = {window: panes for window, panes in self._table.namespaces.items() if window is not None}
         yet_to_fire = None if FIRED_STATE in backend.restored_states() else panes_yet_to_fire(backend)
@@ -502,8 +498,7 @@ class AlignedWindowOperator(StreamOperator):
         heapq.heappush(self._agenda, (start + self._size - 1, start))
 
     def _set_key(self, key: Any) -> None:
-        if self._backend is not None:
-            self._backend.key = key
+        self._backend.key = key
 
     def _refuse(self, value: Any) -> None:
         """Raises the assigner's own error about a record without a timestamp."""

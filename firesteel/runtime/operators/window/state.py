@@ -26,9 +26,8 @@ from firesteel.api.state import (
 )
 from firesteel.runtime.model.elements import MAX_WATERMARK
 from firesteel.runtime.operators.window.spec import WindowSpec
-from firesteel.runtime.state.api.backend import KeyedStateBackend
+from firesteel.runtime.state.api.backend import KeyedStateBackend, ObjectStateBackend
 from firesteel.runtime.state.api.chunks import timer_table
-from firesteel.runtime.state.hashmap import HashMapKeyedStateBackend
 from firesteel.runtime.time.timers import InternalTimerService
 
 __all__ = [
@@ -86,7 +85,7 @@ class PaneTimers:
         return timers
 
 
-def panes_yet_to_fire(backend: HashMapKeyedStateBackend) -> dict[Any, set[Any]]:
+def panes_yet_to_fire(backend: KeyedStateBackend) -> dict[Any, set[Any]]:
     """Step 4: per window the keys that the general operator had a timer for; removes the timers."""
     queue = backend.timer_queue(f"{WINDOW_TIMERS}/event")
     waiting: dict[Any, set[Any]] = {}
@@ -99,7 +98,7 @@ def panes_yet_to_fire(backend: HashMapKeyedStateBackend) -> dict[Any, set[Any]]:
 
 def register_timers_of_aligned_windows(backend: KeyedStateBackend, timers: InternalTimerService, lateness: int) -> None:
     """Step 5: gives the general operator its timers, if the aligned one wrote the state it was restored with."""
-    if not isinstance(backend, HashMapKeyedStateBackend) or FIRED_STATE not in backend.restored_states():
+    if not isinstance(backend, ObjectStateBackend) or FIRED_STATE not in backend.restored_states():
         return
     fired: dict[Any, set[Any]] = {}
     for window, key, _ in backend.entries(FIRED_STATE):

@@ -4,19 +4,32 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 from firesteel.api.state import StateDescriptor
 from firesteel.common.errors import InvalidProgramError
 from firesteel.runtime.model.checkpoint_options import SnapshotKind
 from firesteel.runtime.model.key_groups import KeyGroupRange
-from firesteel.runtime.model.state_handles import KeyedStateHandle
+from firesteel.runtime.model.state_handles import KeyedStateHandle, StateMeta
 
 if TYPE_CHECKING:
     from firesteel.runtime.checkpoint.files import SnapshotFiles, StateFileReader
     from firesteel.runtime.time.timers import TimerQueue
 
-__all__ = ["NO_KEY", "VOID_NAMESPACE", "Clock", "KeyedSnapshot", "KeyedStateBackend", "check_not_none"]
+__all__ = [
+    "NO_KEY",
+    "VOID_NAMESPACE",
+    "Clock",
+    "DerivedTimers",
+    "KeyedSnapshot",
+    "KeyedStateBackend",
+    "KeyedStateBackendParameters",
+    "ObjectStateBackend",
+    "ObjectTable",
+    "check_not_none",
+]
 
 VOID_NAMESPACE = None
 """The namespace of state that does not belong to a window."""
@@ -36,6 +49,28 @@ class _NoKey:
 
 NO_KEY = _NoKey()
 """Never equal to a key, and never stored as one."""
+
+
+Clock = Callable[[], int]
+"""Reads the processing time in milliseconds; time-to-live is measured with it, as in Flink."""
+
+
+@dataclass(frozen=True)
+class KeyedStateBackendParameters:
+    """What a keyed state backend is created with, besides the configuration."""
+
+    key_groups: KeyGroupRange
+    max_parallelism: int
+    clock: Clock
+    label: str = "state"
+    """Operator and subtask, for names of files."""
+    working_directory: Path | None = None
+    """For a backend that keeps state on local disk."""
+    open_files: Callable[[], StateFileReader] | None = None
+    """Opens a reader of state files, for snapshots that rewrite what earlier ones wrote."""
+    incremental: bool = False
+    """Whether checkpoints write only what changed."""
+    reuses_objects: bool = False
 
 
 class KeyedSnapshot(Protocol):
@@ -63,9 +98,6 @@ class KeyedStateBackend(ABC):
 
     name = ""
     """As in ``state.backend.type``; also the format of its own snapshots."""
-
-    keeps_objects = False
-    """Whether stored values are Python objects, which an operator can work on directly."""
 
     def __init__(self, key_groups: KeyGroupRange, max_parallelism: int):
         self.key: Any = None
@@ -134,8 +166,64 @@ class KeyedStateBackend(ABC):
         """Releases what the backend holds."""
 
 
-Clock = Callable[[], int]
-"""Reads the processing time in milliseconds; time-to-live is measured with it, as in Flink."""
+class ObjectTable(Protocol):
+    """The entries of one state as Python objects: a dictionary from key to stored value per namespace.
+
+    Where changes are tracked, an operator that changes an entry of a namespace adds its key to ``changed(namespace)``.
+    A set from there is valid until the next snapshot, when the listeners of ``on_snapshot`` are called.
+    """
+
+    namespaces: dict[Any, dict[Any, Any]]
+    tracked: bool
+
+    def changed(self, namespace: Any) -> set[Any]:
+        """Returns the keys of a namespace that changed since the last snapshot."""
+
+    def add_new(self, namespace: Any, entries: dict[Any, Any]) -> None:
+        """Adds a namespace, all of which is in the next snapshot: until then its changes need not be marked."""
+
+    def on_snapshot(self, listener: Callable[[], None]) -> None:
+        """Adds a listener."""
+
+    def drop(self, namespace: Any) -> None:
+        """Removes a namespace with all its entries."""
+
+
+class DerivedTimers(Protocol):
+    """Timers that an operator does not keep one by one but that a canonical snapshot must contain."""
+
+    source: str
+    """The state whose entries the timers are derived from."""
+    table: str
+    """The table that the timers go into."""
+    omitted: frozenset[str]
+    """States that stand for these timers in other snapshots, and are left out where the timers are."""
+
+    def timers(self, namespace: Any, keys: Sequence[Any]) -> list[tuple[int, Any, Any]]:
+        """Returns the timers of entries of the state."""
+
+
+class ObjectStateBackend(KeyedStateBackend):
+    """A backend that keeps state as Python objects and gives operators direct access to them."""
+
+    __slots__ = ("derived_timers",)
+
+    def __init__(self, key_groups: KeyGroupRange, max_parallelism: int):
+        super().__init__(key_groups, max_parallelism)
+        self.derived_timers: Callable[[], DerivedTimers] | None = None
+        """Called in the synchronous part of a canonical snapshot; set by an operator that has such timers."""
+
+    @abstractmethod
+    def state_table(self, name: str) -> ObjectTable:
+        """Returns the entries of a state that ``get_state`` has returned, with those restored."""
+
+    @abstractmethod
+    def restored_states(self) -> Mapping[str, StateMeta]:
+        """Returns what the backend was restored with, by name; timers under the name of their table."""
+
+    @abstractmethod
+    def drop_state(self, name: str) -> None:
+        """Removes a restored state that no operator has asked for."""
 
 
 def check_not_none(value: Any) -> None:

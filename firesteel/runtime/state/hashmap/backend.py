@@ -14,16 +14,16 @@ from firesteel.runtime.codegen.ownership import Ownership, ownership_of_type
 from firesteel.runtime.model.checkpoint_options import SnapshotKind
 from firesteel.runtime.model.key_groups import KeyGroupRange
 from firesteel.runtime.model.state_handles import KeyedStateHandle, StateMeta
-from firesteel.runtime.state.api.backend import VOID_NAMESPACE, Clock, KeyedStateBackend
+from firesteel.runtime.state.api.backend import VOID_NAMESPACE, Clock, KeyedStateBackend, ObjectStateBackend
 from firesteel.runtime.state.api.chunks import is_timer_table, timer_table
 from firesteel.runtime.state.api.compatibility import check_compatible, check_kind, meta_of
+from firesteel.runtime.state.api.ttl import create_ttl_state, snapshot_cleanup
 from firesteel.runtime.state.hashmap import owning_states, states, tracked_states
 from firesteel.runtime.state.hashmap.restore import read_tables
-from firesteel.runtime.state.hashmap.snapshots import BASE, DELTA, DerivedTimers, HashMapSnapshot, Held, Snapshots
+from firesteel.runtime.state.hashmap.snapshots import BASE, DELTA, HashMapSnapshot, Held, Snapshots
 from firesteel.runtime.state.hashmap.stamped import IncrementalCleanup, cell_format, raw_kind
 from firesteel.runtime.state.hashmap.tables import Cleanup, StateTable
 from firesteel.runtime.state.hashmap.timers import TrackedTimerQueue
-from firesteel.runtime.state.ttl import create_ttl_state, snapshot_cleanup
 from firesteel.runtime.time.timers import TimerQueue
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 __all__ = ["HashMapKeyedStateBackend"]
 
 
-class HashMapKeyedStateBackend(KeyedStateBackend):
+class HashMapKeyedStateBackend(ObjectStateBackend):
     """Keyed state in dictionaries of this process.
 
     With ``incremental`` every change is tracked, and a checkpoint writes only what changed; without, nothing is
@@ -52,11 +52,9 @@ class HashMapKeyedStateBackend(KeyedStateBackend):
         "_snapshots",
         "_states",
         "_tables",
-        "derived_timers",
     )
 
     name: ClassVar[str] = "hashmap"  # type: ignore[misc]
-    keeps_objects: ClassVar[bool] = True  # type: ignore[misc]
 
     def __init__(
         self,
@@ -81,8 +79,6 @@ class HashMapKeyedStateBackend(KeyedStateBackend):
         self._queues: dict[str, TimerQueue] = {}
         self._restored: dict[str, StateMeta] = {}
         self._snapshots = Snapshots()
-        self.derived_timers: Callable[[], DerivedTimers] | None = None
-        """Asked in the synchronous part of a canonical snapshot, by an operator that keeps no timers one by one."""
 
     # ---- state and timers ---------------------------------------------------------------------------
 

@@ -24,12 +24,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from firesteel.common.errors import CorruptStateError
 from firesteel.runtime.model.checkpoint_options import SnapshotKind
 from firesteel.runtime.model.key_groups import KeyGroupRange
 from firesteel.runtime.model.state_handles import CANONICAL, KeyedPart, KeyedStateHandle, StateMeta
+from firesteel.runtime.state.api.backend import DerivedTimers
 from firesteel.runtime.state.api.chunks import CanonicalWriter, Chunk, PartWriter, decode_chunks, read_part
 from firesteel.runtime.state.hashmap.merging import CanonicalGroups, Source, delta_frames, frames_of, merge
 from firesteel.runtime.state.hashmap.tables import Cleanup
@@ -37,7 +38,7 @@ from firesteel.runtime.state.hashmap.tables import Cleanup
 if TYPE_CHECKING:
     from firesteel.runtime.checkpoint.files import SnapshotFiles, StateFileReader
 
-__all__ = ["BASE", "DELTA", "DerivedTimers", "HashMapSnapshot", "Held", "Snapshots"]
+__all__ = ["BASE", "DELTA", "HashMapSnapshot", "Held", "Snapshots"]
 
 BASE, DELTA = "base", "delta"
 
@@ -45,21 +46,6 @@ _MAX_DELTAS = 20
 _MIN_BASE = 256 * 1024
 """Bytes of deltas that are never worth a new base."""
 _MAX_HELD = 32
-
-
-class DerivedTimers(Protocol):
-    """Timers that an operator does not keep one by one but that a canonical snapshot must contain."""
-
-    source: str
-    """The state whose entries the timers are derived from."""
-    table: str
-    """The table that the timers go into."""
-    omitted: frozenset[str]
-    """States that stand for these timers in other snapshots, and are left out where the timers are."""
-
-    def timers(self, namespace: Any, keys: Sequence[Any]) -> list[tuple[int, Any, Any]]:
-        """The timers of entries of the state."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)

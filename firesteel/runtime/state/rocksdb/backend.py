@@ -21,6 +21,7 @@ from firesteel.runtime.model.state_handles import CANONICAL, KeyedPart, KeyedSta
 from firesteel.runtime.state.api.backend import VOID_NAMESPACE, Clock, KeyedSnapshot, KeyedStateBackend
 from firesteel.runtime.state.api.chunks import is_timer_table, timer_table
 from firesteel.runtime.state.api.compatibility import check_compatible, check_kind, meta_of
+from firesteel.runtime.state.api.ttl import alive_after, create_ttl_state
 from firesteel.runtime.state.rocksdb import states
 from firesteel.runtime.state.rocksdb.database import SST, Database, Table, files_of
 from firesteel.runtime.state.rocksdb.directories import OwnedDirectory, remove_leftovers
@@ -37,7 +38,6 @@ from firesteel.runtime.state.rocksdb.snapshots import (
 )
 from firesteel.runtime.state.rocksdb.stamped import RAW_STATES, RowSweep
 from firesteel.runtime.state.rocksdb.timers import StoredTimerQueue
-from firesteel.runtime.state.ttl import alive_after, create_ttl_state
 from firesteel.runtime.time.timers import TimerQueue
 
 if TYPE_CHECKING:
@@ -71,7 +71,6 @@ class RocksDBKeyedStateBackend(KeyedStateBackend):
     )
 
     name = FORMAT
-    keeps_objects = False
 
     def __init__(
         self,

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from firesteel.api.state import StateDescriptor
 from firesteel.api.state_ttl import StateTtlConfig
+from firesteel.runtime.state.api.ttl import CellFormat, alive_after
 from firesteel.runtime.state.rocksdb.database import Table
 from firesteel.runtime.state.rocksdb.keys import decode_object, encode_object
 from firesteel.runtime.state.rocksdb.states import (
@@ -33,7 +34,6 @@ from firesteel.runtime.state.rocksdb.values import (
     stamp_of,
     without_originals,
 )
-from firesteel.runtime.state.ttl import CellFormat, alive_after
 from firesteel.types.copying import copy_value
 
 if TYPE_CHECKING:

@@ -354,7 +354,6 @@ class SingleKeyStateBackend(KeyedStateBackend):
     __slots__ = ("_classes", "_descriptors", "_queues", "_reuses_objects", "_states")
 
     name: ClassVar[str] = "single-key"  # type: ignore[misc]
-    keeps_objects: ClassVar[bool] = True  # type: ignore[misc]
 
     def __init__(self, key_groups: Any, max_parallelism: int, *, reuses_objects: bool = False):
         super().__init__(key_groups, max_parallelism)
