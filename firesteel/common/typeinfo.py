@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from firesteel.types.composite_type_information import (
     BasicArrayTypeInfo,
@@ -14,10 +14,21 @@ from firesteel.types.composite_type_information import (
     RowTypeInfo,
     TupleTypeInfo,
 )
+from firesteel.types.logical import (
+    ArrayType,
+    DecimalType,
+    FieldsType,
+    LogicalType,
+    LogicalTypeRoot,
+    MapType,
+    MultisetType,
+    StructuredType,
+)
 from firesteel.types.type_information import (
     BasicType,
     BasicTypeInfo,
     DateTypeInfo,
+    DecimalTypeInfo,
     InstantTypeInfo,
     LocalTimeTypeInfo,
     PickledBytesTypeInfo,
@@ -32,6 +43,7 @@ __all__ = [
     "BasicType",
     "BasicTypeInfo",
     "DateTypeInfo",
+    "DecimalTypeInfo",
     "ExternalTypeInfo",
     "InstantTypeInfo",
     "ListTypeInfo",
@@ -47,6 +59,7 @@ __all__ = [
     "TupleTypeInfo",
     "TypeInformation",
     "Types",
+    "from_logical",
 ]
 
 
@@ -176,3 +189,49 @@ class Types:
     def LIST(element_type_info: TypeInformation) -> TypeInformation:  # noqa: N802 - Flink's name
         """Lists with elements of this type."""
         return ListTypeInfo(element_type_info)
+
+
+_SIMPLE: dict[LogicalTypeRoot, Callable[[], TypeInformation]] = {
+    LogicalTypeRoot.CHAR: Types.STRING,
+    LogicalTypeRoot.VARCHAR: Types.STRING,
+    LogicalTypeRoot.BOOLEAN: Types.BOOLEAN,
+    LogicalTypeRoot.BINARY: lambda: Types.PRIMITIVE_ARRAY(Types.BYTE()),
+    LogicalTypeRoot.VARBINARY: lambda: Types.PRIMITIVE_ARRAY(Types.BYTE()),
+    LogicalTypeRoot.TINYINT: Types.BYTE,
+    LogicalTypeRoot.SMALLINT: Types.SHORT,
+    LogicalTypeRoot.INTEGER: Types.INT,
+    LogicalTypeRoot.BIGINT: Types.LONG,
+    LogicalTypeRoot.FLOAT: Types.FLOAT,
+    LogicalTypeRoot.DOUBLE: Types.DOUBLE,
+    LogicalTypeRoot.DATE: Types.SQL_DATE,
+    LogicalTypeRoot.TIME_WITHOUT_TIME_ZONE: Types.SQL_TIME,
+    LogicalTypeRoot.TIMESTAMP_WITHOUT_TIME_ZONE: Types.SQL_TIMESTAMP,
+    LogicalTypeRoot.TIMESTAMP_WITH_LOCAL_TIME_ZONE: Types.INSTANT,
+}
+
+
+def from_logical(
+    type_: LogicalType, array: Callable[[TypeInformation], TypeInformation] = Types.OBJECT_ARRAY
+) -> TypeInformation:
+    """The type information of a logical type; that of pickled bytes if there is none. ``array`` is what arrays become.
+
+    Lengths, nullability and the precision of times are lost.
+    """
+    parts = [from_logical(part, array) for part in type_.children()]
+    match type_:
+        case DecimalType(precision=int(), scale=int()):
+            return DecimalTypeInfo(type_.precision, type_.scale)
+        case DecimalType():
+            return Types.BIG_INT() if type_.is_integer else Types.BIG_DEC()
+        case ArrayType():
+            return array(*parts)
+        case MultisetType():
+            return Types.MAP(*parts, Types.INT())
+        case MapType():
+            return Types.MAP(*parts)
+        case StructuredType():
+            return Types.TUPLE(parts)
+        case FieldsType():
+            return Types.ROW_NAMED(type_.field_names, parts)
+        case _:
+            return _SIMPLE.get(type_.root, Types.PICKLED_BYTE_ARRAY)()

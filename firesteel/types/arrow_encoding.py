@@ -12,9 +12,9 @@ from typing import Any
 from firesteel.common.errors import FiresteelError, RecordSerializationError
 from firesteel.common.time import Instant
 from firesteel.common.types import Row
-from firesteel.types.arrow_types import require_pyarrow
+from firesteel.types.arrow import require_pyarrow
 from firesteel.types.number_records import NumberRecords
-from firesteel.types.single_precision import to_single
+from firesteel.types.python import to_single
 
 __all__ = ["ArrowBatchEncoder", "preview"]
 

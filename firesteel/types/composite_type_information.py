@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+import firesteel.types.logical as logical
 from firesteel.common.types import Row, RowKind
 from firesteel.types.type_information import BasicType, BasicTypeInfo, TypeInformation, mismatch
 
@@ -42,6 +43,10 @@ class _ArrayTypeInfo(TypeInformation):
         """The type of the elements."""
         return self._element_type
 
+    def to_logical(self) -> logical.LogicalType:
+        """An array of the logical type of the elements."""
+        return logical.ArrayType(self._element_type.to_logical(), declared_as=str(self))
+
     def _takes_none(self) -> bool:
         return False
 
@@ -73,6 +78,13 @@ class PrimitiveArrayTypeInfo(_ArrayTypeInfo):
         if element_type not in _PRIMITIVE:
             raise TypeError(f"A primitive array cannot have elements of type {element_type}")
         super().__init__(element_type)
+
+    def to_logical(self) -> logical.LogicalType:
+        """BYTES, or an array without null."""
+        element = self._element_type.to_logical()
+        if element.root is logical.LogicalTypeRoot.TINYINT:
+            return logical.VarBinaryType(declared_as=str(self))
+        return logical.ArrayType(element.not_null(), declared_as=str(self))
 
 
 class BasicArrayTypeInfo(_ArrayTypeInfo):
@@ -158,6 +170,11 @@ class RowTypeInfo(_FieldsTypeInfo):
         """The position of a field; ValueError if there is none of that name."""
         return self._field_names.index(field_name)
 
+    def to_logical(self) -> logical.RowType:
+        """The logical type of the rows."""
+        types = [field.to_logical() for field in self._field_types]
+        return logical.RowType.of(self._field_names, types, is_positional=not self._named, declared_as=str(self))
+
     def to_internal_type(self, obj: Any) -> tuple[Any, ...] | None:
         """The row kind's number and the fields, from a Row, tuple, list, dict or object with attributes."""
         if obj is None:
@@ -205,6 +222,10 @@ class RowTypeInfo(_FieldsTypeInfo):
 class TupleTypeInfo(_FieldsTypeInfo):
     """A tuple with fields of given types."""
 
+    def to_logical(self) -> logical.StructuredType:
+        """A structured type with the fields f0, f1, …"""
+        return logical.StructuredType.of([field.to_logical() for field in self._field_types], declared_as=str(self))
+
     def to_internal_type(self, obj: Any) -> tuple[Any, ...] | None:
         """A tuple of the fields, from a tuple, list or Row."""
         if obj is None:
@@ -234,6 +255,10 @@ class ListTypeInfo(TypeInformation):
     def get_element_type(self) -> TypeInformation:
         """The type of the elements."""
         return self.elem_type
+
+    def to_logical(self) -> logical.LogicalType:
+        """An array of the logical type of the elements."""
+        return logical.ArrayType(self.elem_type.to_logical(), declared_as=str(self))
 
     def _validate(self, value: Any) -> str | None:
         if not isinstance(value, (list, tuple)):
@@ -265,6 +290,11 @@ class MapTypeInfo(TypeInformation):
         """The type of the values."""
         return self._value_type_info
 
+    def to_logical(self) -> logical.LogicalType:
+        """A map of the logical types of keys and values."""
+        key, value = self._key_type_info.to_logical(), self._value_type_info.to_logical()
+        return logical.MapType(key, value, declared_as=str(self))
+
     def _validate(self, value: Any) -> str | None:
         if not isinstance(value, Mapping):
             return mismatch(self, "a dict", value)
@@ -292,6 +322,10 @@ class ExternalTypeInfo(TypeInformation):
 
     def __init__(self, type_info: TypeInformation):
         self._type_info = type_info
+
+    def to_logical(self) -> logical.LogicalType:
+        """The logical type of the type inside."""
+        return self._type_info.to_logical()
 
     def validate(self, value: Any) -> str | None:
         """What the type inside says."""

@@ -5,16 +5,19 @@ from __future__ import annotations
 import calendar
 import datetime as dt
 import time
-from decimal import Decimal
+from dataclasses import replace
 from enum import Enum
-from typing import Any
+from typing import Any, ClassVar
 
+import firesteel.types.logical as logical
 from firesteel.common.time import Instant
+from firesteel.types.python import expected, fits
 
 __all__ = [
     "BasicType",
     "BasicTypeInfo",
     "DateTypeInfo",
+    "DecimalTypeInfo",
     "InstantTypeInfo",
     "LocalTimeTypeInfo",
     "PickledBytesTypeInfo",
@@ -39,6 +42,10 @@ class TypeInformation:
 
     Types document a program and give clear errors; records of a stream without one may be anything.
     """
+
+    def to_logical(self) -> logical.LogicalType:
+        """The logical type of the values; RAW for types that only the program knows."""
+        return logical.RawType(str(self), declared_as=str(self))
 
     def need_conversion(self) -> bool:
         """Whether the internal form differs from the Python object."""
@@ -85,17 +92,20 @@ class BasicType(Enum):
     INSTANT = "Instant"
 
 
-_BITS = {BasicType.BYTE: 8, BasicType.SHORT: 16, BasicType.INT: 32, BasicType.LONG: 64}
 _NULLABLE = frozenset({BasicType.STRING, BasicType.BIG_INT, BasicType.BIG_DEC, BasicType.INSTANT})
-_EXPECTED = {
-    BasicType.STRING: "a str",
-    BasicType.BOOLEAN: "a bool",
-    BasicType.FLOAT: "a number",
-    BasicType.DOUBLE: "a number",
-    BasicType.CHAR: "a str of one character",
-    BasicType.BIG_INT: "an int",
-    BasicType.BIG_DEC: "a Decimal",
-    BasicType.INSTANT: "an Instant",
+_LOGICAL: dict[BasicType, logical.LogicalType] = {
+    BasicType.STRING: logical.VarCharType(),
+    BasicType.BYTE: logical.TinyIntType(),
+    BasicType.BOOLEAN: logical.BooleanType(),
+    BasicType.SHORT: logical.SmallIntType(),
+    BasicType.INT: logical.IntType(),
+    BasicType.LONG: logical.BigIntType(),
+    BasicType.FLOAT: logical.FloatType(),
+    BasicType.DOUBLE: logical.DoubleType(),
+    BasicType.CHAR: logical.CharType(1),
+    BasicType.BIG_INT: logical.DecimalType(None, 0),
+    BasicType.BIG_DEC: logical.DecimalType(None, None),
+    BasicType.INSTANT: logical.LocalZonedTimestampType(6),
 }
 
 
@@ -108,33 +118,15 @@ class BasicTypeInfo(TypeInformation):
     def _takes_none(self) -> bool:
         return self._basic_type in _NULLABLE
 
+    def to_logical(self) -> logical.LogicalType:
+        """The logical type of the values."""
+        return replace(_LOGICAL[self._basic_type], declared_as=str(self))
+
     def _expected(self) -> str:
-        bits = _BITS.get(self._basic_type)
-        if bits is None:
-            return _EXPECTED[self._basic_type]
-        return f"an int from {-(1 << (bits - 1))} to {(1 << (bits - 1)) - 1}"
+        return expected(_LOGICAL[self._basic_type])
 
     def _validate(self, value: Any) -> str | None:
-        return None if self._fits(value) else mismatch(self, self._expected(), value)
-
-    def _fits(self, value: Any) -> bool:
-        basic_type = self._basic_type
-        if basic_type in _BITS:
-            # __index__: numpy's integers are no int
-            return hasattr(value, "__index__") and -1 <= value.__index__() >> (_BITS[basic_type] - 1) <= 0
-        if basic_type is BasicType.STRING:
-            return isinstance(value, str)
-        if basic_type is BasicType.CHAR:
-            return isinstance(value, str) and len(value) == 1
-        if basic_type is BasicType.BOOLEAN:
-            return type(value).__name__ in ("bool", "bool_")
-        if basic_type is BasicType.BIG_INT:
-            return hasattr(value, "__index__")
-        if basic_type is BasicType.BIG_DEC:
-            return isinstance(value, (Decimal, int))
-        if basic_type is BasicType.INSTANT:
-            return isinstance(value, Instant)
-        return hasattr(value, "__float__") or hasattr(value, "__index__")
+        return None if fits(_LOGICAL[self._basic_type], value) else mismatch(self, self._expected(), value)
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, BasicTypeInfo) and self._basic_type is other._basic_type
@@ -222,14 +214,45 @@ class InstantTypeInfo(BasicTypeInfo):
         return None if obj is None else Instant.of_epoch_milli(obj // 1000)
 
 
-class PickledBytesTypeInfo(TypeInformation):
-    """Anything that can be pickled."""
+class DecimalTypeInfo(BasicTypeInfo):
+    """Decimals of a precision and scale that are known; equal to ``Types.BIG_DEC()``."""
+
+    def __init__(self, precision: int, scale: int):
+        super().__init__(BasicType.BIG_DEC)
+        self.precision = precision
+        self.scale = scale
+
+    def to_logical(self) -> logical.LogicalType:
+        """The logical type of the values."""
+        return logical.DecimalType(self.precision, self.scale, declared_as=str(self))
+
+
+class _SingleTypeInfo(TypeInformation):
+    """A type without parameters: equal to all others of its class."""
+
+    _logical: ClassVar[logical.LogicalType]
+
+    def to_logical(self) -> logical.LogicalType:
+        """The logical type of the values."""
+        return replace(self._logical, declared_as=str(self))
+
+    def _validate(self, value: Any) -> str | None:
+        return None if fits(self._logical, value) else mismatch(self, expected(self._logical), value)
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, PickledBytesTypeInfo)
+        return isinstance(other, type(self))
 
     def __hash__(self) -> int:
-        return hash(PickledBytesTypeInfo)
+        return hash(type(self))
+
+    def __repr__(self) -> str:
+        return type(self).__name__
+
+
+class PickledBytesTypeInfo(_SingleTypeInfo):
+    """Anything that can be pickled."""
+
+    _logical = logical.RawType()
 
     def __repr__(self) -> str:
         return "PickledByteArrayTypeInfo"
@@ -254,8 +277,10 @@ class SqlTimeTypeInfo(TypeInformation):
         return TimestampTypeInfo()
 
 
-class DateTypeInfo(TypeInformation):
+class DateTypeInfo(_SingleTypeInfo):
     """A ``datetime.date``; internally days since 1970."""
+
+    _logical = logical.DateType()
 
     EPOCH_ORDINAL = dt.date(1970, 1, 1).toordinal()
 
@@ -271,21 +296,11 @@ class DateTypeInfo(TypeInformation):
         """The date that many days after 1970-01-01."""
         return None if obj is None else dt.date.fromordinal(obj + self.EPOCH_ORDINAL)
 
-    def _validate(self, value: Any) -> str | None:
-        return None if isinstance(value, dt.date) else mismatch(self, "a datetime.date", value)
 
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, DateTypeInfo)
-
-    def __hash__(self) -> int:
-        return hash(DateTypeInfo)
-
-    def __repr__(self) -> str:
-        return "DateTypeInfo"
-
-
-class TimeTypeInfo(TypeInformation):
+class TimeTypeInfo(_SingleTypeInfo):
     """A ``datetime.time``; internally microseconds of the day in UTC."""
+
+    _logical = logical.TimeType(6)
 
     EPOCH_ORDINAL = calendar.timegm(time.localtime(0)) * 10**6
     """The local time zone's offset in 1970, in microseconds: what a time without a zone is ahead of UTC."""
@@ -314,21 +329,11 @@ class TimeTypeInfo(TypeInformation):
         hours, minutes = divmod(minutes, 60)
         return dt.time(hours, minutes, seconds, microseconds)
 
-    def _validate(self, value: Any) -> str | None:
-        return None if isinstance(value, dt.time) else mismatch(self, "a datetime.time", value)
 
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, TimeTypeInfo)
-
-    def __hash__(self) -> int:
-        return hash(TimeTypeInfo)
-
-    def __repr__(self) -> str:
-        return "TimeTypeInfo"
-
-
-class TimestampTypeInfo(TypeInformation):
+class TimestampTypeInfo(_SingleTypeInfo):
     """A ``datetime.datetime``; internally microseconds since 1970 in UTC, without a zone taken as local."""
+
+    _logical = logical.TimestampType(6)
 
     def need_conversion(self) -> bool:
         """Always."""
@@ -349,19 +354,6 @@ class TimestampTypeInfo(TypeInformation):
         local = dt.datetime.fromtimestamp(seconds)  # noqa: DTZ006 - local time is meant
         return local.replace(microsecond=microseconds)
 
-    def _validate(self, value: Any) -> str | None:
-        fits = isinstance(value, dt.datetime)
-        return None if fits else mismatch(self, "a datetime.datetime", value)
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, TimestampTypeInfo)
-
-    def __hash__(self) -> int:
-        return hash(TimestampTypeInfo)
-
-    def __repr__(self) -> str:
-        return "TimestampTypeInfo"
-
 
 class LocalTimeTypeInfo(TypeInformation):
     """A date, a time or both, without a zone."""
@@ -376,14 +368,13 @@ class LocalTimeTypeInfo(TypeInformation):
     def __init__(self, time_type: TimeType):
         self._time_type = time_type
 
+    def to_logical(self) -> logical.LogicalType:
+        """The logical type of the values."""
+        return replace(_LOCAL_TIMES[self._time_type.name], declared_as=str(self))
+
     def _validate(self, value: Any) -> str | None:
-        expected = {
-            LocalTimeTypeInfo.TimeType.LOCAL_DATE: dt.date,
-            LocalTimeTypeInfo.TimeType.LOCAL_TIME: dt.time,
-            LocalTimeTypeInfo.TimeType.LOCAL_DATE_TIME: dt.datetime,
-        }[self._time_type]
-        fits = isinstance(value, expected)
-        return None if fits else mismatch(self, f"a datetime.{expected.__name__}", value)
+        found = _LOCAL_TIMES[self._time_type.name]
+        return None if fits(found, value) else mismatch(self, expected(found), value)
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, LocalTimeTypeInfo) and self._time_type is other._time_type
@@ -393,3 +384,10 @@ class LocalTimeTypeInfo(TypeInformation):
 
     def __repr__(self) -> str:
         return f"LocalTimeTypeInfo<{self._time_type.name}>"
+
+
+_LOCAL_TIMES: dict[str, logical.LogicalType] = {
+    "LOCAL_DATE": logical.DateType(),
+    "LOCAL_TIME": logical.TimeType(6),
+    "LOCAL_DATE_TIME": logical.TimestampType(6),
+}

@@ -16,7 +16,7 @@ from firesteel.connectors.files.source import FileEnumeratorProvider, FileSource
 from firesteel.filesystem.input_paths import find_input_files, to_input_path
 from firesteel.filesystem.stores import configure_filesystems, get_filesystem
 from firesteel.formats.parquet.file import ParquetFile, ParquetFormat
-from firesteel.types.arrow_types import require_pyarrow
+from firesteel.types.arrow import require_pyarrow
 
 __all__ = ["ParquetSource"]
 

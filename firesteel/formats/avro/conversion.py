@@ -20,7 +20,7 @@ from firesteel.formats.row_conversion import (
     unpack_record,
     values_of,
 )
-from firesteel.types.single_precision import MAX_SINGLE, MIN_SINGLE, to_single
+from firesteel.types.python import MAX_SINGLE, MIN_SINGLE, to_single
 
 __all__ = ["record_reader", "record_writer"]
 

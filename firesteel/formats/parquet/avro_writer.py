@@ -11,7 +11,7 @@ from firesteel.formats.avro.conversion import record_writer
 from firesteel.formats.avro.schema import AvroSchema, actual_type, row_type_of
 from firesteel.formats.parquet.writer import ParquetWriterFactory
 from firesteel.formats.writers.bulk_writers import convert_records
-from firesteel.types.arrow_types import require_pyarrow
+from firesteel.types.arrow import require_pyarrow
 
 __all__ = ["AvroParquetWriters", "to_arrow_schema_of_avro"]
 

@@ -18,8 +18,8 @@ from firesteel.formats.file_split import CheckpointedPosition, FileSourceSplit
 from firesteel.formats.format_reader import Batch, FileFormat, FormatReader, SplitInput
 from firesteel.formats.stream_format import BulkFormat, StreamFormat
 from firesteel.spi.connector import ReaderOutput
-from firesteel.types.arrow_records import ArrowRecords
-from firesteel.types.arrow_types import record_type, require_pyarrow
+from firesteel.types.arrow import require_pyarrow
+from firesteel.types.arrow_decoding import ArrowRecords, record_type
 
 if TYPE_CHECKING:
     from typing_extensions import Self

@@ -8,9 +8,8 @@ from typing import Any, BinaryIO
 from firesteel.common.errors import InvalidProgramError
 from firesteel.common.serialization import BulkWriter, BulkWriterFactory, RowDataBulkWriterFactory
 from firesteel.common.typeinfo import RowTypeInfo, TupleTypeInfo
+from firesteel.types.arrow import require_pyarrow, to_arrow_schema
 from firesteel.types.arrow_encoding import ArrowBatchEncoder
-from firesteel.types.arrow_schemas import to_arrow_schema
-from firesteel.types.arrow_types import require_pyarrow
 
 __all__ = ["ParquetBulkWriters", "ParquetWriterFactory"]
 
@@ -42,7 +41,7 @@ class ParquetBulkWriters:
                 f"ParquetBulkWriters.for_row_type needs a row type, not {row_type!r}.",
                 hint="For example Types.ROW_NAMED(['name', 'total'], [Types.STRING(), Types.LONG()]).",
             )
-        schema = to_arrow_schema(row_type)
+        schema = to_arrow_schema(row_type.to_logical())
         return ParquetWriterFactory(schema, compression, utc_timestamp=utc_timestamp, row_type=row_type)
 
     @staticmethod

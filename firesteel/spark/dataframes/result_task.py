@@ -20,7 +20,7 @@ from firesteel.spark.dataframes.encoding import ArrowEncoder
 from firesteel.spark.dataframes.schemas import schema_of, to_struct
 from firesteel.spark.session.session import get_spark_context
 from firesteel.spi.connector import Sink, SinkWriter, WriterContext
-from firesteel.types.arrow_types import require_pyarrow
+from firesteel.types.arrow import require_pyarrow
 
 __all__ = ["DataFrameSink", "DataFrameTaskError", "run_dataframe_task"]
 

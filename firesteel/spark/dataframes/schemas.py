@@ -2,23 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import Any
 
 from pyspark.sql import types as t
 
 from firesteel.common.errors import InvalidProgramError
-from firesteel.common.typeinfo import (
-    BasicArrayTypeInfo,
-    ListTypeInfo,
-    MapTypeInfo,
-    ObjectArrayTypeInfo,
-    PrimitiveArrayTypeInfo,
-    RowTypeInfo,
-    TupleTypeInfo,
-    TypeInformation,
-)
-from firesteel.types.arrow_types import DecimalTypeInfo
+from firesteel.common.typeinfo import TypeInformation
+from firesteel.types.logical import FieldsType, LogicalTypeRoot, RowType
+from firesteel.types.spark import UnsupportedTypeError, to_spark
 
 __all__ = ["schema_of", "to_struct"]
 
@@ -26,29 +17,9 @@ _HINT = (
     "Say what the records are: with output_type=Types.ROW_NAMED([...], [...]) where they are made, or with "
     "to_dataframe('name STRING, total BIGINT')."
 )
-_SIMPLE: dict[str, t.DataType] = {
-    "String": t.StringType(),
-    "Char": t.StringType(),
-    "Boolean": t.BooleanType(),
-    "Byte": t.ByteType(),
-    "Short": t.ShortType(),
-    "Integer": t.IntegerType(),
-    "Long": t.LongType(),
-    "Float": t.FloatType(),
-    "Double": t.DoubleType(),
-    "BigInteger": t.DecimalType(38, 0),
-    "BigDecimal": t.DecimalType(38, 18),
-    "Instant": t.TimestampType(),
-    "DateTypeInfo": t.DateType(),
-    "TimestampTypeInfo": t.TimestampNTZType(),
-    "LocalTimeTypeInfo<LOCAL_DATE>": t.DateType(),
-    "LocalTimeTypeInfo<LOCAL_DATE_TIME>": t.TimestampNTZType(),
-    "PrimitiveArrayTypeInfo<Byte>": t.BinaryType(),
-}
-if hasattr(t, "TimeType"):  # since Spark 4.1
-    _SIMPLE["TimeTypeInfo"] = _SIMPLE["LocalTimeTypeInfo<LOCAL_TIME>"] = t.TimeType()
-
-_ARRAYS = (BasicArrayTypeInfo, ListTypeInfo, ObjectArrayTypeInfo, PrimitiveArrayTypeInfo)
+_OTHERS: dict[LogicalTypeRoot, str | None] = (
+    {} if hasattr(t, "TimeType") else {LogicalTypeRoot.TIME_WITHOUT_TIME_ZONE: None}  # since Spark 4.1
+)
 
 
 def to_struct(schema: Any) -> t.StructType:
@@ -75,35 +46,9 @@ def schema_of(type_info: TypeInformation | None) -> t.StructType:
     """
     if type_info is None:
         raise InvalidProgramError("The columns of the DataFrame are not known: the stream has no type.", hint=_HINT)
-    if isinstance(type_info, (RowTypeInfo, TupleTypeInfo)):
-        return _struct(type_info, "")
-    return _fields([("f0", type_info)], "")
-
-
-def _struct(type_info: RowTypeInfo | TupleTypeInfo, within: str) -> t.StructType:
-    types = type_info.get_field_types()
-    names = type_info.get_field_names() if isinstance(type_info, RowTypeInfo) else [f"f{i}" for i in range(len(types))]
-    return _fields(zip(names, types, strict=True), within)
-
-
-def _fields(fields: Iterable[tuple[str, TypeInformation]], within: str) -> t.StructType:
-    return t.StructType([t.StructField(name, _type(type_info, f"{within}{name}")) for name, type_info in fields])
-
-
-def _type(type_info: TypeInformation, place: str) -> t.DataType:
-    if isinstance(type_info, DecimalTypeInfo):
-        return t.DecimalType(type_info.precision, type_info.scale)
-    simple = _SIMPLE.get(str(type_info))
-    if simple is not None:
-        return simple
-    if isinstance(type_info, (RowTypeInfo, TupleTypeInfo)):
-        return _struct(type_info, f"{place}.")
-    if isinstance(type_info, _ARRAYS):
-        return t.ArrayType(_type(type_info.get_element_type(), f"{place}[]"))
-    if isinstance(type_info, MapTypeInfo):
-        key, value = type_info.get_key_type(), type_info.get_value_type()
-        return t.MapType(_type(key, f"{place}.key"), _type(value, f"{place}.value"))
-    raise InvalidProgramError(
-        f"The columns of the DataFrame are not known: {type_info}, the type of '{place}', is none that Spark has.",
-        hint=_HINT,
-    )
+    found = type_info.to_logical()
+    row_type = found if isinstance(found, FieldsType) else RowType.of(["f0"], [found])
+    try:
+        return t.StructType.fromJson(to_spark(row_type, _OTHERS))
+    except UnsupportedTypeError as error:
+        raise InvalidProgramError(f"The columns of the DataFrame are not known: {error}.", hint=_HINT) from error

@@ -15,8 +15,8 @@ from firesteel.common.typeinfo import TypeInformation
 from firesteel.spark.dataframes.errors import DataFrameError, passing_on_complaints
 from firesteel.spark.dataframes.row_files import RowFileReader, RowFiles, RowFilesEnumerator, RowFileSplit
 from firesteel.spi.connector import Boundedness, ReaderContext, Source, SplitEnumerator, SplitEnumeratorContext
-from firesteel.types.arrow_records import ArrowRecords
-from firesteel.types.arrow_types import record_type, require_pyarrow
+from firesteel.types.arrow import require_pyarrow
+from firesteel.types.arrow_decoding import ArrowRecords, record_type
 
 __all__ = ["DataFrameSource", "SparkReaderSource", "arrow_schema_of"]
 

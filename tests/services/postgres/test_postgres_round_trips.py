@@ -26,7 +26,7 @@ from firesteel.connectors.postgres.statements import columns_of
 from firesteel.connectors.postgres.tables import need_table
 from firesteel.testing.conformance import RoundTripConformance
 from firesteel.testing.conformance.sample_values import BYTES, SCALAR_TYPES
-from firesteel.types.single_precision import to_single
+from firesteel.types.python import to_single
 
 COLUMN_TYPES = {
     Types.STRING(): "text",

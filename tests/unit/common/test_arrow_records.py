@@ -13,8 +13,7 @@ from firesteel.common.errors import InvalidProgramError
 from firesteel.common.time import Instant
 from firesteel.common.typeinfo import Types
 from firesteel.common.types import Row
-from firesteel.types.arrow_records import ArrowRecords
-from firesteel.types.arrow_types import record_type
+from firesteel.types.arrow_decoding import ArrowRecords, record_type
 
 MOMENT = dt.datetime(2020, 1, 2, 3, 4, 5, 6)  # noqa: DTZ001 - no zone is meant
 DAY = dt.datetime(1969, 1, 1)  # noqa: DTZ001 - no zone is meant

@@ -16,7 +16,7 @@ from firesteel.connectors.base import IteratorSource
 from firesteel.spi.connector import Source
 from firesteel.testing.conformance import RoundTripConformance, SourceConformance
 from firesteel.testing.conformance.sample_values import SCALAR_TYPES, draw_value, extremes, out_of_range, same
-from firesteel.types.single_precision import to_single
+from firesteel.types.python import to_single
 
 
 class Pickles(RoundTripConformance):

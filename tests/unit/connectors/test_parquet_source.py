@@ -21,7 +21,7 @@ from firesteel.filesystem.local_paths import FileReadError
 from firesteel.formats.parquet import file as parquet_file
 from firesteel.spi.connector import Boundedness, InputStatus
 from firesteel.testing import collect
-from firesteel.types.arrow_types import MissingPyArrowError
+from firesteel.types.arrow import MissingPyArrowError
 
 
 @pytest.fixture

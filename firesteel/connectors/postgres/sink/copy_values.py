@@ -17,7 +17,7 @@ from operator import itemgetter
 from typing import Any
 from uuid import UUID
 
-from firesteel.types.single_precision import MIN_SINGLE, to_single
+from firesteel.types.python import MIN_SINGLE, to_single
 
 __all__ = [
     "BINARY_TYPES",

@@ -7,15 +7,21 @@ from itertools import islice
 from typing import Any
 
 from firesteel.common.time import Instant
+from firesteel.common.typeinfo import TypeInformation, Types, from_logical
 from firesteel.common.types import Row, named_rows
-from firesteel.types.arrow_types import check_names, is_big_int, require_pyarrow
+from firesteel.types.arrow import check_names, from_arrow_schema, is_big_int, require_pyarrow
 from firesteel.types.number_records import NumberRecords
 
-__all__ = ["ArrowRecords"]
+__all__ = ["ArrowRecords", "record_type"]
 
 Decode = Callable[[Any], list[Any]]
 
 _PER_SECOND = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
+
+
+def record_type(schema: Any, as_tuples: bool = False) -> TypeInformation:
+    """The type of the records that the rows of an Arrow schema become."""
+    return from_logical(from_arrow_schema(schema, as_tuples), Types.LIST)
 
 
 class ArrowRecords:
