@@ -219,14 +219,14 @@ def from_logical(
     """
     parts = [from_logical(part, array) for part in type_.children()]
     match type_:
-        case DecimalType(precision=int(), scale=int()):
-            return DecimalTypeInfo(type_.precision, type_.scale)
+        case DecimalType(precision=int(precision), scale=int(scale)):
+            return DecimalTypeInfo(precision, scale)
         case DecimalType():
             return Types.BIG_INT() if type_.is_integer else Types.BIG_DEC()
         case ArrayType():
             return array(*parts)
         case MultisetType():
-            return Types.MAP(*parts, Types.INT())
+            return Types.MAP(parts[0], Types.INT())
         case MapType():
             return Types.MAP(*parts)
         case StructuredType():

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import copyreg
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from enum import Enum
 from typing import Any, NoReturn
 
-__all__ = ["Row", "RowKind", "named_rows"]
+__all__ = ["Row", "RowKind", "named_rows", "values_by_name"]
 
 
 class RowKind(Enum):
@@ -239,6 +239,19 @@ def named_rows(names: tuple[str, ...], rows: Iterable[Iterable[Any]]) -> list[Ro
         row._row_kind = insert
         add(row)
     return made
+
+
+def values_by_name(record: Any, names: Sequence[str]) -> Sequence[Any] | None:
+    """The values of a Row, tuple, list, dict or object for fields of these names; None for what has no fields.
+
+    Values without names are taken in order. A Row with other names is a ValueError.
+    """
+    if isinstance(record, Row):
+        return record._values if record._fields is None else record.get_fields_by_names(names)
+    if isinstance(record, (tuple, list)):
+        return record
+    fields = record if isinstance(record, dict) else getattr(record, "__dict__", None)
+    return None if fields is None else [fields.get(name) for name in names]
 
 
 # The pickler finds this before it looks for __reduce__ on each row: a sixth of the time.

@@ -5,7 +5,10 @@ from __future__ import annotations
 from abc import abstractmethod
 from typing import Any, Generic, TypeVar
 
-__all__ = ["CompiledSchema"]
+from firesteel.common.errors import InvalidProgramError
+from firesteel.common.typeinfo import RowTypeInfo
+
+__all__ = ["CompiledSchema", "require_row_type"]
 
 T = TypeVar("T")
 
@@ -31,3 +34,13 @@ class CompiledSchema(Generic[T]):
 
     def __getstate__(self) -> dict[str, Any]:
         return {name: value for name, value in self.__dict__.items() if name != "_built"}
+
+
+def require_row_type(type_info: Any, setting: str) -> RowTypeInfo:
+    """The type if it is one of rows, else an error that names the setting it was given to."""
+    if isinstance(type_info, RowTypeInfo):
+        return type_info
+    raise InvalidProgramError(
+        f"{setting} needs the type of a row, got {type_info}.",
+        hint='For example Types.ROW_NAMED(["name", "age"], [Types.STRING(), Types.INT()]).',
+    )

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import firesteel.types.logical as logical
-from firesteel.common.types import Row, RowKind
+from firesteel.common.types import Row, RowKind, values_by_name
 from firesteel.types.type_information import BasicType, BasicTypeInfo, TypeInformation, mismatch
 
 __all__ = [
@@ -180,26 +180,17 @@ class RowTypeInfo(_FieldsTypeInfo):
         if obj is None:
             return None
         kind = obj.get_row_kind() if isinstance(obj, Row) else RowKind.INSERT
-        values = self._values_of(obj)
+        values = values_by_name(obj, self._field_names)
         if values is None:
             raise ValueError(mismatch(self, self._expected(), obj))
         return (kind.value, *self._to_internal_fields(values))
-
-    def _values_of(self, obj: Any) -> Sequence[Any] | None:
-        if isinstance(obj, Row):
-            names = obj.get_field_names()
-            return list(obj) if names is None else obj.get_fields_by_names(self._field_names)
-        if isinstance(obj, (tuple, list)):
-            return obj
-        fields = obj if isinstance(obj, dict) else getattr(obj, "__dict__", None)
-        return None if fields is None else [fields.get(name) for name in self._field_names]
 
     def _expected(self) -> str:
         return "a Row, tuple, list or dict"
 
     def _validate(self, value: Any) -> str | None:
         try:
-            values = self._values_of(value)
+            values = values_by_name(value, self._field_names)
         except ValueError as error:
             return f"{self}: {error}."
         if values is None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from firesteel.common.typeinfo import RowTypeInfo, TupleTypeInfo, TypeInformation, Types
-from firesteel.common.types import Row
+from firesteel.common.types import Row, values_by_name
 
 __all__ = ["conform", "to_type_info"]
 
@@ -31,7 +31,7 @@ def conform(value: Any, type_info: TypeInformation | None) -> Any:
         return None
     if isinstance(type_info, RowTypeInfo):
         names = type_info.get_field_names()
-        row = Row(*map(conform, _fields_of(value, names), type_info.get_field_types()))
+        row = Row(*map(conform, values_by_name(value, names) or (), type_info.get_field_types()))
         row.set_field_names(names)
         if isinstance(value, Row):
             row.set_row_kind(value.get_row_kind())
@@ -39,12 +39,3 @@ def conform(value: Any, type_info: TypeInformation | None) -> Any:
     if isinstance(type_info, TupleTypeInfo):
         return tuple(map(conform, value, type_info.get_field_types()))
     return value
-
-
-def _fields_of(value: Any, names: list[str]) -> list[Any]:
-    if isinstance(value, Row):
-        return list(value) if value.get_field_names() is None else value.get_fields_by_names(names)
-    if isinstance(value, (tuple, list)):
-        return list(value)
-    fields = value if isinstance(value, dict) else vars(value)
-    return [fields.get(name) for name in names]

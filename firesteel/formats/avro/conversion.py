@@ -9,22 +9,25 @@ from decimal import Decimal
 from typing import Any
 from uuid import UUID
 
-from firesteel.common.typeinfo import Types
-from firesteel.formats.avro.schema import AvroSchema, actual_type, row_type_of
-from firesteel.formats.field_types import RANGES, Kind, SchemaMismatchError, describe, to_value
-from firesteel.formats.row_conversion import (
-    ROW_SCOPE,
-    compile_function,
-    new_row,
-    shared_names,
-    unpack_record,
-    values_of,
+from firesteel.common.typeinfo import from_logical
+from firesteel.formats.avro.schema import AvroSchema
+from firesteel.types.avro import actual_type, from_avro
+from firesteel.types.codec import (
+    Converter,
+    SchemaMismatchError,
+    compile_reader,
+    compile_writer,
+    describe,
+    join_path,
+    type_test,
 )
+from firesteel.types.logical import BigIntType, BooleanType, DecimalType, DoubleType, IntType, RowType, VarCharType
 from firesteel.types.python import MAX_SINGLE, MIN_SINGLE, to_single
+from firesteel.types.text import checked_value
 
 __all__ = ["record_reader", "record_writer"]
 
-Converter = Callable[[Any], Any]
+_TESTED = {"string": VarCharType(), "int": IntType(), "long": BigIntType(), "double": DoubleType()}
 
 
 def record_reader(schema: AvroSchema) -> Callable[[list[Any]], list[Any]]:
@@ -38,26 +41,16 @@ def record_writer(schema: AvroSchema) -> Callable[[Any], list[Any]]:
 
 
 def _reader(schema: AvroSchema, record: dict[str, Any]) -> Callable[[list[Any]], list[Any]]:
-    names = [field["name"] for field in record["fields"]]
-    scope: dict[str, Any] = {**ROW_SCOPE, "names": shared_names(Types.ROW_NAMED(names, [Types.INT()] * len(names)))}
+    scope: dict[str, Any] = {}
     values = []
     for i, field in enumerate(record["fields"]):
         convert = _from_avro(schema, field["type"])
-        value = f"value[{field['name']!r}]"
+        value = f"item[{field['name']!r}]"
         if convert is not None:
             scope[f"convert{i}"] = convert
             value = f"convert{i}({value})"
         values.append(value)
-    lines = [
-        "def read(values):",
-        "    rows = []",
-        "    add = rows.append",
-        "    for value in values:",
-        f"        {new_row(', '.join(values))}",
-        "        add(row)",
-        "    return rows",
-    ]
-    return compile_function("read", lines, scope)
+    return compile_reader([field["name"] for field in record["fields"]], [], values, scope)
 
 
 def _from_avro(schema: AvroSchema, node: Any) -> Converter | None:
@@ -92,38 +85,23 @@ def _from_avro_type(schema: AvroSchema, found: dict[str, Any]) -> Converter | No
 
 
 def _writer(schema: AvroSchema, record: dict[str, Any], path: str) -> Callable[[Any], list[Any]]:
-    row_type = row_type_of(schema) if not path else None
-    names = [field["name"] for field in record["fields"]]
-    row_type = row_type or Types.ROW_NAMED(names, [Types.PICKLED_BYTE_ARRAY()] * len(names))
-    scope: dict[str, Any] = {**ROW_SCOPE, "names": shared_names(row_type), "values_of": values_of(row_type, path)}
+    # errors show the type in the words of type information
+    row_type = from_logical(from_avro(schema, record, legacy=True)).to_logical()
+    assert isinstance(row_type, RowType)
+    scope: dict[str, Any] = {}
     items = []
     for i, field in enumerate(record["fields"]):
-        name = field["name"]
-        scope[f"write{i}"] = _to_avro(schema, field["type"], f"{path}.{name}" if path else name)
-        items.append(f"{name!r}: {_value(schema, f'v{i}', i, field['type'])}")
-    lines = [
-        "def write(records):",
-        "    written = []",
-        "    add = written.append",
-        "    for record in records:",
-        *unpack_record(names),
-        f"        add({{{', '.join(items)}}})",
-        "    return written",
-    ]
-    return compile_function("write", lines, scope)
+        scope[f"write{i}"] = _to_avro(schema, field["type"], join_path(path, field["name"]))
+        items.append(f"{field['name']!r}: {_value(schema, i, field['type'])}")
+    return compile_writer(row_type, path, f"{{{', '.join(items)}}}", scope)
 
 
-def _value(schema: AvroSchema, v: str, i: int, node: Any) -> str:
+def _value(schema: AvroSchema, i: int, node: Any) -> str:
     actual = actual_type(schema, node)
     kind = "" if actual is None or "logicalType" in actual[0] else actual[0]["type"]
-    otherwise = f"write{i}({v})"
-    if kind == "string":
-        return f"{v} if {v}.__class__ is str else {otherwise}"
-    if kind in ("int", "long"):
-        low, high = RANGES[Kind.INT if kind == "int" else Kind.LONG]
-        return f"{v} if {v}.__class__ is int and {low} <= {v} <= {high} else {otherwise}"
-    if kind == "double":
-        return f"{v} if {v}.__class__ is float else {otherwise}"
+    v, otherwise = f"v{i}", f"write{i}(v{i})"
+    if kind in _TESTED:
+        return f"{v} if {type_test(_TESTED[kind], v)} else {otherwise}"
     if kind == "float":
         return f"{v} if {v}.__class__ is float and {MIN_SINGLE!r} < {v} < {MAX_SINGLE!r} else {otherwise}"
     return otherwise
@@ -220,9 +198,12 @@ def _single(value: Any) -> float:
     return number
 
 
+_check_decimal = checked_value(DecimalType(None, None))
+
+
 def _decimal(value: Any, precision: int, scale: int) -> Decimal:
     """The decimal with so many digits behind the point. Its own arithmetic would round to 28 digits."""
-    number: Decimal = to_value(Kind.BIG_DEC)(value)
+    number: Decimal = _check_decimal(value)
     sign, digits, exponent = number.as_tuple()
     assert isinstance(exponent, int)
     if not number:
@@ -259,9 +240,9 @@ def _time(value: Any) -> dt.time:
 
 _PRIMITIVE: dict[str, tuple[str, Converter]] = {
     "null": ("null", lambda value: _instance(value, type(None))),
-    "boolean": ("a bool", to_value(Kind.BOOLEAN)),
-    "int": ("an integer of 32 bits", to_value(Kind.INT)),
-    "long": ("an integer of 64 bits", to_value(Kind.LONG)),
+    "boolean": ("a bool", checked_value(BooleanType())),
+    "int": ("an integer of 32 bits", checked_value(IntType())),
+    "long": ("an integer of 64 bits", checked_value(BigIntType())),
     "float": ("a number of 32 bits", _single),
     "double": ("a number", _float),
     "bytes": ("bytes", _bytes),

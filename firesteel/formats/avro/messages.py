@@ -17,7 +17,7 @@ from firesteel.formats.avro.schema import (
     row_type_of,
 )
 from firesteel.formats.compiled_schema import CompiledSchema
-from firesteel.formats.field_types import describe
+from firesteel.types.codec import describe
 
 __all__ = [
     "AvroRowDeserializationSchema",

@@ -7,31 +7,10 @@ from pathlib import Path
 from typing import Any
 
 from firesteel.common.errors import InvalidProgramError
-from firesteel.common.typeinfo import RowTypeInfo, TypeInformation, Types
+from firesteel.common.typeinfo import RowTypeInfo, TypeInformation, from_logical
+from firesteel.types.avro import from_avro
 
-__all__ = ["AvroSchema", "GenericRecordAvroTypeInfo", "actual_type", "import_fastavro", "row_type_of"]
-
-_PRIMITIVE = {
-    "string": Types.STRING,
-    "enum": Types.STRING,
-    "int": Types.INT,
-    "long": Types.LONG,
-    "float": Types.FLOAT,
-    "double": Types.DOUBLE,
-    "boolean": Types.BOOLEAN,
-    "null": Types.PICKLED_BYTE_ARRAY,
-}
-_LOGICAL = {
-    ("int", "date"): Types.SQL_DATE,
-    ("int", "time-millis"): Types.SQL_TIME,
-    ("long", "time-micros"): Types.SQL_TIME,
-    ("long", "timestamp-millis"): Types.SQL_TIMESTAMP,
-    ("long", "timestamp-micros"): Types.SQL_TIMESTAMP,
-    ("long", "local-timestamp-millis"): Types.SQL_TIMESTAMP,
-    ("long", "local-timestamp-micros"): Types.SQL_TIMESTAMP,
-    ("bytes", "decimal"): Types.BIG_DEC,
-    ("fixed", "decimal"): Types.BIG_DEC,
-}
+__all__ = ["AvroSchema", "GenericRecordAvroTypeInfo", "import_fastavro", "row_type_of"]
 
 
 def import_fastavro() -> Any:
@@ -140,48 +119,12 @@ class GenericRecordAvroTypeInfo(TypeInformation):
 
 def row_type_of(schema: AvroSchema) -> RowTypeInfo:
     """The type of rows with the fields of an Avro record, as Flink's AvroSchemaConverter maps them."""
-    type_info = _type_of(schema, schema.parsed, "", ())
+    type_info = from_logical(from_avro(schema, schema.parsed, legacy=True))
     if not isinstance(type_info, RowTypeInfo):
         raise InvalidProgramError(
             f"The Avro schema describes {schema.name}, not a record.", hint='Its root needs "type": "record".'
         )
     return type_info
-
-
-def actual_type(schema: AvroSchema, node: Any) -> tuple[dict[str, Any], bool] | None:
-    """The type of a field and whether it may be null; None for a union of several types, which can be anything."""
-    found = schema.resolve(node)
-    if found["type"] != "union":
-        return found, found["type"] == "null"
-    others = [part for part in found["types"] if schema.resolve(part)["type"] != "null"]
-    if len(others) != 1:
-        return None
-    return schema.resolve(others[0]), len(others) < len(found["types"])
-
-
-def _type_of(schema: AvroSchema, node: Any, path: str, within: tuple[str, ...]) -> TypeInformation:
-    actual = actual_type(schema, node)
-    if actual is None:
-        return Types.PICKLED_BYTE_ARRAY()
-    found, _ = actual
-    kind = found["type"]
-    if kind in ("record", "error"):
-        if found["name"] in within:
-            raise InvalidProgramError(
-                f"The Avro record {found['name']} holds itself, in field '{path}': a row type cannot.",
-                hint="Read it as bytes and decode it in a map function.",
-            )
-        fields = found["fields"]
-        types = [
-            _type_of(schema, field["type"], f"{path}.{field['name']}", (*within, found["name"])) for field in fields
-        ]
-        return Types.ROW_NAMED([field["name"] for field in fields], types)
-    if kind == "array":
-        return Types.OBJECT_ARRAY(_type_of(schema, found["items"], f"{path}[]", within))
-    if kind == "map":
-        return Types.MAP(Types.STRING(), _type_of(schema, found["values"], f"{path}{{}}", within))
-    make = _LOGICAL.get((kind, found.get("logicalType", ""))) or _PRIMITIVE.get(kind)
-    return make() if make is not None else Types.PRIMITIVE_ARRAY(Types.BYTE())
 
 
 def _named_types(node: Any) -> dict[str, dict[str, Any]]:

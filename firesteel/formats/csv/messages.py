@@ -9,12 +9,11 @@ from typing import Any
 from firesteel.common.errors import RecordSerializationError
 from firesteel.common.serialization import DeserializationSchema, SerializationSchema
 from firesteel.common.typeinfo import TypeInformation
-from firesteel.formats.compiled_schema import CompiledSchema
+from firesteel.formats.compiled_schema import CompiledSchema, require_row_type
 from firesteel.formats.csv.reading import BYTE_ORDER_MARK, CsvParser
 from firesteel.formats.csv.schema import CsvSchema, CsvSchemaBuilder
 from firesteel.formats.csv.writing import CsvWriter
-from firesteel.formats.field_types import describe
-from firesteel.formats.row_conversion import require_row_type
+from firesteel.types.codec import describe
 
 __all__ = [
     "CsvParser",

@@ -9,16 +9,10 @@ from typing import Any
 
 from firesteel.common.types import Row
 from firesteel.formats.csv.schema import CsvSchema
-from firesteel.formats.field_types import (
-    RANGES,
-    Kind,
-    SchemaMismatchError,
-    describe,
-    kind_of,
-    mismatch,
-    parser_of,
-)
-from firesteel.formats.row_conversion import ROW_SCOPE, compile_function, new_row, shared_names
+from firesteel.types.codec import SchemaMismatchError, compile_reader, describe
+from firesteel.types.logical import ArrayType, LogicalType, LogicalTypeRoot, RowType
+from firesteel.types.python import RANGES
+from firesteel.types.text import mismatch, parser_of
 
 __all__ = ["BYTE_ORDER_MARK", "READS_NUL", "CsvParser", "is_comment"]
 
@@ -46,8 +40,7 @@ class CsvParser:
         self._ignore_parse_errors = ignore_parse_errors
         self._names = schema.column_names
         self._fields = [
-            _field_parser(schema, i, name, type_info)
-            for i, (name, type_info) in enumerate(zip(self._names, schema.row_type.get_field_types(), strict=True))
+            _field_parser(schema, i, part.name, part.type) for i, part in enumerate(schema.logical_type.fields)
         ]
         self._convert = self._compile()
         self._settings: dict[str, Any] = {
@@ -111,30 +104,21 @@ class CsvParser:
         return int(self._schema.use_header) + int(self._schema.skip_first_data_row)
 
     def _compile(self) -> Callable[[list[list[str]]], list[Row | None]]:
-        schema = self._schema
-        scope: dict[str, Any] = {**ROW_SCOPE, "names": shared_names(schema.row_type), "convert": self._convert_one}
-        scope["null"] = schema.null_value
+        scope: dict[str, Any] = {"convert": self._convert_one, "null": self._schema.null_value}
         variables = [f"v{i}" for i in range(len(self._names))]
         body: list[str] = []
-        for i, (name, type_info) in enumerate(zip(self._names, schema.row_type.get_field_types(), strict=True)):
+        for i, type_ in enumerate(self._schema.logical_type.children()):
             scope[f"parse{i}"] = self._fields[i]
-            body += _field_lines(f"v{i}", i, kind_of(type_info, name, "CSV"), schema.null_value is not None)
+            body += _field_lines(f"v{i}", i, type_, self._schema.null_value is not None)
         lines = [
-            "def read(columns):",
-            "    rows = []",
-            "    add = rows.append",
-            "    for found in columns:",
-            "        try:",
-            f"            [{', '.join(variables)}] = found",
-            *body,
-            "        except ValueError:",
-            "            add(convert(found))",
-            "            continue",
-            f"        {new_row(', '.join(variables))}",
-            "        add(row)",
-            "    return rows",
+            "try:",
+            f"    [{', '.join(variables)}] = item",
+            *(f"    {line}" for line in body),
+            "except ValueError:",
+            "    add(convert(item))",
+            "    continue",
         ]
-        return compile_function("read", lines, scope)
+        return compile_reader(self._names, lines, variables, scope)
 
     def _convert_one(self, columns: list[str]) -> Row:
         """The row of columns that are too few or too many, or of which one does not fit."""
@@ -160,50 +144,43 @@ class CsvParser:
             raise
 
 
-def _field_lines(v: str, i: int, kind: Kind, has_null: bool) -> list[str]:
-    indent = "            "
-    if kind is Kind.STRING:
-        return [f"{indent}if {v} == null: {v} = None"] if has_null else []
-    if kind in RANGES:
-        low, high = RANGES[kind]
+def _field_lines(v: str, i: int, type_: LogicalType, has_null: bool) -> list[str]:
+    if type_.root is LogicalTypeRoot.VARCHAR:
+        return [f"if {v} == null: {v} = None"] if has_null else []
+    if type_.root in RANGES:
+        low, high = RANGES[type_.root]
         # int("1_0") is 10 in Python only
         work = f"if '_' in {v} or not {low} <= ({v} := int({v})) <= {high}: raise ValueError"
-    elif kind in (Kind.FLOAT, Kind.DOUBLE):
+    elif type_.root in (LogicalTypeRoot.FLOAT, LogicalTypeRoot.DOUBLE):
         work = f"{v} = float({v}) if '_' not in {v} else parse{i}({v})"
     else:
         work = f"{v} = parse{i}({v})"
     if not has_null:
-        return [f"{indent}{work}"]
-    return [f"{indent}if {v} == null:", f"{indent}    {v} = None", f"{indent}else:", f"{indent}    {work}"]
+        return [work]
+    return [f"if {v} == null:", f"    {v} = None", "else:", f"    {work}"]
 
 
-def _field_parser(schema: CsvSchema, index: int, name: str, type_info: Any) -> Callable[[str], Any]:
+def _field_parser(schema: CsvSchema, index: int, name: str, type_: LogicalType) -> Callable[[str], Any]:
     """The function that makes a column's value of its text; raises SchemaMismatchError."""
-    kind = kind_of(type_info, name, "CSV")
-    if kind is Kind.ROW:
-        return _nested_row_parser(schema, index, name, type_info)
-    if kind is Kind.ARRAY:
-        element = _scalar_parser(kind_of(type_info.get_element_type(), name, "CSV"), f"{name}[]")
-        separator = schema.array_separator(index)
-        null = schema.null_value
+    if not isinstance(type_, (RowType, ArrayType)):
+        return _scalar_parser(type_, name)
+    separator, null = schema.array_separator(index), schema.null_value
+    if isinstance(type_, RowType):
+        return _nested_row_parser(type_, name, separator, null)
+    element = _scalar_parser(type_.element_type, f"{name}[]")
 
-        def parse_array(text: str) -> list[Any]:
-            if not text:
-                return []
-            parts = text.split(separator) if separator else [text]
-            return [None if part == null else element(part) for part in parts]
+    def parse_array(text: str) -> list[Any]:
+        if not text:
+            return []
+        parts = text.split(separator) if separator else [text]
+        return [None if part == null else element(part) for part in parts]
 
-        return parse_array
-    return _scalar_parser(kind, name)
+    return parse_array
 
 
-def _nested_row_parser(schema: CsvSchema, index: int, name: str, type_info: Any) -> Callable[[str], Any]:
-    names = type_info.get_field_names()
-    separator = schema.array_separator(index)
-    parsers = [
-        _scalar_parser(kind_of(part, name, "CSV"), f"{name}.{part_name}")
-        for part_name, part in zip(names, type_info.get_field_types(), strict=True)
-    ]
+def _nested_row_parser(type_: RowType, name: str, separator: str, null: str | None) -> Callable[[str], Any]:
+    names = type_.field_names
+    parsers = [_scalar_parser(part.type, f"{name}.{part.name}") for part in type_.fields]
 
     def parse(text: str) -> Row | None:
         if not text:
@@ -211,23 +188,21 @@ def _nested_row_parser(schema: CsvSchema, index: int, name: str, type_info: Any)
         parts = text.split(separator) if separator else [text]
         if len(parts) != len(names):
             raise SchemaMismatchError(name, f"{len(names)} parts ({', '.join(names)})", f"{len(parts)}: {text!r}")
-        row = Row(
-            *[None if part == schema.null_value else read(part) for read, part in zip(parsers, parts, strict=True)]
-        )
+        row = Row(*[None if part == null else read(part) for read, part in zip(parsers, parts, strict=True)])
         row.set_field_names(names)
         return row
 
     return parse
 
 
-def _scalar_parser(kind: Kind, path: str) -> Callable[[str], Any]:
-    parse = parser_of(kind)
+def _scalar_parser(type_: LogicalType, path: str) -> Callable[[str], Any]:
+    parse = parser_of(type_)
 
     def parse_text(text: str) -> Any:
         try:
             return parse(text)
         except (ValueError, OverflowError):
-            raise mismatch(path, kind, text) from None
+            raise mismatch(path, type_, text) from None
 
     return parse_text
 

@@ -7,14 +7,21 @@ from typing import Any
 
 from firesteel.common.errors import InvalidProgramError
 from firesteel.common.typeinfo import RowTypeInfo, TypeInformation, Types
-from firesteel.formats.field_types import Kind, kind_of
-from firesteel.formats.row_conversion import require_row_type
+from firesteel.formats.compiled_schema import require_row_type
+from firesteel.types.logical import LogicalType, LogicalTypeRoot, RowType
+from firesteel.types.text import check_text_type
 
 __all__ = ["CsvSchema", "CsvSchemaBuilder"]
 
 ARRAY_SEPARATOR = ";"
-_REFUSED = (Kind.ANY, Kind.MAP)
-_NESTED = (Kind.ROW, Kind.ARRAY, Kind.BYTES, *_REFUSED)
+_REFUSED = (LogicalTypeRoot.RAW, LogicalTypeRoot.MAP)
+_NESTED = (
+    LogicalTypeRoot.ROW,
+    LogicalTypeRoot.ARRAY,
+    LogicalTypeRoot.BINARY,
+    LogicalTypeRoot.VARBINARY,
+    *_REFUSED,
+)
 
 
 @dataclass(frozen=True)
@@ -50,8 +57,8 @@ class CsvSchema:
         return CsvSchema(require_row_type(row_type, "A CSV schema"), **settings)
 
     def __post_init__(self) -> None:
-        for name, type_info in zip(self.column_names, self.row_type.get_field_types(), strict=True):
-            _check_type(name, type_info)
+        for column in self.logical_type.fields:
+            _check_type(column.name, column.type)
         for setting in ("column_separator", "quote_char", "escape_char"):
             value = getattr(self, setting)
             if value is not None and (not isinstance(value, str) or len(value) != 1):
@@ -65,6 +72,11 @@ class CsvSchema:
             raise InvalidProgramError(
                 f"A line of CSV cannot end with {self.line_separator!r}.", hint=r"Use \n, \r, \r\n or nothing."
             )
+
+    @property
+    def logical_type(self) -> RowType:
+        """The row type, for the functions that read and write lines."""
+        return self.row_type.to_logical()
 
     @property
     def column_names(self) -> list[str]:
@@ -217,17 +229,13 @@ class CsvSchemaBuilder:
         return self
 
 
-def _check_type(name: str, type_info: TypeInformation) -> None:
-    kind = kind_of(type_info, name, "CSV")
-    parts: list[TypeInformation] = []
-    if isinstance(type_info, RowTypeInfo):
-        parts = type_info.get_field_types()
-    elif kind is Kind.ARRAY:
-        parts = [type_info.get_element_type()]  # type: ignore[attr-defined]
-    if kind in _REFUSED:
-        raise InvalidProgramError(f"CSV cannot hold column '{name}' of type {type_info}.")
-    for part in parts:
-        if kind_of(part, name, "CSV") in _NESTED:
+def _check_type(name: str, type_: LogicalType) -> None:
+    check_text_type(type_, name, "CSV")
+    if type_.root in _REFUSED:
+        raise InvalidProgramError(f"CSV cannot hold column '{name}' of type {type_}.")
+    for part in type_.children():
+        check_text_type(part, name, "CSV")
+        if part.root in _NESTED:
             raise InvalidProgramError(
-                f"CSV cannot hold column '{name}' of type {type_info}: only simple types can be within a column."
+                f"CSV cannot hold column '{name}' of type {type_}: only simple types can be within a column."
             )

@@ -3,34 +3,16 @@
 from __future__ import annotations
 
 import csv
-import datetime as dt
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
-from firesteel.common.typeinfo import RowTypeInfo, TypeInformation
-from firesteel.formats import temporal_text as temporal
 from firesteel.formats.csv.reading import BYTE_ORDER_MARK, is_comment
 from firesteel.formats.csv.schema import CsvSchema
-from firesteel.formats.field_types import (
-    RANGES,
-    Kind,
-    SchemaMismatchError,
-    describe,
-    kind_of,
-    mismatch,
-    to_value,
-)
-from firesteel.formats.row_conversion import (
-    ROW_SCOPE,
-    compile_function,
-    shared_names,
-    unpack_record,
-    values_of,
-)
+from firesteel.types.codec import Converter, SchemaMismatchError, compile_writer, describe, values_of
+from firesteel.types.logical import ArrayType, LogicalType, RowType
+from firesteel.types.text import SQL_TEXT, mismatch, text_code, text_value
 
 __all__ = ["CsvWriter"]
-
-ColumnWriter = Callable[[Any], Any]
 
 _MISTAKEN = ("#", " ", BYTE_ORDER_MARK)
 """How a line may begin that is not read as it was written."""
@@ -127,65 +109,35 @@ class CsvWriter:
 
     def _compile(self) -> Callable[[Iterable[Any]], list[tuple[Any, ...]]]:
         schema = self._schema
-        scope: dict[str, Any] = {
-            **ROW_SCOPE,
-            "names": shared_names(schema.row_type),
-            "values_of": values_of(schema.row_type),
-        }
+        scope: dict[str, Any] = {}
         columns = []
-        for i, (name, type_info) in enumerate(zip(schema.column_names, schema.row_type.get_field_types(), strict=True)):
-            scope[f"write{i}"] = _nullable(_column_writer(schema, i, name, type_info), schema.null_value or "")
-            columns.append(_column(f"v{i}", i, kind_of(type_info, name, "CSV")))
-        lines = [
-            "def columns(records):",
-            "    rows = []",
-            "    add = rows.append",
-            "    for record in records:",
-            *unpack_record(schema.column_names),
-            f"        add(({''.join(f'{column}, ' for column in columns)}))",
-            "    return rows",
-        ]
-        return compile_function("columns", lines, scope)
+        for i, part in enumerate(schema.logical_type.fields):
+            scope[f"write{i}"] = _nullable(_column_writer(schema, i, part.name, part.type), schema.null_value or "")
+            columns.append(text_code(part.type, f"v{i}", f"write{i}(v{i})"))
+        return compile_writer(schema.logical_type, "", f"({''.join(f'{column}, ' for column in columns)})", scope)
 
 
-def _column(v: str, i: int, kind: Kind) -> str:
-    otherwise = f"write{i}({v})"
-    if kind is Kind.STRING:
-        return f"{v} if {v}.__class__ is str else {otherwise}"
-    if kind in RANGES:
-        low, high = RANGES[kind]
-        return f"{v} if {v}.__class__ is int and {low} <= {v} <= {high} else {otherwise}"
-    if kind in (Kind.FLOAT, Kind.DOUBLE):
-        return f"{v} if {v}.__class__ is float and {v} - {v} == 0.0 else {otherwise}"  # neither NaN nor infinite
-    return otherwise
-
-
-def _nullable(write: ColumnWriter, null: str) -> ColumnWriter:
+def _nullable(write: Converter, null: str) -> Converter:
     return lambda value: null if value is None else write(value)
 
 
-def _column_writer(schema: CsvSchema, index: int, name: str, type_info: TypeInformation) -> ColumnWriter:
-    kind = kind_of(type_info, name, "CSV")
+def _column_writer(schema: CsvSchema, index: int, name: str, type_: LogicalType) -> Converter:
     separator = schema.array_separator(index)
     null = schema.null_value or ""
-    if isinstance(type_info, RowTypeInfo):
-        values = values_of(type_info, name)
-        parts = [
-            _nullable(_scalar_writer(kind_of(part, name, "CSV"), f"{name}.{part_name}"), null)
-            for part_name, part in zip(type_info.get_field_names(), type_info.get_field_types(), strict=True)
-        ]
+    if isinstance(type_, RowType):
+        values = values_of(type_, name)
+        parts = [_nullable(text_value(part.type, f"{name}.{part.name}", SQL_TEXT), null) for part in type_.fields]
         return lambda row: _join([write(part) for write, part in zip(parts, values(row), strict=True)], separator, name)
-    if kind is Kind.ARRAY:
-        element_type: TypeInformation = type_info.get_element_type()  # type: ignore[attr-defined]
-        element = _nullable(_scalar_writer(kind_of(element_type, name, "CSV"), f"{name}[]"), null)
+    if not isinstance(type_, ArrayType):
+        return text_value(type_, name, SQL_TEXT)
+    element = _nullable(text_value(type_.element_type, f"{name}[]", SQL_TEXT), null)
 
-        def write_array(value: Any) -> str:
-            if isinstance(value, (str, bytes, Mapping)) or not hasattr(value, "__iter__"):
-                raise mismatch(name, kind, value)
-            return _join([element(item) for item in value], separator, name)
+    def write_array(value: Any) -> str:
+        if isinstance(value, (str, bytes, Mapping)) or not hasattr(value, "__iter__"):
+            raise mismatch(name, type_, value)
+        return _join([element(item) for item in value], separator, name)
 
-        return write_array
-    return _scalar_writer(kind, name)
+    return write_array
 
 
 def _join(parts: list[Any], separator: str, name: str) -> str:
@@ -196,31 +148,3 @@ def _join(parts: list[Any], separator: str, name: str) -> str:
     if texts == [""]:
         raise SchemaMismatchError(name, "no single part that is empty, which is read as none", describe(parts))
     return separator.join(texts)
-
-
-def _scalar_writer(kind: Kind, path: str) -> ColumnWriter:
-    check = _TEMPORAL.get(kind) or to_value(kind)
-
-    def write(value: Any) -> Any:
-        try:
-            text = check(value)
-        except (TypeError, ValueError, AttributeError, OverflowError):
-            raise mismatch(path, kind, value) from None
-        return ("false", "true")[text] if text.__class__ is bool else text
-
-    return write
-
-
-def _time(value: Any) -> str:
-    if not isinstance(value, dt.time):
-        raise TypeError("not a time")
-    return temporal.format_sql_time(value)
-
-
-def _timestamp(value: Any) -> str:
-    if not isinstance(value, dt.datetime):
-        raise TypeError("not a datetime")
-    return temporal.format_sql_timestamp(value)
-
-
-_TEMPORAL: dict[Kind, ColumnWriter] = {Kind.TIME: _time, Kind.TIMESTAMP: _timestamp}

@@ -23,7 +23,7 @@ from uuid import UUID
 
 from firesteel.common.time import Instant
 from firesteel.common.types import Row
-from firesteel.formats.temporal_text import format_instant
+from firesteel.types.temporal_text import format_instant
 
 __all__ = ["JsonCodec", "JsonNumber", "verbatim_text"]
 

@@ -8,13 +8,12 @@ from typing import Any, NoReturn
 from firesteel.common.errors import InvalidProgramError, RecordSerializationError
 from firesteel.common.serialization import DeserializationSchema, SerializationSchema
 from firesteel.common.typeinfo import RowTypeInfo, TypeInformation, Types
-from firesteel.formats.compiled_schema import CompiledSchema
-from firesteel.formats.field_types import SchemaMismatchError, describe
+from firesteel.formats.compiled_schema import CompiledSchema, require_row_type
 from firesteel.formats.json.library import JsonCodec
 from firesteel.formats.json.reading import NumberIsTextError, RowReader, needs_exact_numbers
 from firesteel.formats.json.schema import row_type_of_json_schema
 from firesteel.formats.json.writing import row_writer
-from firesteel.formats.row_conversion import require_row_type
+from firesteel.types.codec import SchemaMismatchError, describe
 
 __all__ = [
     "JsonDeserializationSchema",
@@ -217,11 +216,11 @@ class JsonRowDeserializationSchema(CompiledSchema[_CodecAndReader], Deserializat
 
     def _build(self) -> _CodecAndReader:
         read = self._reader(verbatim=False)  # first: it names the field whose type JSON cannot hold
-        return JsonCodec(exact=needs_exact_numbers(self._row_type)), read
+        return JsonCodec(exact=needs_exact_numbers(self._row_type.to_logical())), read
 
     def _reader(self, *, verbatim: bool) -> Callable[[list[Any]], list[Any]]:
         return RowReader(
-            self._row_type,
+            self._row_type.to_logical(),
             fail_on_missing_field=self._fail_on_missing_field,
             ignore_parse_errors=self._ignore_parse_errors,
             verbatim=verbatim,
@@ -277,7 +276,7 @@ class JsonRowSerializationSchema(CompiledSchema[Callable[[Any], list[str]]], Ser
             return [self.serialize(element) for element in elements]
 
     def _build(self) -> Callable[[Any], list[str]]:
-        return row_writer(self._row_type)
+        return row_writer(self._row_type.to_logical())
 
 
 def _not_json(error: Exception) -> RecordSerializationError:

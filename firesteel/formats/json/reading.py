@@ -1,76 +1,31 @@
-"""Makes rows of parsed JSON: one function per row type, generated once, with the conversion of each field in line.
-
-For ``Types.ROW_NAMED(["name", "age"], [Types.STRING(), Types.INT()])`` the generated function is, in essence::
-
-    for value in values:
-        v0, v1 = value["name"], value["age"]
-        if v0.__class__ is not str:
-            v0 = convert0(v0)
-        if v1.__class__ is not int or not -2147483648 <= v1 <= 2147483647:
-            v1 = convert1(v1)
-        row = …
-
-So a field that has its type already costs a comparison. All else, null included, goes to the field's converter.
-"""
+"""Makes rows of parsed JSON: one generated function per row type, with the test of each field's class in line."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from decimal import Decimal
 from functools import partial
 from typing import Any
 
-from firesteel.common.typeinfo import MapTypeInfo, PrimitiveArrayTypeInfo, RowTypeInfo, TypeInformation
-from firesteel.formats.field_types import (
-    RANGES,
-    Kind,
-    SchemaMismatchError,
-    describe,
-    kind_of,
-    mismatch,
-    parser_of,
-)
 from firesteel.formats.json.library import JsonCodec, JsonNumber, verbatim_text
-from firesteel.formats.row_conversion import ROW_SCOPE, compile_function, new_row, shared_names
+from firesteel.types.codec import Converter, SchemaMismatchError, compile_reader, describe, join_path, type_test
+from firesteel.types.logical import ArrayType, DecimalType, LogicalType, LogicalTypeRoot, MapType, RowType
+from firesteel.types.python import RANGES
+from firesteel.types.text import check_text_type, is_any, mismatch, parser_of
 
 __all__ = ["NumberIsTextError", "RowReader", "needs_exact_numbers"]
 
-Converter = Callable[[Any], Any]
-
 _TEXT = JsonCodec(library="json")
-
-_CLASSES = {
-    Kind.STRING: "str",
-    Kind.BOOLEAN: "bool",
-    Kind.FLOAT: "float",
-    Kind.DOUBLE: "float",
-    Kind.BIG_INT: "int",
-    Kind.BIG_DEC: "Decimal",
-}
 
 
 class NumberIsTextError(Exception):
     """A number that may have lost digits is to be read as text: the message has to be parsed again, verbatim."""
 
 
-def needs_exact_numbers(type_info: TypeInformation) -> bool:
+def needs_exact_numbers(type_: LogicalType) -> bool:
     """Whether the type has a part whose numbers must not pass through a float."""
-    kind = kind_of(type_info, "", "JSON")
-    if kind is Kind.ROW:
-        assert isinstance(type_info, RowTypeInfo)
-        return any(map(needs_exact_numbers, type_info.get_field_types()))
-    if kind is Kind.MAP:
-        assert isinstance(type_info, MapTypeInfo)
-        return needs_exact_numbers(type_info.get_value_type())
-    if kind is Kind.ARRAY:
-        return needs_exact_numbers(element_type(type_info))
-    return kind in (Kind.BIG_INT, Kind.BIG_DEC)
-
-
-def element_type(type_info: Any) -> TypeInformation:
-    """The type of an array's elements."""
-    found: TypeInformation = type_info.get_element_type()
-    return found
+    parts = (type_.value_type,) if isinstance(type_, MapType) else type_.children()
+    return isinstance(type_, DecimalType) or any(map(needs_exact_numbers, parts))
 
 
 class RowReader:
@@ -83,7 +38,7 @@ class RowReader:
 
     def __init__(
         self,
-        row_type: RowTypeInfo,
+        row_type: RowType,
         *,
         fail_on_missing_field: bool,
         ignore_parse_errors: bool,
@@ -97,37 +52,23 @@ class RowReader:
         self.read: Callable[[list[Any]], list[Any]] = self._row_function(row_type, "")
         """Rows of the values; None for null."""
 
-    def _row_function(self, row_type: RowTypeInfo, path: str) -> Callable[[list[Any]], list[Any]]:
-        names = row_type.get_field_names()
-        scope: dict[str, Any] = {**ROW_SCOPE, "Decimal": Decimal, "names": shared_names(row_type)}
-        scope["fields_of"] = self._fields_function(row_type, path)
-        lines = ["def read(values):", "    rows = []", "    add = rows.append", "    for value in values:"]
-        lines += _fetch(names)
-        for i, (name, field_type) in enumerate(zip(names, row_type.get_field_types(), strict=True)):
-            field_path = f"{path}.{name}" if path else name
-            lines += self._field(i, kind_of(field_type, field_path, "JSON"))
-            scope[f"convert{i}"] = self._converter(field_type, field_path)
-        variables = ", ".join(f"v{i}" for i in range(len(names)))
-        lines += [f"        {new_row(variables)}", "        add(row)", "    return rows"]
-        return compile_function("read", lines, scope)
+    def _row_function(self, row_type: RowType, path: str) -> Callable[[list[Any]], list[Any]]:
+        names = row_type.field_names
+        scope: dict[str, Any] = {"fields_of": self._fields_function(row_type, path)}
+        lines = _fetch(names)
+        for i, part in enumerate(row_type.fields):
+            field_path = join_path(path, part.name)
+            check_text_type(part.type, field_path, "JSON")
+            if not is_any(part.type) or self._plain is not None:
+                test = type_test(part.type, f"v{i}") or f"v{i} is None"
+                lines += [f"if not ({test}):", f"    v{i} = convert{i}(v{i})"]
+            scope[f"convert{i}"] = self._converter(part.type, field_path)
+        return compile_reader(names, lines, [f"v{i}" for i in range(len(names))], scope)
 
-    def _field(self, i: int, kind: Kind) -> list[str]:
-        v = f"v{i}"
-        if kind is Kind.ANY and self._plain is None:
-            return []
-        if kind in RANGES:
-            low, high = RANGES[kind]
-            test = f"if {v}.__class__ is not int or not {low} <= {v} <= {high}:"
-        elif kind in _CLASSES:
-            test = f"if {v}.__class__ is not {_CLASSES[kind]}:"
-        else:
-            test = f"if {v} is not None:"
-        return [f"        {test}", f"            {v} = convert{i}({v})"]
-
-    def _fields_function(self, row_type: RowTypeInfo, path: str) -> Callable[[Any], list[Any] | None]:
+    def _fields_function(self, row_type: RowType, path: str) -> Callable[[Any], list[Any] | None]:
         """For a value that is no object with all the fields: its fields in order, None for null."""
-        names = row_type.get_field_names()
-        positional = not row_type._named
+        names = row_type.field_names
+        positional = row_type.is_positional
         fail = self._fail_on_missing_field
 
         def fields(value: Any) -> list[Any] | None:
@@ -140,14 +81,14 @@ class RowReader:
             if fail:
                 for name in names:
                     if name not in value:
-                        where = f"{path}.{name}" if path else name
+                        where = join_path(path, name)
                         raise SchemaMismatchError(where, "a value", f"an object without it: {describe(value)}")
             return [value.get(name) for name in names]
 
         return fields
 
-    def _converter(self, type_info: TypeInformation, path: str) -> Converter:
-        convert = self._strict_converter(type_info, path)
+    def _converter(self, type_: LogicalType, path: str) -> Converter:
+        convert = self._strict_converter(type_, path)
         if not self._ignore_parse_errors:
             return lambda value: None if value is None else convert(value)
 
@@ -159,30 +100,29 @@ class RowReader:
 
         return convert_or_none
 
-    def _strict_converter(self, type_info: TypeInformation, path: str) -> Converter:
-        kind = kind_of(type_info, path, "JSON")
-        if kind is Kind.ROW:
-            assert isinstance(type_info, RowTypeInfo)
-            read = self._row_function(type_info, path)
-            return lambda value: read([value])[0]
-        if kind is Kind.ARRAY:
-            return self._array_converter(type_info, path)
-        if kind is Kind.MAP:
-            assert isinstance(type_info, MapTypeInfo)
-            return self._map_converter(type_info, path)
-        if kind is Kind.STRING:
+    def _strict_converter(self, type_: LogicalType, path: str) -> Converter:
+        check_text_type(type_, path, "JSON")
+        match type_:
+            case RowType():
+                read = self._row_function(type_, path)
+                return lambda value: read([value])[0]
+            case ArrayType():
+                return self._array_converter(type_, path)
+            case MapType():
+                return self._map_converter(type_, path)
+        if type_.root is LogicalTypeRoot.VARCHAR:
             return self._string_converter()
-        if kind is Kind.ANY and self._plain is not None:
+        if is_any(type_) and self._plain is not None:
             return self._plain
-        return _scalar_converter(kind, path)
+        return _scalar_converter(type_, path)
 
-    def _array_converter(self, type_info: TypeInformation, path: str) -> Converter:
-        element = self._converter(element_type(type_info), f"{path}[]")
-        takes_null = not isinstance(type_info, PrimitiveArrayTypeInfo)
+    def _array_converter(self, type_: ArrayType, path: str) -> Converter:
+        element = self._converter(type_.element_type, f"{path}[]")
+        takes_null = type_.element_type.nullable
 
         def convert(value: Any) -> list[Any]:
             if value.__class__ is not list:
-                raise mismatch(path, Kind.ARRAY, value)
+                raise mismatch(path, type_, value)
             items = [element(item) for item in value]
             if not takes_null and None in items:
                 raise SchemaMismatchError(f"{path}[]", "a value", "null")
@@ -190,13 +130,13 @@ class RowReader:
 
         return convert
 
-    def _map_converter(self, type_info: MapTypeInfo, path: str) -> Converter:
-        key = self._strict_converter(type_info.get_key_type(), f"{path}{{key}}")
-        item = self._converter(type_info.get_value_type(), f"{path}{{}}")
+    def _map_converter(self, type_: MapType, path: str) -> Converter:
+        key = self._strict_converter(type_.key_type, f"{path}{{key}}")
+        item = self._converter(type_.value_type, f"{path}{{}}")
 
         def convert(value: Any) -> dict[Any, Any]:
             if value.__class__ is not dict:
-                raise mismatch(path, Kind.MAP, value)
+                raise mismatch(path, type_, value)
             return {key(name): item(found) for name, found in value.items()}
 
         return convert
@@ -236,25 +176,24 @@ def _plain(value: Any, exact: bool) -> Any:
     return value
 
 
-def _fetch(names: list[str]) -> list[str]:
-    fetches = [f"            v{i} = value[{name!r}]" for i, name in enumerate(names)]
+def _fetch(names: Sequence[str]) -> list[str]:
     targets = ", ".join(f"v{i}" for i in range(len(names)))
     return [
-        "        try:",
-        *(fetches or ["            value.items"]),
-        "        except (KeyError, TypeError, IndexError, AttributeError):",
-        "            found = fields_of(value)",
-        "            if found is None:",
-        "                add(None)",
-        "                continue",
-        f"            [{targets}] = found",
+        "try:",
+        *([f"    v{i} = item[{name!r}]" for i, name in enumerate(names)] or ["    item.items"]),
+        "except (KeyError, TypeError, IndexError, AttributeError):",
+        "    found = fields_of(item)",
+        "    if found is None:",
+        "        add(None)",
+        "        continue",
+        f"    [{targets}] = found",
     ]
 
 
-def _scalar_converter(kind: Kind, path: str) -> Converter:
-    parse = parser_of(kind)
-    from_number = _FROM_NUMBER.get(kind, _FROM_INTEGRAL if kind in RANGES else None)
-    low, high = RANGES.get(kind, (None, None))
+def _scalar_converter(type_: LogicalType, path: str) -> Converter:
+    parse = parser_of(type_)
+    from_number = _from_number(type_)
+    low, high = RANGES.get(type_.root, (None, None))
 
     def convert(value: Any) -> Any:
         try:
@@ -264,13 +203,21 @@ def _scalar_converter(kind: Kind, path: str) -> Converter:
                 number = from_number(value)
                 if low is None or low <= number <= high:
                     return number
-            elif kind is Kind.BOOLEAN and isinstance(value, bool):
+            elif type_.root is LogicalTypeRoot.BOOLEAN and isinstance(value, bool):
                 return value
         except (ValueError, OverflowError):
             pass
-        raise mismatch(path, kind, value)
+        raise mismatch(path, type_, value)
 
     return convert
+
+
+def _from_number(type_: LogicalType) -> Converter | None:
+    if isinstance(type_, DecimalType):
+        return _integral if type_.is_integer else _decimal
+    if type_.root in (LogicalTypeRoot.FLOAT, LogicalTypeRoot.DOUBLE):
+        return float
+    return _integral if type_.root in RANGES else None
 
 
 def _integral(value: Any) -> int:
@@ -282,12 +229,3 @@ def _integral(value: Any) -> int:
 
 def _decimal(value: Any) -> Decimal:
     return Decimal(value if isinstance(value, (Decimal, int)) else repr(value))
-
-
-_FROM_INTEGRAL: Converter = _integral
-_FROM_NUMBER: dict[Kind, Converter] = {
-    Kind.BIG_INT: _integral,
-    Kind.FLOAT: float,
-    Kind.DOUBLE: float,
-    Kind.BIG_DEC: _decimal,
-}

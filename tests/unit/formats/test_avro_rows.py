@@ -24,7 +24,7 @@ from firesteel.datastream.formats.avro import (
     AvroSchema,
     GenericRecordAvroTypeInfo,
 )
-from firesteel.formats.field_types import SchemaMismatchError
+from firesteel.types.codec import SchemaMismatchError
 
 fastavro = pytest.importorskip("fastavro")
 

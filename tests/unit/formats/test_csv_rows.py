@@ -18,7 +18,7 @@ from firesteel.common.errors import InvalidProgramError, RecordSerializationErro
 from firesteel.datastream.formats.csv import CsvRowDeserializationSchema, CsvRowSerializationSchema, CsvSchema
 from firesteel.formats.csv.messages import CsvParser, CsvWriter
 from firesteel.formats.csv.row_ends import RowEnds
-from firesteel.formats.field_types import SchemaMismatchError
+from firesteel.types.codec import SchemaMismatchError
 
 ERROR = object()
 INT_STRING_STRING = [Types.INT(), Types.STRING(), Types.STRING()]

@@ -17,7 +17,7 @@ from firesteel.common import Row, Types
 from firesteel.common.errors import InvalidProgramError, RecordSerializationError
 from firesteel.common.time import Instant
 from firesteel.datastream.formats.json import JsonRowDeserializationSchema, JsonRowSerializationSchema
-from firesteel.formats.field_types import SchemaMismatchError
+from firesteel.types.codec import SchemaMismatchError
 
 pytestmark = pytest.mark.usefixtures("library")
 
