@@ -519,6 +519,10 @@ class NullType(LogicalType):
 
     root = LogicalTypeRoot.NULL
 
+    def __post_init__(self) -> None:
+        if not self.nullable:
+            raise ValueError("The type NULL has no value but null.")
+
 
 @dataclass(frozen=True)
 class RawType(LogicalType):

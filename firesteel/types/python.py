@@ -12,7 +12,17 @@ from typing import Any
 from firesteel.common.time import Instant
 from firesteel.types.logical import DecimalType, LogicalType, LogicalTypeRoot
 
-__all__ = ["MAX_SINGLE", "MIN_SINGLE", "RANGES", "expected", "fits", "to_single"]
+__all__ = [
+    "BITS",
+    "IMMUTABLE_ROOTS",
+    "MAX_SINGLE",
+    "MIN_SINGLE",
+    "RANGES",
+    "expected",
+    "fits",
+    "python_class",
+    "to_single",
+]
 
 _Root = LogicalTypeRoot
 
@@ -25,6 +35,30 @@ MIN_SINGLE = 2.0**-126
 """Between these two a number is only rounded when it becomes a FLOAT."""
 
 _SINGLE = struct.Struct("f")
+
+
+_PYTHON_CLASSES: dict[LogicalTypeRoot, type] = {
+    _Root.CHAR: str,
+    _Root.VARCHAR: str,
+    _Root.BOOLEAN: bool,
+    **dict.fromkeys(BITS, int),
+    _Root.FLOAT: float,
+    _Root.DOUBLE: float,
+    _Root.DECIMAL: Decimal,
+    _Root.DATE: dt.date,
+    _Root.TIME_WITHOUT_TIME_ZONE: dt.time,
+    _Root.TIMESTAMP_WITHOUT_TIME_ZONE: dt.datetime,
+    _Root.TIMESTAMP_WITH_LOCAL_TIME_ZONE: Instant,
+}
+IMMUTABLE_ROOTS = frozenset(_PYTHON_CLASSES)
+"""The types whose values nobody can change."""
+
+
+def python_class(type_: LogicalType) -> type | None:
+    """The class that values of an immutable type mostly have; None for other types."""
+    if isinstance(type_, DecimalType) and type_.is_integer:
+        return int
+    return _PYTHON_CLASSES.get(type_.root)
 
 
 def fits(type_: LogicalType, value: Any) -> bool:

@@ -17,10 +17,11 @@ from operator import itemgetter
 from types import BuiltinFunctionType
 from typing import Any
 
-from firesteel.common.typeinfo import TupleTypeInfo, Types
 from firesteel.runtime.codegen.inlining import InlineExpression, inline_expression
 from firesteel.types.copying import IMMUTABLE, copy_all
-from firesteel.types.type_information import BasicTypeInfo, DateTypeInfo, TimestampTypeInfo, TimeTypeInfo
+from firesteel.types.logical import StructuredType
+from firesteel.types.python import IMMUTABLE_ROOTS, python_class
+from firesteel.types.type_information import TypeInformation
 
 __all__ = ["Ownership", "Shape", "copy_batch", "keeps_nothing", "ownership_of_type", "python_type", "shape_of"]
 
@@ -47,19 +48,14 @@ class Ownership(Enum):
         return self is Ownership.SHARED or self is Ownership.TUPLE
 
 
-_CLASSES: dict[Any, type] = {
-    **dict.fromkeys((Types.BYTE(), Types.SHORT(), Types.INT(), Types.LONG(), Types.BIG_INT()), int),
-    **dict.fromkeys((Types.FLOAT(), Types.DOUBLE()), float),
-    Types.BOOLEAN(): bool,
-}
-_FIXED_TYPES = (BasicTypeInfo, DateTypeInfo, TimeTypeInfo, TimestampTypeInfo)
-
-
 def ownership_of_type(type_info: Any) -> Ownership:
     """What the declared type of a function's results says of them."""
-    if isinstance(type_info, _FIXED_TYPES):
+    if not isinstance(type_info, TypeInformation):
+        return Ownership.SHARED
+    type_ = type_info.to_logical()
+    if type_.root in IMMUTABLE_ROOTS:
         return Ownership.FIXED
-    if isinstance(type_info, TupleTypeInfo) and all(isinstance(t, _FIXED_TYPES) for t in type_info.get_field_types()):
+    if isinstance(type_, StructuredType) and all(part.root in IMMUTABLE_ROOTS for part in type_.children()):
         return Ownership.TUPLE
     return Ownership.SHARED
 
@@ -74,7 +70,7 @@ def shape_of(value: Any) -> Shape:
 
 def python_type(type_info: Any) -> type:
     """The class that values of an immutable type mostly have."""
-    return _CLASSES.get(type_info, str)
+    return python_class(type_info.to_logical()) or str if isinstance(type_info, TypeInformation) else str
 
 
 def copy_batch(values: Sequence[Any], ownership: Ownership) -> Sequence[Any]:

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
 from firesteel.common.errors import InvalidProgramError
-from firesteel.common.typeinfo import RowTypeInfo
+from firesteel.common.typeinfo import BasicTypeInfo, RowTypeInfo, TypeInformation, Types, from_logical
 from firesteel.connectors.postgres.connection import (
     PostgresConnectionOptions,
     connect,
@@ -16,9 +16,9 @@ from firesteel.connectors.postgres.connection import (
 )
 from firesteel.connectors.postgres.source.enumerator import PostgresSplitEnumerator, boundaries
 from firesteel.connectors.postgres.source.reader import PostgresReader
-from firesteel.connectors.postgres.source.result_types import type_of
 from firesteel.connectors.postgres.source.splits import PostgresSplit, SourceSettings, select_statement
 from firesteel.spi.connector import Boundedness, ReaderContext, Source, SplitEnumeratorContext
+from firesteel.types.postgres import from_postgres
 
 __all__ = ["PostgresSource", "PostgresSourceBuilder"]
 
@@ -80,7 +80,13 @@ class PostgresSource(Source[PostgresSplit]):
             with translating(f"The type of {settings.describe()} cannot be found", settings.connection.describe()):
                 cursor = connection.execute(sql.SQL("{} LIMIT 0").format(statement), values)
                 columns = cursor.description or []
-        return RowTypeInfo([type_of(column.type_code) for column in columns], [column.name for column in columns])
+        types = [from_logical(from_postgres(column.type_code), _array_type) for column in columns]
+        return RowTypeInfo(types, [column.name for column in columns])
+
+
+def _array_type(element: TypeInformation) -> TypeInformation:
+    is_basic = isinstance(element, BasicTypeInfo) and element != Types.BIG_DEC()
+    return Types.BASIC_ARRAY(element) if is_basic else Types.OBJECT_ARRAY(element)
 
 
 class PostgresSourceBuilder:
