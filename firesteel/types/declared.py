@@ -6,7 +6,16 @@ import re
 from collections.abc import Sequence
 
 from firesteel.common.typeinfo import BasicType, BasicTypeInfo, LocalTimeTypeInfo, Types
-from firesteel.types.logical import ArrayType, LogicalType, MapType, RawType, RowField, RowType, StructuredType
+from firesteel.types.logical import (
+    ArrayType,
+    FieldsType,
+    LogicalType,
+    MapType,
+    RawType,
+    RowField,
+    RowType,
+    StructuredType,
+)
 
 __all__ = ["parse_declared"]
 
@@ -59,7 +68,10 @@ def parse_declared(text: str | None) -> LogicalType | None:
 
 
 def _part(text: str) -> LogicalType:
-    return parse_declared(text) or RawType()
+    found = parse_declared(text)
+    if found is None or (isinstance(found, FieldsType) and not found.fields):  # Spark stores no struct without fields
+        return RawType()
+    return found
 
 
 def _fields(fields: Sequence[tuple[str, str]]) -> tuple[RowField, ...]:

@@ -7,9 +7,10 @@ these types; each module beside this one maps them to one representation.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field, replace
 from enum import Enum
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
+
+from firesteel.types.logical_type import LogicalType, LogicalTypeRoot
 
 __all__ = [
     "MAX_LENGTH",
@@ -51,78 +52,12 @@ MAX_LENGTH = 2**31 - 1
 """The length of STRING and BYTES."""
 
 
-class LogicalTypeRoot(Enum):
-    """The kind of a type, without its parameters."""
-
-    CHAR = "CHAR"
-    VARCHAR = "VARCHAR"
-    BOOLEAN = "BOOLEAN"
-    BINARY = "BINARY"
-    VARBINARY = "VARBINARY"
-    DECIMAL = "DECIMAL"
-    TINYINT = "TINYINT"
-    SMALLINT = "SMALLINT"
-    INTEGER = "INTEGER"
-    BIGINT = "BIGINT"
-    FLOAT = "FLOAT"
-    DOUBLE = "DOUBLE"
-    DATE = "DATE"
-    TIME_WITHOUT_TIME_ZONE = "TIME_WITHOUT_TIME_ZONE"
-    TIMESTAMP_WITHOUT_TIME_ZONE = "TIMESTAMP_WITHOUT_TIME_ZONE"
-    TIMESTAMP_WITH_LOCAL_TIME_ZONE = "TIMESTAMP_WITH_LOCAL_TIME_ZONE"
-    INTERVAL_YEAR_MONTH = "INTERVAL_YEAR_MONTH"
-    INTERVAL_DAY_TIME = "INTERVAL_DAY_TIME"
-    ARRAY = "ARRAY"
-    MULTISET = "MULTISET"
-    MAP = "MAP"
-    ROW = "ROW"
-    STRUCTURED_TYPE = "STRUCTURED_TYPE"
-    NULL = "NULL"
-    RAW = "RAW"
-
-
 class TimestampKind(Enum):
     """Whether a timestamp is a time attribute."""
 
     REGULAR = "REGULAR"
     ROWTIME = "ROWTIME"
     PROCTIME = "PROCTIME"
-
-
-@dataclass(frozen=True)
-class LogicalType:
-    """A type; immutable, hashable and picklable. Types are equal if root, parameters and nullability are."""
-
-    root: ClassVar[LogicalTypeRoot]
-
-    nullable: bool = field(default=True, kw_only=True)
-    declared_as: str | None = field(default=None, kw_only=True, compare=False, repr=False)
-    """The type in the words of the API in which a program declared it, for error messages."""
-
-    def copy(self, nullable: bool = True) -> LogicalType:
-        """The same type with another nullability."""
-        return replace(self, nullable=nullable)
-
-    def not_null(self) -> LogicalType:
-        """The same type without null."""
-        return self.copy(nullable=False)
-
-    def children(self) -> tuple[LogicalType, ...]:
-        """The types of which this type is made."""
-        return ()
-
-    def as_summary_string(self) -> str:
-        """The type as Flink prints it: ``ROW<`name` STRING, `age` INT NOT NULL>``."""
-        return self._with_nullability(self._summary())
-
-    def _summary(self) -> str:
-        return self.root.value
-
-    def _with_nullability(self, text: str) -> str:
-        return text if self.nullable else f"{text} NOT NULL"
-
-    def __str__(self) -> str:
-        return self.declared_as or self.as_summary_string()
 
 
 def _check(name: str, value: Any, low: int, high: int) -> None:
@@ -133,48 +68,47 @@ def _check(name: str, value: Any, low: int, high: int) -> None:
 # -- strings -----------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
 class _LengthType(LogicalType):
-    length: int = 1
+    parameters = ("length",)
+    length: int
+    usual_length: ClassVar[int] = 1
 
-    def __post_init__(self) -> None:
+    def __init__(self, length: int | None = None, **options: Any) -> None:
+        super().__init__(**options)
+        self._set(length=self.usual_length if length is None else length)
         _check("length", self.length, 0, MAX_LENGTH)
 
     def _summary(self) -> str:
         return f"{self.root.value}({self.length})"
 
 
-@dataclass(frozen=True)
 class CharType(_LengthType):
     """Strings of a fixed number of characters."""
 
     root = LogicalTypeRoot.CHAR
 
 
-@dataclass(frozen=True)
 class VarCharType(_LengthType):
     """Strings of at most a number of characters; of any length they are STRING."""
 
     root = LogicalTypeRoot.VARCHAR
-    length: int = MAX_LENGTH
+    usual_length = MAX_LENGTH
 
     def _summary(self) -> str:
         return "STRING" if self.length == MAX_LENGTH else super()._summary()
 
 
-@dataclass(frozen=True)
 class BinaryType(_LengthType):
     """A fixed number of bytes."""
 
     root = LogicalTypeRoot.BINARY
 
 
-@dataclass(frozen=True)
 class VarBinaryType(_LengthType):
     """At most a number of bytes; of any length they are BYTES."""
 
     root = LogicalTypeRoot.VARBINARY
-    length: int = MAX_LENGTH
+    usual_length = MAX_LENGTH
 
     def _summary(self) -> str:
         return "BYTES" if self.length == MAX_LENGTH else super()._summary()
@@ -183,28 +117,24 @@ class VarBinaryType(_LengthType):
 # -- numbers -----------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
 class BooleanType(LogicalType):
     """True and false."""
 
     root = LogicalTypeRoot.BOOLEAN
 
 
-@dataclass(frozen=True)
 class TinyIntType(LogicalType):
     """Integers of 8 bits."""
 
     root = LogicalTypeRoot.TINYINT
 
 
-@dataclass(frozen=True)
 class SmallIntType(LogicalType):
     """Integers of 16 bits."""
 
     root = LogicalTypeRoot.SMALLINT
 
 
-@dataclass(frozen=True)
 class IntType(LogicalType):
     """Integers of 32 bits."""
 
@@ -214,28 +144,24 @@ class IntType(LogicalType):
         return "INT"
 
 
-@dataclass(frozen=True)
 class BigIntType(LogicalType):
     """Integers of 64 bits."""
 
     root = LogicalTypeRoot.BIGINT
 
 
-@dataclass(frozen=True)
 class FloatType(LogicalType):
     """Floating-point numbers of 32 bits."""
 
     root = LogicalTypeRoot.FLOAT
 
 
-@dataclass(frozen=True)
 class DoubleType(LogicalType):
     """Floating-point numbers of 64 bits."""
 
     root = LogicalTypeRoot.DOUBLE
 
 
-@dataclass(frozen=True)
 class DecimalType(LogicalType):
     """Decimals of a precision and a scale.
 
@@ -244,10 +170,13 @@ class DecimalType(LogicalType):
     """
 
     root = LogicalTypeRoot.DECIMAL
-    precision: int | None = 10
-    scale: int | None = 0
+    parameters = ("precision", "scale")
+    precision: int | None
+    scale: int | None
 
-    def __post_init__(self) -> None:
+    def __init__(self, precision: int | None = 10, scale: int | None = 0, **options: Any) -> None:
+        super().__init__(**options)
+        self._set(precision=precision, scale=scale)
         if self.precision is None:
             if self.scale not in (None, 0):
                 raise ValueError(f"A decimal of any precision has the scale 0 or none, got {self.scale!r}.")
@@ -269,36 +198,38 @@ class DecimalType(LogicalType):
 # -- dates and times ---------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
 class DateType(LogicalType):
     """Dates."""
 
     root = LogicalTypeRoot.DATE
 
 
-@dataclass(frozen=True)
 class TimeType(LogicalType):
     """Times of day, to a number of digits of a second."""
 
     root = LogicalTypeRoot.TIME_WITHOUT_TIME_ZONE
-    precision: int = 0
+    parameters = ("precision",)
+    precision: int
 
-    def __post_init__(self) -> None:
-        _check("precision", self.precision, 0, 9)
+    def __init__(self, precision: int = 0, **options: Any) -> None:
+        super().__init__(**options)
+        self._set(precision=precision)
+        _check("precision", precision, 0, 9)
 
     def _summary(self) -> str:
         return f"TIME({self.precision})"
 
 
-@dataclass(frozen=True)
 class _TimestampType(LogicalType):
+    parameters = ("precision", "kind")
     keyword: ClassVar[str]
+    precision: int
+    kind: TimestampKind
 
-    precision: int = 6
-    kind: TimestampKind = TimestampKind.REGULAR
-
-    def __post_init__(self) -> None:
-        _check("precision", self.precision, 0, 9)
+    def __init__(self, precision: int = 6, kind: TimestampKind = TimestampKind.REGULAR, **options: Any) -> None:
+        super().__init__(**options)
+        self._set(precision=precision, kind=kind)
+        _check("precision", precision, 0, 9)
 
     @property
     def is_time_attribute(self) -> bool:
@@ -314,7 +245,6 @@ class _TimestampType(LogicalType):
         return f"{self.keyword}({self.precision})"
 
 
-@dataclass(frozen=True)
 class TimestampType(_TimestampType):
     """Dates with times of day, without a zone."""
 
@@ -322,7 +252,6 @@ class TimestampType(_TimestampType):
     keyword = "TIMESTAMP"
 
 
-@dataclass(frozen=True)
 class LocalZonedTimestampType(_TimestampType):
     """Points in time, which a session shows in its own zone."""
 
@@ -353,33 +282,48 @@ class DayTimeResolution(Enum):
     SECOND = "SECOND({fraction})"
 
 
-@dataclass(frozen=True)
 class YearMonthIntervalType(LogicalType):
     """Amounts of years and months."""
 
     root = LogicalTypeRoot.INTERVAL_YEAR_MONTH
-    resolution: YearMonthResolution = YearMonthResolution.YEAR_TO_MONTH
-    year_precision: int = 2
+    parameters = ("resolution", "year_precision")
+    resolution: YearMonthResolution
+    year_precision: int
 
-    def __post_init__(self) -> None:
-        _check("year precision", self.year_precision, 1, 4)
+    def __init__(
+        self,
+        resolution: YearMonthResolution = YearMonthResolution.YEAR_TO_MONTH,
+        year_precision: int = 2,
+        **options: Any,
+    ) -> None:
+        super().__init__(**options)
+        self._set(resolution=resolution, year_precision=year_precision)
+        _check("year precision", year_precision, 1, 4)
 
     def _summary(self) -> str:
         return f"INTERVAL {self.resolution.value.format(years=self.year_precision)}"
 
 
-@dataclass(frozen=True)
 class DayTimeIntervalType(LogicalType):
     """Amounts of days, hours, minutes and seconds."""
 
     root = LogicalTypeRoot.INTERVAL_DAY_TIME
-    resolution: DayTimeResolution = DayTimeResolution.DAY_TO_SECOND
-    day_precision: int = 2
-    fractional_precision: int = 6
+    parameters = ("resolution", "day_precision", "fractional_precision")
+    resolution: DayTimeResolution
+    day_precision: int
+    fractional_precision: int
 
-    def __post_init__(self) -> None:
-        _check("day precision", self.day_precision, 1, 6)
-        _check("fractional precision", self.fractional_precision, 0, 9)
+    def __init__(
+        self,
+        resolution: DayTimeResolution = DayTimeResolution.DAY_TO_SECOND,
+        day_precision: int = 2,
+        fractional_precision: int = 6,
+        **options: Any,
+    ) -> None:
+        super().__init__(**options)
+        self._set(resolution=resolution, day_precision=day_precision, fractional_precision=fractional_precision)
+        _check("day precision", day_precision, 1, 6)
+        _check("fractional precision", fractional_precision, 0, 9)
 
     def _summary(self) -> str:
         fields = self.resolution.value.format(days=self.day_precision, fraction=self.fractional_precision)
@@ -389,9 +333,13 @@ class DayTimeIntervalType(LogicalType):
 # -- types made of types -----------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
 class _ElementsType(LogicalType):
+    parameters = ("element_type",)
     element_type: LogicalType
+
+    def __init__(self, element_type: LogicalType, **options: Any) -> None:
+        super().__init__(**options)
+        self._set(element_type=element_type)
 
     def children(self) -> tuple[LogicalType, ...]:
         """The type of the elements."""
@@ -401,27 +349,29 @@ class _ElementsType(LogicalType):
         return f"{self.root.value}<{self.element_type.as_summary_string()}>"
 
 
-@dataclass(frozen=True)
 class ArrayType(_ElementsType):
     """Lists of elements of one type."""
 
     root = LogicalTypeRoot.ARRAY
 
 
-@dataclass(frozen=True)
 class MultisetType(_ElementsType):
     """Bags of elements of one type: how often each occurs."""
 
     root = LogicalTypeRoot.MULTISET
 
 
-@dataclass(frozen=True)
 class MapType(LogicalType):
     """Maps with keys of one type and values of another."""
 
     root = LogicalTypeRoot.MAP
+    parameters = ("key_type", "value_type")
     key_type: LogicalType
     value_type: LogicalType
+
+    def __init__(self, key_type: LogicalType, value_type: LogicalType, **options: Any) -> None:
+        super().__init__(**options)
+        self._set(key_type=key_type, value_type=value_type)
 
     def children(self) -> tuple[LogicalType, ...]:
         """The type of the keys and that of the values."""
@@ -431,8 +381,7 @@ class MapType(LogicalType):
         return f"MAP<{self.key_type.as_summary_string()}, {self.value_type.as_summary_string()}>"
 
 
-@dataclass(frozen=True)
-class RowField:
+class RowField(NamedTuple):
     """A field of a row."""
 
     name: str
@@ -448,13 +397,15 @@ class RowField:
         return f"`{name}` {text} '{description}'"
 
 
-@dataclass(frozen=True)
 class FieldsType(LogicalType):
     """A type with fields."""
 
+    parameters: ClassVar[tuple[str, ...]] = ("fields",)
     fields: tuple[RowField, ...]
 
-    def __post_init__(self) -> None:
+    def __init__(self, fields: Iterable[RowField], **options: Any) -> None:
+        super().__init__(**options)
+        self._set(fields=tuple(fields))
         names = self.field_names
         if len(set(names)) != len(names):
             raise ValueError(f"Field names are not unique: {list(names)}")
@@ -476,13 +427,16 @@ def _fields(names: Iterable[str], types: Iterable[LogicalType]) -> tuple[RowFiel
     return tuple(RowField(name, type_) for name, type_ in zip(names, types, strict=True))
 
 
-@dataclass(frozen=True)
 class RowType(FieldsType):
     """Rows."""
 
     root = LogicalTypeRoot.ROW
-    is_positional: bool = field(default=False, kw_only=True, compare=False, repr=False)
-    """Whether the fields were declared without names, so that f0, f1, … stand for them."""
+    is_positional: bool
+    """Whether the fields were declared without names, so that f0, f1, … stand for them; no part of the type."""
+
+    def __init__(self, fields: Iterable[RowField], *, is_positional: bool = False, **options: Any) -> None:
+        super().__init__(fields, **options)
+        self._set(is_positional=is_positional)
 
     @staticmethod
     def of(names: Iterable[str], types: Iterable[LogicalType], **options: Any) -> RowType:
@@ -493,12 +447,16 @@ class RowType(FieldsType):
         return f"ROW{self._fields_summary()}"
 
 
-@dataclass(frozen=True)
 class StructuredType(FieldsType):
     """Objects of a class with fields; tuples are those of the class ``tuple``."""
 
     root = LogicalTypeRoot.STRUCTURED_TYPE
-    class_name: str = "tuple"
+    parameters = ("fields", "class_name")
+    class_name: str
+
+    def __init__(self, fields: Iterable[RowField], class_name: str = "tuple", **options: Any) -> None:
+        super().__init__(fields, **options)
+        self._set(class_name=class_name)
 
     @staticmethod
     def of(types: Iterable[LogicalType], **options: Any) -> StructuredType:
@@ -513,23 +471,27 @@ class StructuredType(FieldsType):
 # -- the rest ----------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
 class NullType(LogicalType):
     """Null only."""
 
     root = LogicalTypeRoot.NULL
 
-    def __post_init__(self) -> None:
-        if not self.nullable:
+    def _set(self, **attributes: Any) -> None:
+        if attributes.get("nullable") is False:
             raise ValueError("The type NULL has no value but null.")
+        super()._set(**attributes)
 
 
-@dataclass(frozen=True)
 class RawType(LogicalType):
     """Values that only Python knows, kept pickled: of one class, or of ``object``, which is anything."""
 
     root = LogicalTypeRoot.RAW
-    class_name: str = "object"
+    parameters = ("class_name",)
+    class_name: str
+
+    def __init__(self, class_name: str = "object", **options: Any) -> None:
+        super().__init__(**options)
+        self._set(class_name=class_name)
 
     def _summary(self) -> str:
         return f"RAW('{self.class_name}', '...')"

@@ -10,7 +10,7 @@ from decimal import Decimal
 from typing import Any
 
 from firesteel.common.time import Instant
-from firesteel.types.logical import DecimalType, LogicalType, LogicalTypeRoot
+from firesteel.types.logical import CharType, DecimalType, LogicalType, LogicalTypeRoot
 
 __all__ = [
     "BITS",
@@ -72,8 +72,11 @@ def expected(type_: LogicalType) -> str:
     if type_.root in RANGES:
         low, high = RANGES[type_.root]
         return f"an int from {low} to {high}"
-    if isinstance(type_, DecimalType) and type_.is_integer:
-        return "an int"
+    match type_:
+        case DecimalType(precision=None, scale=0):
+            return "an int"
+        case CharType():
+            return "a str of one character" if type_.length == 1 else f"a str of {type_.length} characters"
     return _EXPECTED.get(type_.root, "a value")
 
 
@@ -87,7 +90,8 @@ def _fits_integer(type_: LogicalType, value: Any) -> bool:
 
 
 def _fits_char(type_: LogicalType, value: Any) -> bool:
-    return isinstance(value, str) and len(value) == type_.length  # type: ignore[attr-defined]
+    assert isinstance(type_, CharType)
+    return isinstance(value, str) and len(value) == type_.length
 
 
 def _fits_boolean(_: LogicalType, value: Any) -> bool:
@@ -118,7 +122,6 @@ _FITS: dict[LogicalTypeRoot, Callable[[LogicalType, Any], bool]] = {
     _Root.TIMESTAMP_WITH_LOCAL_TIME_ZONE: _is_instance(Instant),
 }
 _EXPECTED = {
-    _Root.CHAR: "a str of one character",
     _Root.VARCHAR: "a str",
     _Root.BOOLEAN: "a bool",
     _Root.FLOAT: "a number",

@@ -6,9 +6,8 @@ import base64
 import datetime as dt
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
-from typing import Any
+from typing import Any, NamedTuple
 
 from firesteel.common.errors import InvalidProgramError
 from firesteel.common.time import Instant
@@ -176,8 +175,7 @@ _PARSERS: dict[LogicalTypeRoot, Callable[[str], Any]] = {
 # -- to text -----------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
-class TextStyle:
+class TextStyle(NamedTuple):
     """How a format writes booleans and times."""
 
     boolean: Converter

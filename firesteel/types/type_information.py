@@ -5,7 +5,6 @@ from __future__ import annotations
 import calendar
 import datetime as dt
 import time
-from dataclasses import replace
 from enum import Enum
 from typing import Any, ClassVar
 
@@ -120,7 +119,7 @@ class BasicTypeInfo(TypeInformation):
 
     def to_logical(self) -> logical.LogicalType:
         """The logical type of the values."""
-        return replace(_LOGICAL[self._basic_type], declared_as=str(self))
+        return _LOGICAL[self._basic_type].named(str(self))
 
     def _expected(self) -> str:
         return expected(_LOGICAL[self._basic_type])
@@ -234,7 +233,7 @@ class _SingleTypeInfo(TypeInformation):
 
     def to_logical(self) -> logical.LogicalType:
         """The logical type of the values."""
-        return replace(self._logical, declared_as=str(self))
+        return self._logical.named(str(self))
 
     def _validate(self, value: Any) -> str | None:
         return None if fits(self._logical, value) else mismatch(self, expected(self._logical), value)
@@ -370,7 +369,7 @@ class LocalTimeTypeInfo(TypeInformation):
 
     def to_logical(self) -> logical.LogicalType:
         """The logical type of the values."""
-        return replace(_LOCAL_TIMES[self._time_type.name], declared_as=str(self))
+        return _LOCAL_TIMES[self._time_type.name].named(str(self))
 
     def _validate(self, value: Any) -> str | None:
         found = _LOCAL_TIMES[self._time_type.name]

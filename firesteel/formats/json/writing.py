@@ -16,6 +16,7 @@ import json
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
+from firesteel.common.errors import InvalidProgramError
 from firesteel.formats.json.library import JsonCodec
 from firesteel.types.codec import compile_writer, join_path
 from firesteel.types.logical import ArrayType, LogicalType, MapType, RowType
@@ -96,6 +97,11 @@ def _array_writer(type_: ArrayType, path: str) -> Writer:
 def _map_writer(type_: MapType, path: str) -> Writer:
     key_path = f"{path}{{key}}"
     check_text_type(type_.key_type, key_path, "JSON")
+    if isinstance(type_.key_type, (RowType, ArrayType, MapType)) or is_any(type_.key_type):
+        raise InvalidProgramError(
+            f"JSON cannot hold field '{key_path}' of type {type_.key_type}.",
+            hint="The keys of a JSON object are text: use strings, numbers, booleans, dates or times.",
+        )
     key = text_value(type_.key_type, key_path, JSON_TEXT)
     item = _writer(type_.value_type, f"{path}{{}}")
 

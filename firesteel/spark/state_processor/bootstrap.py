@@ -106,12 +106,13 @@ class EntryMaker:
         if name in self.shapes:
             restore = from_shape(self.shapes[name])
             return lambda row: restore(row[name])
+        type_ = None if type_info is None else type_info.to_logical()
         known = self.classes.get(what)
         if known is None:
-            return lambda row: from_spark(row[name], type_info)
+            return lambda row: from_spark(row[name], type_)
 
         def get(row: SparkRow) -> Any:
-            value = from_spark(row[name], type_info)
+            value = from_spark(row[name], type_)
             if value is not None:
                 for part in value if what == "value" and self.meta.kind == "list" else (value,):
                     self._check_class(name, what, part, known)

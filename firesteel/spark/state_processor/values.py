@@ -29,8 +29,17 @@ from firesteel.spark.state_processor.shapes import (
     zone_of,
 )
 from firesteel.spark.state_processor.spark_types import ConversionError, fields_of
-from firesteel.types.composite_type_information import ListTypeInfo, MapTypeInfo, RowTypeInfo, TupleTypeInfo
-from firesteel.types.type_information import TypeInformation
+from firesteel.types.logical import (
+    ArrayType,
+    DecimalType,
+    FieldsType,
+    LocalZonedTimestampType,
+    LogicalType,
+    MapType,
+    RowType,
+    StructuredType,
+    TimeType,
+)
 
 __all__ = ["from_shape", "from_spark", "to_column", "to_spark"]
 
@@ -248,7 +257,7 @@ def _to_instant(value: datetime.datetime) -> Instant:
 # -- to states, without a shape ---------------------------------------------------------------------------
 
 
-def from_spark(value: Any, type_info: TypeInformation | None = None) -> Any:
+def from_spark(value: Any, type_: LogicalType | None = None) -> Any:
     """The value of a column that was computed as a program keeps it.
 
     A struct with the fields ``_1, _2, …`` becomes a tuple, any other a Row with names, unless the declared type says
@@ -257,55 +266,37 @@ def from_spark(value: Any, type_info: TypeInformation | None = None) -> Any:
     if value is None:
         return None
     if isinstance(value, SparkRow):
-        return _from_struct(value, type_info)
+        return _from_struct(value, type_)
     if isinstance(value, list):
-        inner = type_info.elem_type if isinstance(type_info, ListTypeInfo) else None
+        inner = type_.element_type if isinstance(type_, ArrayType) else None
         return [from_spark(part, inner) for part in value]
     if isinstance(value, dict):
-        key, inner = (
-            (type_info._key_type_info, type_info._value_type_info)
-            if isinstance(type_info, MapTypeInfo)
-            else (None, None)
-        )
+        key, inner = type_.children() if isinstance(type_, MapType) else (None, None)
         return {from_spark(k, key): from_spark(v, inner) for k, v in value.items()}
     if isinstance(value, bytearray):
         return bytes(value)
-    declared = _DECLARED.get(str(type_info)) if type_info is not None else None
-    return value if declared is None else declared(value)
+    return value if type_ is None else _from_atom(value, type_)
 
 
-def _declared_instant(value: Any) -> Any:
-    return _to_instant(value) if isinstance(value, datetime.datetime) else value
-
-
-def _declared_int(value: Any) -> Any:
-    if isinstance(value, decimal.Decimal):
-        if value != value.to_integral_value():
-            raise ConversionError(f"{value} is no whole number, as the state's type says it is.")
-        return int(value)
+def _from_atom(value: Any, type_: LogicalType) -> Any:
+    match type_, value:
+        case LocalZonedTimestampType(), datetime.datetime():
+            return _to_instant(value)
+        case DecimalType(precision=None, scale=0), decimal.Decimal():
+            if value != value.to_integral_value():
+                raise ConversionError(f"{value} is no whole number, as the state's type says it is.")
+            return int(value)
+        case TimeType(), str():
+            return datetime.time.fromisoformat(value)
     return value
 
 
-def _declared_time(value: Any) -> Any:
-    return datetime.time.fromisoformat(value) if isinstance(value, str) else value
-
-
-_DECLARED: Mapping[str, Convert] = {
-    "Instant": _declared_instant,
-    "BigInteger": _declared_int,
-    "TimeTypeInfo": _declared_time,
-    "LocalTimeTypeInfo<LOCAL_TIME>": _declared_time,
-}
-
-
-def _from_struct(value: SparkRow, type_info: TypeInformation | None) -> Any:
+def _from_struct(value: SparkRow, type_: LogicalType | None) -> Any:
     names = list(value.__fields__)
-    inner: list[Any] = [None] * len(names)
-    if isinstance(type_info, (RowTypeInfo, TupleTypeInfo)):
-        inner = type_info.get_field_types()
+    inner = type_.children() if isinstance(type_, FieldsType) else (None,) * len(names)
     parts = [from_spark(part, field) for part, field in zip(value, inner, strict=True)]
     positional = names == [f"_{index}" for index in range(1, len(names) + 1)]
-    if isinstance(type_info, TupleTypeInfo) or (positional and not isinstance(type_info, RowTypeInfo)):
+    if isinstance(type_, StructuredType) or (positional and not isinstance(type_, RowType)):
         return tuple(parts)
     row = Row(*parts)
     if not positional:

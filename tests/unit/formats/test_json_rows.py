@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from firesteel.common import Row, Types
 from firesteel.common.errors import InvalidProgramError, RecordSerializationError
 from firesteel.common.time import Instant
+from firesteel.common.typeinfo import ExternalTypeInfo
 from firesteel.datastream.formats.json import JsonRowDeserializationSchema, JsonRowSerializationSchema
 from firesteel.types.codec import SchemaMismatchError
 
@@ -448,3 +449,17 @@ def test_whatever_comes_is_read_or_refused_the_same_in_batches_and_one_by_one(da
         assert source.deserialize_batch([message, message]) == [expected, expected]
         assert ignoring.deserialize(message) == expected
     assert ignoring.deserialize_batch([message]) == [ignoring.deserialize(message)]
+
+
+@pytest.mark.parametrize("key", [Types.PICKLED_BYTE_ARRAY(), Types.LIST(Types.INT()), Types.ROW([]), Types.TUPLE([])])
+def test_keys_of_maps_that_are_no_text_are_refused_when_writing(key):
+    row_type = Types.ROW_NAMED(["m"], [Types.MAP(key, Types.INT())])
+    with pytest.raises(InvalidProgramError, match=r"JSON cannot hold field 'm\{key\}' of type"):
+        JsonRowSerializationSchema.builder().with_type_info(row_type).build()
+
+
+def test_a_declared_type_of_the_table_api_is_the_type_inside():
+    row_type = Types.ROW_NAMED(["r"], [ExternalTypeInfo(Types.ROW_NAMED(["a"], [ExternalTypeInfo(Types.INT())]))])
+    written = JsonRowSerializationSchema.builder().with_type_info(row_type).build().serialize(Row(r=Row(a=1)))
+    assert written == b'{"r":{"a":1}}'
+    assert JsonRowDeserializationSchema.builder().type_info(row_type).build().deserialize(written) == Row(r=Row(a=1))

@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 
 from firesteel.api.output_tag import OutputTag
 from firesteel.common import Configuration, Types
+from firesteel.common.typeinfo import LocalTimeTypeInfo
 from firesteel.datastream import FilterFunction, FlatMapFunction, MapFunction, ProcessFunction
 from firesteel.runtime.chain.chained_operator import ChainedOperator
 from firesteel.runtime.codegen.inlining import find_inline_expressions, register_inline_expressions
@@ -91,6 +92,7 @@ def test_a_function_whose_source_is_not_known_may_keep_something() -> None:
 
 def test_declared_types() -> None:
     fixed = [Types.LONG(), Types.STRING(), Types.BOOLEAN(), Types.SQL_TIMESTAMP(), Types.BIG_DEC(), Types.INSTANT()]
+    fixed.append(LocalTimeTypeInfo(LocalTimeTypeInfo.TimeType.LOCAL_DATE))
     assert {ownership_of_type(each) for each in fixed} == {Ownership.FIXED}
     assert ownership_of_type(Types.TUPLE([Types.STRING(), Types.INT()])) is Ownership.TUPLE
     shared = [

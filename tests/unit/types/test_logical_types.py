@@ -5,7 +5,6 @@ from __future__ import annotations
 import doctest
 import importlib
 import pickle
-from dataclasses import fields, replace
 
 import pyarrow as pa
 import pytest
@@ -106,7 +105,7 @@ def test_parameters_out_of_range_are_refused(make):
 
 
 def test_the_words_of_an_api_are_no_part_of_a_type():
-    declared = replace(t.IntType(), declared_as="Integer")
+    declared = t.IntType().named("Integer")
     assert declared == t.IntType()
     assert hash(declared) == hash(t.IntType())
     assert str(declared) == "Integer"
@@ -259,14 +258,14 @@ def _with_short_decimals(type_):
     """Spark's decimals have up to 38 digits."""
     if isinstance(type_, t.DecimalType) and (type_.precision or 0) > 38:
         return t.DecimalType(38, min(type_.scale, 38))
-    changed = {
-        each.name: _with_short_decimals(getattr(type_, each.name))
-        for each in fields(type_)
-        if isinstance(getattr(type_, each.name), t.LogicalType)
-    }
-    if isinstance(type_, t.FieldsType):
-        changed["fields"] = tuple(replace(part, type=_with_short_decimals(part.type)) for part in type_.fields)
-    return replace(type_, **changed)
+    match type_:
+        case t.ArrayType():
+            return t.ArrayType(_with_short_decimals(type_.element_type))
+        case t.MapType():
+            return t.MapType(*map(_with_short_decimals, type_.children()))
+        case t.RowType():
+            return t.RowType.of(type_.field_names, map(_with_short_decimals, type_.children()))
+    return type_
 
 
 # -- what targets lose, or do not have ---------------------------------------------------------------------
