@@ -342,7 +342,7 @@ def test_schemas_are_pickled_without_what_they_compiled():
     source, sink = reader(Types.INT()), writer(Types.INT())
     for schema in (source, sink):
         schema.open()
-        assert b"<firesteel format" not in pickle.dumps(schema)
+        assert b"<firesteel codec" not in pickle.dumps(schema)
     source, sink = pickle.loads(pickle.dumps((source, sink)))
     assert source.deserialize(sink.serialize(Row(a=1))) == Row(a=1)
     assert source.get_produced_type() == named(Types.INT())
