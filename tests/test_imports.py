@@ -16,7 +16,7 @@ PACKAGE = Path(__file__).parents[1] / "firesteel"
 VOCABULARY = {"common", "config", "types", "api", "process"}
 
 LAYERS: dict[str, set[str]] = {
-    "common": VOCABULARY,
+    "common": VOCABULARY - {"types"},
     "config": VOCABULARY,
     "types": VOCABULARY,
     "api": VOCABULARY,
@@ -106,12 +106,16 @@ BY_NAME = {
 """Modules known by name only, across the layers."""
 
 
-TYPE_INFORMATION = {"types/type_information.py", "types/composite_type_information.py", "common/typeinfo.py"}
-"""The face of logical types in the API: these may import the modules of ``types`` that know no type information."""
+TYPE_INFORMATION = {
+    "firesteel.types.logical",
+    "firesteel.types.type_information",
+    "firesteel.types.composite_type_information",
+}
+"""What ``common.typeinfo`` exports: the face of logical types in the API."""
 
 
 def _is_face(place: str, module: str) -> bool:
-    return place in TYPE_INFORMATION and module in ("firesteel.types.logical", "firesteel.types.python")
+    return place == "common/typeinfo.py" and module in TYPE_INFORMATION
 
 
 def _imports(tree: ast.AST) -> Iterator[tuple[str, int]]:

@@ -216,6 +216,16 @@ def test_list_elements_expire_one_by_one() -> None:
         bench.state.add(None)
 
 
+def test_a_list_that_is_refused_changes_nothing() -> None:
+    bench = Bench("list", ttl())
+    bench.state.update(iter([1, 2]))
+    with pytest.raises(ValueError, match="None"):
+        bench.state.update([3, None])
+    with pytest.raises(ValueError, match="None"):
+        bench.state.add_all([4, None])
+    assert list(bench.state.get()) == [1, 2]
+
+
 def test_expired_list_elements_may_be_seen_once() -> None:
     bench = Bench("list", ttl(visibility=Visibility.ReturnExpiredIfNotCleanedUp))
     bench.state.add(1)

@@ -252,6 +252,17 @@ def test_list_elements_keep_their_ages_when_merged(make: Make, key: Any) -> None
 
 
 @every_kind
+def test_a_read_that_prolongs_the_life_keeps_the_type_of_the_key(make: Make, kind: str) -> None:
+    it = make(kind, ttl(UpdateType.OnReadAndWrite))
+    it.backend.key = 2.0
+    it.write(1)
+    it.clock.advance(TTL - 1)
+    assert it.read() == 1
+    (key,) = it.restored(SnapshotKind.SAVEPOINT).stored_keys()
+    assert (key, type(key)) == (2.0, float)
+
+
+@every_kind
 @pytest.mark.parametrize("snapshot", list(SnapshotKind))
 def test_ages_survive_a_snapshot(make: Make, kind: str, snapshot: SnapshotKind) -> None:
     it = make(kind, ttl())

@@ -11,6 +11,8 @@ A backend has the cells. It provides the functions of ``CellFormat`` and a *raw*
 - for a list a ``RawList``, for a map a ``RawMap``.
 
 In snapshots, and wherever else backends have a common format, a cell is ``[value, last access]``.
+
+Why cells are the backend's own, and what this costs, is in ``docs/design/state-ttl.md``.
 """
 
 from __future__ import annotations
@@ -119,6 +121,12 @@ class RawMap(_RawCells, Protocol):
 
     def at(self, slot: Slot) -> Cell | None:
         """Returns the cell in a slot of the current key, or None."""
+
+    def put_at(self, slot: Slot, value: Cell) -> None:
+        """Replaces the cell in a slot of the current key."""
+
+    def remove_at(self, slot: Slot) -> None:
+        """Removes the cell in a slot of the current key."""
 
     def put(self, key: Any, value: Cell) -> None:
         """Sets the cell of a map key."""
@@ -376,10 +384,10 @@ class TtlMapState(_TtlCells, MapState[Any, Any]):
         if cell is None:
             return None
         if self._last_access(cell) <= now - self._ttl:
-            self._raw.change(((slot, None),))
+            self._raw.remove_at(slot)
             return cell if self._shows_expired else None
         if self._touches_on_read:
-            self._raw.change(((slot, self._touched(cell, now)),))
+            self._raw.put_at(slot, self._touched(cell, now))
         return cell
 
     def get(self, key: Any) -> Any:

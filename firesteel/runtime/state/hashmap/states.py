@@ -213,6 +213,14 @@ class HashMapMapState(HashMapState, MapState[Any, Any]):
         entries = self._table.get(self._backend.key)
         return None if entries is None else entries.get(slot)
 
+    def put_at(self, slot: Any, value: Any) -> None:
+        """Replaces the value in a slot."""
+        self.put(slot, value)
+
+    def remove_at(self, slot: Any) -> None:
+        """Removes the entry in a slot."""
+        self.remove(slot)
+
     def change(self, changes: Iterable[tuple[Any, Any]]) -> None:
         """Replaces the values of keys, and removes the entries for which there is None."""
         for key, value in changes:

@@ -119,6 +119,8 @@ class StampedMapState(StampedState, RocksDBMapState):
     def __init__(self, backend: RocksDBKeyedStateBackend, table: Table, descriptor: StateDescriptor):
         super().__init__(backend, table, descriptor)
         self.at: Callable[[bytes], bytes | None] = table.get
+        self.put_at: Callable[[bytes, bytes], None] = table.put
+        self.remove_at: Callable[[bytes], None] = table.delete
 
     def slot_of(self, key: Any) -> bytes:
         """The row of a map key."""
