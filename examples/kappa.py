@@ -23,7 +23,7 @@ from firesteel.connectors.base.split_enumerators import OwnedSplitEnumerator
 from firesteel.datastream import KeyedProcessFunction, RuntimeContext, StreamExecutionEnvironment
 from firesteel.datastream.connectors.file_system import FileSink, RollingPolicy
 from firesteel.datastream.state import ValueStateDescriptor
-from firesteel.spi.connector import (
+from firesteel.spi.source import (
     Boundedness,
     InputStatus,
     ReaderContext,

@@ -45,7 +45,7 @@ MOVED: dict[str, str] = {
     "firesteel.common.composite_typeinfo": "firesteel.types.composite_type_information",
     "firesteel.common.concurrency": "firesteel.process.concurrency",
     "firesteel.common.config_values": "firesteel.config.values",
-    "firesteel.common.connector": "firesteel.spi.connector",
+    "firesteel.common.connector": "firesteel.spi",
     "firesteel.common.copying": "firesteel.types.copying",
     "firesteel.common.exchange_options": "firesteel.config.exchange_options",
     "firesteel.common.fault_points": "firesteel.process.fault_points",

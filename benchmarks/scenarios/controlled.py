@@ -12,17 +12,15 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from firesteel.connectors.base.split_enumerators import OwnedSplitEnumerator
-from firesteel.spi.connector import (
+from firesteel.spi.sink import Sink, SinkWriter, WriterContext
+from firesteel.spi.source import (
     Boundedness,
     InputStatus,
     ReaderContext,
     ReaderOutput,
-    Sink,
-    SinkWriter,
     Source,
     SourceReader,
     SplitEnumeratorContext,
-    WriterContext,
 )
 
 __all__ = ["Control", "ControlledSource", "KeyTraffic", "NotingSink", "Outputs"]

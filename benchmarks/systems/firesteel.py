@@ -23,7 +23,7 @@ from firesteel.datastream import (
 from firesteel.datastream.connectors.number_seq import NumberSequenceSource
 from firesteel.datastream.state import ValueState, ValueStateDescriptor
 from firesteel.datastream.window import TumblingEventTimeWindows
-from firesteel.spi.connector import Sink, SinkWriter, WriterContext
+from firesteel.spi.sink import Sink, SinkWriter, WriterContext
 
 PAIR = Types.TUPLE([Types.LONG(), Types.LONG()])
 HALF = END // CORES

@@ -50,7 +50,7 @@ from firesteel.runtime.model.operator_spec import OperatorSpec
 from firesteel.runtime.operators.inline import FilterSpec, FlatMapSpec, MapSpec, ProcessSpec
 from firesteel.runtime.operators.sink import SinkSpec
 from firesteel.runtime.operators.timestamps import TimestampsAndWatermarksSpec
-from firesteel.spi.connector import Sink
+from firesteel.spi.sink import Sink
 
 if TYPE_CHECKING:
     from typing_extensions import Self

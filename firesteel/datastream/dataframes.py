@@ -7,7 +7,8 @@ from typing import Any
 
 from firesteel.config.configuration import Configuration
 from firesteel.graph.job_graph import JobGraph
-from firesteel.spi.connector import Sink, Source
+from firesteel.spi.sink import Sink
+from firesteel.spi.source import Source
 
 __all__ = ["create_dataframe", "dataframe_sink", "dataframe_source", "spark_reader_source"]
 

@@ -46,7 +46,7 @@ from firesteel.graph.transformation import (
     Transformation,
 )
 from firesteel.runtime.operators.source import SourceSpec
-from firesteel.spi.connector import Source
+from firesteel.spi.source import Source
 
 __all__ = ["DEFAULT_JOB_NAME", "StreamExecutionEnvironment"]
 

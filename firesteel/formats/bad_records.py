@@ -10,7 +10,7 @@ from firesteel.api.output_tag import OutputTag
 from firesteel.common.errors import FiresteelError, InvalidProgramError, RecordSerializationError
 from firesteel.common.serialization import DeserializationSchema
 from firesteel.moved_modules import stored_as
-from firesteel.spi.connector import ReaderContext, ReaderOutput
+from firesteel.spi.source import ReaderContext, ReaderOutput
 
 __all__ = ["BadRecord", "BadRecordError", "BadRecords", "RecordDecoder"]
 

@@ -18,7 +18,7 @@ from firesteel.filesystem.stores import get_filesystem
 from firesteel.formats.bad_records import RecordDecoder
 from firesteel.formats.compression import decompressed, is_compressed
 from firesteel.formats.file_split import CheckpointedPosition, FileSourceSplit
-from firesteel.spi.connector import ReaderOutput
+from firesteel.spi.source import ReaderOutput
 
 __all__ = ["Batch", "FileFormat", "FormatReader", "SplitInput"]
 

@@ -11,8 +11,8 @@ from firesteel.common.errors import InvalidProgramError
 from firesteel.config import exchange_options, options
 from firesteel.config.configuration import Configuration
 from firesteel.spi import execution_traits
-from firesteel.spi.connector import Boundedness
 from firesteel.spi.execution_traits import ExecutionTraits
+from firesteel.spi.source import Boundedness
 
 if TYPE_CHECKING:
     from firesteel.graph.stream_graph import StreamNode

@@ -13,7 +13,7 @@ from firesteel.graph.stream_graph import StreamEdge, StreamNode
 from firesteel.graph.transformation import ResourceProfile
 from firesteel.runtime.codegen.inlining import InlineTable
 from firesteel.runtime.model.partitioner import Partitioner
-from firesteel.spi.connector import Boundedness
+from firesteel.spi.source import Boundedness
 
 __all__ = ["ChainedOperator", "JobEdge", "JobGraph", "JobVertex"]
 

@@ -13,7 +13,7 @@ from firesteel.graph.execution import Execution, JobType, boundedness_of
 from firesteel.graph.transformation import ChainingStrategy, ResourceProfile
 from firesteel.runtime.model.operator_spec import OperatorSpec
 from firesteel.runtime.model.partitioner import Partitioner
-from firesteel.spi.connector import Boundedness
+from firesteel.spi.source import Boundedness
 
 __all__ = ["StreamEdge", "StreamGraph", "StreamNode"]
 

@@ -9,7 +9,7 @@ from firesteel.datastream.streams.sink_function import SinkFunctionSink
 from firesteel.runtime.model.operator_spec import OperatorSpec
 from firesteel.runtime.model.serialization import deserialize_batch
 from firesteel.runtime.operators.sink import SinkOperator, SinkSpec
-from firesteel.spi.connector import Sink
+from firesteel.spi.sink import Sink
 from firesteel.testing.clock import FakeClock
 from firesteel.testing.harness import OneInputHarness
 

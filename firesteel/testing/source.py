@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 from firesteel.common.errors import FiresteelError
 from firesteel.connectors.base.split_enumerators import OwnedSplitEnumerator
-from firesteel.spi.connector import (
+from firesteel.spi.source import (
     Boundedness,
     InputStatus,
     ReaderContext,

@@ -17,8 +17,8 @@ from chaos_cluster_faults import ClusterInjector, NotReached
 from chaos_cluster_plan import cluster_kinds, draw_faults
 from chaos_programs import Gate, GatedReader, GatedSource, ProgramJob, draw_jobs
 
-from firesteel.spi.connector import InputStatus
 from firesteel.spi.execution_traits import PIPELINED
+from firesteel.spi.source import InputStatus
 from firesteel.testing.programs.running.split_source import Position, Split
 from firesteel.testing.programs.running.store_sink import StoreSink, _Batch
 

@@ -24,7 +24,7 @@ from firesteel.common.errors import (
 )
 from firesteel.datastream import StreamExecutionEnvironment
 from firesteel.datastream.functions import MapFunction
-from firesteel.spi.connector import Boundedness, InputStatus, Source, SourceReader, SplitEnumerator
+from firesteel.spi.source import Boundedness, InputStatus, Source, SourceReader, SplitEnumerator
 
 ROOT = Path(__file__).parents[2]
 Env = Callable[..., StreamExecutionEnvironment]

@@ -13,7 +13,7 @@ from firesteel.common.errors import InvalidProgramError
 from firesteel.spark.dataframes.errors import DataFrameError
 from firesteel.spark.dataframes.row_files import RowFileReader, RowFiles, RowFilesEnumerator, _WritePartition
 from firesteel.spark.dataframes.source import SparkReaderSource
-from firesteel.spi.connector import InputStatus
+from firesteel.spi.source import InputStatus
 
 SCHEMA = pa.schema([("id", pa.int64())])
 

@@ -30,7 +30,7 @@ from firesteel.datastream.connectors.file_system import BucketAssigner, FileSink
 from firesteel.datastream.function_base import Function
 from firesteel.datastream.state import ListStateDescriptor, MapStateDescriptor, ValueStateDescriptor
 from firesteel.datastream.window import TumblingEventTimeWindows
-from firesteel.spi.connector import (
+from firesteel.spi.source import (
     Boundedness,
     InputStatus,
     ReaderContext,

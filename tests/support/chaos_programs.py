@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 
 from firesteel.common import Configuration
 from firesteel.datastream import StreamExecutionEnvironment
-from firesteel.spi.connector import InputStatus, ReaderContext, ReaderOutput, SourceReader
+from firesteel.spi.source import InputStatus, ReaderContext, ReaderOutput, SourceReader
 from firesteel.testing.programs import Mode, Phase, Program, draw_program, evaluate
 from firesteel.testing.programs.comparing import compare
 from firesteel.testing.programs.nodes.sinks import Sink

@@ -21,7 +21,7 @@ from firesteel.connectors.client.collect_sink import CollectSink
 from firesteel.datastream import StreamExecutionEnvironment
 from firesteel.graph.job_graph import JobGraph
 from firesteel.runtime.operators.source import SourceSpec
-from firesteel.spi.connector import InputStatus, ReaderContext, ReaderOutput, Source, SourceReader
+from firesteel.spi.source import InputStatus, ReaderContext, ReaderOutput, Source, SourceReader
 from firesteel.testing.eventually import eventually
 
 __all__ = ["checkpointed", "run_in_two_parts", "run_with_checkpoints"]

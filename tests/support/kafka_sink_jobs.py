@@ -11,7 +11,7 @@ from sink_jobs import SinkJob
 
 from firesteel.common import SimpleStringSchema
 from firesteel.datastream.connectors.kafka import KafkaRecordSerializationSchema, KafkaSink, KafkaSinkBuilder
-from firesteel.spi.connector import DeliveryGuarantee
+from firesteel.spi.sink import DeliveryGuarantee
 
 __all__ = [
     "ExactlyOnceJob",

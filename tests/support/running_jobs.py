@@ -22,7 +22,7 @@ from firesteel.datastream import DataStream, KeyedProcessFunction, MapFunction, 
 from firesteel.datastream.state import ValueStateDescriptor
 from firesteel.runtime.checkpoint import storage
 from firesteel.runtime.checkpoint.metadata import CheckpointMetadata
-from firesteel.spi.connector import Sink, SinkWriter, WriterContext
+from firesteel.spi.sink import Sink, SinkWriter, WriterContext
 from firesteel.testing import PAUSE, FakeClock, TestingSource, eventually, test_environment
 
 __all__ = [

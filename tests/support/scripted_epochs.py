@@ -40,7 +40,7 @@ from firesteel.runtime.model.state_handles import (
 from firesteel.runtime.operators.sink import COMMITTABLES, SinkSpec
 from firesteel.runtime.operators.source import SourceSpec
 from firesteel.runtime.slot.mailbox import Clock
-from firesteel.spi.connector import Committer, Sink, SinkWriter
+from firesteel.spi.sink import Committer, Sink, SinkWriter
 from firesteel.testing import TestingSource
 
 DEADLINE_S = 60.0

@@ -6,7 +6,7 @@ import pickle
 from collections.abc import Callable
 from typing import Any
 
-from firesteel.spi.connector import Sink
+from firesteel.spi.sink import Sink
 from firesteel.testing import HarnessSnapshot, SinkHarness
 
 __all__ = ["SinkJob", "committables_of"]

@@ -26,7 +26,7 @@ from firesteel.runtime.network.partition import ResultSubpartition
 from firesteel.runtime.slot.task_executor import TaskExecutor
 from firesteel.runtime.slot.wiring import Wiring
 from firesteel.runtime.task.task import Task
-from firesteel.spi.connector import Boundedness, InputStatus, ReaderOutput, Source, SourceReader
+from firesteel.spi.source import Boundedness, InputStatus, ReaderOutput, Source, SourceReader
 
 __all__ = ["LOOK_S", "STEP_S", "EndlessNumbers", "VirtualSlots", "Waits", "endless_numbers", "now_ms", "spend"]
 

@@ -36,7 +36,8 @@ from firesteel.runtime.checkpoint.metadata import CheckpointMetadata
 from firesteel.runtime.checkpoint.reading import StateFileReader
 from firesteel.runtime.operators.sink import COMMITTABLES
 from firesteel.runtime.operators.source import SourceSpec
-from firesteel.spi.connector import InputStatus, ReaderContext, ReaderOutput, Source, WriterContext
+from firesteel.spi.sink import WriterContext
+from firesteel.spi.source import InputStatus, ReaderContext, ReaderOutput, Source
 from firesteel.testing import FakeClock, eventually
 
 NOW = 1_790_000_000_000

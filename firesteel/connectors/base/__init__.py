@@ -4,7 +4,7 @@
 - :class:`TwoPhaseCommitSink`: exactly-once, by transactions that are tied to checkpoints.
 - :class:`AtLeastOnceSink`: writes, and has written when a checkpoint is taken.
 
-Where these do not fit there are the interfaces themselves, in :mod:`firesteel.spi.connector`.
+Where these do not fit there are the interfaces themselves, in :mod:`firesteel.spi.source`.
 """
 
 from __future__ import annotations

@@ -6,7 +6,7 @@ from abc import abstractmethod
 from collections.abc import Sequence
 from typing import Any, Generic, TypeVar
 
-from firesteel.spi.connector import DeliveryGuarantee, Sink, SinkWriter, WriterContext
+from firesteel.spi.sink import DeliveryGuarantee, Sink, SinkWriter, WriterContext
 
 __all__ = ["AtLeastOnceSink"]
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from firesteel.connectors.base.iterator_split import IteratorSourceSplit, wrap_splits
-from firesteel.spi.connector import Boundedness, SplitEnumerator, SplitEnumeratorContext
+from firesteel.spi.source import Boundedness, SplitEnumerator, SplitEnumeratorContext
 
 if TYPE_CHECKING:
     from firesteel.connectors.base.iterator_source import IteratorSource

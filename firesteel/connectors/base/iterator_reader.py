@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from firesteel.connectors.base.iterator_split import IteratorSourceSplit
 from firesteel.connectors.base.split_cursor import SplitCursor, open_cursor
 from firesteel.filesystem.stores import current_stores
-from firesteel.spi.connector import Boundedness, InputStatus, ReaderContext, ReaderOutput, SourceReader
+from firesteel.spi.source import Boundedness, InputStatus, ReaderContext, ReaderOutput, SourceReader
 
 if TYPE_CHECKING:
     from firesteel.connectors.base.iterator_source import IteratorSource

@@ -9,7 +9,7 @@ from typing import Any
 from firesteel.connectors.base.iterator_enumerator import IteratorEnumeratorState, IteratorSourceEnumerator
 from firesteel.connectors.base.iterator_reader import IteratorSourceReader
 from firesteel.connectors.base.iterator_split import IteratorSourceSplit
-from firesteel.spi.connector import Boundedness, ReaderContext, Source, SplitEnumeratorContext
+from firesteel.spi.source import Boundedness, ReaderContext, Source, SplitEnumeratorContext
 
 __all__ = ["IteratorSource"]
 

@@ -6,7 +6,7 @@ from collections import deque
 from collections.abc import Iterable
 from typing import TypeVar
 
-from firesteel.spi.connector import SourceSplit, SplitEnumerator, SplitEnumeratorContext
+from firesteel.spi.source import SourceSplit, SplitEnumerator, SplitEnumeratorContext
 
 __all__ = ["OwnedSplitEnumerator", "SharedSplitEnumerator"]
 

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
-from firesteel.spi.connector import InputStatus, ReaderContext, ReaderOutput, SourceReader, SourceSplit
+from firesteel.spi.source import InputStatus, ReaderContext, ReaderOutput, SourceReader, SourceSplit
 
 __all__ = ["AskAgain", "SequentialSplitReader"]
 

@@ -9,7 +9,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, ClassVar, Generic, TypeVar
 
-from firesteel.spi.connector import Committer, DeliveryGuarantee, Sink, SinkWriter, WriterContext
+from firesteel.spi.sink import Committer, DeliveryGuarantee, Sink, SinkWriter, WriterContext
 
 __all__ = ["PreparedTransaction", "TwoPhaseCommitSink"]
 

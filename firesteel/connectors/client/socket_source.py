@@ -15,7 +15,7 @@ from firesteel.common.errors import FiresteelError, InvalidProgramError
 from firesteel.connectors.base.rate_limiter import Clock
 from firesteel.connectors.base.split_enumerators import OwnedSplitEnumerator
 from firesteel.connectors.base.split_reader import SequentialSplitReader
-from firesteel.spi.connector import (
+from firesteel.spi.source import (
     Boundedness,
     InputStatus,
     ReaderContext,

@@ -11,7 +11,7 @@ from firesteel.common.errors import FileWriteError
 from firesteel.connectors.files.bucket_directories import again_if_removed, make_directories, sync_directory
 from firesteel.connectors.files.part_file import PendingFile, remove_staged
 from firesteel.connectors.files.part_store import check_kind
-from firesteel.spi.connector import Committer
+from firesteel.spi.sink import Committer
 
 __all__ = ["FileCommitter"]
 

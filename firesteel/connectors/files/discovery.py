@@ -20,7 +20,7 @@ from firesteel.filesystem.filesystem import FileStatus
 from firesteel.filesystem.input_paths import InputPath, cannot_list, is_hidden_beneath, list_remote
 from firesteel.filesystem.local_paths import FileReadError, is_hidden
 from firesteel.filesystem.stores import current_stores
-from firesteel.spi.connector import SourceSplit, SplitEnumerator, SplitEnumeratorContext
+from firesteel.spi.source import SourceSplit, SplitEnumerator, SplitEnumeratorContext
 
 __all__ = ["FileDiscoveryState", "MonitoringSplitEnumerator", "check_discovery_interval", "restore_static_enumerator"]
 

@@ -14,7 +14,7 @@ from firesteel.common.errors import FileWriteError
 from firesteel.connectors.files.bucket_directories import BucketDirectories, sync_directory
 from firesteel.connectors.files.part_content import ContentFormat
 from firesteel.connectors.files.part_store import PartFile, PartStore, check_kind
-from firesteel.spi.connector import WriterContext
+from firesteel.spi.sink import WriterContext
 
 __all__ = [
     "FileWriteError",

@@ -10,7 +10,7 @@ from firesteel.connectors.files.part_store import check_kind
 from firesteel.connectors.files.s3_part_file import PendingUpload, abort_uploads
 from firesteel.filesystem.s3_uploads import S3Object, S3Uploads, UploadGoneError
 from firesteel.filesystem.stores import current_stores
-from firesteel.spi.connector import Committer
+from firesteel.spi.sink import Committer
 
 __all__ = ["UploadCommitter"]
 

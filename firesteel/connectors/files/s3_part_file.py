@@ -18,7 +18,7 @@ from firesteel.connectors.files.part_content import ContentFormat
 from firesteel.connectors.files.part_store import PartFile, PartStore, check_kind
 from firesteel.connectors.files.upload_pool import UploadPool
 from firesteel.filesystem.s3_uploads import S3Object, S3Uploads, UploadedPart, UploadGoneError
-from firesteel.spi.connector import WriterContext
+from firesteel.spi.sink import WriterContext
 
 __all__ = ["InProgressUpload", "PendingUpload", "S3PartFile", "S3PartStore", "abort_uploads"]
 

@@ -26,7 +26,7 @@ from firesteel.connectors.files.sink_policies import (
 from firesteel.connectors.files.writer import FileWriter
 from firesteel.filesystem.local_paths import to_local_path
 from firesteel.filesystem.s3_uploads import S3Object, is_s3_path
-from firesteel.spi.connector import Committer, DeliveryGuarantee, Sink, WriterContext
+from firesteel.spi.sink import Committer, DeliveryGuarantee, Sink, WriterContext
 
 if TYPE_CHECKING:
     from typing_extensions import Self

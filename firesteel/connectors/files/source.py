@@ -27,7 +27,7 @@ from firesteel.formats.bad_records import BadRecords
 from firesteel.formats.file_split import FileSourceSplit
 from firesteel.formats.format_reader import FileFormat
 from firesteel.formats.stream_format import BulkFormat, StreamFormat
-from firesteel.spi.connector import Boundedness, ReaderContext, Source, SplitEnumerator, SplitEnumeratorContext
+from firesteel.spi.source import Boundedness, ReaderContext, Source, SplitEnumerator, SplitEnumeratorContext
 
 __all__ = [
     "BulkFormat",

@@ -17,7 +17,7 @@ from firesteel.formats.bad_records import BadRecords, RecordDecoder
 from firesteel.formats.compression import DECOMPRESSION_ERRORS, is_compressed
 from firesteel.formats.file_split import CheckpointedPosition, FileSourceSplit
 from firesteel.formats.format_reader import Batch, FileFormat, FormatReader, SplitInput
-from firesteel.spi.connector import InputStatus, ReaderContext, ReaderOutput
+from firesteel.spi.source import InputStatus, ReaderContext, ReaderOutput
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -11,7 +11,7 @@ from firesteel.connectors.base.rate_limiter import Clock
 from firesteel.connectors.files.part_file import STAGING
 from firesteel.connectors.files.part_store import PartFile, PartStore
 from firesteel.connectors.files.sink_policies import BucketAssigner, OutputFileConfig, RollingPolicy
-from firesteel.spi.connector import SinkWriter, WriterContext
+from firesteel.spi.sink import SinkWriter, WriterContext
 
 __all__ = ["FileWriter"]
 

@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 from firesteel.connectors.base.split_enumerators import OwnedSplitEnumerator
 from firesteel.connectors.base.split_reader import SequentialSplitReader
 from firesteel.connectors.generators.number_sequence import split_evenly
-from firesteel.spi.connector import (
+from firesteel.spi.source import (
     Boundedness,
     InputStatus,
     ReaderContext,

@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 from firesteel.common.errors import InvalidProgramError
 from firesteel.connectors.base.rate_limiter import Clock, RateLimiter, RateLimiterStrategy
 from firesteel.connectors.base.split_enumerators import OwnedSplitEnumerator
-from firesteel.spi.connector import (
+from firesteel.spi.source import (
     Boundedness,
     InputStatus,
     ReaderContext,

@@ -20,7 +20,7 @@ from firesteel.connectors.generators import datagen_words as words
 from firesteel.connectors.generators.datagen import DataGeneratorReader, DataGeneratorSource, GeneratorFunction
 from firesteel.connectors.generators.datagen_fields import mix
 from firesteel.moved_modules import stored_as
-from firesteel.spi.connector import ReaderContext, ReaderOutput
+from firesteel.spi.source import ReaderContext, ReaderOutput
 
 __all__ = [
     "Auction",

@@ -8,7 +8,7 @@ from typing import ClassVar
 from firesteel.common.errors import InvalidProgramError
 from firesteel.connectors.base.split_enumerators import OwnedSplitEnumerator
 from firesteel.connectors.base.split_reader import SequentialSplitReader
-from firesteel.spi.connector import (
+from firesteel.spi.source import (
     Boundedness,
     InputStatus,
     ReaderContext,

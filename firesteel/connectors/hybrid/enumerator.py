@@ -14,7 +14,7 @@ from firesteel.connectors.hybrid.split import (
     SwitchSourceEvent,
     WrappedEvent,
 )
-from firesteel.spi.connector import Source, SplitEnumerator, SplitEnumeratorContext
+from firesteel.spi.source import Source, SplitEnumerator, SplitEnumeratorContext
 
 __all__ = ["HybridSourceEnumerator", "HybridSourceEnumeratorState"]
 

@@ -15,7 +15,7 @@ from firesteel.connectors.hybrid.split import (
     WrappedEvent,
     split_id_of,
 )
-from firesteel.spi.connector import InputStatus, ReaderContext, ReaderOutput, Source, SourceReader
+from firesteel.spi.source import InputStatus, ReaderContext, ReaderOutput, Source, SourceReader
 
 __all__ = ["HybridSourceReader"]
 

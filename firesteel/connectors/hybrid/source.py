@@ -10,7 +10,7 @@ from firesteel.common.errors import InvalidProgramError
 from firesteel.connectors.hybrid.enumerator import HybridSourceEnumerator, HybridSourceEnumeratorState
 from firesteel.connectors.hybrid.reader import HybridSourceReader
 from firesteel.connectors.hybrid.split import HybridSourceSplit
-from firesteel.spi.connector import Boundedness, ReaderContext, Source, SplitEnumerator, SplitEnumeratorContext
+from firesteel.spi.source import Boundedness, ReaderContext, Source, SplitEnumerator, SplitEnumeratorContext
 
 __all__ = ["HybridSource", "HybridSourceBuilder", "SourceFactory", "SourceSwitchContext"]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from firesteel.spi.connector import Source
+from firesteel.spi.source import Source
 
 __all__ = [
     "HybridSourceSplit",

@@ -6,21 +6,17 @@ from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING
 
 from firesteel.connectors.base import AtLeastOnceSink, IteratorSource, TwoPhaseCommitSink
-from firesteel.spi.connector import (
+from firesteel.spi.sink import Committer, DeliveryGuarantee, Sink, SinkWriter, WriterContext
+from firesteel.spi.source import (
     Boundedness,
-    Committer,
-    DeliveryGuarantee,
     InputStatus,
     ReaderContext,
     ReaderOutput,
-    Sink,
-    SinkWriter,
     Source,
     SourceReader,
     SourceSplit,
     SplitEnumerator,
     SplitEnumeratorContext,
-    WriterContext,
 )
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from firesteel.datastream.streams.operator_settings import OperatorSettings
 from firesteel.graph.transformation import SinkTransformation, Transformation
-from firesteel.spi.connector import DeliveryGuarantee
+from firesteel.spi.sink import DeliveryGuarantee
 
 if TYPE_CHECKING:
     from firesteel.datastream.stream_execution_environment import StreamExecutionEnvironment

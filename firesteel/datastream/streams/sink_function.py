@@ -7,7 +7,7 @@ from typing import Any, NoReturn
 
 from firesteel.common.errors import FiresteelError
 from firesteel.datastream.functions import RuntimeContext, SinkFunction
-from firesteel.spi.connector import Sink, SinkWriter, WriterContext
+from firesteel.spi.sink import Sink, SinkWriter, WriterContext
 
 __all__ = ["SinkFunctionSink"]
 

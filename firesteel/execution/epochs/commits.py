@@ -17,7 +17,7 @@ from firesteel.runtime.model.messages import TaskKey
 from firesteel.runtime.model.state_handles import TaskStateSnapshot
 from firesteel.runtime.operators.sink import COMMITTABLES
 from firesteel.runtime.state.api.operator_state import OperatorStateBackend
-from firesteel.spi.connector import Committer, Sink
+from firesteel.spi.sink import Committer, Sink
 
 __all__ = ["CommitFailed", "EpochCommits"]
 

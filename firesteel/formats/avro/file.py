@@ -15,7 +15,7 @@ from firesteel.formats.avro.schema import AvroSchema, GenericRecordAvroTypeInfo,
 from firesteel.formats.file_split import CheckpointedPosition, FileSourceSplit
 from firesteel.formats.format_reader import Batch, FormatReader, SplitInput, length_of
 from firesteel.formats.stream_format import BulkFormat
-from firesteel.spi.connector import ReaderOutput
+from firesteel.spi.source import ReaderOutput
 
 __all__ = ["AvroBulkFormat", "AvroInputFormat"]
 

@@ -16,7 +16,7 @@ from firesteel.formats.stream_format import StreamFormat
 from firesteel.formats.text.line_blocks import LineBlock, LineBlocks, LineOffsets
 from firesteel.formats.text.line_codec import check_charset, is_splittable_charset
 from firesteel.formats.text.text_line import undecodable
-from firesteel.spi.connector import ReaderOutput
+from firesteel.spi.source import ReaderOutput
 
 __all__ = ["CsvReaderFormat"]
 

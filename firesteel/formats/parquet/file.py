@@ -17,7 +17,7 @@ from firesteel.filesystem.stores import get_filesystem
 from firesteel.formats.file_split import CheckpointedPosition, FileSourceSplit
 from firesteel.formats.format_reader import Batch, FileFormat, FormatReader, SplitInput
 from firesteel.formats.stream_format import BulkFormat, StreamFormat
-from firesteel.spi.connector import ReaderOutput
+from firesteel.spi.source import ReaderOutput
 from firesteel.types.arrow import require_pyarrow
 from firesteel.types.arrow_decoding import ArrowRecords, record_type
 

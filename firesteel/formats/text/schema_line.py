@@ -12,7 +12,7 @@ from firesteel.formats.file_split import CheckpointedPosition
 from firesteel.formats.format_reader import Batch, FormatReader, SplitInput
 from firesteel.formats.stream_format import StreamFormat
 from firesteel.formats.text.line_blocks import LineBlocks, LineOffsets
-from firesteel.spi.connector import ReaderOutput
+from firesteel.spi.source import ReaderOutput
 
 __all__ = ["SchemaLineFormat", "json_line_format"]
 

@@ -12,7 +12,7 @@ from firesteel.formats.format_reader import Batch, FormatReader, SplitInput
 from firesteel.formats.stream_format import StreamFormat
 from firesteel.formats.text.line_blocks import LineBlock, LineBlocks
 from firesteel.formats.text.line_codec import LineCodec, check_charset, is_splittable_charset
-from firesteel.spi.connector import ReaderOutput
+from firesteel.spi.source import ReaderOutput
 
 __all__ = ["BadLine", "TextLineInputFormat", "lines_one_by_one", "undecodable"]
 

@@ -7,7 +7,8 @@ from firesteel.config import options
 from firesteel.graph.execution import JobExecution
 from firesteel.graph.job_graph import JobGraph
 from firesteel.graph.stream_graph import StreamNode
-from firesteel.spi.connector import Boundedness, DeliveryGuarantee, Sink
+from firesteel.spi.sink import DeliveryGuarantee, Sink
+from firesteel.spi.source import Boundedness
 
 __all__ = ["check_guarantees", "commits"]
 

@@ -21,7 +21,7 @@ from firesteel.runtime.model.messages import (
     RequestSplit,
     SourceEvent,
 )
-from firesteel.spi.connector import Source, SplitEnumerator
+from firesteel.spi.source import Source, SplitEnumerator
 
 __all__ = ["ReaderMessage", "SourceCoordinator", "SourceCoordinators"]
 

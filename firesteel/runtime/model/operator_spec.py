@@ -11,11 +11,12 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from firesteel.spi.connector import DeliveryGuarantee
+from firesteel.spi.sink import DeliveryGuarantee
 
 if TYPE_CHECKING:
-    from firesteel.spi.connector import Sink, Source
     from firesteel.spi.execution_traits import ExecutionTraits
+    from firesteel.spi.sink import Sink
+    from firesteel.spi.source import Source
 
 __all__ = ["FunctionSpec", "Operator", "OperatorRuntime", "OperatorSpec"]
 

@@ -14,8 +14,9 @@ from firesteel.runtime.model.serialization import serialize_records
 from firesteel.runtime.model.state_handles import SPLIT, UNION
 from firesteel.runtime.operators.base import OperatorContext, StateInitializationContext, StreamOperator
 from firesteel.runtime.state.api.operator_state import OperatorStateBackend
-from firesteel.spi.connector import Committer, ConnectorMetrics, DeliveryGuarantee, Sink, SinkWriter
 from firesteel.spi.execution_traits import PIPELINED
+from firesteel.spi.metrics import ConnectorMetrics
+from firesteel.spi.sink import Committer, DeliveryGuarantee, Sink, SinkWriter
 
 if TYPE_CHECKING:
     from firesteel.runtime.model.operator_spec import OperatorRuntime

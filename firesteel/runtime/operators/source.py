@@ -28,8 +28,9 @@ from firesteel.runtime.state.api.operator_state import OperatorStateBackend
 from firesteel.runtime.state.api.pickling import can_be_pickled
 from firesteel.runtime.time.watermark_generation import WatermarkAssigner
 from firesteel.runtime.time.watermark_state import WATERMARKS, SubtaskWatermarks, WatermarkState
-from firesteel.spi.connector import Boundedness, ConnectorMetrics, InputStatus, Source, SourceReader
 from firesteel.spi.execution_traits import ExecutionTraits
+from firesteel.spi.metrics import ConnectorMetrics
+from firesteel.spi.source import Boundedness, InputStatus, Source, SourceReader
 
 if TYPE_CHECKING:
     from firesteel.runtime.model.operator_spec import OperatorRuntime

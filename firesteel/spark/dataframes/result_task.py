@@ -19,7 +19,7 @@ from firesteel.runtime.operators.sink import SinkOperator
 from firesteel.spark.dataframes.encoding import ArrowEncoder
 from firesteel.spark.dataframes.schemas import schema_of, to_struct
 from firesteel.spark.session.session import get_spark_context
-from firesteel.spi.connector import Sink, SinkWriter, WriterContext
+from firesteel.spi.sink import Sink, SinkWriter, WriterContext
 from firesteel.types.arrow import require_pyarrow
 
 __all__ = ["DataFrameSink", "DataFrameTaskError", "run_dataframe_task"]

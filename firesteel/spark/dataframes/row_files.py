@@ -24,7 +24,7 @@ from firesteel.common.errors import InvalidProgramError
 from firesteel.connectors.base.split_enumerators import SharedSplitEnumerator
 from firesteel.connectors.base.split_reader import SequentialSplitReader
 from firesteel.spark.dataframes.errors import DataFrameError
-from firesteel.spi.connector import InputStatus, ReaderContext, ReaderOutput, SplitEnumeratorContext
+from firesteel.spi.source import InputStatus, ReaderContext, ReaderOutput, SplitEnumeratorContext
 
 __all__ = ["RowFileReader", "RowFileSplit", "RowFiles", "RowFilesEnumerator"]
 

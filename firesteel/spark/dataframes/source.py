@@ -14,7 +14,7 @@ from firesteel.common.errors import InvalidProgramError
 from firesteel.common.typeinfo import TypeInformation
 from firesteel.spark.dataframes.errors import DataFrameError, passing_on_complaints
 from firesteel.spark.dataframes.row_files import RowFileReader, RowFiles, RowFilesEnumerator, RowFileSplit
-from firesteel.spi.connector import Boundedness, ReaderContext, Source, SplitEnumerator, SplitEnumeratorContext
+from firesteel.spi.source import Boundedness, ReaderContext, Source, SplitEnumerator, SplitEnumeratorContext
 from firesteel.types.arrow import require_pyarrow
 from firesteel.types.arrow_decoding import ArrowRecords, record_type
 

@@ -18,7 +18,7 @@ from typing import Any
 import cloudpickle
 
 from firesteel.process import fault_points
-from firesteel.spi.connector import Sink
+from firesteel.spi.sink import Sink
 from firesteel.testing.conformance.errors import ConformanceError
 from firesteel.testing.conformance.sink_attempt import SinkAttempt
 from firesteel.testing.snapshots import HarnessSnapshot

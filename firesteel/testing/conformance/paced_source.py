@@ -6,7 +6,7 @@ import time
 from collections.abc import Collection, Sequence
 from typing import Any, ClassVar
 
-from firesteel.spi.connector import (
+from firesteel.spi.source import (
     Boundedness,
     InputStatus,
     ReaderContext,

@@ -13,8 +13,8 @@ import cloudpickle
 from firesteel.process import fault_points
 from firesteel.runtime.model.metrics import MetricRegistry
 from firesteel.runtime.operators.sink import SinkOperator
-from firesteel.spi.connector import Sink
 from firesteel.spi.execution_traits import EPOCHS
+from firesteel.spi.sink import Sink
 from firesteel.testing.conformance.guarded_thread import GuardedThread
 from firesteel.testing.sink_harness import SinkHarness
 from firesteel.testing.snapshots import HarnessSnapshot

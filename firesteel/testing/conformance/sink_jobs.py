@@ -10,7 +10,8 @@ from typing import Any
 from firesteel.common.watermark_strategy import WatermarkStrategy
 from firesteel.connectors.generators.collection import CollectionSource
 from firesteel.process import fault_points
-from firesteel.spi.connector import Sink, Source
+from firesteel.spi.sink import Sink
+from firesteel.spi.source import Source
 from firesteel.testing.conformance.paced_source import PacedSource
 from firesteel.testing.conformance.source_jobs import FailsOnce, job_environment
 

@@ -13,7 +13,7 @@ from typing import Any
 import cloudpickle
 
 from firesteel.process import fault_points
-from firesteel.spi.connector import DeliveryGuarantee, Sink
+from firesteel.spi.sink import DeliveryGuarantee, Sink
 from firesteel.testing.conformance.differences import difference, missing_or_foreign
 from firesteel.testing.conformance.errors import ConformanceError
 from firesteel.testing.conformance.guarded_thread import GuardedThread

@@ -15,8 +15,8 @@ import cloudpickle
 
 from firesteel.filesystem.stores import current_stores
 from firesteel.runtime.model.metrics import MetricRegistry
-from firesteel.spi.connector import InputStatus, Source, SourceReader, SplitEnumerator
 from firesteel.spi.execution_traits import PIPELINED
+from firesteel.spi.source import InputStatus, Source, SourceReader, SplitEnumerator
 from firesteel.testing.conformance.errors import ConformanceError
 from firesteel.testing.conformance.guarded_thread import GuardedThread
 

@@ -13,7 +13,7 @@ from firesteel.config.configuration import Configuration
 from firesteel.connectors.base import TwoPhaseCommitSink
 from firesteel.datastream.functions import MapFunction
 from firesteel.datastream.stream_execution_environment import StreamExecutionEnvironment
-from firesteel.spi.connector import Boundedness, Source
+from firesteel.spi.source import Boundedness, Source
 from firesteel.testing.conformance.errors import ConformanceError
 from firesteel.testing.conformance.faulty_stages import FaultyStages
 from firesteel.testing.conformance.paced_source import PacedSource

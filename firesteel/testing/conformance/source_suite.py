@@ -13,7 +13,7 @@ from typing import Any
 import cloudpickle
 
 from firesteel.common.typeinfo import TypeInformation
-from firesteel.spi.connector import Boundedness, InputStatus, Source
+from firesteel.spi.source import Boundedness, InputStatus, Source
 from firesteel.testing.conformance.differences import difference
 from firesteel.testing.conformance.errors import ConformanceError
 from firesteel.testing.conformance.holdings import nothing_left_behind

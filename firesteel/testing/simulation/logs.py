@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from firesteel.connectors.base.split_enumerators import OwnedSplitEnumerator
-from firesteel.spi.connector import (
+from firesteel.spi.source import (
     Boundedness,
     InputStatus,
     ReaderContext,

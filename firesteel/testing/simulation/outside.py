@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from firesteel.spi.connector import Committer, DeliveryGuarantee, Sink, SinkWriter, WriterContext
+from firesteel.spi.sink import Committer, DeliveryGuarantee, Sink, SinkWriter, WriterContext
 from firesteel.testing.simulation.machine import scheduler
 
 __all__ = ["Ledger", "LedgerSink", "Outside", "UpsertSink", "Write"]

@@ -8,7 +8,7 @@ from kafka_topics import builder, committed, fresh_topic, produce, stream_of, va
 from running_jobs import environment, no_job_goes_on, start  # noqa: F401 - a fixture
 
 from firesteel.common import Types, WatermarkStrategy
-from firesteel.spi.connector import DeliveryGuarantee
+from firesteel.spi.sink import DeliveryGuarantee
 from firesteel.testing import PAUSE, TestingSource, eventually
 from firesteel.testing.services.kafka_broker import KafkaBroker
 

@@ -32,7 +32,7 @@ from firesteel.common.errors import JobExecutionError
 from firesteel.datastream import KeyedProcessFunction
 from firesteel.datastream.connectors.kafka import KafkaOffsetsInitializer
 from firesteel.datastream.state import ValueStateDescriptor
-from firesteel.spi.connector import DeliveryGuarantee
+from firesteel.spi.sink import DeliveryGuarantee
 from firesteel.testing import collect, eventually, test_environment
 from firesteel.testing.services.kafka_cluster import GROUPS_TOPIC, TRANSACTIONS_TOPIC, KafkaCluster
 

@@ -10,7 +10,8 @@ from kafka_sink_jobs import fresh_prefix, messages, sink_builder
 from kafka_topics import builder, fresh_topic, produce, values
 
 from firesteel.datastream.connectors.kafka import KafkaOffsetsInitializer
-from firesteel.spi.connector import DeliveryGuarantee, Sink, Source
+from firesteel.spi.sink import DeliveryGuarantee, Sink
+from firesteel.spi.source import Source
 from firesteel.testing.conformance import KillPoint, SinkConformance, SourceConformance
 
 LATEST = KafkaOffsetsInitializer.latest()

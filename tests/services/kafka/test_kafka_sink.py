@@ -23,7 +23,7 @@ from firesteel.datastream.connectors.kafka import (
     KafkaRecordSerializationSchema,
     KafkaSink,
 )
-from firesteel.spi.connector import DeliveryGuarantee
+from firesteel.spi.sink import DeliveryGuarantee
 from firesteel.testing import SinkHarness, eventually, test_environment
 from firesteel.testing.services.processes import free_ports
 

@@ -21,7 +21,7 @@ from firesteel.connectors.kafka.sink.committer import TransactionLostError
 from firesteel.connectors.kafka.sink.producer import KafkaWriteError
 from firesteel.connectors.kafka.sink.transactions import Outcome, PreparedTransaction, TransactionCoordinators
 from firesteel.process import fault_points
-from firesteel.spi.connector import DeliveryGuarantee
+from firesteel.spi.sink import DeliveryGuarantee
 from firesteel.testing import eventually
 
 SUPPORT = Path(__file__).parents[2] / "support"

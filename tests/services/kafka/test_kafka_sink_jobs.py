@@ -9,7 +9,7 @@ from kafka_topics import fresh_topic
 
 from firesteel.common import Configuration, Types, WatermarkStrategy
 from firesteel.connectors.kafka.client_errors import KafkaAuthorizationError
-from firesteel.spi.connector import DeliveryGuarantee
+from firesteel.spi.sink import DeliveryGuarantee
 from firesteel.testing import ABORT, PAUSE, SinkHarness, TestingSource, eventually, test_environment
 from firesteel.testing.in_process import InProcessExecutor
 from firesteel.testing.stages import FaultKind, InProcessStages, TaskFault

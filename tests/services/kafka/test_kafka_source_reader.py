@@ -9,8 +9,8 @@ import pytest
 from kafka_topics import builder, fresh_topic, produce, produce_transaction, values
 
 from firesteel.connectors.kafka.source.split import DiscoveryFinished, KafkaPartitionSplit
-from firesteel.spi.connector import InputStatus
 from firesteel.spi.execution_traits import EPOCHS, PIPELINED
+from firesteel.spi.source import InputStatus
 from firesteel.testing import eventually
 
 

@@ -13,8 +13,8 @@ import pytest
 
 from firesteel.common.types import RowKind
 from firesteel.datastream.connectors.postgres import PostgresCdcSource
-from firesteel.spi.connector import InputStatus
 from firesteel.spi.execution_traits import PIPELINED
+from firesteel.spi.source import InputStatus
 from firesteel.testing import eventually
 
 DEADLINE_S = 120.0

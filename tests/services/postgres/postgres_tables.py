@@ -10,7 +10,7 @@ import pytest
 
 from firesteel.connectors.postgres.sink.builder import PostgresSinkBuilder
 from firesteel.connectors.postgres.sink.sink import PostgresSink
-from firesteel.spi.connector import DeliveryGuarantee
+from firesteel.spi.sink import DeliveryGuarantee
 from firesteel.testing import eventually
 
 EXACTLY_ONCE = DeliveryGuarantee.EXACTLY_ONCE

@@ -10,7 +10,8 @@ from postgres_tables import EXACTLY_ONCE
 
 from firesteel.common import Row, Types
 from firesteel.connectors.postgres.source.source import PostgresSource
-from firesteel.spi.connector import DeliveryGuarantee, Sink, Source
+from firesteel.spi.sink import DeliveryGuarantee, Sink
+from firesteel.spi.source import Source
 from firesteel.testing.conformance import SinkConformance, SourceConformance
 from firesteel.testing.conformance.sample_values import BYTES
 

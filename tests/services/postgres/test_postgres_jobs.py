@@ -13,7 +13,7 @@ from firesteel.common import Configuration, Row, Types, WatermarkStrategy
 from firesteel.common.errors import InvalidProgramError
 from firesteel.connectors.postgres.source.source import PostgresSource
 from firesteel.datastream.connectors.jdbc import JdbcConnectionOptions, JdbcExecutionOptions, JdbcSink
-from firesteel.spi.connector import InputStatus
+from firesteel.spi.source import InputStatus
 from firesteel.testing import ABORT, PAUSE, TestingSource, collect, eventually, test_environment
 from firesteel.testing.in_process import InProcessExecutor
 from firesteel.testing.services.postgres_server import PostgresServer

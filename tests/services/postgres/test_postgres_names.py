@@ -9,7 +9,7 @@ from firesteel.common import Row, RowKind, Types
 from firesteel.connectors.postgres.errors import PostgresError
 from firesteel.connectors.postgres.source.source import PostgresSource
 from firesteel.datastream.connectors.jdbc import JdbcConnectionOptions, JdbcSink
-from firesteel.spi.connector import DeliveryGuarantee
+from firesteel.spi.sink import DeliveryGuarantee
 from firesteel.testing import SinkHarness
 from firesteel.testing.conformance import SourceHarness
 

@@ -11,7 +11,7 @@ from postgres_tables import EXACTLY_ONCE
 from firesteel.common import Row, RowKind
 from firesteel.common.errors import RecordSerializationError
 from firesteel.connectors.postgres.errors import PostgresConnectionError, PostgresError
-from firesteel.spi.connector import DeliveryGuarantee
+from firesteel.spi.sink import DeliveryGuarantee
 from firesteel.testing import SinkHarness, eventually
 
 

@@ -23,7 +23,7 @@ from firesteel.filesystem.input_paths import to_input_path
 from firesteel.filesystem.input_stream import READ_AHEAD
 from firesteel.filesystem.local_paths import FileReadError
 from firesteel.filesystem.stores import close_filesystems, configure_filesystems, get_filesystem
-from firesteel.spi.connector import Boundedness
+from firesteel.spi.source import Boundedness
 from firesteel.testing import collect, test_environment
 from firesteel.testing.conformance import SourceConformance, SourceHarness
 

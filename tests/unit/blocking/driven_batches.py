@@ -17,7 +17,7 @@ from firesteel.execution.stages.rows import REPORT, unpack_number, unpack_row
 from firesteel.execution.stages.stage_orders import stage_descriptors, stages_of
 from firesteel.graph.job_graph import JobGraph
 from firesteel.runtime.model.serialization import deserialize_batch
-from firesteel.spi.connector import Boundedness, InputStatus, ReaderOutput, Source, SourceReader
+from firesteel.spi.source import Boundedness, InputStatus, ReaderOutput, Source, SourceReader
 
 __all__ = ["DrivenBatch", "Given", "given", "graph_of", "results_of", "run"]
 

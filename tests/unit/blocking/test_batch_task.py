@@ -25,7 +25,7 @@ from firesteel.execution.stages.errors import StageTaskError
 from firesteel.execution.stages.rows import BATCH, REPORT, pack_row, unpack_row
 from firesteel.runtime.model.elements import MAX_WATERMARK, MIN_TIMESTAMP
 from firesteel.runtime.model.messages import TaskStateChanged
-from firesteel.spi.connector import Committer, Sink, SinkWriter
+from firesteel.spi.sink import Committer, Sink, SinkWriter
 
 
 def test_rows_of_other_exchanges_are_read_producer_by_producer() -> None:

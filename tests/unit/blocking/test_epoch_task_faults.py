@@ -31,7 +31,8 @@ from firesteel.runtime.model.serialization import deserialize_batch, serialize_r
 from firesteel.runtime.model.state_handles import ChannelStateHandle, InlineBytes
 from firesteel.runtime.network.partition import OVERDRAFT
 from firesteel.runtime.operators.sink import COMMITTABLES
-from firesteel.spi.connector import Committer, InputStatus, Sink, SinkWriter, SourceReader
+from firesteel.spi.sink import Committer, Sink, SinkWriter
+from firesteel.spi.source import InputStatus, SourceReader
 from firesteel.testing import TestingSource, test_environment
 
 NO_WATERMARKS = WatermarkStrategy.no_watermarks()

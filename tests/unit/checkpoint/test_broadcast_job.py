@@ -26,7 +26,7 @@ from firesteel.datastream import KeyedBroadcastProcessFunction
 from firesteel.datastream.state import ListStateDescriptor, MapStateDescriptor, ValueStateDescriptor
 from firesteel.runtime.model.state_handles import BROADCAST
 from firesteel.savepoint.contents import operator_lists
-from firesteel.spi.connector import WriterContext
+from firesteel.spi.sink import WriterContext
 from firesteel.testing import ABORT, eventually
 
 RULES = MapStateDescriptor("rules")

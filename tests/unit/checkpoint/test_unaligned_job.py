@@ -29,7 +29,7 @@ from firesteel.common.time import Time
 from firesteel.connectors.client.collect_sink import CollectWriter
 from firesteel.datastream import MapFunction, Partitioner, ProcessWindowFunction
 from firesteel.datastream.window import TumblingEventTimeWindows
-from firesteel.spi.connector import WriterContext
+from firesteel.spi.sink import WriterContext
 from firesteel.testing import ABORT, WATERMARK, At, FakeClock, eventually
 
 SMALL_BUFFERS = {"taskmanager__memory__segment_size": "2 kb"}

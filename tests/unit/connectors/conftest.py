@@ -8,8 +8,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from firesteel.spi.connector import InputStatus
 from firesteel.spi.execution_traits import PIPELINED
+from firesteel.spi.source import InputStatus
 
 
 class FakeClock:

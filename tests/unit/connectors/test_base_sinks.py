@@ -10,7 +10,7 @@ import pytest
 from firesteel.common import Configuration, WatermarkStrategy
 from firesteel.connectors import NumberSequenceSource
 from firesteel.connectors.base import AtLeastOnceSink, PreparedTransaction, TwoPhaseCommitSink
-from firesteel.spi.connector import DeliveryGuarantee
+from firesteel.spi.sink import DeliveryGuarantee
 from firesteel.testing import SinkHarness, eventually, test_environment
 from firesteel.testing.conformance.sink_attempt import SinkAttempt, StandaloneContext
 from firesteel.testing.conformance.sink_jobs import run_sink_job

@@ -12,7 +12,7 @@ import pytest
 from firesteel.common import Configuration, WatermarkStrategy
 from firesteel.connectors.base import IteratorSource, IteratorSourceError, IteratorSourceSplit
 from firesteel.datastream import ProcessFunction
-from firesteel.spi.connector import Boundedness, InputStatus
+from firesteel.spi.source import Boundedness, InputStatus
 from firesteel.testing import eventually, test_environment
 from firesteel.testing.conformance import SourceHarness
 

@@ -4,7 +4,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from firesteel.connectors.generators.collection import CollectionSource
-from firesteel.spi.connector import Boundedness, InputStatus
+from firesteel.spi.source import Boundedness, InputStatus
 
 # A busy machine is no failure.
 patient = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from firesteel.spi.connector import Committer, DeliveryGuarantee, Sink, SinkWriter
+from firesteel.spi.sink import Committer, DeliveryGuarantee, Sink, SinkWriter
 from firesteel.testing.conformance import ConformanceError, SinkConformance
 
 

@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 
 import pytest
 
-from firesteel.spi.connector import Boundedness, InputStatus, Source, SourceReader, SplitEnumerator
+from firesteel.spi.source import Boundedness, InputStatus, Source, SourceReader, SplitEnumerator
 from firesteel.testing.conformance import ConformanceError, SourceConformance, SourceHarness
 
 SPLITS = {"a": list(range(12)), "b": list(range(100, 112)), "c": list(range(200, 212))}

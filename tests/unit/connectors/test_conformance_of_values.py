@@ -13,7 +13,7 @@ import pytest
 from firesteel.common import Row, Types
 from firesteel.common.time import Instant
 from firesteel.connectors.base import IteratorSource
-from firesteel.spi.connector import Source
+from firesteel.spi.source import Source
 from firesteel.testing.conformance import RoundTripConformance, SourceConformance
 from firesteel.testing.conformance.sample_values import SCALAR_TYPES, draw_value, extremes, out_of_range, same
 from firesteel.types.python import to_single

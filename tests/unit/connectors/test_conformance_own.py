@@ -26,7 +26,8 @@ from firesteel.datastream.connectors.file_system import (
     RollingPolicy,
     StreamFormat,
 )
-from firesteel.spi.connector import Boundedness, Sink, Source, WriterContext
+from firesteel.spi.sink import Sink, WriterContext
+from firesteel.spi.source import Boundedness, Source
 from firesteel.testing.conformance import ConformanceSuite, SinkConformance, SourceConformance
 
 sys.path.insert(0, str(Path(__file__).parents[3]))

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from firesteel.common.errors import InvalidProgramError
 from firesteel.connectors.base.rate_limiter import RateLimiterStrategy
 from firesteel.connectors.generators.datagen import DataGeneratorSource, GeneratorFunction
-from firesteel.spi.connector import Boundedness, InputStatus
+from firesteel.spi.source import Boundedness, InputStatus
 
 # A busy machine is no failure.
 patient = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])

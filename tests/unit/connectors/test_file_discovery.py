@@ -17,7 +17,7 @@ from firesteel.connectors.files.discovery import MonitoringSplitEnumerator
 from firesteel.connectors.files.parquet_source import ParquetSource
 from firesteel.connectors.files.source import FileEnumeratorProvider, FileSource, StreamFormat
 from firesteel.datastream import RuntimeExecutionMode, StreamExecutionEnvironment
-from firesteel.spi.connector import Boundedness, InputStatus
+from firesteel.spi.source import Boundedness, InputStatus
 
 INTERVAL_S = 10
 

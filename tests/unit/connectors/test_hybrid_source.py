@@ -12,7 +12,7 @@ from firesteel.connectors import CollectionSource, NumberSequenceSource
 from firesteel.connectors.base import IteratorSource
 from firesteel.connectors.hybrid.split import HybridSourceSplit, SourceReaderFinishedEvent, SwitchSourceEvent
 from firesteel.datastream.connectors.hybrid_source import HybridSource, SourceSwitchContext
-from firesteel.spi.connector import Boundedness, InputStatus, Source
+from firesteel.spi.source import Boundedness, InputStatus, Source
 from firesteel.testing import TestingSource, test_environment
 from firesteel.testing.conformance import SourceHarness
 

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from firesteel.common.errors import InvalidProgramError
 from firesteel.connectors.generators.number_sequence import NumberSequenceSource, split_evenly
-from firesteel.spi.connector import Boundedness, InputStatus
+from firesteel.spi.source import Boundedness, InputStatus
 
 # A busy machine is no failure.
 patient = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])

@@ -19,7 +19,7 @@ from firesteel.common.types import Row
 from firesteel.connectors.files.parquet_source import ParquetSource
 from firesteel.filesystem.local_paths import FileReadError
 from firesteel.formats.parquet import file as parquet_file
-from firesteel.spi.connector import Boundedness, InputStatus
+from firesteel.spi.source import Boundedness, InputStatus
 from firesteel.testing import collect
 from firesteel.types.arrow import MissingPyArrowError
 

@@ -7,7 +7,7 @@ import pytest
 
 from firesteel.common.errors import InvalidProgramError
 from firesteel.connectors.client.socket_source import MAX_WAIT_S, SocketConnectionError, SocketSource
-from firesteel.spi.connector import Boundedness, InputStatus
+from firesteel.spi.source import Boundedness, InputStatus
 
 
 @pytest.fixture

@@ -15,7 +15,7 @@ from firesteel.connectors import (
     RateLimiterStrategy,
 )
 from firesteel.connectors.files.source import FileEnumeratorProvider, StreamFormat
-from firesteel.spi.connector import InputStatus
+from firesteel.spi.source import InputStatus
 
 
 def square(number):

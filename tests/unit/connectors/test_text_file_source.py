@@ -21,7 +21,7 @@ from firesteel.connectors.files.source import (
     StreamFormat,
 )
 from firesteel.filesystem.local_paths import FileReadError
-from firesteel.spi.connector import Boundedness, InputStatus
+from firesteel.spi.source import Boundedness, InputStatus
 
 # A busy machine is no failure.
 patient = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])

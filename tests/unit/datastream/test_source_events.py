@@ -9,7 +9,7 @@ import pytest
 from firesteel.common import Types
 from firesteel.common.watermark_strategy import WatermarkStrategy
 from firesteel.datastream import OutputTag
-from firesteel.spi.connector import (
+from firesteel.spi.source import (
     Boundedness,
     InputStatus,
     Source,

@@ -29,7 +29,7 @@ from firesteel.datastream.functions import (
 )
 from firesteel.datastream.window import EventTimeSessionWindows, SlidingEventTimeWindows, TumblingEventTimeWindows
 from firesteel.datastream.windowing.triggers import Trigger, TriggerResult
-from firesteel.spi.connector import Sink, SinkWriter
+from firesteel.spi.sink import Sink, SinkWriter
 
 _LINES = Path(__file__).read_text().splitlines()
 

@@ -17,7 +17,7 @@ from firesteel.connectors.generators.collection import CollectionSplit
 from firesteel.formats.bad_records import BadRecord, BadRecordError, BadRecords, RecordDecoder
 from firesteel.formats.json.messages import JsonRowDeserializationSchema
 from firesteel.runtime.model.metrics import MetricGroup, MetricRegistry
-from firesteel.spi.connector import Boundedness, InputStatus, Source
+from firesteel.spi.source import Boundedness, InputStatus, Source
 from firesteel.testing import collect, test_environment
 
 TAG = OutputTag("bad")

@@ -25,7 +25,8 @@ from firesteel.runtime.operators.co import CoMapSpec
 from firesteel.runtime.operators.inline import MapSpec
 from firesteel.runtime.operators.sink import SinkSpec
 from firesteel.runtime.operators.source import SourceSpec
-from firesteel.spi.connector import Boundedness, Sink, Source
+from firesteel.spi.sink import Sink
+from firesteel.spi.source import Boundedness, Source
 
 
 class FakeSource(Source[Any]):

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import cloudpickle
 
-from firesteel.spi.connector import Boundedness
+from firesteel.spi.source import Boundedness
 
 
 def names(job_graph):

@@ -9,7 +9,7 @@ from firesteel.graph.stream_graph import JobType
 from firesteel.graph.stream_graph_generator import generate
 from firesteel.graph.transformation import PartitionTransformation, ResourceProfile
 from firesteel.runtime.model.partitioner import BroadcastPartitioner, RebalancePartitioner
-from firesteel.spi.connector import Boundedness
+from firesteel.spi.source import Boundedness
 
 
 def names(graph):

@@ -49,7 +49,7 @@ from firesteel.runtime.model.messages import (
 )
 from firesteel.runtime.operators.inline import MapSpec
 from firesteel.runtime.operators.source import SourceSpec
-from firesteel.spi.connector import Boundedness, Source, SplitEnumerator
+from firesteel.spi.source import Boundedness, Source, SplitEnumerator
 
 SETTINGS = JobMasterSettings(
     slot_request_timeout=20_000,

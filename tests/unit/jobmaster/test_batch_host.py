@@ -31,7 +31,8 @@ from firesteel.jobmaster.shell.runner import JobMasterRunner
 from firesteel.process import fault_points
 from firesteel.runtime.model.messages import TaskKey, TaskStateChanged
 from firesteel.runtime.model.serialization import serialize_records
-from firesteel.spi.connector import Boundedness, Committer, Sink, SinkWriter, Source, SplitEnumerator
+from firesteel.spi.sink import Committer, Sink, SinkWriter
+from firesteel.spi.source import Boundedness, Source, SplitEnumerator
 
 DEADLINE_S = 60
 Orders = Mapping[TaskKey, BatchOrder]

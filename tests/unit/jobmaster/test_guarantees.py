@@ -8,7 +8,7 @@ from firesteel.common.errors import InvalidProgramError
 from firesteel.common.watermark_strategy import WatermarkStrategy
 from firesteel.connectors import SocketSource
 from firesteel.connectors.client.discarding_sink import DiscardingSink
-from firesteel.spi.connector import DeliveryGuarantee, Sink, SinkWriter
+from firesteel.spi.sink import DeliveryGuarantee, Sink, SinkWriter
 from firesteel.testing import TestingSource
 
 EXACTLY_ONCE, AT_LEAST_ONCE, NONE = DeliveryGuarantee

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from firesteel.runtime.slot.scheduling import MAX_WAIT_S
-from firesteel.spi.connector import Sink, SinkWriter, WriterContext
+from firesteel.spi.sink import Sink, SinkWriter, WriterContext
 from firesteel.testing import test_environment
 from tests.support.virtual_slots import VirtualSlots, endless_numbers, now_ms, spend
 

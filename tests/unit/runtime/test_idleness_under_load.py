@@ -10,7 +10,7 @@ import pytest
 from firesteel.common import WatermarkStrategy
 from firesteel.datastream import ProcessFunction
 from firesteel.runtime.time.input_clock import InputClock
-from firesteel.spi.connector import InputStatus, ReaderOutput
+from firesteel.spi.source import InputStatus, ReaderOutput
 from firesteel.testing import FakeClock, test_environment
 from tests.support.virtual_slots import EndlessNumbers, VirtualSlots, _EndlessReader, now_ms, spend
 

@@ -8,7 +8,7 @@ from firesteel.connectors import CollectSink, PrintSink
 from firesteel.datastream import CheckpointedFunction, CheckpointListener, SinkFunction
 from firesteel.datastream.state import ListStateDescriptor
 from firesteel.process import fault_points
-from firesteel.spi.connector import Committer, Sink, SinkWriter
+from firesteel.spi.sink import Committer, Sink, SinkWriter
 from firesteel.testing import HarnessSnapshot, SinkHarness
 
 

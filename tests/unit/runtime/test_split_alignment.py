@@ -8,7 +8,7 @@ from firesteel.runtime.model.elements import MAX_WATERMARK
 from firesteel.runtime.operators.base import StateInitializationContext
 from firesteel.runtime.operators.source import SourceOperator
 from firesteel.runtime.state.api.operator_state import OperatorStateBackend
-from firesteel.spi.connector import InputStatus, Source, SourceReader
+from firesteel.spi.source import InputStatus, Source, SourceReader
 from firesteel.testing import FakeClock
 from firesteel.testing.operator_context import FakeOperatorContext
 from firesteel.testing.source import TestingSplit

@@ -16,7 +16,7 @@ from firesteel.runtime.model.elements import MAX_WATERMARK
 from firesteel.runtime.model.metrics import MetricGroup, MetricRegistry
 from firesteel.runtime.task import task_metrics
 from firesteel.runtime.task.task_metrics import BACKPRESSURED, BUSY, IDLE, TaskTimes
-from firesteel.spi.connector import Sink, SinkWriter, WriterContext
+from firesteel.spi.sink import Sink, SinkWriter, WriterContext
 from firesteel.testing import PAUSE, At, TestingSource, eventually, test_environment
 
 TASK_METRICS = {

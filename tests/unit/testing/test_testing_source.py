@@ -11,8 +11,8 @@ from firesteel.common.errors import JobExecutionError
 from firesteel.datastream import OutputTag, ProcessFunction
 from firesteel.datastream.window import TumblingEventTimeWindows
 from firesteel.runtime.model.elements import MIN_TIMESTAMP
-from firesteel.spi.connector import Boundedness, InputStatus
 from firesteel.spi.execution_traits import PIPELINED
+from firesteel.spi.source import Boundedness, InputStatus
 from firesteel.testing import (
     ABORT,
     EOF,

@@ -11,7 +11,7 @@ from firesteel.connectors.kafka.sink.producer import producer_properties
 from firesteel.connectors.kafka.sink.serialization import KafkaRecordSerializationSchema
 from firesteel.connectors.kafka.sink.sink import KafkaSink
 from firesteel.connectors.kafka.sink.wire_properties import wire_arguments
-from firesteel.spi.connector import DeliveryGuarantee
+from firesteel.spi.sink import DeliveryGuarantee
 
 __all__ = ["KafkaSinkBuilder"]
 

@@ -11,7 +11,7 @@ from firesteel.connectors.kafka.client_errors import BrokerUnavailableError, Kaf
 from firesteel.connectors.kafka.sink.producer_pool import live_producer
 from firesteel.connectors.kafka.sink.transactional_id import TransactionalId
 from firesteel.connectors.kafka.sink.transactions import Outcome, PreparedTransaction, TransactionCoordinators
-from firesteel.spi.connector import Committer
+from firesteel.spi.sink import Committer
 
 __all__ = ["KafkaCommitter", "TransactionLostError"]
 

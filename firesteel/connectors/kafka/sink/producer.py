@@ -8,7 +8,7 @@ from typing import Any
 from firesteel.common.errors import InvalidProgramError
 from firesteel.connectors.kafka.client_errors import KafkaClientError, client_error, create_client
 from firesteel.connectors.kafka.properties import client_properties, to_bool, to_int
-from firesteel.spi.connector import DeliveryGuarantee
+from firesteel.spi.sink import DeliveryGuarantee
 
 __all__ = ["KafkaWriteError", "create_producer", "producer_properties", "write_error"]
 

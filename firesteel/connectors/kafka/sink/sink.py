@@ -10,7 +10,7 @@ from firesteel.connectors.kafka.sink.serialization import KafkaRecordSerializati
 from firesteel.connectors.kafka.sink.transactional_writer import TransactionalKafkaWriter
 from firesteel.connectors.kafka.sink.transactions import PreparedTransaction
 from firesteel.connectors.kafka.sink.writer import KafkaWriter
-from firesteel.spi.connector import DeliveryGuarantee, Sink, SinkWriter, WriterContext
+from firesteel.spi.sink import DeliveryGuarantee, Sink, SinkWriter, WriterContext
 
 if TYPE_CHECKING:
     from firesteel.connectors.kafka.sink.builder import KafkaSinkBuilder

@@ -17,7 +17,7 @@ from firesteel.connectors.kafka.sink.transactional_id import TransactionalId
 from firesteel.connectors.kafka.sink.transactions import PreparedTransaction, TransactionCoordinators
 from firesteel.connectors.kafka.sink.writer import KafkaWriterBase
 from firesteel.process import fault_points
-from firesteel.spi.connector import WriterContext
+from firesteel.spi.sink import WriterContext
 
 __all__ = ["TransactionalKafkaWriter"]
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from firesteel.connectors.kafka.sink.record_producer import RecordProducer
 from firesteel.connectors.kafka.sink.serialization import KafkaRecordSerializationSchema, RecordBatch
-from firesteel.spi.connector import DeliveryGuarantee, SinkWriter, WriterContext
+from firesteel.spi.sink import DeliveryGuarantee, SinkWriter, WriterContext
 
 __all__ = ["KafkaWriter", "KafkaWriterBase"]
 

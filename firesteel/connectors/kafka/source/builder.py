@@ -18,7 +18,7 @@ from firesteel.connectors.kafka.topics import (
     TopicPatternSubscriber,
 )
 from firesteel.formats.bad_records import BadRecords
-from firesteel.spi.connector import Boundedness
+from firesteel.spi.source import Boundedness
 
 __all__ = ["KafkaSourceBuilder"]
 

@@ -11,7 +11,7 @@ from firesteel.common.typeinfo import TypeInformation, Types
 from firesteel.connectors.kafka.client_errors import kafka_client
 from firesteel.formats.bad_records import BadRecords, RecordDecoder
 from firesteel.moved_modules import stored_as
-from firesteel.spi.connector import ReaderContext, ReaderOutput
+from firesteel.spi.source import ReaderContext, ReaderOutput
 
 __all__ = ["ConsumerRecord", "KafkaRecordDeserializationSchema", "MessageDecoder", "create_decoder"]
 

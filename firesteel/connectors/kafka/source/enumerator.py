@@ -13,7 +13,7 @@ from firesteel.connectors.kafka.client_errors import BrokerUnavailableError
 from firesteel.connectors.kafka.source.offsets import KafkaOffsetsInitializer
 from firesteel.connectors.kafka.source.split import DiscoveryFinished, KafkaPartitionSplit
 from firesteel.connectors.kafka.topics import KafkaTopicPartition, Subscriber, split_owner
-from firesteel.spi.connector import SplitEnumerator, SplitEnumeratorContext
+from firesteel.spi.source import SplitEnumerator, SplitEnumeratorContext
 
 __all__ = ["KafkaEnumeratorState", "KafkaSourceEnumerator", "OffsetLookup", "PartitionDiscovery"]
 

@@ -16,7 +16,7 @@ from firesteel.connectors.kafka.source.offset_commits import OffsetCommits
 from firesteel.connectors.kafka.source.properties import SourceProperties
 from firesteel.connectors.kafka.source.split import DiscoveryFinished, KafkaPartitionSplit
 from firesteel.formats.bad_records import BadRecords
-from firesteel.spi.connector import InputStatus, ReaderContext, ReaderOutput, SourceReader
+from firesteel.spi.source import InputStatus, ReaderContext, ReaderOutput, SourceReader
 
 __all__ = ["KafkaSourceReader"]
 

@@ -21,7 +21,7 @@ from firesteel.connectors.kafka.source.reader import KafkaSourceReader
 from firesteel.connectors.kafka.source.split import KafkaPartitionSplit
 from firesteel.connectors.kafka.topics import Subscriber
 from firesteel.formats.bad_records import BadRecords
-from firesteel.spi.connector import Boundedness, ReaderContext, Source, SplitEnumeratorContext
+from firesteel.spi.source import Boundedness, ReaderContext, Source, SplitEnumeratorContext
 
 if TYPE_CHECKING:
     from firesteel.connectors.kafka.source.builder import KafkaSourceBuilder

@@ -17,7 +17,7 @@ from firesteel.connectors.postgres.cdc.capture_setup import (
 from firesteel.connectors.postgres.cdc.captured_table import CapturedTable, Key
 from firesteel.connectors.postgres.cdc.options import CdcOptions
 from firesteel.connectors.postgres.cdc.split import CdcSplit, ChunkPart, ChunkSplit, LogPosition, LogSplit
-from firesteel.spi.connector import SplitEnumerator, SplitEnumeratorContext
+from firesteel.spi.source import SplitEnumerator, SplitEnumeratorContext
 
 __all__ = ["CdcEnumerator", "CdcEnumeratorState", "ChunkFinished", "ChunksRecorded"]
 

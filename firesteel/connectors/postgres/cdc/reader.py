@@ -16,7 +16,7 @@ from firesteel.connectors.postgres.cdc.options import CdcOptions
 from firesteel.connectors.postgres.cdc.replication_stream import ReplicationStream
 from firesteel.connectors.postgres.cdc.split import CdcSplit, ChunkSplit, LogPosition, LogSplit
 from firesteel.connectors.postgres.errors import PostgresConnectionError
-from firesteel.spi.connector import InputStatus, ReaderContext, ReaderOutput, SourceReader
+from firesteel.spi.source import InputStatus, ReaderContext, ReaderOutput, SourceReader
 
 __all__ = ["CdcReader"]
 

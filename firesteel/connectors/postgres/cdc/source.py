@@ -15,7 +15,7 @@ from firesteel.connectors.postgres.cdc.options import CdcOptions, StartupOptions
 from firesteel.connectors.postgres.cdc.reader import CdcReader
 from firesteel.connectors.postgres.cdc.split import CdcSplit
 from firesteel.connectors.postgres.connection import PostgresConnectionOptions
-from firesteel.spi.connector import Boundedness, ReaderContext, Source, SplitEnumeratorContext
+from firesteel.spi.source import Boundedness, ReaderContext, Source, SplitEnumeratorContext
 
 __all__ = ["PostgresCdcSource", "PostgresCdcSourceBuilder"]
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from firesteel.common.errors import InvalidProgramError
 from firesteel.connectors.postgres.connection import PostgresConnectionOptions, split_name
 from firesteel.connectors.postgres.sink.settings import SinkSettings
-from firesteel.spi.connector import DeliveryGuarantee
+from firesteel.spi.sink import DeliveryGuarantee
 
 if TYPE_CHECKING:
     from firesteel.connectors.postgres.sink.sink import PostgresSink

@@ -13,7 +13,7 @@ from firesteel.connectors.postgres.session import Session
 from firesteel.connectors.postgres.sink.settings import SinkSettings
 from firesteel.connectors.postgres.sink.staging import Stage, sink_range
 from firesteel.connectors.postgres.statements import StagingStatements
-from firesteel.spi.connector import Committer
+from firesteel.spi.sink import Committer
 
 if TYPE_CHECKING:
     import psycopg

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 from firesteel.connectors.postgres.connection import PostgresConnectionOptions
 from firesteel.connectors.postgres.sink.rows import RecordMapper
-from firesteel.spi.connector import DeliveryGuarantee
+from firesteel.spi.sink import DeliveryGuarantee
 
 __all__ = ["SinkSettings"]
 

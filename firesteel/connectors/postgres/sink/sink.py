@@ -10,7 +10,7 @@ from firesteel.connectors.postgres.sink.committer import PostgresCommitter
 from firesteel.connectors.postgres.sink.settings import SinkSettings
 from firesteel.connectors.postgres.sink.staging_writer import StagingWriter
 from firesteel.connectors.postgres.sink.writer import AppendWriter, BatchWriter, StatementWriter, UpsertWriter
-from firesteel.spi.connector import DeliveryGuarantee, Sink, WriterContext
+from firesteel.spi.sink import DeliveryGuarantee, Sink, WriterContext
 
 __all__ = ["PostgresSink"]
 

@@ -13,7 +13,7 @@ from firesteel.connectors.postgres.sink.staging import BatchIds, Stage, ensure_s
 from firesteel.connectors.postgres.sink.writer import AppendWriter
 from firesteel.connectors.postgres.statements import StagingStatements
 from firesteel.connectors.postgres.tables import need_table
-from firesteel.spi.connector import WriterContext
+from firesteel.spi.sink import WriterContext
 
 if TYPE_CHECKING:
     import psycopg

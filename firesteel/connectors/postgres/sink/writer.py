@@ -18,7 +18,7 @@ from firesteel.connectors.postgres.sink.rows import CopyFormat, values_of
 from firesteel.connectors.postgres.sink.settings import SinkSettings
 from firesteel.connectors.postgres.statements import UpsertStatements, columns_of, to_placeholders
 from firesteel.connectors.postgres.tables import need_table
-from firesteel.spi.connector import SinkWriter, WriterContext
+from firesteel.spi.sink import SinkWriter, WriterContext
 
 if TYPE_CHECKING:
     import psycopg

@@ -20,7 +20,7 @@ from firesteel.connectors.postgres.errors import PostgresError
 from firesteel.connectors.postgres.source.splits import KeyType, PostgresSplit, SourceSettings, from_clause
 from firesteel.connectors.postgres.statements import identifier, identifiers
 from firesteel.connectors.postgres.tables import Table, need_table
-from firesteel.spi.connector import SplitEnumeratorContext
+from firesteel.spi.source import SplitEnumeratorContext
 
 if TYPE_CHECKING:
     import psycopg

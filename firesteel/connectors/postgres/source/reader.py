@@ -15,7 +15,7 @@ from firesteel.connectors.base.split_reader import SequentialSplitReader
 from firesteel.connectors.postgres.connection import connect, import_psycopg
 from firesteel.connectors.postgres.errors import PostgresConnectionError, is_connection_lost, translate
 from firesteel.connectors.postgres.source.splits import PostgresSplit, SourceSettings, select_statement
-from firesteel.spi.connector import InputStatus, ReaderContext, ReaderOutput
+from firesteel.spi.source import InputStatus, ReaderContext, ReaderOutput
 
 if TYPE_CHECKING:
     import psycopg

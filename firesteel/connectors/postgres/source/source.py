@@ -17,7 +17,7 @@ from firesteel.connectors.postgres.connection import (
 from firesteel.connectors.postgres.source.enumerator import PostgresSplitEnumerator, boundaries
 from firesteel.connectors.postgres.source.reader import PostgresReader
 from firesteel.connectors.postgres.source.splits import PostgresSplit, SourceSettings, select_statement
-from firesteel.spi.connector import Boundedness, ReaderContext, Source, SplitEnumeratorContext
+from firesteel.spi.source import Boundedness, ReaderContext, Source, SplitEnumeratorContext
 from firesteel.types.postgres import from_postgres
 
 __all__ = ["PostgresSource", "PostgresSourceBuilder"]

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from firesteel.spi.connector import (
+from firesteel.spi.source import (
     Boundedness,
     InputStatus,
     ReaderContext,

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from firesteel.spi.connector import Committer, DeliveryGuarantee, Sink, SinkWriter, WriterContext
+from firesteel.spi.sink import Committer, DeliveryGuarantee, Sink, SinkWriter, WriterContext
 from firesteel.testing.programs.running.faults import Trip, step
 
 __all__ = ["StoreSink", "committed_batches", "read_store"]

@@ -11,7 +11,7 @@ from firesteel.common.errors import InvalidProgramError
 from firesteel.connectors.kafka.sink.producer import producer_properties
 from firesteel.connectors.kafka.sink.wire_properties import wire_arguments
 from firesteel.datastream.connectors.kafka import KafkaRecordSerializationSchema, KafkaSink
-from firesteel.spi.connector import DeliveryGuarantee
+from firesteel.spi.sink import DeliveryGuarantee
 
 NONE, AT_LEAST_ONCE, EXACTLY_ONCE = (
     DeliveryGuarantee.NONE,

@@ -18,7 +18,7 @@ from firesteel.datastream.connectors.kafka import (
     KafkaSource,
     KafkaTopicPartition,
 )
-from firesteel.spi.connector import Boundedness
+from firesteel.spi.source import Boundedness
 
 LATEST = KafkaOffsetsInitializer.latest()
 

@@ -19,7 +19,8 @@ from firesteel.connectors.postgres.source.enumerator import boundaries
 from firesteel.connectors.postgres.statements import to_placeholders
 from firesteel.datastream.connectors.jdbc import JdbcConnectionOptions, JdbcExecutionOptions, JdbcSink
 from firesteel.datastream.connectors.postgres import PostgresSink, PostgresSource
-from firesteel.spi.connector import Boundedness, DeliveryGuarantee
+from firesteel.spi.sink import DeliveryGuarantee
+from firesteel.spi.source import Boundedness
 
 URL = "postgresql://me:secret@db.example:5433/shop"
 AT_LEAST_ONCE, EXACTLY_ONCE = DeliveryGuarantee.AT_LEAST_ONCE, DeliveryGuarantee.EXACTLY_ONCE

@@ -8,7 +8,7 @@ import pytest
 
 from firesteel.common.errors import InvalidProgramError
 from firesteel.datastream.connectors.postgres import PostgresCdcSource, StartupOptions
-from firesteel.spi.connector import Boundedness
+from firesteel.spi.source import Boundedness
 
 
 def test_a_source_travels_and_does_not_show_its_password():
