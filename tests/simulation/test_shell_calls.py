@@ -230,7 +230,7 @@ def test_the_simulated_spark_has_all_calls_that_are_made_for_pipelined_jobs() ->
     """So that a call to Spark that is added is covered, too."""
     made: set[str] = set()
     directory = Path(firesteel.spark.__file__).parent
-    for file in ("host.py", "slots.py", "liveness.py"):
+    for file in ("pipelined/host.py", "session/slots.py", "session/liveness.py"):
         for node in ast.walk(ast.parse((directory / file).read_text(encoding="utf-8"))):
             if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
                 owner = ast.unparse(node.func.value)
