@@ -384,9 +384,17 @@ class MovedModuleFinder:
 
 
 def stored_as(module: str) -> Callable[[type[T]], type[T]]:
-    """Keeps the module name under which objects of a class that has moved are pickled."""
+    """Keeps the module name under which objects of a class that has moved are pickled.
+
+    A stub of that name is in ``sys.modules`` at once: cloudpickle looks for a class there and nowhere else. One that it
+    does not find it pickles by value, and the reader has a second class of that name.
+    """
 
     def keep(cls: type[T]) -> type[T]:
+        stub = type(sys)(module)
+        stub.__spec__ = ModuleSpec(module, _finder, is_package=True)
+        vars(stub)["__getattr__"] = _attributes(stub, sys.modules[cls.__module__])
+        sys.modules.setdefault(module, stub)  # not imported: the old package may import this very module
         cls.__module__ = module
         return cls
 

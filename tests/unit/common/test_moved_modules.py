@@ -262,3 +262,29 @@ def test_records_keep_the_name_under_which_they_are_stored(cls: type[Any], modul
     """A record may be a key, too."""
     assert module.encode() in pickle.dumps(cls)
     assert pickle.loads(pickle.dumps(cls)) is cls
+
+
+def _modules_with_stored_names() -> list[str]:
+    package = Path(firesteel.__file__).parent
+    return [
+        ".".join(path.relative_to(package.parent).with_suffix("").parts)
+        for path in sorted(package.rglob("*.py"))
+        if "\n@stored_as(" in path.read_text()
+    ]
+
+
+@pytest.mark.parametrize("module", _modules_with_stored_names())
+def test_a_class_with_a_stored_name_is_shipped_by_name(module: str) -> None:
+    """In a process that has imported nothing else, as a user's program has: here, tests import old names."""
+    code = f"""
+import sys
+import cloudpickle
+import {module} as module
+from firesteel.moved_modules import MOVED
+kept = {{name: each for name, each in vars(module).items() if getattr(each, "__module__", None) in MOVED}}
+sys.stdout.buffer.write(cloudpickle.dumps(kept))
+"""
+    root = Path(firesteel.__file__).parents[1]
+    kept = pickle.loads(subprocess.run([sys.executable, "-c", code], cwd=root, capture_output=True, check=True).stdout)
+    assert kept
+    assert all(each is getattr(importlib.import_module(module), name) for name, each in kept.items())
