@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import shutil
-import sys
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
@@ -15,12 +14,9 @@ from hypothesis import HealthCheck, settings
 from firesteel.common import Configuration
 from firesteel.datastream import StreamExecutionEnvironment
 from firesteel.testing.in_process import InProcessExecutor
+from tests.support.leak_check import no_leaks  # noqa: F401 - a fixture
 
 ROOT = Path(__file__).parents[1]
-sys.path.insert(0, str(ROOT / "tests" / "support"))
-
-from leak_check import no_leaks  # noqa: E402, F401 - a fixture
-
 Settings = Mapping[str, str]
 Env = Callable[..., StreamExecutionEnvironment]
 

@@ -11,10 +11,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from golden_jobs import GOLDEN, JOB_NAMES, load_job, read_golden, run_job
 
 from firesteel.testing.in_process import InProcessExecutor
 from firesteel.testing.stages import FaultKind, InProcessStages, TaskFault
+from tests.support.jobs.golden_jobs import GOLDEN, JOB_NAMES, load_job, read_golden, run_job
 
 PARALLELISMS = (1, 2, 3)
 BATCH = {"execution.runtime-mode": "BATCH"}

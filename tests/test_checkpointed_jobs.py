@@ -10,10 +10,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from checkpointed_jobs import checkpointed, run_in_two_parts, run_with_checkpoints
-from golden_jobs import JOB_NAMES, load_job, read_golden
 
 from firesteel.datastream import StreamExecutionEnvironment
+from tests.support.jobs.checkpointed_jobs import checkpointed, run_in_two_parts, run_with_checkpoints
+from tests.support.jobs.golden_jobs import JOB_NAMES, load_job, read_golden
 
 OTHER = {"hashmap": "rocksdb", "rocksdb": "hashmap"}
 

@@ -10,7 +10,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from golden_jobs import GOLDEN, JOB_NAMES, load_job, read_golden, run_job
+
+from tests.support.jobs.golden_jobs import GOLDEN, JOB_NAMES, load_job, read_golden, run_job
 
 PARALLELISMS = (1, 2, 3)
 

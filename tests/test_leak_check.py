@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-SUPPORT = Path(__file__).parent / "support"
+ROOT = Path(__file__).parents[1]
 
 LEAKS = {
     "a thread that is not daemon": (
@@ -68,9 +68,10 @@ def test_harmless(tmp_path):
 """
 
 HEAD = """
-import leak_check, pytest
+import pytest
+from tests.support import leak_check
 leak_check.DEADLINE_S = {deadline}
-from leak_check import no_leaks
+from tests.support.leak_check import no_leaks
 release = []
 
 @pytest.fixture(scope="session", autouse=True)
@@ -89,7 +90,7 @@ def _run(directory: Path, body: str, deadline_s: float) -> str:
     done = subprocess.run(
         [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", str(test_file)],
         cwd=directory,
-        env={**os.environ, "PYTHONPATH": str(SUPPORT), "TMPDIR": str(directory / "tmp")},
+        env={**os.environ, "PYTHONPATH": str(ROOT), "TMPDIR": str(directory / "tmp")},
         capture_output=True,
         text=True,
         timeout=240,

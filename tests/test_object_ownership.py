@@ -11,7 +11,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from ownership_programs import PROGRAMS
+
+from tests.support.ownership.programs import PROGRAMS
 
 BACKENDS = ("hashmap", "rocksdb")
 every_program = pytest.mark.parametrize("name", PROGRAMS)

@@ -8,8 +8,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from old_objects import OBJECTS
-from old_savepoints import FIXTURES, Fixture, read_fixtures, read_objects, restore, run
+
+from tests.support.old_savepoints.fixtures import FIXTURES, Fixture, read_fixtures, read_objects, restore, run
+from tests.support.old_savepoints.objects import OBJECTS
 
 STORED = read_fixtures()
 PICKLES = read_objects()
@@ -31,6 +32,6 @@ def test_a_stored_object_is_what_it_was(name: str, loads: Callable[[bytes], Any]
 
 
 def test_everything_is_stored() -> None:
-    """``python tests/support/write_old_savepoints.py`` adds what is new."""
+    """``python -m tests.support.old_savepoints.write`` adds what is new."""
     assert {fixture.name for fixture in STORED} == {fixture.name for fixture in FIXTURES}
     assert set(PICKLES) == set(OBJECTS)

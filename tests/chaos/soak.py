@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 import sys
-from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).parents[1] / "support"))
-
-from soak_run import main
+from tests.support.soak.run import main
 
 if __name__ == "__main__":
     sys.exit(main())

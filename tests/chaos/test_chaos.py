@@ -7,8 +7,9 @@ import sys
 from pathlib import Path
 
 import pytest
-from chaos_plan import EPOCHS, KILL_EXECUTOR, PIPELINED, RETRIED, make_plan
-from chaos_run import ChaosRun
+
+from tests.support.chaos.plan import EPOCHS, KILL_EXECUTOR, PIPELINED, RETRIED, make_plan
+from tests.support.chaos.run import ChaosRun
 
 SEED = int(os.environ.get("CHAOS_SEED", "7"))
 """The same each time, so that a test that fails has to do with what was changed; ``make chaos`` draws others."""

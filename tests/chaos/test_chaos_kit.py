@@ -12,15 +12,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from chaos_agent import Agent, InjectedError, cut_data_connections
-from chaos_job import Directories, build, write_limit
-from chaos_plan import EPOCHS, RETRIED, SWITCH, all_kinds, make_plan
-from chaos_processes import Family
-from chaos_reader import OutputReader, Violation
-from chaos_stream import JITTER_MS, LANES, Expectations, event_at, line
 
 from firesteel.process.fault_points import POINTS
 from firesteel.testing import eventually
+from tests.support.chaos.agent import Agent, InjectedError, cut_data_connections
+from tests.support.chaos.job import Directories, build, write_limit
+from tests.support.chaos.plan import EPOCHS, RETRIED, SWITCH, all_kinds, make_plan
+from tests.support.chaos.processes import Family
+from tests.support.chaos.reader import OutputReader, Violation
+from tests.support.chaos.stream import JITTER_MS, LANES, Expectations, event_at, line
 
 EVENTS = 600
 

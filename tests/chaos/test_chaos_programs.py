@@ -12,15 +12,15 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from chaos_cluster import DIRECTORY, EMBEDDED, STANDALONE, ZOOKEEPER
-from chaos_cluster_faults import ClusterInjector, NotReached
-from chaos_cluster_plan import cluster_kinds, draw_faults
-from chaos_programs import Gate, GatedReader, GatedSource, ProgramJob, draw_jobs
 
 from firesteel.spi.execution_traits import PIPELINED
 from firesteel.spi.source import InputStatus
 from firesteel.testing.programs.running.split_source import Position, Split
 from firesteel.testing.programs.running.store_sink import StoreSink, _Batch
+from tests.support.chaos.cluster.cluster import DIRECTORY, EMBEDDED, STANDALONE, ZOOKEEPER
+from tests.support.chaos.cluster.faults import ClusterInjector, NotReached
+from tests.support.chaos.cluster.plan import cluster_kinds, draw_faults
+from tests.support.chaos.cluster.programs import Gate, GatedReader, GatedSource, ProgramJob, draw_jobs
 
 ROOT = Path(__file__).parents[2]
 

@@ -9,10 +9,10 @@ import sys
 from pathlib import Path
 
 import pytest
-from chaos_processes import ROOT, Family
-from processes import command_line, descendants
 
 from firesteel.testing import eventually
+from tests.support.chaos.processes import ROOT, Family
+from tests.support.processes import command_line, descendants
 
 START_S = 240.0
 

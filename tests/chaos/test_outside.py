@@ -7,9 +7,9 @@ import sys
 from pathlib import Path
 
 import pytest
-from outside_chaos import OutsideRun
 
 from firesteel.testing.services.processes import ServiceUnavailable
+from tests.support.chaos.outside_run import OutsideRun
 
 SEED = int(os.environ.get("CHAOS_SEED", "7"))
 KINDS = ["kill a worker", "crash at sink.commit", "kill the broker", "terminate the sessions of PostgreSQL"]

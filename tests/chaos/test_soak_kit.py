@@ -7,9 +7,10 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from soak_jobs import JOBS, KEYS, STEP_MS, WINDOW_MS, check
-from soak_measures import directory_measures, process_measures
-from soak_verdict import Sample, as_table, trends
+
+from tests.support.soak.jobs import JOBS, KEYS, STEP_MS, WINDOW_MS, check
+from tests.support.soak.measures import directory_measures, process_measures
+from tests.support.soak.verdict import Sample, as_table, trends
 
 MINUTES = 60.0
 NAME = "JobManager: memory MB"

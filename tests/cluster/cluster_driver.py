@@ -14,15 +14,14 @@ import traceback
 from pathlib import Path
 from typing import Any
 
-from batch_faults import build
-from endless import collecting, ended, endless, status
-from golden_jobs import run_job
-
 from firesteel.common import Configuration, Types
 from firesteel.common.serialization import Encoder
 from firesteel.datastream import KeyedProcessFunction, MapFunction, RuntimeContext, StreamExecutionEnvironment
 from firesteel.datastream.connectors.file_system import FileSink, RollingPolicy
 from firesteel.datastream.state import ValueStateDescriptor
+from tests.support.jobs.batch_faults import build
+from tests.support.jobs.endless import collecting, ended, endless, status
+from tests.support.jobs.golden_jobs import run_job
 
 
 class Where(MapFunction):

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
-from standalone_cluster import StandaloneCluster
+
+from tests.support.services.standalone_cluster import StandaloneCluster
 
 
 @pytest.fixture(scope="package")

@@ -12,11 +12,11 @@ from contextlib import suppress
 from pathlib import Path
 
 import pytest
-from processes import descendants
-from standalone_cluster import Driver, StandaloneCluster
-from visible_files import visible_lines
 
 from firesteel.testing import eventually
+from tests.support.processes import descendants
+from tests.support.services.standalone_cluster import Driver, StandaloneCluster
+from tests.support.visible_files import visible_lines
 
 pytestmark = pytest.mark.cluster
 

@@ -8,11 +8,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from batch_faults import STAGES, expected, hidden_files, lines, who_waits
-from processes import is_alive
-from standalone_cluster import Driver, StandaloneCluster
 
 from firesteel.testing import eventually
+from tests.support.jobs.batch_faults import STAGES, expected, hidden_files, lines, who_waits
+from tests.support.processes import is_alive
+from tests.support.services.standalone_cluster import Driver, StandaloneCluster
 
 pytestmark = pytest.mark.cluster
 

@@ -14,9 +14,9 @@ from typing import Any
 
 import psutil
 import pytest
-from processes import is_alive
 
 from firesteel.testing import eventually
+from tests.support.processes import is_alive
 
 pytestmark = pytest.mark.cluster
 

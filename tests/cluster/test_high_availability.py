@@ -13,12 +13,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from job_managers import JobManagerProcess, check_counts, submit_counting
-from processes import command_line, descendants
 
 from firesteel.testing import eventually
 from firesteel.testing.services.processes import ServiceUnavailable
 from firesteel.testing.services.zookeeper_server import ZooKeeperServer
+from tests.support.processes import command_line, descendants
+from tests.support.services.job_managers import JobManagerProcess, check_counts, submit_counting
 
 pytestmark = pytest.mark.cluster
 DEADLINE_S = 240.0

@@ -8,7 +8,8 @@ import sys
 from pathlib import Path
 
 import pytest
-from standalone_cluster import StandaloneCluster
+
+from tests.support.services.standalone_cluster import StandaloneCluster
 
 pytestmark = pytest.mark.cluster
 ROOT = Path(__file__).parents[2]

@@ -8,11 +8,11 @@ import time
 from collections.abc import Iterator
 
 import pytest
-from golden_jobs import read_golden
-from processes import is_alive
-from standalone_cluster import Driver, StandaloneCluster
 
 from firesteel.testing import eventually
+from tests.support.jobs.golden_jobs import read_golden
+from tests.support.processes import is_alive
+from tests.support.services.standalone_cluster import Driver, StandaloneCluster
 
 pytestmark = pytest.mark.cluster
 

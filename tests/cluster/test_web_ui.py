@@ -15,11 +15,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from browser import OFFLINE, Visit, open_browser, sync_api
-from processes import command_line, descendants
-from web_answers import JOB, WebAnswers, vertex_id
 
 from firesteel.testing import eventually
+from tests.support.processes import command_line, descendants
+from tests.support.rest.browser import OFFLINE, Visit, open_browser, sync_api
+from tests.support.rest.web_answers import JOB, WebAnswers, vertex_id
 
 pytestmark = pytest.mark.cluster
 expect = sync_api.expect

@@ -12,10 +12,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from punctuated import WATERMARK, timeline
-
 from firesteel.datastream import DataStream, KeyedProcessFunction, RuntimeContext, StreamExecutionEnvironment
 from firesteel.datastream.state import ValueStateDescriptor
+from tests.support.jobs.punctuated import WATERMARK, timeline
 
 RECORDS = [
     ("a", "go", 5),

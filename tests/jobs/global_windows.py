@@ -9,12 +9,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from punctuated import WATERMARK, timeline
-
 from firesteel.common import Types
 from firesteel.datastream import DataStream, ProcessWindowFunction, StreamExecutionEnvironment
 from firesteel.datastream.state import ReducingStateDescriptor
 from firesteel.datastream.window import CountTrigger, GlobalWindows, PurgingTrigger, Trigger, TriggerResult
+from tests.support.jobs.punctuated import WATERMARK, timeline
 
 RECORDS = [
     ("a", 4, 1),

@@ -10,11 +10,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from punctuated import WATERMARK, timeline
-
 from firesteel.common.time import Time
 from firesteel.datastream import DataStream, OutputTag, ProcessWindowFunction, StreamExecutionEnvironment
 from firesteel.datastream.window import TumblingEventTimeWindows
+from tests.support.jobs.punctuated import WATERMARK, timeline
 
 LATE = OutputTag("late")
 

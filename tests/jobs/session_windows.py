@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from punctuated import WATERMARK, timeline
-
 from firesteel.common.time import Time
 from firesteel.datastream import AggregateFunction, DataStream, ProcessWindowFunction, StreamExecutionEnvironment
 from firesteel.datastream.window import (
@@ -14,6 +12,7 @@ from firesteel.datastream.window import (
     EventTimeSessionWindows,
     SessionWindowTimeGapExtractor,
 )
+from tests.support.jobs.punctuated import WATERMARK, timeline
 
 RECORDS = [
     ("a", 1, 0),

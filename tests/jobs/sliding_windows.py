@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from punctuated import WATERMARK, timeline
-
 from firesteel.common.time import Time
 from firesteel.datastream import DataStream, ProcessWindowFunction, StreamExecutionEnvironment
 from firesteel.datastream.window import SlidingEventTimeWindows
+from tests.support.jobs.punctuated import WATERMARK, timeline
 
 RECORDS = [("a", 1, 3), ("b", 5, 7), ("a", 2, 7), (WATERMARK, None, 6), ("a", 4, 12), (WATERMARK, None, 14)]
 

@@ -11,8 +11,6 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from punctuated import WATERMARK, timeline
-
 from firesteel.common.time import Time
 from firesteel.datastream import (
     AggregateFunction,
@@ -22,6 +20,7 @@ from firesteel.datastream import (
     WindowFunction,
 )
 from firesteel.datastream.window import TumblingEventTimeWindows
+from tests.support.jobs.punctuated import WATERMARK, timeline
 
 RECORDS = [
     ("a", 1, 8),

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from punctuated import WATERMARK, timeline
-
 from firesteel.common.time import Time
 from firesteel.datastream import (
     AggregateFunction,
@@ -16,6 +14,7 @@ from firesteel.datastream import (
     StreamExecutionEnvironment,
 )
 from firesteel.datastream.window import TumblingEventTimeWindows
+from tests.support.jobs.punctuated import WATERMARK, timeline
 
 RECORDS = [("a", 1, 3), ("b", 2, 5), ("c", 4, 14), (WATERMARK, None, 9), ("a", 8, 11), ("b", 16, 27)]
 

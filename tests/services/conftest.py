@@ -6,12 +6,12 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from s3_server import S3Server, running_s3_server
 
 from firesteel.testing.services.kafka_broker import KafkaBroker, kafka_jars
 from firesteel.testing.services.postgres_server import PostgresServer, postgres_binaries
 from firesteel.testing.services.processes import ServiceUnavailable
 from firesteel.testing.services.zookeeper_server import ZooKeeperServer, zookeeper_jar
+from tests.support.services.s3_server import S3Server, running_s3_server
 
 HERE = Path(__file__).parent
 REQUIREMENTS: dict[str, tuple[str, Callable[[], Path]]] = {

@@ -7,7 +7,6 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from checkpoint_handles import checkpoint_of
 
 from firesteel.cluster.ha.job_store import PersistentJobStore
 from firesteel.runtime.model.state_handles import FileSegment
@@ -16,6 +15,7 @@ from firesteel.testing.simulation.machine.standard_library import replaced
 from firesteel.testing.simulation.machine.storage import Storage
 from firesteel.testing.simulation.machine.story import Story
 from firesteel.testing.simulation.registered_checkpoints import RegisteredCheckpoints
+from tests.support.checkpoints.handles import checkpoint_of
 
 JOB = "job"
 STORE: Any = None

@@ -21,7 +21,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from call_faults import CALLS, MODES, CallFaults
 
 import firesteel.spark
 from firesteel.cluster.dispatcher.dispatcher import Dispatcher, DispatcherClosedError, DuplicateJobSubmissionError
@@ -37,6 +36,7 @@ from firesteel.testing.simulation.logs import LogRecord, LogSource
 from firesteel.testing.simulation.machine import scheduler
 from firesteel.testing.simulation.outside import LedgerSink, UpsertSink
 from firesteel.testing.simulation.workload import build_graph
+from tests.support.ha.call_faults import CALLS, MODES, CallFaults
 
 FAULT_S = 25
 """How long a call fails: longer than any deadline of the jobs."""

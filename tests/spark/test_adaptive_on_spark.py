@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from endless import collecting, endless, running, status
-
 from firesteel.common import JobStatus
 from firesteel.datastream import MapFunction, RuntimeContext, StreamExecutionEnvironment
+from tests.support.jobs.endless import collecting, endless, running, status
 
 SLOTS = 4
 ADAPTIVE = {

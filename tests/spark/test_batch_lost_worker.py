@@ -8,8 +8,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from batch_faults import STAGES, build, expected, hidden_files, lines, who_waits
-from endless import ended
+
+from tests.support.jobs.batch_faults import STAGES, build, expected, hidden_files, lines, who_waits
+from tests.support.jobs.endless import ended
 
 
 @pytest.mark.parametrize("stage", STAGES)

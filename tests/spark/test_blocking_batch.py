@@ -12,10 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import cloudpickle
-import passing_on
 import pytest
-from passing_on import batch_orders, graph_of, pass_on, read_by
-from processes import is_alive
 from py4j.protocol import Py4JJavaError
 
 from firesteel.datastream import StreamExecutionEnvironment
@@ -24,6 +21,9 @@ from firesteel.runtime.model.messages import TaskStateChanged
 from firesteel.spark.blocking.stage_runner import SparkStages
 from firesteel.spark.session.session import spark_log
 from firesteel.testing import eventually
+from tests.support.epochs import passing_on
+from tests.support.epochs.passing_on import batch_orders, graph_of, pass_on, read_by
+from tests.support.processes import is_alive
 
 ROWS = 3
 

@@ -11,11 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import cloudpickle
-import passing_on
 import pytest
-from executions import executed_as
-from passing_on import epoch_of, graph_of, pass_on, read_by
-from processes import is_alive
 
 from firesteel.datastream import StreamExecutionEnvironment
 from firesteel.execution.stages.stage_orders import stage_descriptors
@@ -27,6 +23,10 @@ from firesteel.spark.blocking.placement import worker_slots
 from firesteel.spark.blocking.stage_runner import SparkStages
 from firesteel.spark.session.session import spark_log
 from firesteel.testing import eventually
+from tests.support.epochs import passing_on
+from tests.support.epochs.executions import executed_as
+from tests.support.epochs.passing_on import epoch_of, graph_of, pass_on, read_by
+from tests.support.processes import is_alive
 
 ROWS = 3
 

@@ -7,7 +7,6 @@ import itertools
 from typing import Any
 
 import pytest
-from passing_on import epoch_of, graph_of
 
 from firesteel.common.errors import TaskFailure
 from firesteel.datastream import StreamExecutionEnvironment
@@ -20,6 +19,7 @@ from firesteel.spark.blocking.placement import slots_of
 from firesteel.spark.blocking.printed import MAX_CHARACTERS, Printed
 from firesteel.spark.blocking.worker import _Garbage
 from firesteel.spark.session.failures import reason_of, stage_error
+from tests.support.epochs.passing_on import epoch_of, graph_of
 
 
 def diamond(env: StreamExecutionEnvironment) -> None:

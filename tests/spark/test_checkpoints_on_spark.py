@@ -10,9 +10,16 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from endless import ended
-from processes import is_alive
-from running_jobs import (
+
+from firesteel.common import Encoder, Types, WatermarkStrategy
+from firesteel.common.errors import CheckpointStorageError, CorruptStateError, JobExecutionError, StateIncompatibleError
+from firesteel.datastream import KeyedProcessFunction, RuntimeContext
+from firesteel.datastream.connectors.datagen import DataGeneratorSource, RateLimiterStrategy
+from firesteel.datastream.connectors.file_system import FileSink, RollingPolicy
+from firesteel.datastream.state import ListStateDescriptor
+from firesteel.testing import eventually
+from tests.support.jobs.endless import ended
+from tests.support.jobs.running_jobs import (
     Numbered,
     RunningJob,
     Slow,
@@ -22,14 +29,7 @@ from running_jobs import (
     settings,
     start,
 )
-
-from firesteel.common import Encoder, Types, WatermarkStrategy
-from firesteel.common.errors import CheckpointStorageError, CorruptStateError, JobExecutionError, StateIncompatibleError
-from firesteel.datastream import KeyedProcessFunction, RuntimeContext
-from firesteel.datastream.connectors.datagen import DataGeneratorSource, RateLimiterStrategy
-from firesteel.datastream.connectors.file_system import FileSink, RollingPolicy
-from firesteel.datastream.state import ListStateDescriptor
-from firesteel.testing import eventually
+from tests.support.processes import is_alive
 
 UNALIGNED = {"execution__checkpointing__unaligned__enabled": "true"}
 DEADLINE_S = 120.0

@@ -13,10 +13,10 @@ from pathlib import Path
 
 import psutil
 import pytest
-from processes import command_line, descendants, is_alive
 
 from firesteel.spark.session import session
 from firesteel.testing import eventually
+from tests.support.processes import command_line, descendants, is_alive
 
 pytestmark = pytest.mark.spark
 

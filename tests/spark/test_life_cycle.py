@@ -11,12 +11,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from endless import collecting, ended, endless, running, status, with_pid
 
 from firesteel.common import JobStatus
 from firesteel.common.errors import JobCancelledError, JobExecutionError
 from firesteel.datastream import KeyedProcessFunction, MapFunction, RuntimeContext
 from firesteel.testing import eventually
+from tests.support.jobs.endless import collecting, ended, endless, running, status, with_pid
 
 DEADLINE_S = 120.0
 

@@ -8,8 +8,6 @@ import time
 from typing import Any
 
 import pytest
-from endless import collecting, ended, endless, status, with_pid
-from processes import is_alive
 
 from firesteel.common import JobStatus, WatermarkStrategy
 from firesteel.common.errors import JobExecutionError
@@ -17,6 +15,8 @@ from firesteel.datastream import KeyedProcessFunction, RuntimeContext
 from firesteel.datastream.connectors.datagen import DataGeneratorSource, RateLimiterStrategy
 from firesteel.datastream.state import ValueStateDescriptor
 from firesteel.testing import eventually
+from tests.support.jobs.endless import collecting, ended, endless, status, with_pid
+from tests.support.processes import is_alive
 
 RECORDS = 60
 

@@ -11,14 +11,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from running_jobs import Numbered, Slow, metadata_of, no_job_goes_on, settings, start  # noqa: F401
-from s3_server import S3Server, running_s3_server
 
 from firesteel.common import Configuration, WatermarkStrategy
 from firesteel.common.errors import CheckpointStorageError, CorruptStateError
 from firesteel.datastream.connectors.datagen import DataGeneratorSource, RateLimiterStrategy
 from firesteel.filesystem.stores import close_filesystems, configure_filesystems, get_filesystem
 from firesteel.testing import eventually
+from tests.support.jobs.running_jobs import Numbered, Slow, metadata_of, no_job_goes_on, settings, start  # noqa: F401
+from tests.support.services.s3_server import S3Server, running_s3_server
 
 DEADLINE_S = 120.0
 MANY = 4000

@@ -7,7 +7,6 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from endless import collecting, ended, endless, running, status
 
 from firesteel.common import JobStatus
 from firesteel.common.errors import JobExecutionError
@@ -16,6 +15,7 @@ from firesteel.jobmaster.slots.task_manager_id import task_manager_id
 from firesteel.spark.session.cluster_info import embedded_task_manager, executors
 from firesteel.spark.session.slots import allocator_of
 from firesteel.testing import eventually
+from tests.support.jobs.endless import collecting, ended, endless, running, status
 
 pytestmark = pytest.mark.spark
 

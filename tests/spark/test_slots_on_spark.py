@@ -7,7 +7,6 @@ import socket
 from typing import Any
 
 import pytest
-from endless import collecting, ended, endless, running, status
 
 from firesteel.common import Configuration, JobStatus
 from firesteel.common.errors import JobExecutionError, NotEnoughSlotsError
@@ -15,6 +14,7 @@ from firesteel.datastream import StreamExecutionEnvironment
 from firesteel.runtime.network.errors import NetworkError
 from firesteel.runtime.slot.control import dial_control
 from firesteel.spark.session.session import SparkStartError
+from tests.support.jobs.endless import collecting, ended, endless, running, status
 
 SLOTS = 4
 

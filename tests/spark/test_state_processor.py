@@ -13,7 +13,6 @@ from typing import Any
 
 import pytest
 from pyspark.sql import DataFrame, SparkSession
-from savepoints import Keyed, Operator, Timers, backend_operator, write_metadata, write_savepoint
 
 from firesteel.api.state import (
     ListStateDescriptor,
@@ -39,6 +38,14 @@ from firesteel.savepoint.inspection import verify
 from firesteel.savepoint.keyed_state import read_entries, slices
 from firesteel.spark.state_processor import KeyedStateReaderFunction, SavepointReader, SavepointWriter
 from firesteel.testing import collect, test_environment
+from tests.support.checkpoints.savepoints import (
+    Keyed,
+    Operator,
+    Timers,
+    backend_operator,
+    write_metadata,
+    write_savepoint,
+)
 
 SUMS = {f"k{number}": number for number in range(200)}
 

@@ -10,8 +10,6 @@ import pytest
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as f
 from pyspark.sql import types as t
-from savepoints import Keyed, Operator, Timers, write_savepoint
-from state_values import KEYS, VALUES, Color, Order, same
 
 from firesteel.api.state import ListStateDescriptor, MapStateDescriptor, ValueStateDescriptor
 from firesteel.common.typeinfo import Types
@@ -25,6 +23,8 @@ from firesteel.spark.state_processor.bootstrap import BootstrapError
 from firesteel.spark.state_processor.columns import field_of, shape_of
 from firesteel.spark.state_processor.shapes import infer
 from firesteel.spark.state_processor.values import from_shape, to_column
+from tests.support.checkpoints.savepoints import Keyed, Operator, Timers, write_savepoint
+from tests.support.state.values import KEYS, VALUES, Color, Order, same
 
 ANY = Types.PICKLED_BYTE_ARRAY()
 

@@ -7,8 +7,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from certificates import make_certificates
-from endless import collecting, ended, endless, running, status, with_pid
 
 from firesteel.common import JobStatus
 from firesteel.config.tls_files import TlsConfigurationError
@@ -16,6 +14,8 @@ from firesteel.runtime.network.errors import NetworkError
 from firesteel.runtime.network.tls import InternalTls
 from firesteel.runtime.network.tls_settings import TlsSettings
 from firesteel.runtime.slot.control import dial_control
+from tests.support.jobs.endless import collecting, ended, endless, running, status, with_pid
+from tests.support.services.certificates import make_certificates
 
 pytestmark = pytest.mark.spark
 

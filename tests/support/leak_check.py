@@ -15,7 +15,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import pytest
-from processes import command_line, descendants, listening_processes, own_open_files
+
+from tests.support.processes import command_line, descendants, listening_processes, own_open_files
 
 __all__ = ["Holdings", "LeakError", "leaks_since"]
 

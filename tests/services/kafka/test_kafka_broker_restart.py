@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import pytest
-from kafka_sink_jobs import is_unblocked, numbers, sink_builder
-from kafka_topics import builder, committed, fresh_topic, produce, stream_of, values
-from running_jobs import environment, no_job_goes_on, start  # noqa: F401 - a fixture
 
 from firesteel.common import Types, WatermarkStrategy
 from firesteel.spi.sink import DeliveryGuarantee
 from firesteel.testing import PAUSE, TestingSource, eventually
 from firesteel.testing.services.kafka_broker import KafkaBroker
+from tests.support.jobs.running_jobs import environment, no_job_goes_on, start  # noqa: F401 - a fixture
+from tests.support.services.kafka_sink_jobs import is_unblocked, numbers, sink_builder
+from tests.support.services.kafka_topics import builder, committed, fresh_topic, produce, stream_of, values
 
 DEADLINE_S = 120.0
 

@@ -10,7 +10,6 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
-from certificates import make_certificates
 from confluent_kafka import Producer
 from confluent_kafka.admin import (
     AclBinding,
@@ -23,9 +22,6 @@ from confluent_kafka.admin import (
     ScramMechanism,
     UserScramCredentialUpsertion,
 )
-from kafka_sink_jobs import is_unblocked, messages, sink_builder
-from kafka_topics import add_partitions, builder, committed, produce, stream_of, values
-from running_jobs import environment, no_job_goes_on, start  # noqa: F401 - a fixture
 
 from firesteel.common import Types
 from firesteel.common.errors import JobExecutionError
@@ -35,6 +31,10 @@ from firesteel.datastream.state import ValueStateDescriptor
 from firesteel.spi.sink import DeliveryGuarantee
 from firesteel.testing import collect, eventually, test_environment
 from firesteel.testing.services.kafka_cluster import GROUPS_TOPIC, TRANSACTIONS_TOPIC, KafkaCluster
+from tests.support.jobs.running_jobs import environment, no_job_goes_on, start  # noqa: F401 - a fixture
+from tests.support.services.certificates import make_certificates
+from tests.support.services.kafka_sink_jobs import is_unblocked, messages, sink_builder
+from tests.support.services.kafka_topics import add_partitions, builder, committed, produce, stream_of, values
 
 DEADLINE_S = 120.0
 AT_LEAST_ONCE, EXACTLY_ONCE = DeliveryGuarantee.AT_LEAST_ONCE, DeliveryGuarantee.EXACTLY_ONCE

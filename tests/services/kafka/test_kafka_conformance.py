@@ -6,13 +6,13 @@ from collections.abc import Sequence
 from typing import Any
 
 import pytest
-from kafka_sink_jobs import fresh_prefix, messages, sink_builder
-from kafka_topics import builder, fresh_topic, produce, values
 
 from firesteel.datastream.connectors.kafka import KafkaOffsetsInitializer
 from firesteel.spi.sink import DeliveryGuarantee, Sink
 from firesteel.spi.source import Source
 from firesteel.testing.conformance import KillPoint, SinkConformance, SourceConformance
+from tests.support.services.kafka_sink_jobs import fresh_prefix, messages, sink_builder
+from tests.support.services.kafka_topics import builder, fresh_topic, produce, values
 
 LATEST = KafkaOffsetsInitializer.latest()
 PATIENCE_S = 120.0

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import pytest
-from kafka_topics import builder, fresh_topic, produce
-from running_jobs import environment, no_job_goes_on, start  # noqa: F401 - a fixture
 
 from firesteel.common import Duration, Time, WatermarkStrategy
 from firesteel.datastream.window import TumblingEventTimeWindows
 from firesteel.testing import eventually
+from tests.support.jobs.running_jobs import environment, no_job_goes_on, start  # noqa: F401 - a fixture
+from tests.support.services.kafka_topics import builder, fresh_topic, produce
 
 CHECKPOINTS = {"execution__checkpointing__interval": "20 ms", "pipeline__auto_watermark_interval": "10 ms"}
 

@@ -7,8 +7,6 @@ import weakref
 
 import pytest
 from confluent_kafka import Producer
-from kafka_sink_jobs import messages, numbers, sink_builder
-from kafka_topics import fresh_topic
 
 from firesteel.common import Configuration, Duration, SimpleStringSchema, Types, WatermarkStrategy
 from firesteel.common.errors import JobExecutionError, RecordSerializationError
@@ -26,6 +24,8 @@ from firesteel.datastream.connectors.kafka import (
 from firesteel.spi.sink import DeliveryGuarantee
 from firesteel.testing import SinkHarness, eventually, test_environment
 from firesteel.testing.services.processes import free_ports
+from tests.support.services.kafka_sink_jobs import messages, numbers, sink_builder
+from tests.support.services.kafka_topics import fresh_topic
 
 NONE, AT_LEAST_ONCE, EXACTLY_ONCE = (
     DeliveryGuarantee.NONE,

@@ -13,9 +13,6 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
-from kafka_sink_jobs import ExactlyOnceJob, fresh_prefix, is_unblocked, numbers, sink_builder
-from kafka_topics import fresh_topic
-from sink_jobs import SinkJob, committables_of
 
 from firesteel.connectors.kafka.sink.committer import TransactionLostError
 from firesteel.connectors.kafka.sink.producer import KafkaWriteError
@@ -23,8 +20,11 @@ from firesteel.connectors.kafka.sink.transactions import Outcome, PreparedTransa
 from firesteel.process import fault_points
 from firesteel.spi.sink import DeliveryGuarantee
 from firesteel.testing import eventually
+from tests.support.jobs.sink_jobs import SinkJob, committables_of
+from tests.support.services.kafka_sink_jobs import ExactlyOnceJob, fresh_prefix, is_unblocked, numbers, sink_builder
+from tests.support.services.kafka_topics import fresh_topic
 
-SUPPORT = Path(__file__).parents[2] / "support"
+ROOT = Path(__file__).parents[3]
 DEADLINE_S = 60.0
 
 
@@ -254,8 +254,8 @@ def test_a_writer_of_the_attempt_before_begins_another_transaction(start, expect
 
 def test_a_killed_process_does_not_hold_up_consumers(kafka, topic, start, expect):
     program = (
-        f"import sys; sys.path.insert(0, {str(SUPPORT)!r})\n"
-        "from kafka_sink_jobs import ExactlyOnceJob\n"
+        f"import sys; sys.path.insert(0, {str(ROOT)!r})\n"
+        "from tests.support.services.kafka_sink_jobs import ExactlyOnceJob\n"
         f"class Broker: bootstrap_servers = {kafka.bootstrap_servers!r}\n"
         f"job = ExactlyOnceJob(Broker, {topic!r}, {start.prefix!r})\n"
         "job.write(1000); job.checkpoint(); job.write(10); job.snapshot(); job.write(10)\n"

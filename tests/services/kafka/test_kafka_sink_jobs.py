@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import pytest
 from confluent_kafka.admin import AclBinding, AclOperation, AclPermissionType, ResourcePatternType, ResourceType
-from kafka_sink_jobs import fresh_prefix, is_unblocked, numbers, sink_builder
-from kafka_topics import fresh_topic
 
 from firesteel.common import Configuration, Types, WatermarkStrategy
 from firesteel.connectors.kafka.client_errors import KafkaAuthorizationError
@@ -13,6 +11,8 @@ from firesteel.spi.sink import DeliveryGuarantee
 from firesteel.testing import ABORT, PAUSE, SinkHarness, TestingSource, eventually, test_environment
 from firesteel.testing.in_process import InProcessExecutor
 from firesteel.testing.stages import FaultKind, InProcessStages, TaskFault
+from tests.support.services.kafka_sink_jobs import fresh_prefix, is_unblocked, numbers, sink_builder
+from tests.support.services.kafka_topics import fresh_topic
 
 DEADLINE_S = 120.0
 EXACTLY_ONCE = DeliveryGuarantee.EXACTLY_ONCE

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections import defaultdict
 
 import pytest
-from kafka_topics import builder, commit, fresh_topic, produce, produce_transaction, stream_of, values
-from running_jobs import no_job_goes_on, start  # noqa: F401 - a fixture
 
 from firesteel.common import Configuration, Time, Types, WatermarkStrategy
 from firesteel.datastream import ProcessFunction
@@ -18,6 +16,16 @@ from firesteel.datastream.connectors.kafka import (
 )
 from firesteel.datastream.window import TumblingEventTimeWindows
 from firesteel.testing import collect, eventually, test_environment
+from tests.support.jobs.running_jobs import no_job_goes_on, start  # noqa: F401 - a fixture
+from tests.support.services.kafka_topics import (
+    builder,
+    commit,
+    fresh_topic,
+    produce,
+    produce_transaction,
+    stream_of,
+    values,
+)
 
 EARLIEST, LATEST = KafkaOffsetsInitializer.earliest(), KafkaOffsetsInitializer.latest()
 

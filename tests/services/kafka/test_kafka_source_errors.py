@@ -5,17 +5,6 @@ from __future__ import annotations
 import uuid
 
 import pytest
-from kafka_topics import (
-    builder,
-    commit,
-    delete_records,
-    deny,
-    fresh_topic,
-    produce,
-    stream_of,
-    values,
-)
-from running_jobs import environment, no_job_goes_on, start  # noqa: F401 - a fixture
 
 from firesteel.common.errors import InvalidProgramError, JobExecutionError
 from firesteel.datastream import OutputTag, RuntimeExecutionMode
@@ -28,6 +17,17 @@ from firesteel.datastream.connectors.kafka import (
 )
 from firesteel.testing import collect, eventually, test_environment
 from firesteel.testing.services.processes import free_ports
+from tests.support.jobs.running_jobs import environment, no_job_goes_on, start  # noqa: F401 - a fixture
+from tests.support.services.kafka_topics import (
+    builder,
+    commit,
+    delete_records,
+    deny,
+    fresh_topic,
+    produce,
+    stream_of,
+    values,
+)
 
 LATEST = KafkaOffsetsInitializer.latest()
 

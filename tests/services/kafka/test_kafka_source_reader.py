@@ -6,12 +6,12 @@ from collections import Counter
 from types import SimpleNamespace
 
 import pytest
-from kafka_topics import builder, fresh_topic, produce, produce_transaction, values
 
 from firesteel.connectors.kafka.source.split import DiscoveryFinished, KafkaPartitionSplit
 from firesteel.spi.execution_traits import EPOCHS, PIPELINED
 from firesteel.spi.source import InputStatus
 from firesteel.testing import eventually
+from tests.support.services.kafka_topics import builder, fresh_topic, produce, produce_transaction, values
 
 
 class Metrics:

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections import Counter
 
 import pytest
-from kafka_topics import add_partitions, builder, commit, committed, fresh_topic, produce, stream_of, values
-from running_jobs import Numbered, Probe, environment, no_job_goes_on, start  # noqa: F401 - a fixture
 
 from firesteel.common import Types
 from firesteel.datastream import ProcessFunction
@@ -14,6 +12,17 @@ from firesteel.datastream.connectors.kafka import KafkaOffsetsInitializer
 from firesteel.testing import eventually
 from firesteel.testing.in_process import InProcessExecutor
 from firesteel.testing.stages import FaultKind, InProcessStages, TaskFault
+from tests.support.jobs.running_jobs import Numbered, Probe, environment, no_job_goes_on, start  # noqa: F401 - a fixture
+from tests.support.services.kafka_topics import (
+    add_partitions,
+    builder,
+    commit,
+    committed,
+    fresh_topic,
+    produce,
+    stream_of,
+    values,
+)
 
 LATEST = KafkaOffsetsInitializer.latest()
 

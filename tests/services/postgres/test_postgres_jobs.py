@@ -6,7 +6,6 @@ import time
 from pathlib import Path
 
 import pytest
-from checkpointed_jobs import SlowReader, SlowSource, checkpointed
 from postgres_tables import EXACTLY_ONCE, Tables
 
 from firesteel.common import Configuration, Row, Types, WatermarkStrategy
@@ -18,6 +17,7 @@ from firesteel.testing import ABORT, PAUSE, TestingSource, collect, eventually, 
 from firesteel.testing.in_process import InProcessExecutor
 from firesteel.testing.services.postgres_server import PostgresServer
 from firesteel.testing.stages import FaultKind, InProcessStages, TaskFault
+from tests.support.jobs.checkpointed_jobs import SlowReader, SlowSource, checkpointed
 
 NO_WATERMARKS = WatermarkStrategy.no_watermarks()
 DEADLINE_S = 120

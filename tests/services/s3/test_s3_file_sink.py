@@ -15,8 +15,6 @@ from collections import Counter
 from types import SimpleNamespace
 
 import pytest
-from s3_server import SMALLEST_PART
-from sink_jobs import SinkJob, committables_of
 
 from firesteel.common import Configuration, Row, Types, WatermarkStrategy
 from firesteel.common.errors import FileWriteError, InvalidProgramError, JobExecutionError
@@ -29,6 +27,8 @@ from firesteel.filesystem.stores import configure_filesystems
 from firesteel.formats.parquet.writer import ParquetBulkWriters
 from firesteel.process import fault_points
 from firesteel.testing import ABORT, TestingSource, eventually, test_environment
+from tests.support.jobs.sink_jobs import SinkJob, committables_of
+from tests.support.services.s3_server import SMALLEST_PART
 
 ON_CHECKPOINT = RollingPolicy.on_checkpoint_rolling_policy()
 STAY_OPEN = RollingPolicy.default_rolling_policy()

@@ -12,8 +12,6 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from ha_conformance import Cluster, HighAvailabilityConformance, Member, content
-from ha_leader import LeaderProcess, job, job_id, result
 from kazoo.client import KazooClient
 from kazoo.exceptions import ConnectionLoss
 from kazoo.handlers.threading import KazooTimeoutError
@@ -24,6 +22,8 @@ from firesteel.cluster.ha.zookeeper import ZooKeeperHighAvailability
 from firesteel.process import fault_points
 from firesteel.testing import eventually
 from firesteel.testing.services.zookeeper_server import ZooKeeperServer
+from tests.support.ha.conformance import Cluster, HighAvailabilityConformance, Member, content
+from tests.support.ha.leader import LeaderProcess, job, job_id, result
 
 pytestmark = pytest.mark.usefixtures("zookeeper")
 

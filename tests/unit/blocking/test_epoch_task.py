@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from driven_epochs import DrivenEpochs, Epoch, graph_of
 
 from firesteel.common.time import Time
 from firesteel.common.watermark_strategy import WatermarkStrategy
@@ -23,6 +22,7 @@ from firesteel.runtime.model.checkpoint_options import StopMode
 from firesteel.runtime.model.elements import MAX_WATERMARK, EndOfData, Watermark, WatermarkStatus
 from firesteel.runtime.model.serialization import deserialize_batch
 from firesteel.testing import PAUSE, At, TestingSource
+from tests.support.epochs.driven import DrivenEpochs, Epoch, graph_of
 
 
 class Running(KeyedProcessFunction):

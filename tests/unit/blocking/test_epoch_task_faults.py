@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from driven_epochs import DrivenEpochs, graph_of
 
 from firesteel.common.errors import JobExecutionError, TaskFailure
 from firesteel.common.watermark_strategy import WatermarkStrategy
@@ -34,6 +33,7 @@ from firesteel.runtime.operators.sink import COMMITTABLES
 from firesteel.spi.sink import Committer, Sink, SinkWriter
 from firesteel.spi.source import InputStatus, SourceReader
 from firesteel.testing import TestingSource, test_environment
+from tests.support.epochs.driven import DrivenEpochs, graph_of
 
 NO_WATERMARKS = WatermarkStrategy.no_watermarks()
 

@@ -8,7 +8,6 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 import pytest
-from executions import executed_as
 
 from firesteel.common import Configuration, WatermarkStrategy
 from firesteel.common.errors import JobCancelledError, TaskFailure
@@ -25,6 +24,7 @@ from firesteel.graph.job_graph import JobGraph
 from firesteel.runtime.model.messages import TaskStateChanged
 from firesteel.spi import execution_traits
 from firesteel.testing.stages import FaultKind, InProcessStages, TaskFault
+from tests.support.epochs.executions import executed_as
 
 SOURCE_ROWS = 5
 

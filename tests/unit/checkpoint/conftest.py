@@ -4,11 +4,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from checkpoint_store import CheckpointStore, local_store, s3_store
-from s3_server import S3Server, running_s3_server
 
 from firesteel.filesystem.stores import register_wrapper
 from firesteel.testing.faulty_storage import StorageFaults
+from tests.support.checkpoints.store import CheckpointStore, local_store, s3_store
+from tests.support.services.s3_server import S3Server, running_s3_server
 
 
 @pytest.fixture(scope="session")

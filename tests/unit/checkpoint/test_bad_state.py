@@ -8,23 +8,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from running_jobs import (
-    HOUR,
-    DiscardingSink,
-    Numbered,
-    Probe,
-    RunningJob,
-    clock_of_today,
-    environment,
-    files_in,
-    metadata_of,
-    no_job_goes_on,  # noqa: F401 - a fixture
-    numbered,
-    pairs,
-    phases,
-    source,
-    start,
-)
 
 from firesteel.api.state_ttl import StateTtlConfig
 from firesteel.common import Configuration, Encoder, JobClient, JobStatus, Types
@@ -50,6 +33,23 @@ from firesteel.runtime.model.checkpoint_options import CheckpointLocation
 from firesteel.runtime.model.key_groups import KeyGroupRange
 from firesteel.testing import ABORT, eventually
 from firesteel.testing.in_process import InProcessHost
+from tests.support.jobs.running_jobs import (
+    HOUR,
+    DiscardingSink,
+    Numbered,
+    Probe,
+    RunningJob,
+    clock_of_today,
+    environment,
+    files_in,
+    metadata_of,
+    no_job_goes_on,  # noqa: F401 - a fixture
+    numbered,
+    pairs,
+    phases,
+    source,
+    start,
+)
 
 every_backend = pytest.mark.parametrize("backend", ["hashmap", "rocksdb"])
 IN_FILES = {"execution__checkpointing__data_inline_threshold": "0 b"}

@@ -6,7 +6,16 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from running_jobs import (
+
+from firesteel.cli.main import main
+from firesteel.connectors.client.collect_sink import CollectWriter
+from firesteel.datastream import KeyedBroadcastProcessFunction
+from firesteel.datastream.state import ListStateDescriptor, MapStateDescriptor, ValueStateDescriptor
+from firesteel.runtime.model.state_handles import BROADCAST
+from firesteel.savepoint.contents import operator_lists
+from firesteel.spi.sink import WriterContext
+from firesteel.testing import ABORT, eventually
+from tests.support.jobs.running_jobs import (
     Gate,
     GatedSink,
     Probe,
@@ -19,15 +28,6 @@ from running_jobs import (
     source,
     start,
 )
-
-from firesteel.cli.main import main
-from firesteel.connectors.client.collect_sink import CollectWriter
-from firesteel.datastream import KeyedBroadcastProcessFunction
-from firesteel.datastream.state import ListStateDescriptor, MapStateDescriptor, ValueStateDescriptor
-from firesteel.runtime.model.state_handles import BROADCAST
-from firesteel.savepoint.contents import operator_lists
-from firesteel.spi.sink import WriterContext
-from firesteel.testing import ABORT, eventually
 
 RULES = MapStateDescriptor("rules")
 WAITING = ListStateDescriptor("waiting")

@@ -4,8 +4,6 @@ import shutil
 from pathlib import Path
 
 import pytest
-from checkpoint_handles import checkpoint_of
-from checkpoint_store import CheckpointStore
 
 from firesteel.common.errors import CheckpointStorageError, CorruptStateError
 from firesteel.process import fault_points
@@ -24,6 +22,8 @@ from firesteel.runtime.checkpoint.storage import (
 from firesteel.runtime.model.checkpoint_options import CheckpointLocation, SnapshotKind
 from firesteel.runtime.model.state_handles import FileSegment, StateBytes
 from firesteel.testing.faulty_storage import StorageFaults
+from tests.support.checkpoints.handles import checkpoint_of
+from tests.support.checkpoints.store import CheckpointStore
 
 JOB = "0123456789abcdef"
 BIG = 50_000

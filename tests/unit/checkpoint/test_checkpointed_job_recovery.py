@@ -8,7 +8,20 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from running_jobs import (
+
+from firesteel.common import Encoder, Types
+from firesteel.common.time import Time
+from firesteel.datastream import KeyedProcessFunction, MapFunction, ProcessWindowFunction
+from firesteel.datastream.connectors.file_system import FileSink, RollingPolicy
+from firesteel.datastream.state import ListStateDescriptor, ValueStateDescriptor
+from firesteel.datastream.window import (
+    EventTimeSessionWindows,
+    SlidingEventTimeWindows,
+    TumblingEventTimeWindows,
+    TumblingProcessingTimeWindows,
+)
+from firesteel.testing import ABORT, WATERMARK, At, eventually
+from tests.support.jobs.running_jobs import (
     HOUR,
     Gate,
     GatedSink,
@@ -23,19 +36,6 @@ from running_jobs import (
     source,
     start,
 )
-
-from firesteel.common import Encoder, Types
-from firesteel.common.time import Time
-from firesteel.datastream import KeyedProcessFunction, MapFunction, ProcessWindowFunction
-from firesteel.datastream.connectors.file_system import FileSink, RollingPolicy
-from firesteel.datastream.state import ListStateDescriptor, ValueStateDescriptor
-from firesteel.datastream.window import (
-    EventTimeSessionWindows,
-    SlidingEventTimeWindows,
-    TumblingEventTimeWindows,
-    TumblingProcessingTimeWindows,
-)
-from firesteel.testing import ABORT, WATERMARK, At, eventually
 
 ALIGNED: dict[str, str] = {}
 UNALIGNED = {"execution__checkpointing__unaligned__enabled": "true"}

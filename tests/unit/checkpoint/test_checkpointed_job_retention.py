@@ -9,7 +9,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from running_jobs import (
+
+from firesteel.common import Encoder, JobStatus, Types
+from firesteel.common.errors import CheckpointStorageError
+from firesteel.datastream.connectors.file_system import FileSink, RollingPolicy
+from firesteel.process import fault_points
+from firesteel.runtime.checkpoint import storage
+from firesteel.testing import ABORT, eventually
+from firesteel.testing.in_process import InProcessExecutor
+from tests.support.jobs.running_jobs import (
     HOUR,
     Numbered,
     RunningJob,
@@ -25,14 +33,6 @@ from running_jobs import (
     start,
     warning,
 )
-
-from firesteel.common import Encoder, JobStatus, Types
-from firesteel.common.errors import CheckpointStorageError
-from firesteel.datastream.connectors.file_system import FileSink, RollingPolicy
-from firesteel.process import fault_points
-from firesteel.runtime.checkpoint import storage
-from firesteel.testing import ABORT, eventually
-from firesteel.testing.in_process import InProcessExecutor
 
 every_backend = pytest.mark.parametrize("backend", ["hashmap", "rocksdb"])
 RETENTION = "execution__checkpointing__externalized_checkpoint_retention"

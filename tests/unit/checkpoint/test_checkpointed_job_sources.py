@@ -7,7 +7,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from running_jobs import (
+
+from firesteel.common import Encoder, JobStatus
+from firesteel.datastream.connectors.file_system import FileSink
+from firesteel.testing import ABORT, EOF, eventually
+from tests.support.jobs.running_jobs import (
     HOUR,
     Gate,
     GatedSink,
@@ -23,10 +27,6 @@ from running_jobs import (
     source,
     start,
 )
-
-from firesteel.common import Encoder, JobStatus
-from firesteel.datastream.connectors.file_system import FileSink
-from firesteel.testing import ABORT, EOF, eventually
 
 UNALIGNED = {"execution__checkpointing__unaligned__enabled": "true"}
 every_barrier = pytest.mark.parametrize("barriers", [{}, UNALIGNED], ids=["aligned", "unaligned"])

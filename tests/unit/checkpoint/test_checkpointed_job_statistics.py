@@ -6,7 +6,8 @@ import time
 from pathlib import Path
 from typing import Any
 
-from running_jobs import (
+from firesteel.testing import ABORT, eventually
+from tests.support.jobs.running_jobs import (
     HOUR,
     Gate,
     GatedSink,
@@ -21,8 +22,6 @@ from running_jobs import (
     source,
     start,
 )
-
-from firesteel.testing import ABORT, eventually
 
 
 def number_pairs(env: Any, items: list[Any], **options: Any) -> Any:

@@ -7,7 +7,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from running_jobs import (
+
+from firesteel.common import Configuration, JobStatus
+from firesteel.common.errors import CheckpointError, CheckpointStorageError
+from firesteel.runtime.checkpoint import storage
+from firesteel.testing import ABORT, eventually
+from firesteel.testing.faulty_storage import StorageFaults
+from tests.support.jobs.running_jobs import (
     HOUR,
     DiscardingSink,
     Numbered,
@@ -24,12 +30,6 @@ from running_jobs import (
     start,
     warning,
 )
-
-from firesteel.common import Configuration, JobStatus
-from firesteel.common.errors import CheckpointError, CheckpointStorageError
-from firesteel.runtime.checkpoint import storage
-from firesteel.testing import ABORT, eventually
-from firesteel.testing.faulty_storage import StorageFaults
 
 every_backend = pytest.mark.parametrize("backend", ["hashmap", "rocksdb"])
 given_up = pytest.mark.filterwarnings("ignore:.*was given up:firesteel.common.errors.FiresteelWarning")

@@ -8,7 +8,16 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from running_jobs import (
+
+from firesteel.common import Encoder
+from firesteel.common.errors import CheckpointError
+from firesteel.connectors.base.at_least_once_sink import AtLeastOnceSink
+from firesteel.connectors.base.two_phase_commit_sink import TwoPhaseCommitSink
+from firesteel.connectors.files.sink import BucketAssigner, FileSink
+from firesteel.datastream import MapFunction
+from firesteel.datastream.state import ListStateDescriptor
+from firesteel.testing import eventually
+from tests.support.jobs.running_jobs import (
     HOUR,
     Gate,
     Probe,
@@ -20,15 +29,6 @@ from running_jobs import (
     source,
     start,
 )
-
-from firesteel.common import Encoder
-from firesteel.common.errors import CheckpointError
-from firesteel.connectors.base.at_least_once_sink import AtLeastOnceSink
-from firesteel.connectors.base.two_phase_commit_sink import TwoPhaseCommitSink
-from firesteel.connectors.files.sink import BucketAssigner, FileSink
-from firesteel.datastream import MapFunction
-from firesteel.datastream.state import ListStateDescriptor
-from firesteel.testing import eventually
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*(was given up|is restarted):firesteel.common.errors.FiresteelWarning")
 

@@ -7,12 +7,12 @@ import time
 from pathlib import Path
 
 import pytest
-from checkpoint_store import CheckpointStore
 
 from firesteel.common.errors import CheckpointStorageError
 from firesteel.config.configuration import Configuration
 from firesteel.filesystem.stores import configure_filesystems, get_filesystem
 from firesteel.testing.faulty_storage import StorageFaults
+from tests.support.checkpoints.store import CheckpointStore
 
 ROOT = Path(__file__).parents[3]
 

@@ -6,7 +6,6 @@ import threading
 from pathlib import Path
 
 import pytest
-from checkpoint_store import CheckpointStore
 
 from firesteel.common.errors import CheckpointStorageError
 from firesteel.filesystem.filesystem import checksum, join, new_checksum, normalize, parent, scheme_of
@@ -14,6 +13,7 @@ from firesteel.filesystem.local_filesystem import LocalFileSystem
 from firesteel.filesystem.stores import current_stores, get_filesystem
 from firesteel.process import fault_points
 from firesteel.testing.faulty_storage import StorageFaults
+from tests.support.checkpoints.store import CheckpointStore
 
 
 @pytest.mark.parametrize(

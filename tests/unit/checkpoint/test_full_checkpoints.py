@@ -7,7 +7,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from running_jobs import (
+
+from firesteel.runtime.checkpoint.metadata import CheckpointMetadata
+from firesteel.runtime.model.checkpoint_options import SnapshotKind
+from firesteel.testing import eventually
+from tests.support.jobs.running_jobs import (
     Numbered,
     environment,
     files_in,
@@ -18,10 +22,6 @@ from running_jobs import (
     source,
     start,
 )
-
-from firesteel.runtime.checkpoint.metadata import CheckpointMetadata
-from firesteel.runtime.model.checkpoint_options import SnapshotKind
-from firesteel.testing import eventually
 
 DEADLINE_S = 60
 KEYS = 1000

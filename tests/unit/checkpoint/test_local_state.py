@@ -8,12 +8,12 @@ import time
 from pathlib import Path
 
 import pytest
-from checkpoint_store import CheckpointStore
 
 from firesteel.runtime.checkpoint.files import SnapshotFiles, StateFileReader
 from firesteel.runtime.checkpoint.local_state import LocalStateStore, default_root
 from firesteel.runtime.model.checkpoint_options import CheckpointLocation
 from firesteel.runtime.model.state_handles import FileSegment
+from tests.support.checkpoints.store import CheckpointStore
 
 BIG = 50_000
 

@@ -7,7 +7,6 @@ import zlib
 from dataclasses import replace
 
 import pytest
-from checkpoint_handles import checkpoint_of, metadata
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -17,6 +16,7 @@ from firesteel.runtime.checkpoint.metadata import FORMAT_VERSION, CheckpointMeta
 from firesteel.runtime.model.checkpoint_options import SnapshotKind
 from firesteel.runtime.model.key_groups import KEY_ENCODING, KeyGroupRange
 from firesteel.runtime.model.state_handles import FileSegment, InlineBytes, KeyedStateHandle, OperatorSubtaskState
+from tests.support.checkpoints.handles import checkpoint_of, metadata
 
 DIRECTORY = "/base/job/chk-7"
 

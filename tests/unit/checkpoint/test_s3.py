@@ -11,9 +11,6 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from checkpoint_handles import checkpoint_of
-from checkpoint_store import CheckpointStore, s3_store
-from s3_server import S3Server, skip_without_s3
 
 from firesteel.common.errors import CheckpointStorageError, StateIncompatibleError
 from firesteel.config.configuration import Configuration
@@ -24,6 +21,9 @@ from firesteel.runtime.checkpoint.metadata import CheckpointMetadata
 from firesteel.runtime.checkpoint.storage import CheckpointStorage, dispose, load
 from firesteel.runtime.model.checkpoint_options import SnapshotKind
 from firesteel.runtime.model.state_handles import FileSegment
+from tests.support.checkpoints.handles import checkpoint_of
+from tests.support.checkpoints.store import CheckpointStore, s3_store
+from tests.support.services.s3_server import S3Server, skip_without_s3
 
 JOB = "0123456789abcdef"
 ROOT = Path(__file__).parents[3]

@@ -8,7 +8,21 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from running_jobs import (
+
+from firesteel.common import Encoder, JobStatus, Types
+from firesteel.common.errors import (
+    CheckpointError,
+    CheckpointStorageError,
+    StateIncompatibleError,
+)
+from firesteel.common.time import Time
+from firesteel.datastream import KeyedProcessFunction, ProcessWindowFunction
+from firesteel.datastream.connectors.file_system import FileSink
+from firesteel.datastream.window import TumblingEventTimeWindows
+from firesteel.runtime.checkpoint import storage
+from firesteel.runtime.model.checkpoint_options import SnapshotKind
+from firesteel.testing import ABORT, WATERMARK, At, eventually
+from tests.support.jobs.running_jobs import (
     HOUR,
     Gate,
     GatedSink,
@@ -27,20 +41,6 @@ from running_jobs import (
     start,
     warning,
 )
-
-from firesteel.common import Encoder, JobStatus, Types
-from firesteel.common.errors import (
-    CheckpointError,
-    CheckpointStorageError,
-    StateIncompatibleError,
-)
-from firesteel.common.time import Time
-from firesteel.datastream import KeyedProcessFunction, ProcessWindowFunction
-from firesteel.datastream.connectors.file_system import FileSink
-from firesteel.datastream.window import TumblingEventTimeWindows
-from firesteel.runtime.checkpoint import storage
-from firesteel.runtime.model.checkpoint_options import SnapshotKind
-from firesteel.testing import ABORT, WATERMARK, At, eventually
 
 every_backend = pytest.mark.parametrize("backend", ["hashmap", "rocksdb"])
 WITHOUT_CHECKPOINTS = {"execution__checkpointing__interval": ""}

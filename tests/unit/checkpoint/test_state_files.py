@@ -7,7 +7,6 @@ import threading
 from pathlib import Path
 
 import pytest
-from checkpoint_store import CheckpointStore
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -22,6 +21,7 @@ from firesteel.runtime.checkpoint.local_state import LocalStateStore
 from firesteel.runtime.model.checkpoint_options import CheckpointLocation
 from firesteel.runtime.model.state_handles import FileSegment, InlineBytes, StateBytes
 from firesteel.testing.faulty_storage import StorageFaults
+from tests.support.checkpoints.store import CheckpointStore
 
 BIG = 50_000
 

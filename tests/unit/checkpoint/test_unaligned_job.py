@@ -9,7 +9,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from running_jobs import (
+
+from firesteel.common.time import Time
+from firesteel.connectors.client.collect_sink import CollectWriter
+from firesteel.datastream import MapFunction, Partitioner, ProcessWindowFunction
+from firesteel.datastream.window import TumblingEventTimeWindows
+from firesteel.spi.sink import WriterContext
+from firesteel.testing import ABORT, WATERMARK, At, FakeClock, eventually
+from tests.support.jobs.running_jobs import (
     HOUR,
     Gate,
     GatedSink,
@@ -24,13 +31,6 @@ from running_jobs import (
     source,
     start,
 )
-
-from firesteel.common.time import Time
-from firesteel.connectors.client.collect_sink import CollectWriter
-from firesteel.datastream import MapFunction, Partitioner, ProcessWindowFunction
-from firesteel.datastream.window import TumblingEventTimeWindows
-from firesteel.spi.sink import WriterContext
-from firesteel.testing import ABORT, WATERMARK, At, FakeClock, eventually
 
 SMALL_BUFFERS = {"taskmanager__memory__segment_size": "2 kb"}
 UNALIGNED = {"execution__checkpointing__unaligned__enabled": "true", **SMALL_BUFFERS}

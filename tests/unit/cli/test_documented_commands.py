@@ -7,10 +7,10 @@ import shlex
 from pathlib import Path
 
 import pytest
-from savepoints import Keyed, Operator, write_savepoint
 
 from firesteel.cli.main import main
 from firesteel.runtime.model.state_handles import StateMeta
+from tests.support.checkpoints.savepoints import Keyed, Operator, write_savepoint
 
 ROOT = Path(__file__).parents[3]
 BLOCK = re.compile(r"^```console\n(.*?)^```$", re.MULTILINE | re.DOTALL)

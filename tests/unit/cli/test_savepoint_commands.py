@@ -8,8 +8,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from s3_server import S3Server, running_s3_server
-from savepoints import Keyed, Operator, write_savepoint
 
 from firesteel.cli.main import main
 from firesteel.config.configuration import Configuration
@@ -17,6 +15,8 @@ from firesteel.filesystem.stores import close_filesystems, configure_filesystems
 from firesteel.runtime.checkpoint.storage import load
 from firesteel.runtime.model.checkpoint_options import SnapshotKind
 from firesteel.runtime.model.state_handles import StateMeta
+from tests.support.checkpoints.savepoints import Keyed, Operator, write_savepoint
+from tests.support.services.s3_server import S3Server, running_s3_server
 
 PROGRAM = """\
 import sys

@@ -13,7 +13,6 @@ from typing import Any
 import cloudpickle
 import pytest
 from dispatched_jobs import Cluster, MemoryStore, bounded, endless, is_running, numbers, submission_of
-from support.clocks import SettableClock
 
 from firesteel.cluster.dispatcher.dispatcher import (
     DispatcherClosedError,
@@ -31,6 +30,7 @@ from firesteel.jobmaster.shell.job_preparation import PreparedJob
 from firesteel.jobmaster.shell.runner import JobMasterRunner
 from firesteel.process.concurrency import SystemConcurrency
 from firesteel.testing import eventually
+from tests.support.clocks import SettableClock
 
 
 @pytest.fixture

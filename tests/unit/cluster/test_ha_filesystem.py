@@ -14,14 +14,14 @@ from pathlib import Path
 
 import msgspec
 import pytest
-from ha_conformance import Cluster, HighAvailabilityConformance, Member, content
-from ha_leader import LeaderProcess, job, job_id, result
 
 from firesteel.cluster.ha.filesystem_election import FileSystemHighAvailability, FileSystemLeadership
 from firesteel.cluster.ha.job_store import Retention
 from firesteel.cluster.ha.services import ElectionClosedError, FencedError, HighAvailabilityError, Leadership
 from firesteel.process import fault_points
 from firesteel.testing import eventually
+from tests.support.ha.conformance import Cluster, HighAvailabilityConformance, Member, content
+from tests.support.ha.leader import LeaderProcess, job, job_id, result
 
 LEASE_S = 0.3
 """Only where nobody else waits to lead while the leader is well: machines are slow at times."""

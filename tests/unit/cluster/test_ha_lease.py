@@ -5,13 +5,13 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from support.clocks import NoWallClock
 
 from firesteel.cluster.ha.filesystem_election import LeaseObserver
 from firesteel.cluster.ha.filesystem_store import Leader, Observation
 from firesteel.cluster.ha.lease import Lease
 from firesteel.cluster.ha.process_identity import ProcessIdentity, this_process
 from firesteel.cluster.ha.services import FencedError
+from tests.support.clocks import NoWallClock
 
 LEADER = Leader("host:1", 4.0, this_process())
 SEEN = Observation(1, LEADER, b"1", is_live=True, is_complete=True)

@@ -10,7 +10,14 @@ from typing import Any
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 from prometheus_client.samples import Sample
-from running_jobs import (
+
+from firesteel.cluster.rest.handlers.metrics import aggregate
+from firesteel.cluster.rest.request import RestError
+from firesteel.cluster.rest.serialized_throwable import serialized_throwable
+from firesteel.common.job_status import JobStatus
+from firesteel.datastream import MapFunction, RuntimeContext
+from firesteel.testing import eventually
+from tests.support.jobs.running_jobs import (
     clock_of_today,
     environment,
     no_job_goes_on,
@@ -19,14 +26,7 @@ from running_jobs import (
     source,
     start,
 )
-from shown_jobs import ShownJob, ShownJobs
-
-from firesteel.cluster.rest.handlers.metrics import aggregate
-from firesteel.cluster.rest.request import RestError
-from firesteel.cluster.rest.serialized_throwable import serialized_throwable
-from firesteel.common.job_status import JobStatus
-from firesteel.datastream import MapFunction, RuntimeContext
-from firesteel.testing import eventually
+from tests.support.rest.shown_jobs import ShownJob, ShownJobs
 
 _ = no_job_goes_on  # a fixture
 

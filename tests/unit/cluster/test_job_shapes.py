@@ -6,8 +6,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from flink_shapes import SHAPES
-from running_jobs import (
+
+from firesteel.cluster.rest.request import RestError
+from firesteel.common.errors import TaskFailure
+from firesteel.common.job_status import JobStatus
+from firesteel.testing import FakeClock, eventually
+from tests.support.jobs.running_jobs import (
     Gate,
     GatedSink,
     Numbered,
@@ -20,12 +24,8 @@ from running_jobs import (
     source,
     start,
 )
-from shown_jobs import ShownJob, ShownJobs, check_shape
-
-from firesteel.cluster.rest.request import RestError
-from firesteel.common.errors import TaskFailure
-from firesteel.common.job_status import JobStatus
-from firesteel.testing import FakeClock, eventually
+from tests.support.rest.flink_shapes import SHAPES
+from tests.support.rest.shown_jobs import ShownJob, ShownJobs, check_shape
 
 _ = no_job_goes_on  # a fixture
 

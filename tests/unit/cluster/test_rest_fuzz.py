@@ -15,7 +15,6 @@ import schemathesis
 from dispatched_jobs import MemoryStore, endless, numbers, start_in_process, submission_of
 from hypothesis import HealthCheck, Phase, given, seed, settings
 from hypothesis.errors import Unsatisfiable
-from rest_samples import TOKEN, bearer, client_of, serving
 from schemathesis import GenerationMode
 
 from firesteel.cluster.diagnostics.logs import LogFiles
@@ -27,6 +26,7 @@ from firesteel.cluster.routes import all_routes
 from firesteel.common import Configuration, JobStatus
 from firesteel.rest.openapi import OPENAPI
 from firesteel.testing import eventually
+from tests.support.rest.samples import TOKEN, bearer, client_of, serving
 
 SEED = 20_260
 EXAMPLES = 5

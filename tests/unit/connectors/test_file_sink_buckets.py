@@ -5,7 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from sink_jobs import SinkJob
 
 from firesteel.common import Configuration, WatermarkStrategy
 from firesteel.common.errors import FileWriteError, JobExecutionError
@@ -15,6 +14,7 @@ from firesteel.connectors.files import committer as file_committer
 from firesteel.connectors.files.bucket_directories import make_directories
 from firesteel.connectors.files.sink import BucketAssigner, FileSink, RollingPolicy
 from firesteel.testing import TestingSource, test_environment
+from tests.support.jobs.sink_jobs import SinkJob
 
 POLICIES = {
     "at checkpoints": RollingPolicy.on_checkpoint_rolling_policy(),

@@ -8,7 +8,6 @@ from collections import Counter
 from decimal import Decimal
 
 import pytest
-from sink_jobs import SinkJob
 
 from firesteel.common import Configuration, Row, Types, WatermarkStrategy
 from firesteel.common.errors import InvalidProgramError, RecordSerializationError
@@ -21,6 +20,7 @@ from firesteel.formats.parquet.writer import ParquetBulkWriters
 from firesteel.process import fault_points
 from firesteel.testing import ABORT, TestingSource, test_environment
 from firesteel.types.number_records import NumberRecords
+from tests.support.jobs.sink_jobs import SinkJob
 
 pa = pytest.importorskip("pyarrow")
 pq = pytest.importorskip("pyarrow.parquet")

@@ -8,7 +8,6 @@ import pickle
 from decimal import Decimal
 
 import pytest
-from sink_jobs import SinkJob
 
 from firesteel.common import Row, Types
 from firesteel.common.errors import InvalidProgramError, RecordSerializationError
@@ -19,6 +18,7 @@ from firesteel.formats.csv.schema import CsvSchema
 from firesteel.formats.parquet.avro_writer import AvroParquetWriters
 from firesteel.formats.writers.bulk_writers import AvroBulkWriters, CsvBulkWriters
 from firesteel.formats.writers.encoders import CsvEncoder, JsonLinesEncoder, SchemaEncoder
+from tests.support.jobs.sink_jobs import SinkJob
 
 BASE_PATH = BucketAssigner.base_path_bucket_assigner()
 ROW = Types.ROW_NAMED(["name", "total"], [Types.STRING(), Types.LONG()])

@@ -7,13 +7,13 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
-from sink_jobs import SinkJob, committables_of
 
 from firesteel.common.serialization import Encoder
 from firesteel.connectors.files.committer import FileCommitter
 from firesteel.connectors.files.part_file import FileWriteError
 from firesteel.connectors.files.sink import BucketAssigner, FileSink, RollingPolicy
 from firesteel.process import fault_points
+from tests.support.jobs.sink_jobs import SinkJob, committables_of
 
 ON_CHECKPOINT = RollingPolicy.on_checkpoint_rolling_policy()
 STAY_OPEN = RollingPolicy.default_rolling_policy()

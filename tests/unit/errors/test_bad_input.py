@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from failing_jobs import Build, Env, digits, fail
 
 from firesteel.common import Time, Types, WatermarkStrategy
 from firesteel.common.errors import JobExecutionError
@@ -30,6 +29,7 @@ from firesteel.datastream.functions import (
 from firesteel.datastream.window import EventTimeSessionWindows, SlidingEventTimeWindows, TumblingEventTimeWindows
 from firesteel.datastream.windowing.triggers import Trigger, TriggerResult
 from firesteel.spi.sink import Sink, SinkWriter
+from tests.support.jobs.failing_jobs import Build, Env, digits, fail
 
 _LINES = Path(__file__).read_text().splitlines()
 

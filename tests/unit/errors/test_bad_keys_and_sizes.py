@@ -8,10 +8,10 @@ import tracemalloc
 from typing import Any
 
 import pytest
-from failing_jobs import Env, digits, fail
 
 from firesteel.common.errors import RecordSerializationError
 from firesteel.runtime.codegen.loops import LOOPS
+from tests.support.jobs.failing_jobs import Env, digits, fail
 
 # -- keys ----------------------------------------------------------------------------------------------------
 

@@ -7,7 +7,6 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from checkpoint_harness import location_of, savepoint_location_of
 from test_job_master_random_events import explore, machine
 
 from firesteel.common.errors import JobExecutionError, NotEnoughSlotsError, TaskFailure
@@ -30,6 +29,7 @@ from firesteel.runtime.model.messages import (
     TriggerCheckpoint,
 )
 from firesteel.runtime.model.state_handles import TaskStateSnapshot
+from tests.support.checkpoints.harness import location_of, savepoint_location_of
 
 ADAPTIVE = AdaptiveSettings(
     resource_wait_timeout=60_000,

@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from endless import collecting, ended, status
 
 from firesteel.common import Configuration, JobStatus, Types, WatermarkStrategy
 from firesteel.common.errors import FiresteelWarning, NotEnoughSlotsError
@@ -25,6 +24,7 @@ from firesteel.datastream import (
 from firesteel.datastream.state import ValueStateDescriptor
 from firesteel.testing import eventually
 from firesteel.testing.in_process import InProcessExecutor
+from tests.support.jobs.endless import collecting, ended, status
 
 KEYS = 20
 ADAPTIVE = {

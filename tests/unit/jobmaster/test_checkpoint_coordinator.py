@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import pytest
-from checkpoint_harness import JOB, TASKS, CoordinatorHarness, kinds, list_state, plan, snapshot
 
 from firesteel.common.errors import CheckpointError
 from firesteel.jobmaster.checkpoints.failures import CheckpointFailureReason
@@ -19,6 +18,7 @@ from firesteel.jobmaster.model.instructions import (
 )
 from firesteel.runtime.model.checkpoint_options import SnapshotKind, StopMode
 from firesteel.runtime.model.state_handles import SPLIT, UNION, InlineBytes
+from tests.support.checkpoints.harness import JOB, TASKS, CoordinatorHarness, kinds, list_state, plan, snapshot
 
 SOURCES = (("source", 0), ("source", 1))
 

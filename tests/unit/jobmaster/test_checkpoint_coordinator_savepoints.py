@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import pytest
-from checkpoint_harness import JOB, TASKS, CoordinatorHarness, kinds
 
 from firesteel.common.job_status import JobStatus
 from firesteel.jobmaster.checkpoints.settings import CheckpointRetention
@@ -16,6 +15,7 @@ from firesteel.jobmaster.model.instructions import (
     Say,
 )
 from firesteel.runtime.model.checkpoint_options import SnapshotKind, StopMode
+from tests.support.checkpoints.harness import JOB, TASKS, CoordinatorHarness, kinds
 
 # -- savepoints --------------------------------------------------------------------------------------
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 import pytest
-from checkpoint_harness import JOB, TASKS, CoordinatorHarness, plan, snapshot
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, rule
 from test_job_master_random_events import explore
@@ -26,6 +25,7 @@ from firesteel.jobmaster.model.instructions import (
 )
 from firesteel.runtime.model.checkpoint_metrics import CheckpointMetrics
 from firesteel.runtime.model.checkpoint_options import SnapshotKind, StopMode
+from tests.support.checkpoints.harness import JOB, TASKS, CoordinatorHarness, plan, snapshot
 
 tasks = st.sampled_from(TASKS)
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 import json
 
 import pytest
-from checkpoint_harness import JOB, TASKS, CoordinatorHarness
 
 from firesteel.jobmaster.checkpoints.statistics import StatsSummary
 from firesteel.jobmaster.checkpoints.stats import StatsRecorder
 from firesteel.runtime.model.checkpoint_metrics import CheckpointMetrics
 from firesteel.runtime.model.checkpoint_options import SnapshotKind, StopMode
+from tests.support.checkpoints.harness import JOB, TASKS, CoordinatorHarness
 
 COMPLETED_FIELDS = {
     *("className", "id", "status", "is_savepoint", "savepointFormat", "trigger_timestamp", "latest_ack_timestamp"),

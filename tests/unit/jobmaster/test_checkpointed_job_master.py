@@ -6,7 +6,6 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from checkpoint_harness import location_of, savepoint_location_of
 
 from firesteel.common.job_status import JobStatus
 from firesteel.graph.rescaling import with_parallelism
@@ -28,6 +27,7 @@ from firesteel.runtime.model.messages import (
     TriggerCheckpoint,
 )
 from firesteel.runtime.model.state_handles import TaskStateSnapshot
+from tests.support.checkpoints.harness import location_of, savepoint_location_of
 
 STOP = TriggerSavepoint(1, SnapshotKind.SAVEPOINT, "/savepoints", StopMode.SUSPEND)
 

@@ -7,9 +7,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from support.checkpoint_harness import CoordinatorHarness
-from support.clocks import NoWallClock, SettableClock
-from support.running_jobs import HOUR, Probe, RunningJob, environment, no_job_goes_on, start
 
 from firesteel.common import JobStatus, WatermarkStrategy
 from firesteel.common.errors import TaskFailure
@@ -28,6 +25,9 @@ from firesteel.jobmaster.slots.ledger import SlotPlace
 from firesteel.runtime.model.messages import Heartbeat
 from firesteel.testing import eventually
 from firesteel.testing.in_process import InProcessExecutor
+from tests.support.checkpoints.harness import CoordinatorHarness
+from tests.support.clocks import NoWallClock, SettableClock
+from tests.support.jobs.running_jobs import HOUR, Probe, RunningJob, environment, no_job_goes_on, start
 
 __all__ = ["no_job_goes_on"]
 

@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from scripted_epochs import DEADLINE_S, Epoch, Fails, RecordingSink, ScriptedJob, Waits, committed
 
 from firesteel.common import JobStatus
 from firesteel.common.errors import JobCancelledError, JobExecutionError
@@ -26,6 +25,7 @@ from firesteel.runtime.model.messages import (
     TriggerCheckpoint,
 )
 from firesteel.testing import FakeClock, eventually
+from tests.support.epochs.scripted import DEADLINE_S, Epoch, Fails, RecordingSink, ScriptedJob, Waits, committed
 
 RESTARTS = {"restart-strategy.type": "fixed-delay", "restart-strategy.fixed-delay.delay": "1 ms"}
 ENDED = Epoch(ended=True)

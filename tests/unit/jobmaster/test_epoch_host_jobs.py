@@ -8,8 +8,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from endless import collecting, ended
-from visible_files import visible_lines
 
 from firesteel.common import Configuration, Duration, Types, WatermarkStrategy
 from firesteel.common.errors import JobExecutionError
@@ -31,6 +29,8 @@ from firesteel.process import fault_points
 from firesteel.testing import ABORT, PAUSE, WATERMARK, At, FakeClock, TestingSource, eventually
 from firesteel.testing.in_process import InProcessExecutor
 from firesteel.testing.stages import FaultKind, InProcessStages, TaskFault
+from tests.support.jobs.endless import collecting, ended
+from tests.support.visible_files import visible_lines
 
 DEADLINE_S = 60
 RESTARTS = {

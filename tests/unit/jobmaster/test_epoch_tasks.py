@@ -6,7 +6,6 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from scripted_epochs import ScriptedJob
 
 from firesteel.common import Configuration
 from firesteel.common.errors import InvalidProgramError
@@ -46,6 +45,7 @@ from firesteel.runtime.model.state_handles import (
     OperatorSubtaskState,
     TaskStateSnapshot,
 )
+from tests.support.epochs.scripted import ScriptedJob
 
 
 @pytest.fixture(scope="module")

@@ -8,7 +8,16 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from running_jobs import (
+
+from firesteel.common import Duration, Encoder, WatermarkStrategy
+from firesteel.common.watermark_strategy import WatermarkGenerator
+from firesteel.connectors.base.split_enumerators import OwnedSplitEnumerator
+from firesteel.datastream import CoProcessFunction, DataStream, KeyedProcessFunction
+from firesteel.datastream.connectors.file_system import FileSink, FileSource, StreamFormat
+from firesteel.datastream.window import TumblingEventTimeWindows
+from firesteel.testing import ABORT, PAUSE, FakeClock, TestingSource, eventually
+from firesteel.testing.source import TestingSplit
+from tests.support.jobs.running_jobs import (
     HOUR,
     Gate,
     GatedSink,
@@ -19,16 +28,7 @@ from running_jobs import (
     phases,
     start,
 )
-from visible_files import visible_lines
-
-from firesteel.common import Duration, Encoder, WatermarkStrategy
-from firesteel.common.watermark_strategy import WatermarkGenerator
-from firesteel.connectors.base.split_enumerators import OwnedSplitEnumerator
-from firesteel.datastream import CoProcessFunction, DataStream, KeyedProcessFunction
-from firesteel.datastream.connectors.file_system import FileSink, FileSource, StreamFormat
-from firesteel.datastream.window import TumblingEventTimeWindows
-from firesteel.testing import ABORT, PAUSE, FakeClock, TestingSource, eventually
-from firesteel.testing.source import TestingSplit
+from tests.support.visible_files import visible_lines
 
 EPOCHS = {"execution__exchange": "spark", "execution__epoch__trigger": "continuous"}
 NO_CHECKPOINTS = {"execution__checkpointing__interval": ""}

@@ -7,8 +7,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from endless import ended
-from visible_files import visible_lines
 
 from firesteel.cli.main import main
 from firesteel.common import Configuration, Duration, WatermarkStrategy
@@ -21,6 +19,8 @@ from firesteel.datastream.executor import execution_context
 from firesteel.testing import eventually
 from firesteel.testing.in_process import InProcessExecutor
 from firesteel.testing.stages import InProcessStages
+from tests.support.jobs.endless import ended
+from tests.support.visible_files import visible_lines
 
 NIGHTLY = """\
 import sys

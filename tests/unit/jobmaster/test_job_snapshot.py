@@ -12,8 +12,6 @@ from typing import Any
 
 import msgspec
 import pytest
-from checkpoint_harness import location_of, savepoint_location_of
-from shown_jobs import ShownJob, ShownJobs
 
 import firesteel
 from firesteel.cluster.rest.handlers import jobs as job_handlers
@@ -37,6 +35,8 @@ from firesteel.runtime.model import messages
 from firesteel.runtime.model.checkpoint_metrics import CheckpointMetrics
 from firesteel.runtime.model.state_handles import TaskStateSnapshot
 from firesteel.testing import test_environment
+from tests.support.checkpoints.harness import location_of, savepoint_location_of
+from tests.support.rest.shown_jobs import ShownJob, ShownJobs
 
 _PRODUCT = str(Path(firesteel.__file__).parent)
 _ANSWERS = ("/jobs/:jobid", "/jobs/overview", "/jobs/:jobid/checkpoints", "/jobs/:jobid/exceptions")

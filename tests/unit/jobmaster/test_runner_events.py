@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from scripted_epochs import ScriptedJob
-
 from firesteel.jobmaster.model.events import CancelJob, MessageReceived, TimerFired
 from firesteel.runtime.model.messages import Heartbeat
+from tests.support.epochs.scripted import ScriptedJob
 
 
 def test_a_thread_that_was_held_up_hears_what_was_said_before_it_takes_anybody_for_silent() -> None:

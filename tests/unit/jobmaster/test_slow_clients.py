@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from support.running_jobs import environment
 
 from firesteel.datastream import DataStream
 from firesteel.jobmaster import client_channels
@@ -19,6 +18,7 @@ from firesteel.jobmaster.shell import client_results
 from firesteel.jobmaster.shell.result_buffer import ResultBuffer, StoredPayload
 from firesteel.runtime.model.messages import ClientAck, ClientPayload, SendBeforeBarrier
 from firesteel.testing import eventually
+from tests.support.jobs.running_jobs import environment
 
 LIMITS = ClientLimits(unread=100, total=300)
 

@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from certificates import make_certificates
 
 from firesteel.runtime.model.elements import Batch, EndOfData, Watermark
 from firesteel.runtime.network import (
@@ -31,6 +30,7 @@ from firesteel.runtime.network.tls import InternalTls
 from firesteel.runtime.network.tls_settings import TlsSettings
 from firesteel.runtime.slot.control import ControlConnection, accept_control, dial_control
 from firesteel.testing import eventually
+from tests.support.services.certificates import make_certificates
 
 SECRET = b"the job's secret"
 Add = Callable[..., NetworkEnvironment]

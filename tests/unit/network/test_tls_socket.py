@@ -10,12 +10,12 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from certificates import make_certificates
 
 from firesteel.common import Configuration
 from firesteel.config.tls_files import TlsConfigurationError
 from firesteel.runtime.network.tls import SCRATCH_BYTES, InternalTls, TlsSocket
 from firesteel.runtime.network.tls_settings import TlsSettings, open_tls
+from tests.support.services.certificates import make_certificates
 
 
 @pytest.fixture(scope="module")

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import json
 
-from rest_samples import TOKEN, ask, bearer, serving
-
 from firesteel.cluster.rest.handlers import login
 from firesteel.cluster.rest.handlers.login import MAX_CODES, VALID_S, LoginCodes
+from tests.support.rest.samples import TOKEN, ask, bearer, serving
 
 
 def test_a_code_works_once() -> None:

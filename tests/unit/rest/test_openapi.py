@@ -3,13 +3,13 @@ from __future__ import annotations
 import re
 
 import msgspec
-from rest_samples import ENDPOINTS
 
 from firesteel.cluster.rest.request import Route
 from firesteel.cluster.rest.router import Router
 from firesteel.rest.endpoint import Access
 from firesteel.rest.endpoints import all_endpoints
 from firesteel.rest.openapi import openapi_document
+from tests.support.rest.samples import ENDPOINTS
 
 DOCUMENT = openapi_document(ENDPOINTS)
 

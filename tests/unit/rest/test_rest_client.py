@@ -6,7 +6,12 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
-from rest_samples import (
+
+from firesteel.cluster.rest.server import RestServer
+from firesteel.cluster.rest.standby import StandbyRoutes
+from firesteel.common.errors import FiresteelError
+from firesteel.rest.client import ConnectionFailedError, RestClient, RestClientError
+from tests.support.rest.samples import (
     ANY_JOB,
     CANCEL,
     CHANGE,
@@ -23,11 +28,6 @@ from rest_samples import (
     client_of,
     serving,
 )
-
-from firesteel.cluster.rest.server import RestServer
-from firesteel.cluster.rest.standby import StandbyRoutes
-from firesteel.common.errors import FiresteelError
-from firesteel.rest.client import ConnectionFailedError, RestClient, RestClientError
 
 
 @pytest.fixture(scope="module")

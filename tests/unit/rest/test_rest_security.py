@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from rest_samples import JOB, TOKEN, Handlers, ask, bearer, connect, form, serving
 
 from firesteel.cluster.rest import bodies, connection, peers
 from firesteel.cluster.rest import server as rest_server
@@ -19,6 +18,7 @@ from firesteel.cluster.rest.bodies import safe_filename
 from firesteel.cluster.rest.request import RestError
 from firesteel.cluster.rest.server import RestServer
 from firesteel.testing import eventually
+from tests.support.rest.samples import JOB, TOKEN, Handlers, ask, bearer, connect, form, serving
 
 NOTES = f"/jobs/{JOB}/notes"
 NOTE = b'{"text":"hi"}'

@@ -7,7 +7,6 @@ from concurrent.futures import ThreadPoolExecutor
 
 import msgspec
 import pytest
-from rest_samples import JOB, SLOW, Handlers, ask, client_of, connect, serving
 
 from firesteel.cluster.rest.request import Route
 from firesteel.cluster.rest.server import RestBindError, RestServer
@@ -17,6 +16,7 @@ from firesteel.common.errors import FiresteelError
 from firesteel.config.option import InvalidConfigurationError
 from firesteel.rest.endpoint import Endpoint
 from firesteel.testing import eventually
+from tests.support.rest.samples import JOB, SLOW, Handlers, ask, client_of, connect, serving
 
 VERTEX = "f" * 32
 SUBTASK = f"/jobs/{JOB}/vertices/{VERTEX}/subtasks/3"

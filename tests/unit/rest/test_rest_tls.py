@@ -4,12 +4,12 @@ from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
-from certificates import make_certificates
-from rest_samples import LOG, SUBMIT, TOKEN, Handlers, Note, serving
 
 from firesteel.cluster.rest.tls import TlsConfigurationError, server_context
 from firesteel.common import Configuration
 from firesteel.rest.client import ConnectionFailedError, RestClient
+from tests.support.rest.samples import LOG, SUBMIT, TOKEN, Handlers, Note, serving
+from tests.support.services.certificates import make_certificates
 
 ON = {"security.ssl.rest.enabled": "true"}
 

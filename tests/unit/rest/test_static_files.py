@@ -4,10 +4,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from rest_samples import Handlers, ask, serving
 
 from firesteel.cluster.rest.server import RestServer
 from firesteel.cluster.rest.static_files import StaticFiles
+from tests.support.rest.samples import Handlers, ask, serving
 
 
 @pytest.fixture(scope="module")

@@ -11,7 +11,7 @@ import pytest
 from firesteel.runtime.slot.scheduling import MAX_WAIT_S
 from firesteel.spi.sink import Sink, SinkWriter, WriterContext
 from firesteel.testing import test_environment
-from tests.support.virtual_slots import VirtualSlots, endless_numbers, now_ms, spend
+from tests.support.jobs.virtual_slots import VirtualSlots, endless_numbers, now_ms, spend
 
 SLOW_S = 0.0002
 FAST_S = 1e-6

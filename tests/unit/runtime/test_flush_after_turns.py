@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from firesteel.testing import test_environment
-from tests.support.virtual_slots import VirtualSlots, endless_numbers, spend
+from tests.support.jobs.virtual_slots import VirtualSlots, endless_numbers, spend
 
 STALL_S = 2.0
 """Much longer than the buffer timeout."""

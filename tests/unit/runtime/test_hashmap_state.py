@@ -7,7 +7,6 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from memory_files import MemorySnapshotFiles, MemoryStateFileReader, MemoryStore
 
 from firesteel.api.state import (
     AggregatingStateDescriptor,
@@ -22,6 +21,7 @@ from firesteel.runtime.model.checkpoint_options import SnapshotKind
 from firesteel.runtime.model.key_groups import KeyGroupRange, key_group_of
 from firesteel.runtime.state.hashmap import HashMapKeyedStateBackend
 from firesteel.testing import FakeClock
+from tests.support.state.memory_files import MemorySnapshotFiles, MemoryStateFileReader, MemoryStore
 
 MAX = 16
 

@@ -12,7 +12,7 @@ from firesteel.datastream import ProcessFunction
 from firesteel.runtime.time.input_clock import InputClock
 from firesteel.spi.source import InputStatus, ReaderOutput
 from firesteel.testing import FakeClock, test_environment
-from tests.support.virtual_slots import EndlessNumbers, VirtualSlots, _EndlessReader, now_ms, spend
+from tests.support.jobs.virtual_slots import EndlessNumbers, VirtualSlots, _EndlessReader, now_ms, spend
 
 AHEAD = 1 << 40
 BY_NUMBER = WatermarkStrategy.for_monotonous_timestamps()

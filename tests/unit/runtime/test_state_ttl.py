@@ -6,7 +6,6 @@ import itertools
 from typing import Any
 
 import pytest
-from memory_files import MemorySnapshotFiles, MemoryStateFileReader, MemoryStore
 
 from firesteel.api.state import (
     AggregatingStateDescriptor,
@@ -24,6 +23,7 @@ from firesteel.runtime.model.key_groups import KeyGroupRange
 from firesteel.runtime.model.state_handles import KeyedStateHandle
 from firesteel.runtime.state.hashmap import HashMapKeyedStateBackend
 from firesteel.testing import FakeClock
+from tests.support.state.memory_files import MemorySnapshotFiles, MemoryStateFileReader, MemoryStore
 
 TTL = 10
 UpdateType, Visibility = StateTtlConfig.UpdateType, StateTtlConfig.StateVisibility

@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from savepoints import JOB_ID, Keyed, Operator, Timers, backend_operator, write_savepoint
 
 from firesteel.api.state import ValueStateDescriptor
 from firesteel.common.errors import StateIncompatibleError
@@ -19,6 +18,7 @@ from firesteel.runtime.model.state_handles import StateMeta
 from firesteel.savepoint.contents import find_operator
 from firesteel.savepoint.inspection import count_states, describe, list_keys, verify
 from firesteel.savepoint.keyed_state import Entry, read_entries, restored_backend, slices
+from tests.support.checkpoints.savepoints import JOB_ID, Keyed, Operator, Timers, backend_operator, write_savepoint
 
 NUMBERS = {number: f"value of {number}" for number in range(300)}
 

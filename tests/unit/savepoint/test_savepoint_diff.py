@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from savepoints import Keyed, Operator, Timers, write_savepoint
 
 from firesteel.common import Time, Types
 from firesteel.datastream import (
@@ -32,6 +31,7 @@ from firesteel.runtime.checkpoint.storage import load
 from firesteel.runtime.model.state_handles import StateMeta
 from firesteel.savepoint.declared_states import declared_states
 from firesteel.savepoint.diff import OperatorDiff, SavepointDiff, Verdict, compare
+from tests.support.checkpoints.savepoints import Keyed, Operator, Timers, write_savepoint
 
 Build = Callable[[StreamExecutionEnvironment], Any]
 

@@ -6,10 +6,10 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from keyed_backends import BACKENDS, Workbench
-from keyed_states import MAX
 
 from firesteel.testing import FakeClock
+from tests.support.state.keyed_backends import BACKENDS, Workbench
+from tests.support.state.keyed_states import MAX
 
 
 @pytest.fixture

@@ -10,8 +10,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import pytest
-from keyed_backends import Workbench
-from keyed_states import AVERAGE, CHECKPOINT, DESCRIPTORS, LIST, MAP, SAVEPOINT, SUM, VALUE, put
 
 from firesteel.api.state import (
     ListStateDescriptor,
@@ -20,6 +18,8 @@ from firesteel.api.state import (
 from firesteel.common.errors import InvalidKeyError, InvalidProgramError
 from firesteel.common.types import Row
 from firesteel.common.windows import CountWindow, GlobalWindow, TimeWindow
+from tests.support.state.keyed_backends import Workbench
+from tests.support.state.keyed_states import AVERAGE, CHECKPOINT, DESCRIPTORS, LIST, MAP, SAVEPOINT, SUM, VALUE, put
 
 
 class Colour(enum.Enum):

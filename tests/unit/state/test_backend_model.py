@@ -13,8 +13,6 @@ from typing import Any
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
-from keyed_backends import Workbench
-from memory_files import MemorySnapshotFiles, paths_of
 
 from firesteel.api.state import (
     AggregatingStateDescriptor,
@@ -27,6 +25,8 @@ from firesteel.common.windows import TimeWindow
 from firesteel.runtime.model.checkpoint_options import SnapshotKind
 from firesteel.runtime.model.key_groups import KeyGroupRange, key_group_of
 from firesteel.runtime.model.state_handles import KeyedStateHandle
+from tests.support.state.keyed_backends import Workbench
+from tests.support.state.memory_files import MemorySnapshotFiles, paths_of
 
 MAX = 8
 KEYS = st.sampled_from(["a", "abcdefg", 1, 2.0, True, (3, "x"), b"d", -7])

@@ -7,8 +7,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import pytest
-from keyed_backends import Workbench
-from keyed_states import CHECKPOINT, DESCRIPTORS, EVERY_KIND, LIST, MAP, MAX, SAVEPOINT, SUM, VALUE, put
 
 from firesteel.api.state import (
     ListStateDescriptor,
@@ -23,6 +21,19 @@ from firesteel.runtime.model.checkpoint_options import SnapshotKind
 from firesteel.runtime.model.key_groups import KeyGroupRange, key_group_of
 from firesteel.runtime.model.state_handles import CANONICAL, FileSegment, KeyedStateHandle
 from firesteel.testing import FakeClock
+from tests.support.state.keyed_backends import Workbench
+from tests.support.state.keyed_states import (
+    CHECKPOINT,
+    DESCRIPTORS,
+    EVERY_KIND,
+    LIST,
+    MAP,
+    MAX,
+    SAVEPOINT,
+    SUM,
+    VALUE,
+    put,
+)
 
 # ---- snapshots --------------------------------------------------------------------------------------
 

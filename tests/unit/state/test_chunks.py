@@ -7,7 +7,6 @@ import threading
 import types
 
 import pytest
-from memory_files import MemorySnapshotFiles, MemoryStateFileReader, MemoryStore
 
 from firesteel.common.errors import CheckpointError, CorruptStateError, StateIncompatibleError
 from firesteel.common.windows import TimeWindow
@@ -26,6 +25,7 @@ from firesteel.runtime.state.api.chunks import (
     read_part,
     timer_table,
 )
+from tests.support.state.memory_files import MemorySnapshotFiles, MemoryStateFileReader, MemoryStore
 
 
 def test_a_chunk_comes_back() -> None:

@@ -6,7 +6,6 @@ import threading
 from typing import Any
 
 import pytest
-from memory_files import MemorySnapshotFiles, MemoryStateFileReader, MemoryStore, paths_of
 
 from firesteel.api.state import ListStateDescriptor, ValueStateDescriptor
 from firesteel.common.errors import CheckpointError, CorruptStateError, InvalidProgramError
@@ -18,6 +17,7 @@ from firesteel.runtime.state.factory import create_keyed_backend
 from firesteel.runtime.state.hashmap import HashMapKeyedStateBackend, snapshots
 from firesteel.runtime.time.timers import InternalTimerService
 from firesteel.testing.clock import FakeClock
+from tests.support.state.memory_files import MemorySnapshotFiles, MemoryStateFileReader, MemoryStore, paths_of
 
 ALL = KeyGroupRange(0, 127)
 CHECKPOINT = SnapshotKind.CHECKPOINT

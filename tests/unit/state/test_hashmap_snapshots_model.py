@@ -15,7 +15,6 @@ import pytest
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
-from memory_files import MemorySnapshotFiles, MemoryStateFileReader, MemoryStore, paths_of
 
 from firesteel.api.state import (
     AggregatingStateDescriptor,
@@ -29,6 +28,7 @@ from firesteel.runtime.model.checkpoint_options import SnapshotKind
 from firesteel.runtime.model.key_groups import KeyGroupRange, key_group_of
 from firesteel.runtime.model.state_handles import KeyedStateHandle
 from firesteel.runtime.state.hashmap import HashMapKeyedStateBackend, snapshots
+from tests.support.state.memory_files import MemorySnapshotFiles, MemoryStateFileReader, MemoryStore, paths_of
 
 MAX = 8
 ALL = KeyGroupRange(0, MAX - 1)

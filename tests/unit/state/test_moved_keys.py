@@ -9,8 +9,6 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from keyed_backends import Workbench
-from keyed_states import CHECKPOINT, DESCRIPTORS, EVERY_KIND, LIST, MAP, MAX, SAVEPOINT, VALUE, put
 
 from firesteel.common import Row
 from firesteel.common.errors import StateIncompatibleError
@@ -21,6 +19,8 @@ from firesteel.runtime.model.key_groups import KeyGroupRange, key_group_of
 from firesteel.runtime.model.state_handles import KeyedStateHandle
 from firesteel.runtime.state.rocksdb import keys as row_keys
 from firesteel.testing import FakeClock
+from tests.support.state.keyed_backends import Workbench
+from tests.support.state.keyed_states import CHECKPOINT, DESCRIPTORS, EVERY_KIND, LIST, MAP, MAX, SAVEPOINT, VALUE, put
 
 PARIS = datetime.timezone(datetime.timedelta(hours=2))
 UTC = datetime.timezone.utc

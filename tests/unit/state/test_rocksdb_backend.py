@@ -13,8 +13,6 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from keyed_backends import Workbench
-from memory_files import MemorySnapshotFiles
 from rocksdict import DbClosedError
 
 from firesteel.api.state import ListStateDescriptor, MapStateDescriptor, ValueStateDescriptor
@@ -42,6 +40,8 @@ from firesteel.runtime.state.rocksdb.keys import (
 )
 from firesteel.runtime.state.rocksdb.values import loads, originals_of, trailer_of
 from firesteel.testing import FakeClock, eventually
+from tests.support.state.keyed_backends import Workbench
+from tests.support.state.memory_files import MemorySnapshotFiles
 
 MAX = 16
 VALUE = ValueStateDescriptor("value")

@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
-from keyed_backends import Workbench
 
 from firesteel.api.state import (
     AggregatingStateDescriptor,
@@ -20,6 +19,7 @@ from firesteel.common.time import Time
 from firesteel.runtime.model.checkpoint_options import SnapshotKind
 from firesteel.runtime.state.rocksdb.stamped import SWEEP_ROWS
 from firesteel.testing import FakeClock
+from tests.support.state.keyed_backends import Workbench
 
 TTL = 10
 KINDS = ["value", "list", "map", "reducing", "aggregating"]

@@ -5,8 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from keyed_backends import Workbench
-from keyed_states import MAX
 
 from firesteel.api.state import ListStateDescriptor, MapStateDescriptor, StateDescriptor, ValueStateDescriptor
 from firesteel.common import Types
@@ -14,6 +12,8 @@ from firesteel.runtime.model.checkpoint_options import SnapshotKind
 from firesteel.runtime.model.key_groups import KeyGroupRange
 from firesteel.runtime.state.api.operator_state import OperatorStateBackend
 from firesteel.runtime.state.hashmap import HashMapKeyedStateBackend
+from tests.support.state.keyed_backends import Workbench
+from tests.support.state.keyed_states import MAX
 
 TYPES = [None, Types.PICKLED_BYTE_ARRAY(), Types.LONG(), Types.STRING()]
 every_type = pytest.mark.parametrize("type_info", TYPES, ids=str)

@@ -12,13 +12,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from pyspark.sql import types as t
-from state_values import KEYS, VALUES, Color, Order, Pair, same
 
 from firesteel.common import Row
 from firesteel.common.time import Instant
 from firesteel.spark.state_processor.shapes import LOSSY, Column, fit, infer, merge
 from firesteel.spark.state_processor.spark_types import ConversionError
 from firesteel.spark.state_processor.values import from_shape, to_column
+from tests.support.state.values import KEYS, VALUES, Color, Order, Pair, same
 
 
 def through(column: Column, value: Any) -> Any:

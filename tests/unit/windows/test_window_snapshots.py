@@ -12,7 +12,6 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from keyed_backends import Workbench
 
 from firesteel.api.output_tag import OutputTag
 from firesteel.api.state import ValueStateDescriptor
@@ -33,6 +32,7 @@ from firesteel.runtime.state.registry import ROCKSDB
 from firesteel.runtime.time.turns import Turn
 from firesteel.spi.execution_traits import PIPELINED
 from firesteel.testing.operator_context import FakeOperatorContext
+from tests.support.state.keyed_backends import Workbench
 
 LATE = OutputTag("late")
 MAX = 128

@@ -1,0 +1,1 @@
+"""Chaos runs of generated programs on two JobManagers."""

@@ -1,0 +1,1 @@
+"""Checkpoint coordinators, stores, handles and savepoints."""

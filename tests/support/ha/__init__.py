@@ -1,0 +1,1 @@
+"""High availability: leaders, and calls that fail."""

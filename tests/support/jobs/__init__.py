@@ -1,0 +1,1 @@
+"""Jobs that tests run, and ways to run them."""

@@ -1,0 +1,1 @@
+"""Savepoints and checkpoints of earlier versions, and the programs that wrote them."""

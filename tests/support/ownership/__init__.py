@@ -1,0 +1,1 @@
+"""Programs whose functions change objects that they have emitted, stored or read."""

@@ -1,0 +1,1 @@
+"""The REST API and the web pages: servers, answers and their shapes."""

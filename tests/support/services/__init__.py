@@ -1,0 +1,1 @@
+"""Servers and clusters that run as processes of their own."""

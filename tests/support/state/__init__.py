@@ -1,0 +1,1 @@
+"""State backends, their files and their values."""
