@@ -43,7 +43,7 @@ _SENSITIVE = (
 )
 """Parts of keys whose values are not shown: Flink's, and some more."""
 
-_SHORTEST = 4
+_MIN_SECRET_LENGTH = 4
 """Shorter values of sensitive keys are not looked for in texts: they would be found everywhere."""
 
 _URL_PASSWORD = re.compile(r"(?P<before>[A-Za-z][\w+.-]*://[^\s/:@]*:)[^\s/]+(?=@)")
@@ -115,7 +115,7 @@ class Redactor:
 
 def _secrets(settings: Mapping[str, str]) -> list[str]:
     """The values of sensitive keys, the longest first: one may contain another."""
-    values = [value for key, value in settings.items() if is_sensitive(key) and len(value) >= _SHORTEST]
+    values = [value for key, value in settings.items() if is_sensitive(key) and len(value) >= _MIN_SECRET_LENGTH]
     found = {spelling for value in values for spelling in _spellings(value)}
     return sorted(found, key=lambda value: (-len(value), value))
 

@@ -15,7 +15,7 @@ from firesteel.datastream.externalized_checkpoint_retention import ExternalizedC
 __all__ = ["CheckpointConfig"]
 
 _UNLIMITED: Final = 2**31 - 1
-_SHORTEST_MS: Final = 10
+_MIN_DURATION_MS: Final = 10
 """Flink refuses intervals and timeouts below this."""
 
 
@@ -44,7 +44,7 @@ class CheckpointConfig:
 
     def set_checkpoint_interval(self, checkpoint_interval: int) -> CheckpointConfig:
         """Milliseconds between checkpoints."""
-        _check("checkpoint interval", checkpoint_interval, _SHORTEST_MS, " ms")
+        _check("checkpoint interval", checkpoint_interval, _MIN_DURATION_MS, " ms")
         return self._set(options.CHECKPOINTING_INTERVAL, Duration.of_millis(checkpoint_interval))
 
     def get_checkpoint_timeout(self) -> int:
@@ -53,7 +53,7 @@ class CheckpointConfig:
 
     def set_checkpoint_timeout(self, checkpoint_timeout: int) -> CheckpointConfig:
         """Milliseconds a checkpoint may take."""
-        _check("checkpoint timeout", checkpoint_timeout, _SHORTEST_MS, " ms")
+        _check("checkpoint timeout", checkpoint_timeout, _MIN_DURATION_MS, " ms")
         return self._set(options.CHECKPOINTING_TIMEOUT, Duration.of_millis(checkpoint_timeout))
 
     def get_min_pause_between_checkpoints(self) -> int:

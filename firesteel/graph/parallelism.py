@@ -10,7 +10,7 @@ __all__ = ["MAX_PARALLELISM_LIMIT", "default_max_parallelism", "describe", "reso
 MAX_PARALLELISM_LIMIT = 1 << 15
 """Flink's upper bound for max parallelism, the number of key groups."""
 
-_SMALLEST_DEFAULT = 128
+_MIN_DEFAULT = 128
 
 
 def default_max_parallelism(parallelism: int) -> int:
@@ -20,7 +20,7 @@ def default_max_parallelism(parallelism: int) -> int:
     [128, 128, 256, 512, 32768]
     """
     wanted = parallelism + parallelism // 2
-    return min(max(1 << (wanted - 1).bit_length(), _SMALLEST_DEFAULT), MAX_PARALLELISM_LIMIT)
+    return min(max(1 << (wanted - 1).bit_length(), _MIN_DEFAULT), MAX_PARALLELISM_LIMIT)
 
 
 def describe(transformation: Transformation) -> str:

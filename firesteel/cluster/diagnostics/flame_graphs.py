@@ -20,9 +20,9 @@ __all__ = ["FlameGraphs", "SampledGroup", "flame_graph"]
 ANSWER_S = 10.0
 """How long a slot may take beyond the sampling itself."""
 RETRY_S = 5.0
-MOST_SLOTS = 64
+MAX_SLOTS = 64
 """Slots asked at most: more of the same say little that is new."""
-MOST_KEPT = 64
+MAX_KEPT_SAMPLINGS = 64
 
 Ask = Callable[[int, Any, float], "Future[Any]"]
 SampledGroup = tuple[str, int, str]
@@ -52,11 +52,11 @@ class FlameGraphs:
 
     def samples(self, group: SampledGroup, slots: Iterable[int], ask: Ask) -> tuple[int, list[StackSample]] | None:
         """When the last samples were taken, and these; None if there are none yet. New ones are taken if it is time."""
-        slots = list(slots)[:MOST_SLOTS]
+        slots = list(slots)[:MAX_SLOTS]
         with self._lock:
             sampling = self._samplings.setdefault(group, _Sampling())
             self._samplings.move_to_end(group)
-            while len(self._samplings) > MOST_KEPT:
+            while len(self._samplings) > MAX_KEPT_SAMPLINGS:
                 self._samplings.popitem(last=False)
             begins = not sampling.waiting and time.monotonic() >= sampling.due
             if begins:

@@ -16,7 +16,7 @@ from firesteel.jobmaster.view.vertices import SubtaskView, VertexView
 __all__ = ["KnownJob", "KnownJobs", "find_job", "find_number", "find_subtask", "find_vertex", "now_ms"]
 
 _ID = re.compile("[0-9a-f]{32}", re.IGNORECASE)
-_LARGEST = 2**63 - 1
+_MAX_INT64 = 2**63 - 1
 
 
 class KnownJob(Protocol):
@@ -88,7 +88,7 @@ def find_number(request: RestRequest[Any], name: str) -> int:
     """The number that a part of the path is."""
     text = request.path[name]
     number = int(text) if text.isascii() and text.isdigit() and len(text) < 20 else -1
-    if not 0 <= number <= _LARGEST:
+    if not 0 <= number <= _MAX_INT64:
         raise RestError(
             400,
             f"Cannot resolve path parameter ({name}) from value '{text[:100]}'.",

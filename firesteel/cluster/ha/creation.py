@@ -19,7 +19,7 @@ from firesteel.filesystem.stores import configure_filesystems
 
 __all__ = ["create_services", "storage_directory"]
 
-_SHORTEST_S = 0.1
+_MIN_DURATION_S = 0.1
 _CLUSTER_ID = re.compile(r"\w[\w.-]*")
 
 
@@ -84,7 +84,7 @@ def create_services(
 
 def _seconds(configuration: Configuration, option: ConfigOption[Duration]) -> float:
     seconds = configuration.get(option).to_millis() / 1000
-    if seconds < _SHORTEST_S:
+    if seconds < _MIN_DURATION_S:
         raise HighAvailabilityError(
             f"{option.key} is {seconds:g} s, in which a leader cannot show that it is alive.",
             hint="A few seconds are a good choice: so long may a leader be silent until another one takes over.",

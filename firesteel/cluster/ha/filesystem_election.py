@@ -20,7 +20,7 @@ from firesteel.process.concurrency import SYSTEM, Concurrency
 __all__ = ["FileSystemHighAvailability", "FileSystemLeadership", "LeaseObserver"]
 
 _log = logging.getLogger(__name__)
-_LONGEST_POLL = 0.2
+_MAX_POLL_INTERVAL_S = 0.2
 """Seconds: how soon a leader that was killed on this machine is missed."""
 
 
@@ -93,7 +93,7 @@ class FileSystemHighAvailability:
     def await_leadership(self, address: str, on_lost: Callable[[str], None]) -> FileSystemLeadership:
         """Blocks until this JobManager leads. A directory that cannot be read is an error only at the first look."""
         observer = LeaseObserver()
-        poll = min(_LONGEST_POLL, self._duration / 10)
+        poll = min(_MAX_POLL_INTERVAL_S, self._duration / 10)
         seen: Observation | None = None
         sees = True
         while not self._closing.is_set():

@@ -19,7 +19,7 @@ __all__ = ["RETAINED_CHECKPOINTS", "PersistentJobStore", "Retention"]
 
 RETAINED_CHECKPOINTS = 10
 """How many are known of a job. Of all but the last few the files are gone: a job keeps one, unless told otherwise."""
-_LONGEST_FAILURE = 100_000
+_MAX_FAILURE_LENGTH = 100_000
 """Characters: a record must fit into a ZooKeeper node."""
 
 
@@ -207,7 +207,7 @@ def _number_of(name: str) -> int:
 
 
 def _stored(result: JobResult) -> _Result:
-    failure = result.failure[:_LONGEST_FAILURE]
+    failure = result.failure[:_MAX_FAILURE_LENGTH]
     return _Result(result.job_id, result.job_name, result.status.name, result.started_at, result.ended_at, failure)
 
 

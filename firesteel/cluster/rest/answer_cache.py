@@ -11,7 +11,7 @@ from firesteel.cluster.rest.replies import Reply
 
 __all__ = ["AnswerCache"]
 
-MOST_ANSWERS = 512
+MAX_ANSWERS = 512
 
 
 @dataclass(frozen=True)
@@ -39,7 +39,7 @@ class AnswerCache:
 
     def put(self, target: bytes, reply: Reply, seconds: float) -> None:
         """Keeps an answer."""
-        if len(self._answers) >= MOST_ANSWERS:
+        if len(self._answers) >= MAX_ANSWERS:
             self._answers.clear()
         self._answers[target] = _Answer(time.monotonic() + seconds, reply, _wire(reply))
 

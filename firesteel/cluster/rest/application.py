@@ -41,9 +41,9 @@ Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
 
 HANDLER_THREADS = 64
 """Many, for clients that wait for what a job gives hold one each."""
-MOST_WAITING = 512
+MAX_WAITING = 512
 HANDLER_TIMEOUT_S = 120.0
-MOST_QUERY_PARAMETERS = 1000
+MAX_QUERY_PARAMETERS = 1000
 
 
 class RestApplication:
@@ -185,7 +185,7 @@ class RestApplication:
         return encode_success(endpoint, result, self._reader_headers)
 
     async def _in_thread(self, function: Callable[[Any], Any], argument: Any) -> Any:
-        if len(self._in_flight) >= MOST_WAITING:
+        if len(self._in_flight) >= MAX_WAITING:
             raise RestError(503, "The JobManager has too many requests to answer at the moment.", hint="Try again.")
         future = self._executor.submit(function, argument)
         self._in_flight.add(future)
@@ -274,10 +274,10 @@ def _query(endpoint: Endpoint[Any, Any], query_string: bytes) -> dict[str, Any]:
     if query_string:
         try:
             pairs = parse_qsl(
-                query_string.decode("latin-1"), keep_blank_values=True, max_num_fields=MOST_QUERY_PARAMETERS
+                query_string.decode("latin-1"), keep_blank_values=True, max_num_fields=MAX_QUERY_PARAMETERS
             )
         except ValueError:
-            raise RestError(400, f"There are more than {MOST_QUERY_PARAMETERS} query parameters.") from None
+            raise RestError(400, f"There are more than {MAX_QUERY_PARAMETERS} query parameters.") from None
         for name, value in pairs:
             given.setdefault(name, []).append(value)
     return {parameter.name: _value(parameter, given.get(parameter.name)) for parameter in endpoint.query}

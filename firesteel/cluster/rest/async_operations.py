@@ -20,7 +20,7 @@ T = TypeVar("T")
 
 KEPT_S = 300.0
 """How long the outcome of an operation can be asked for."""
-MOST_KEPT = 10_000
+MAX_KEPT_OUTCOMES = 10_000
 
 
 @dataclass(frozen=True)
@@ -118,7 +118,7 @@ class AsyncOperations(Generic[T]):
         oldest = self._clock() - KEPT_S
         while self._ended:
             at, _ = next(iter(self._ended.values()))
-            if at > oldest and len(self._ended) <= MOST_KEPT:
+            if at > oldest and len(self._ended) <= MAX_KEPT_OUTCOMES:
                 return
             self._ended.popitem(last=False)
 

@@ -30,16 +30,16 @@ __all__ = [
 Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
 
 GRACE_S = 30.0
-SLOWEST_BYTES_PER_S = 64 * 1024
+MIN_BYTES_PER_S = 64 * 1024
 """A client has half a minute, and more only for what it has sent at this rate."""
 
 DISCARDED_BYTES = 16 * 1024 * 1024
 DISCARD_S = 5.0
 GLANCE_BYTES = 64 * 1024
 GLANCE_S = 2.0
-MOST_PARTS = 1000
-LARGEST_FIELD = 16 * 1024 * 1024
-LONGEST_NAME = 200
+MAX_PARTS = 1000
+MAX_FIELD_BYTES = 16 * 1024 * 1024
+MAX_NAME_LENGTH = 200
 
 REQUEST_FIELD = "request"
 """The field of a form that holds the request as JSON, as Flink's client names it."""
@@ -67,7 +67,7 @@ class _Chunks:
 
     async def next(self) -> tuple[bytes, bool]:
         """The next part, and whether there is more."""
-        allowed = GRACE_S + self._received / SLOWEST_BYTES_PER_S
+        allowed = GRACE_S + self._received / MIN_BYTES_PER_S
         remaining = self._started + allowed - time.monotonic()
         try:
             message = await asyncio.wait_for(self._receive(), max(remaining, 0.001))
@@ -165,8 +165,8 @@ class Form:
 
     def _on_part_begin(self) -> None:
         self._parts += 1
-        if self._parts > MOST_PARTS:
-            raise RestError(400, f"The form has more than {MOST_PARTS} parts.")
+        if self._parts > MAX_PARTS:
+            raise RestError(400, f"The form has more than {MAX_PARTS} parts.")
         self._headers = {}
         self._content = bytearray()
 
@@ -194,8 +194,8 @@ class Form:
 
     def _on_part_data(self, data: bytes, start: int, end: int) -> None:
         self._content += data[start:end]
-        if self._filename is None and len(self._content) > LARGEST_FIELD:
-            raise RestError(413, f"The field {self._name!r} of the form is larger than {LARGEST_FIELD} bytes.")
+        if self._filename is None and len(self._content) > MAX_FIELD_BYTES:
+            raise RestError(413, f"The field {self._name!r} of the form is larger than {MAX_FIELD_BYTES} bytes.")
 
     def _on_part_end(self) -> None:
         if self._filename is None:
@@ -231,11 +231,11 @@ def safe_filename(name: str) -> str:
     'word count.py'
     """
     base = unicodedata.normalize("NFC", name).replace("\\", "/").rpartition("/")[2].strip()
-    if not _FILENAME.fullmatch(base) or base.startswith(".") or len(base.encode()) > LONGEST_NAME:
+    if not _FILENAME.fullmatch(base) or base.startswith(".") or len(base.encode()) > MAX_NAME_LENGTH:
         raise RestError(
             400,
-            f"{name[:LONGEST_NAME]!r} is not a name for an uploaded file.",
-            hint=f"It takes letters, digits, spaces and . - + = @ , ( ), no leading dot, {LONGEST_NAME} bytes.",
+            f"{name[:MAX_NAME_LENGTH]!r} is not a name for an uploaded file.",
+            hint=f"It takes letters, digits, spaces and . - + = @ , ( ), no leading dot, {MAX_NAME_LENGTH} bytes.",
         )
     return base
 

@@ -17,8 +17,8 @@ SAME_USER = "firesteel.same_user"
 
 HEADERS_TIMEOUT_S = 20.0
 CHECK_S = 5.0
-LARGEST_HEAD = 64 * 1024
-LARGEST_LEFTOVER = 1024 * 1024
+MAX_HEAD_BYTES = 64 * 1024
+MAX_LEFTOVER_BYTES = 1024 * 1024
 """How much of a body may still come once its request is answered."""
 
 
@@ -69,9 +69,9 @@ class Connection(HttpToolsProtocol):
         """Something came: counted as long as it may be a head."""
         if self._head_since is not None:
             self._head_bytes += len(data)
-            if self._head_bytes > LARGEST_HEAD:
-                super().data_received(data[:LARGEST_HEAD])
-                data = data[LARGEST_HEAD:]
+            if self._head_bytes > MAX_HEAD_BYTES:
+                super().data_received(data[:MAX_HEAD_BYTES])
+                data = data[MAX_HEAD_BYTES:]
                 if not self._has_head():
                     self.send_400_response("The request's headers are too large.")
         if data and not self.transport.is_closing():
@@ -126,7 +126,7 @@ class Connection(HttpToolsProtocol):
         """A part of a body has come."""
         if self.cycle.response_complete:
             self._leftover += len(body)
-            if self._leftover > LARGEST_LEFTOVER:
+            if self._leftover > MAX_LEFTOVER_BYTES:
                 self.transport.abort()
                 return
         super().on_body(body)

@@ -41,7 +41,7 @@ __all__ = ["RestBindError", "RestServer", "StandbyRoutes"]
 WEB_DIRECTORY = Path(__file__).parents[1] / "web"
 START_TIMEOUT_S = 30.0
 KEEP_ALIVE_S = 30
-MOST_CONNECTIONS = 800
+MAX_CONNECTIONS = 800
 """Below the number of files a process may open by default."""
 
 
@@ -113,7 +113,7 @@ class RestServer:
                 proxy_headers=False,
                 server_header=False,
                 timeout_keep_alive=KEEP_ALIVE_S,
-                limit_concurrency=MOST_CONNECTIONS,
+                limit_concurrency=MAX_CONNECTIONS,
             )
             config.load()
             config.ssl = self._tls

@@ -21,8 +21,8 @@ const HEIGHT = 196;
 /** In a box narrower than this the graph runs from top to bottom. */
 const NARROW = 560;
 /** How high the box may be, as a share of the window; and what it needs at least. */
-const HIGHEST = 0.72;
-const LOWEST = 300;
+const MAX_HEIGHT_SHARE = 0.72;
+const MIN_HEIGHT = 300;
 /** Below these scales the boxes show less, larger. */
 const FAR = 0.55;
 const VERY_FAR = 0.22;
@@ -76,7 +76,7 @@ function graphWidget(element, data) {
     }
     // as high as the graph is when it fills the width, so that its numbers can be read
     const fitting = layout.height * Math.min(1, (port.clientWidth - 32) / layout.width) + 48;
-    port.style.height = `${Math.max(LOWEST, Math.min(fitting, window.innerHeight * HIGHEST))}px`;
+    port.style.height = `${Math.max(MIN_HEIGHT, Math.min(fitting, window.innerHeight * MAX_HEIGHT_SHARE))}px`;
     draw(stage, edgesView(current, layout, isDownwards), nodesView(current, layout, panZoom));
     draw(tools, toolsView(panZoom));
     if (isNew) panZoom.fit({ width: layout.width, height: layout.height });

@@ -1,7 +1,7 @@
 // Moves and scales what is inside a box: by mouse, wheel, fingers and keys.
 
-const SMALLEST = 0.04;
-const LARGEST = 2;
+const MIN_SCALE = 0.04;
+const MAX_SCALE = 2;
 const STEP = 80;
 
 /**
@@ -51,7 +51,7 @@ export class PanZoom {
     const width = this.box.clientWidth;
     const height = this.box.clientHeight;
     if (!width || !height) return;
-    const scale = Math.max(SMALLEST, Math.min(1, (width - 32) / size.width, (height - 32) / size.height));
+    const scale = Math.max(MIN_SCALE, Math.min(1, (width - 32) / size.width, (height - 32) / size.height));
     this.view = { scale, x: (width - size.width * scale) / 2, y: (height - size.height * scale) / 2 };
     this.apply();
   }
@@ -63,7 +63,7 @@ export class PanZoom {
    * @param {number} [y]
    */
   zoom(factor, x = this.box.clientWidth / 2, y = this.box.clientHeight / 2) {
-    const scale = Math.max(SMALLEST, Math.min(LARGEST, this.view.scale * factor));
+    const scale = Math.max(MIN_SCALE, Math.min(MAX_SCALE, this.view.scale * factor));
     const change = scale / this.view.scale;
     this.view = { scale, x: x - (x - this.view.x) * change, y: y - (y - this.view.y) * change };
     this.isMoved = true;

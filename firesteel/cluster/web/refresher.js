@@ -15,7 +15,7 @@ import { ApiError, call, callOr, text } from './api.js';
  * @property {function(): void} changed
  */
 
-const LONGEST_WAIT = 10000;
+const MAX_WAIT_MS = 10000;
 
 /** Calls a function at intervals. */
 export class Refresher {
@@ -90,7 +90,7 @@ export class Refresher {
   }
 
   wait() {
-    return this.misses ? Math.min(LONGEST_WAIT, this.interval, 1000 * 2 ** (this.misses - 1)) : this.interval;
+    return this.misses ? Math.min(MAX_WAIT_MS, this.interval, 1000 * 2 ** (this.misses - 1)) : this.interval;
   }
 }
 

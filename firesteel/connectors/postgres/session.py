@@ -18,7 +18,7 @@ T = TypeVar("T")
 
 # a deadlock or a conflict of serializable transactions: the transaction was rolled back, and may be run again
 _ROLLED_BACK = frozenset({"40001", "40P01"})
-_LONGEST_PAUSE_S = 2.0
+_MAX_PAUSE_S = 2.0
 _END_DEADLINE_S = 30.0
 
 
@@ -61,7 +61,7 @@ class Session:
                 if not (lost or error.sqlstate in _ROLLED_BACK) or retries >= self._max_retries:
                     raise translate(error, doing, server=self.server, table=table) from error
             self.close()
-            time.sleep(min(_LONGEST_PAUSE_S, 0.05 * 8**retries))
+            time.sleep(min(_MAX_PAUSE_S, 0.05 * 8**retries))
             retries += 1
 
     def close(self) -> None:

@@ -17,11 +17,11 @@ from firesteel.runtime.model.serialization import deserialize_batch, serialize_r
 
 __all__ = ["BucketSplit", "is_large"]
 
-_MOST_RECORDS = 500_000
-_MOST_BYTES = 64 << 20
+_MAX_RECORDS = 500_000
+_MAX_BYTES = 64 << 20
 _COUNTED_FROM = 4 << 20
 """Buckets with fewer bytes cannot have too many records."""
-_MOST_PARTS = 256
+_MAX_PARTS = 256
 _SEED = 7
 
 _Place = tuple[int, int, int]
@@ -30,7 +30,7 @@ _Place = tuple[int, int, int]
 
 def is_large(run: RowSpool) -> bool:
     """Whether the records of a bucket should not be held in memory together."""
-    return run.bytes > _MOST_BYTES or (run.bytes > _COUNTED_FROM and _records(run) > _MOST_RECORDS)
+    return run.bytes > _MAX_BYTES or (run.bytes > _COUNTED_FROM and _records(run) > _MAX_RECORDS)
 
 
 def _records(run: RowSpool) -> int:
@@ -43,7 +43,7 @@ class BucketSplit:
 
     def __init__(self, groupings: Mapping[int, Grouping], run: RowSpool):
         self._groupings = groupings
-        self.parts = min(_MOST_PARTS, max(_records(run) * 2 // _MOST_RECORDS, run.bytes * 2 // _MOST_BYTES) + 1)
+        self.parts = min(_MAX_PARTS, max(_records(run) * 2 // _MAX_RECORDS, run.bytes * 2 // _MAX_BYTES) + 1)
         self._file = tempfile.TemporaryFile(prefix="firesteel-bucket-")  # noqa: SIM115 - closed in close
         self._places: list[list[_Place]] = [[] for _ in range(self.parts)]
         self._heavy: dict[Any, list[_Place]] = {}
@@ -94,7 +94,7 @@ class BucketSplit:
         seen = self._counts[key]
         self._counts[key] = seen + more
         return seen > 0 and (
-            key in self._heavy or seen * 4 > _MOST_RECORDS or seen * self._bytes_per_record * 4 > _MOST_BYTES
+            key in self._heavy or seen * 4 > _MAX_RECORDS or seen * self._bytes_per_record * 4 > _MAX_BYTES
         )
 
     def _part_of(self, key: Any) -> int:

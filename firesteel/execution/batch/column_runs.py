@@ -18,7 +18,7 @@ from firesteel.types.number_records import NumberRecords
 __all__ = ["RECORD_ITSELF", "ColumnRuns", "KeyDivisions", "field_of_key"]
 
 RECORD_ITSELF = -1
-_MOST_FIELDS = 100
+_MAX_FIELDS = 100
 _RUN_VALUES = 2_000_000
 """How many numbers are gathered before they are divided."""
 _HASH_RECORDS = 1 << 15
@@ -234,7 +234,7 @@ def _fields_of(values: Sequence[Any]) -> tuple[Shape, tuple[str, ...] | None, Se
         fields = tuple(zip(*rows, strict=True))
     except ValueError:
         return None
-    if not 0 < len(fields) < _MOST_FIELDS or (names is not None and len(names) != len(fields)):
+    if not 0 < len(fields) < _MAX_FIELDS or (names is not None and len(names) != len(fields)):
         return None
     return (Shape.ROW if type(first) is Row else Shape.TUPLE), names, fields
 

@@ -34,7 +34,7 @@ _FRAME_BYTES = 64 << 10
 _ROW_BYTES = 256 << 10
 _HELD_BYTES = 32 << 20
 _QUEUED_BYTES = 64 << 20
-_MOST_COLUMNAR_BUCKETS = 1 << 16
+_MAX_COLUMNAR_BUCKETS = 1 << 16
 
 
 class KeyBucketTable(RoutingTable):
@@ -105,7 +105,7 @@ class BucketedPartition:
 
     def gather(self, runs: ColumnRuns, divide_objects: Loop) -> None:
         """Has records be gathered from now on; ``divide_objects`` appends those to buckets that are no columns."""
-        self.is_columnar = len(self.buckets) <= _MOST_COLUMNAR_BUCKETS
+        self.is_columnar = len(self.buckets) <= _MAX_COLUMNAR_BUCKETS
         self._runs = runs
         self._divide_objects = divide_objects
 

@@ -29,7 +29,7 @@ __all__ = ["KeyedHead"]
 _PART_RECORDS = 4096
 """What the loop gets of a long group at once, so that what it produces can be handed on in between."""
 
-_MOST_COLUMN_BYTES = 64 << 20
+_MAX_COLUMN_BYTES = 64 << 20
 
 Step = Callable[[], None]
 
@@ -88,7 +88,7 @@ class KeyedHead:
 
     def _columns_of(self, run: RowSpool) -> list[Columns] | None:
         """The columns of a bucket if it consists of nothing else and they fit into memory."""
-        if len(self._groupings) > 1 or run.bytes > _MOST_COLUMN_BYTES:
+        if len(self._groupings) > 1 or run.bytes > _MAX_COLUMN_BYTES:
             return None
         columns: list[Columns] = []
         for row in run.rows():

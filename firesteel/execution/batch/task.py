@@ -42,7 +42,7 @@ __all__ = ["BatchStageTask", "run_batch_task"]
 
 Capture = Callable[[], AbstractContextManager[PrintedLines | None]]
 RowReader = Callable[[Iterable[bytes]], Iterator[Any]]
-_MOST_PAYLOAD_BYTES = 4 << 20
+_MAX_PAYLOAD_BYTES = 4 << 20
 _SOURCE_WAIT_S = 0.01
 DATAFRAME_SPLIT = "dataframe"
 """The split that a source's records are in where Spark itself has read them."""
@@ -277,5 +277,5 @@ class BatchStageTask(StageTask):
             if isinstance(partition, BucketedPartition):
                 yield from partition.take()
         yield from super().take_rows()
-        if self._payload_bytes > _MOST_PAYLOAD_BYTES:
+        if self._payload_bytes > _MAX_PAYLOAD_BYTES:
             yield from self._report_payloads()

@@ -20,7 +20,7 @@ __all__ = [
     "create_epoch_trigger",
 ]
 
-_MOST_IDLE = 10
+_MAX_IDLE_INTERVALS = 10
 """How many times the idle interval a job waits at most."""
 
 
@@ -98,7 +98,7 @@ class ContinuousTrigger(EpochTrigger):
 
     def _wait(self, now: int) -> None:
         interval = self._settings.idle_interval
-        self.due = now + min(interval << min(self._idle, 8), interval * _MOST_IDLE)
+        self.due = now + min(interval << min(self._idle, 8), interval * _MAX_IDLE_INTERVALS)
         self._idle += 1
 
     def task_has_work(self, task: TaskKey, now: int) -> None:

@@ -30,10 +30,10 @@ BROADCAST_ORDER = 0
 REPORT_ORDER = (1 << 31) - 1
 _FIRST = 1
 _SEQUENCE_BITS = 16
-_MOST_PRODUCERS = (1 << 14) - 1
+_MAX_PRODUCERS = (1 << 14) - 1
 _LAST_SEQUENCE = (1 << _SEQUENCE_BITS) - 1
-_MOST_BUCKETS = 1 << 24
-_FEWEST_PER_SUBTASK = 16
+_MAX_BUCKETS = 1 << 24
+_MIN_BUCKETS_PER_SUBTASK = 16
 _COUNT_BITS = 32
 
 
@@ -44,7 +44,7 @@ def buckets_per_subtask(configuration: Configuration, parallelism: int) -> int:
     256
     """
     wanted = configuration.get(BATCH_KEY_BUCKETS)
-    return max(1, min(max(wanted // parallelism, min(wanted, _FEWEST_PER_SUBTASK)), _MOST_BUCKETS))
+    return max(1, min(max(wanted // parallelism, min(wanted, _MIN_BUCKETS_PER_SUBTASK)), _MAX_BUCKETS))
 
 
 def bucket_order(bucket: int) -> int:
@@ -54,7 +54,7 @@ def bucket_order(bucket: int) -> int:
 
 def record_order(producer: int, sequence: int) -> int:
     """The order of a row of records in an exchange that is not keyed."""
-    return _FIRST + (min(producer, _MOST_PRODUCERS) << _SEQUENCE_BITS | min(sequence, _LAST_SEQUENCE))
+    return _FIRST + (min(producer, _MAX_PRODUCERS) << _SEQUENCE_BITS | min(sequence, _LAST_SEQUENCE))
 
 
 def grouped_sequence(bucket: int, sequence: int) -> int:

@@ -15,7 +15,7 @@ __all__ = ["UNLIMITED", "CheckpointRetention", "CheckpointSettings"]
 UNLIMITED = 2**31 - 1
 """A number of tolerable failures that is never exceeded."""
 
-_SHORTEST_MS = 10
+_MIN_DURATION_MS = 10
 """Flink takes no checkpoints more often than this."""
 
 
@@ -71,14 +71,14 @@ class CheckpointSettings:
     """Whether a job leaves its last checkpoints however it ends, for the next run to go on from."""
 
     def __post_init__(self) -> None:
-        _at_least("timeout", self.timeout, _SHORTEST_MS)
+        _at_least("timeout", self.timeout, _MIN_DURATION_MS)
         _at_least("min-pause", self.min_pause, 0)
         _at_least("max-concurrent-checkpoints", self.max_concurrent, 1)
         _at_least("tolerable-failed-checkpoints", self.tolerable_failures, 0)
         _at_least("aligned-checkpoint-timeout", self.aligned_timeout, 0)
         _at_least("num-retained", self.num_retained, 1)
         if self.interval is not None:
-            _at_least("interval", self.interval, _SHORTEST_MS)
+            _at_least("interval", self.interval, _MIN_DURATION_MS)
         if self.unaligned and not self.exactly_once:
             raise InvalidProgramError(
                 "Unaligned checkpoints need the mode EXACTLY_ONCE.",

@@ -30,7 +30,7 @@ __all__ = ["CORRUPT_READS", "ends_preparation", "is_final", "may_record", "retry
 CORRUPT_READS = 3
 """How often in a row state must turn out to be corrupt before it counts as such: a store may have a bad moment."""
 _FIRST_DELAY_MS = 500
-_LONGEST_DELAY_MS = 30_000
+_MAX_DELAY_MS = 30_000
 
 
 def may_record(status: JobStatus, *, host_lives: bool) -> bool:
@@ -85,4 +85,4 @@ def retry_delay_ms(failures: int) -> int:
     >>> [retry_delay_ms(failures) for failures in (1, 2, 3, 10, 10_000)]
     [500, 1000, 2000, 30000, 30000]
     """
-    return min(_FIRST_DELAY_MS << min(max(failures - 1, 0), 16), _LONGEST_DELAY_MS)
+    return min(_FIRST_DELAY_MS << min(max(failures - 1, 0), 16), _MAX_DELAY_MS)

@@ -9,7 +9,7 @@ from firesteel.common.errors import FiresteelError
 
 __all__ = ["InvalidStatusTransitionError", "Story", "StoryEntry"]
 
-_LONGEST = 320
+_MAX_TEXT_LENGTH = 320
 """How much is kept of an entry."""
 
 
@@ -42,7 +42,7 @@ class Story:
 
     def add(self, at: int, text: str) -> None:
         """Appends an entry."""
-        brief = text if len(text) <= _LONGEST else f"{text[:_LONGEST]}…"
+        brief = text if len(text) <= _MAX_TEXT_LENGTH else f"{text[:_MAX_TEXT_LENGTH]}…"
         self._entries.append(StoryEntry(self._next_number, at, brief))
         self._next_number += 1
 

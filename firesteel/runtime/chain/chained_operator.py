@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 
 __all__ = ["ChainServices", "ChainedOperator", "OperatorSnapshot", "SecondInput"]
 
-_EMIT_AT_MOST = 4096
+_MAX_EMITTED_RECORDS = 4096
 
 
 class ChainServices(Protocol):
@@ -323,7 +323,7 @@ class ChainedOperator:
         They are in the turn, from where whoever gave the records to this operator takes them.
         """
         turn = self.turn
-        if not self._cuts or turn.is_whole or values.__class__ not in CUTTABLE or len(values) > _EMIT_AT_MOST:
+        if not self._cuts or turn.is_whole or values.__class__ not in CUTTABLE or len(values) > _MAX_EMITTED_RECORDS:
             self._emit(None, values, timestamps)
             return 0
         loop = self._loop(None, values, timestamps)
@@ -349,9 +349,9 @@ class ChainedOperator:
             self._emit(tag.tag_id, values, timestamps)
 
     def _emit(self, tag_id: str | None, values: Sequence[Any], timestamps: Sequence[int] | None) -> None:
-        if len(values) > _EMIT_AT_MOST:
-            for start in range(0, len(values), _EMIT_AT_MOST):
-                end = start + _EMIT_AT_MOST
+        if len(values) > _MAX_EMITTED_RECORDS:
+            for start in range(0, len(values), _MAX_EMITTED_RECORDS):
+                end = start + _MAX_EMITTED_RECORDS
                 self._emit(tag_id, values[start:end], None if timestamps is None else timestamps[start:end])
             return
         loop = self._loop(tag_id, values, timestamps)

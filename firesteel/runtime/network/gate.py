@@ -44,7 +44,7 @@ class HandedOver:
 
     __slots__ = ("records", "sample")
 
-    MOST = 4
+    MAX_SAMPLE_RECORDS = 4
 
     def __init__(self) -> None:
         self.records = 0
@@ -55,7 +55,7 @@ class HandedOver:
         """Counts the records of a buffer."""
         self.records += len(values)
         if self.sample is not None:
-            self.sample = values[: self.MOST]
+            self.sample = values[: self.MAX_SAMPLE_RECORDS]
 
 
 class InputChannel:

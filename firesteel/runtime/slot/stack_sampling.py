@@ -31,7 +31,7 @@ IDLE_STACK = ("waits for input",)
 BACKPRESSURED_STACK = ("waits for its consumers",)
 OTHERS_STACK = ("waits for other tasks of the slot",)
 MAILBOX_STACK = ("network and mails of the slot",)
-_MOST_FRAMES = 200
+_MAX_FRAMES = 200
 _FOREIGN = [
     (f"{Path(firesteel.__file__).parent}/", "firesteel/"),
     *((f"{sysconfig.get_path(name)}/", "site-packages/") for name in ("purelib", "platlib")),
@@ -113,7 +113,7 @@ def _active_task(frame: FrameType | None, guarded: CodeType, waits: CodeType) ->
 
 
 def _stack(places: list[_Place]) -> tuple[str, ...]:
-    names = [name for place in places[-_MOST_FRAMES:] for name in _names(*place, is_innermost=place is places[0])]
+    names = [name for place in places[-_MAX_FRAMES:] for name in _names(*place, is_innermost=place is places[0])]
     return tuple(reversed(names))
 
 

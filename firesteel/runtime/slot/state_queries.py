@@ -21,10 +21,10 @@ if TYPE_CHECKING:
 
 __all__ = ["ListStates", "QueryState", "StateAnswer", "namespace_text", "to_json"]
 
-MOST_ITEMS = 20_000
+MAX_ITEMS = 20_000
 """Of a value: the task stands still while it is read."""
-MOST_NAMESPACES = 200
-_LARGEST = 2**63 - 1
+MAX_NAMESPACES = 200
+_MAX_INT64 = 2**63 - 1
 
 
 class TooLargeError(FiresteelError):
@@ -80,7 +80,7 @@ class QueryState:
             value = _read(descriptor, stored, now)
             if value is not None:
                 values[namespace_text(namespace)] = to_json(value)
-            if len(values) >= MOST_NAMESPACES:
+            if len(values) >= MAX_NAMESPACES:
                 break
         return StateAnswer(descriptor.kind, _kinds(chained), values)
 
@@ -129,15 +129,15 @@ def to_json(value: Any) -> Any:
 
 class _Converter:
     def __init__(self) -> None:
-        self._left = MOST_ITEMS
+        self._left = MAX_ITEMS
 
     def convert(self, value: Any) -> Any:
         self._left -= 1
         if self._left < 0:
-            raise TooLargeError(f"the value has more than {MOST_ITEMS:,} parts")
+            raise TooLargeError(f"the value has more than {MAX_ITEMS:,} parts")
         if value is None or value.__class__ in (bool, str):
             return value
-        if value.__class__ is int and -_LARGEST <= value <= _LARGEST:
+        if value.__class__ is int and -_MAX_INT64 <= value <= _MAX_INT64:
             return value
         if value.__class__ is float and math.isfinite(value):
             return value

@@ -39,9 +39,9 @@ from firesteel.spark.state_processor.spark_types import fields_of
 __all__ = ["LOSSY", "PICKLED", "PLAIN", "Column", "fit", "infer", "load_class", "merge", "zone_of"]
 
 PLAIN, PICKLED, LOSSY, INT, INSTANT = "plain", "pickled", "lossy", "int", "instant"
-_LARGEST = 10**38
+_MAX_DECIMAL = 10**38
 _DECIMAL = t.DecimalType(38, 18)
-_LONGEST = datetime.timedelta(days=100_000_000)
+_MAX_TIMEDELTA = datetime.timedelta(days=100_000_000)
 _INTEGERS = (t.ByteType, t.ShortType, t.IntegerType, t.LongType)
 
 
@@ -83,7 +83,7 @@ def infer(value: Any) -> Column:
 def _infer_int(value: int) -> Column | None:
     if -(1 << 63) <= value < 1 << 63:
         return Column(t.LongType(), PLAIN)
-    return Column(t.DecimalType(38, 0), INT) if abs(value) < _LARGEST else None
+    return Column(t.DecimalType(38, 0), INT) if abs(value) < _MAX_DECIMAL else None
 
 
 def _infer_text(value: str) -> Column | None:
@@ -128,7 +128,7 @@ def _infer_time(value: datetime.time) -> Column | None:
 
 
 def _infer_timedelta(value: datetime.timedelta) -> Column | None:
-    return Column(t.DayTimeIntervalType(), PLAIN) if abs(value) < _LONGEST else None
+    return Column(t.DayTimeIntervalType(), PLAIN) if abs(value) < _MAX_TIMEDELTA else None
 
 
 def _infer_tuple(value: tuple[Any, ...]) -> Column | None:

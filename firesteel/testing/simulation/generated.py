@@ -111,7 +111,7 @@ def _adapted(node: Node, draw: random.Random, factor: int) -> Node:
     return node
 
 
-_LONGEST_WAIT_MS = 20_000
+_MAX_WAIT_MS = 20_000
 """How long a source waits for a checkpoint."""
 
 
@@ -120,7 +120,7 @@ def _slower(split: Split, draw: random.Random, factor: int) -> Split:
         if not isinstance(item, Pause):
             return item
         longer = item.ms * factor
-        return replace(item, ms=min(longer, _LONGEST_WAIT_MS) if item.checkpoint else longer)
+        return replace(item, ms=min(longer, _MAX_WAIT_MS) if item.checkpoint else longer)
 
     gap = split.gap_ms or draw.choice((0, 1, 2))
     return replace(split, items=tuple(map(slower, split.items)), gap_ms=gap * factor)

@@ -28,11 +28,11 @@ from firesteel.formats.parquet.writer import ParquetBulkWriters
 from firesteel.process import fault_points
 from firesteel.testing import ABORT, TestingSource, eventually, test_environment
 from tests.support.jobs.sink_jobs import SinkJob, committables_of
-from tests.support.services.s3_server import SMALLEST_PART
+from tests.support.services.s3_server import MIN_PART_BYTES
 
 ON_CHECKPOINT = RollingPolicy.on_checkpoint_rolling_policy()
 STAY_OPEN = RollingPolicy.default_rolling_policy()
-LARGE = SMALLEST_PART * 3 // 5
+LARGE = MIN_PART_BYTES * 3 // 5
 """Bytes of a record of which two fill a part."""
 
 
@@ -75,9 +75,9 @@ class Bucket:
 def bucket(s3, monkeypatch):
     # what is left of earlier attempts is aborted when the writer closes, however slow the machine is
     monkeypatch.setattr(s3_part_file, "CLEANING_S", 120.0)
-    monkeypatch.setattr(s3_uploads, "MIN_PART_BYTES", SMALLEST_PART)
+    monkeypatch.setattr(s3_uploads, "MIN_PART_BYTES", MIN_PART_BYTES)
     found = Bucket(s3)
-    configure_filesystems(Configuration.from_dict({**s3.settings, "s3.upload.min.part.size": str(SMALLEST_PART)}))
+    configure_filesystems(Configuration.from_dict({**s3.settings, "s3.upload.min.part.size": str(MIN_PART_BYTES)}))
     yield found
     configure_filesystems(Configuration())
     found.uploads.close()

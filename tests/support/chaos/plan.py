@@ -52,7 +52,7 @@ DECLINED = "snapshot"
 """An exception there fails no task: the checkpoint is declined."""
 OVERLAP = 0.2
 """How often the next fault does not wait until the job has recovered from the one before."""
-LONGEST_PAUSE_S = 1.5
+MAX_PAUSE_S = 1.5
 PARALLELISM = 2
 """At first; a driver that is started again may have another."""
 
@@ -141,7 +141,7 @@ def make_plan(
 
 
 def _draw_fault(drawn: random.Random, kind: str, first: bool, most_slots: int, execution: str) -> Fault:
-    pause = drawn.uniform(0, LONGEST_PAUSE_S)
+    pause = drawn.uniform(0, MAX_PAUSE_S)
     # that Spark retries is only so where nothing else is wrong
     overlaps = not first and drawn.random() < OVERLAP and kind != RETRIED
     detail: dict[str, Any] = {}

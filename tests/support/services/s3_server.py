@@ -19,12 +19,12 @@ import pytest
 from firesteel.config.configuration import Configuration
 from firesteel.testing import eventually
 
-__all__ = ["SMALLEST_PART", "S3Server", "running_s3_server", "skip_without_s3"]
+__all__ = ["MIN_PART_BYTES", "S3Server", "running_s3_server", "skip_without_s3"]
 
 ACCESS_KEY = "tester"
 SECRET_KEY = "secret"
 BUCKET = "checkpoints"
-SMALLEST_PART = 65_536
+MIN_PART_BYTES = 65_536
 """Bytes of the smallest part of an upload that the service takes, but for the last one; S3 itself takes 5 MB."""
 START_S = 120.0
 _ADDRESS = re.compile(r"Running on (http://127\.0\.0\.1:\d+)\s")
@@ -77,7 +77,7 @@ def running_s3_server() -> Iterator[S3Server]:
                 [sys.executable, "-m", "moto.server", "-H", "127.0.0.1", "-p", "0"],
                 stdout=output,
                 stderr=subprocess.STDOUT,
-                env={**os.environ, "PYTHONUNBUFFERED": "1", "S3_UPLOAD_PART_MIN_SIZE": str(SMALLEST_PART)},
+                env={**os.environ, "PYTHONUNBUFFERED": "1", "S3_UPLOAD_PART_MIN_SIZE": str(MIN_PART_BYTES)},
             )
         try:
 

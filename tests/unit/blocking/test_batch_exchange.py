@@ -187,7 +187,7 @@ def test_all_keys_are_different() -> None:
 @pytest.fixture
 def small_memory(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """Buckets of more than 1000 records are divided on disk; gives the sizes of what is grouped in memory."""
-    monkeypatch.setattr(bucket_split, "_MOST_RECORDS", 1000)
+    monkeypatch.setattr(bucket_split, "_MAX_RECORDS", 1000)
     monkeypatch.setattr(bucket_split, "_COUNTED_FROM", 0)
     sizes: list[int] = []
     clear = grouped_input.Grouping.clear

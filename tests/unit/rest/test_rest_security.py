@@ -284,7 +284,7 @@ def test_a_client_that_never_says_what_it_wants_is_dropped(handlers: Handlers, m
 
 
 def test_connections_that_ask_for_nothing_make_place(handlers: Handlers, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(rest_server, "MOST_CONNECTIONS", 3)
+    monkeypatch.setattr(rest_server, "MAX_CONNECTIONS", 3)
     with serving(handlers.routes()) as server, connect(server) as oldest, connect(server) as second:
         second.sendall(b"GET /log HTTP/1.1\r\nHost: localhost\r\nX-Slow: ")
         assert ask(server, "GET", "/log").status == 200

@@ -22,7 +22,7 @@ from firesteel.datastream.state import (
     ValueStateDescriptor,
 )
 from firesteel.runtime.model.key_groups import KeyGroupRange
-from firesteel.runtime.slot.state_queries import MOST_ITEMS, TooLargeError, _read, namespace_text, to_json
+from firesteel.runtime.slot.state_queries import MAX_ITEMS, TooLargeError, _read, namespace_text, to_json
 from firesteel.runtime.state.api.backend import KeyedStateBackend
 from firesteel.runtime.state.hashmap.backend import HashMapKeyedStateBackend
 from firesteel.runtime.state.rocksdb.backend import RocksDBKeyedStateBackend
@@ -164,4 +164,4 @@ def test_values_become_json() -> None:
     assert to_json(Row(1, (2, None))) == [1, [2, None]]
     assert to_json([float("nan"), 2**70, True]) == [{"repr": "nan"}, {"repr": str(2**70)}, True]
     with pytest.raises(TooLargeError):
-        to_json(list(range(MOST_ITEMS + 1)))
+        to_json(list(range(MAX_ITEMS + 1)))

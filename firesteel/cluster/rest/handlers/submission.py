@@ -31,17 +31,17 @@ __all__ = ["foreign_job_graph", "routes"]
 
 JAVA_MAGIC = b"\xac\xed\x00\x05"
 """What everything begins with that Java has serialized."""
-LONGEST_NAME = 10_000
-LONGEST_WAIT_S = 10.0
+MAX_NAME_LENGTH = 10_000
+MAX_WAIT_S = 10.0
 SHORT_WAIT_S = 0.2
-MOST_WAITING = 8
+MAX_WAITING = 8
 """So many readers of results may wait at once; each has one of the server's threads meanwhile."""
-_LATEST = 2**53
+_MAX_TIME_MS = 2**53
 
 
 def routes(dispatcher: Dispatcher, *, is_cancel_enabled: bool = True) -> list[Route]:
     """The routes of this topic."""
-    waiting = threading.BoundedSemaphore(MOST_WAITING)
+    waiting = threading.BoundedSemaphore(MAX_WAITING)
 
     def submit(request: RestRequest[JobSubmitRequest]) -> JobSubmitted:
         body = request.body
@@ -55,8 +55,8 @@ def routes(dispatcher: Dispatcher, *, is_cancel_enabled: bool = True) -> list[Ro
             artifacts[name] = _file(files, "Artifact", artifact.file_name)
         job_id = (body.job_id or uuid.uuid4().hex).lower()
         name = body.job_name or f"Job {job_id}"
-        if len(name) > LONGEST_NAME:
-            raise RestError(400, f"The job's name has {len(name)} characters; {LONGEST_NAME} are allowed.")
+        if len(name) > MAX_NAME_LENGTH:
+            raise RestError(400, f"The job's name has {len(name)} characters; {MAX_NAME_LENGTH} are allowed.")
         dispatcher.submit(JobSubmission(job_id, name, graph, artifacts))
         return JobSubmitted(f"/jobs/{job_id}")
 
@@ -82,9 +82,9 @@ def routes(dispatcher: Dispatcher, *, is_cancel_enabled: bool = True) -> list[Ro
     def heartbeat(request: RestRequest[ClientHeartbeat]) -> Empty:
         job = dispatcher.job(request.path["jobid"])
         until, timeout = request.body.expired_timestamp, request.body.timeout
-        if not 0 <= until <= _LATEST:
+        if not 0 <= until <= _MAX_TIME_MS:
             raise RestError(400, f"{until} is not a time in milliseconds since 1970.")
-        if timeout is not None and not 0 <= timeout <= _LATEST:
+        if timeout is not None and not 0 <= timeout <= _MAX_TIME_MS:
             raise RestError(400, f"{timeout} is not a timeout in milliseconds.")
         job.client_lives_for((until - now_ms() if timeout is None else timeout) / 1000)
         return Empty()
@@ -96,7 +96,7 @@ def routes(dispatcher: Dispatcher, *, is_cancel_enabled: bool = True) -> list[Ro
         job = dispatcher.job(request.path["jobid"])
         may_wait = waiting.acquire(blocking=False)
         try:
-            timeout_s = min(timeout_ms / 1000, LONGEST_WAIT_S if may_wait else SHORT_WAIT_S)
+            timeout_s = min(timeout_ms / 1000, MAX_WAIT_S if may_wait else SHORT_WAIT_S)
             runner = job.await_prepared(timeout_s)
             if runner is None or job.channels is None:
                 return ChannelResults(received, [], job.is_over, "")

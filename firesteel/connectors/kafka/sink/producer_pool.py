@@ -27,7 +27,7 @@ __all__ = ["ProducerPool", "TransactionalProducer", "live_producer"]
 SLICE_S = 1.0
 """How long a call to a coordinator blocks before it is looked whether the writer is still wanted."""
 ABORT_TIMEOUT_S = 5.0
-MOST_READY = 3
+MAX_READY_PRODUCERS = 3
 """Producers that are kept; there are more while several checkpoints in a row are not completed."""
 _COORDINATORS_TOPIC = "__transaction_state"
 _log = logging.getLogger(__name__)
@@ -215,7 +215,7 @@ class ProducerPool:
     def give_back(self, producer: TransactionalProducer) -> None:
         """Takes a producer whose transaction is committed."""
         with self._condition:
-            if not self._closed and len(self._ready) < MOST_READY:
+            if not self._closed and len(self._ready) < MAX_READY_PRODUCERS:
                 self._ready.append(producer)
                 return
         producer.close()

@@ -53,7 +53,7 @@ REQUEST_TIMEOUT_S = 10.0
 BOOTSTRAP_TIMEOUT_S = 5.0
 """How long one of the bootstrap servers, chosen at random, is waited for: it may be one that hangs."""
 _FIRST_WAIT_S = 0.005
-_LONGEST_WAIT_S = 1.0
+_MAX_WAIT_S = 1.0
 _END_S = 5.0
 _END_TXN_VERSION = 4
 _INIT_VERSION = 4
@@ -220,7 +220,7 @@ class TransactionCoordinators:
                     hint="The leader of a partition that it wrote to is away.",
                 )
             time.sleep(wait_s)
-            wait_s = min(wait_s * 2, _LONGEST_WAIT_S)
+            wait_s = min(wait_s * 2, _MAX_WAIT_S)
 
     def longest_timeout_ms(self) -> int | None:
         """The longest transaction.timeout.ms that a broker allows; None if it does not say."""
@@ -288,7 +288,7 @@ class TransactionCoordinators:
             except errors.KafkaError as error:
                 raise self._error(doing, error) from error
             time.sleep(wait_s)
-            wait_s = min(wait_s * 2, _LONGEST_WAIT_S)
+            wait_s = min(wait_s * 2, _MAX_WAIT_S)
 
     def _refusals(self) -> tuple[type[Exception], ...]:
         """What a coordinator says of a transaction that has ended."""

@@ -7,7 +7,7 @@ from typing import Any
 
 from firesteel.process.fault_points import POINTS
 from tests.support.chaos.cluster.cluster import DIRECTORY, STANDALONE
-from tests.support.chaos.plan import LONGEST_PAUSE_S, OVERLAP, Fault
+from tests.support.chaos.plan import MAX_PAUSE_S, OVERLAP, Fault
 
 __all__ = ["AMID", "cluster_kinds", "draw_faults"]
 
@@ -53,7 +53,7 @@ def draw_faults(seed: int, count: int, kinds: list[str]) -> list[Fault]:
 
 
 def _draw(drawn: random.Random, kind: str, *, first: bool) -> Fault:
-    pause = drawn.uniform(0, LONGEST_PAUSE_S)
+    pause = drawn.uniform(0, MAX_PAUSE_S)
     overlaps = not first and drawn.random() < OVERLAP
     detail: dict[str, Any] = {}
     if kind.startswith("stop "):

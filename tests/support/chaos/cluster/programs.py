@@ -39,11 +39,11 @@ __all__ = ["Gate", "ProgramJob", "draw_jobs"]
 LENGTH = 600
 """Records of a split, about."""
 WIDEST = 2
-MOST_RESULTS = 60_000
+MAX_RESULTS = 60_000
 EVALUATION_S = 5.0
 BURST = 8
 GATE_S = 0.05
-MOST_PAUSES = 40
+MAX_PAUSES = 40
 """Of a split: in epochs, each of them takes an epoch, and that may take a second."""
 SHIFT = 1_000_000
 """Between the numbers of two repetitions of a split's records."""
@@ -188,7 +188,7 @@ def _repeated(split: Split) -> Split:
     times = max(1, LENGTH // len(records))
     repeated = [_moved(item, number, span) for number in range(times) for item in items]
     pauses = itertools.count()
-    kept = tuple(item for item in repeated if not isinstance(item, Pause) or next(pauses) < MOST_PAUSES)
+    kept = tuple(item for item in repeated if not isinstance(item, Pause) or next(pauses) < MAX_PAUSES)
     return Split(kept, BURST if split.gap_ms else min(split.burst, BURST), split.gap_ms)
 
 
@@ -206,7 +206,7 @@ def _evaluated(program: Program) -> Mapping[int, list[Any]] | None:
     began = time.monotonic()
     expected = evaluate(program, Mode.STREAM)
     results = sum(map(len, expected.values()))
-    if time.monotonic() - began > EVALUATION_S or not 0 < results <= MOST_RESULTS:
+    if time.monotonic() - began > EVALUATION_S or not 0 < results <= MAX_RESULTS:
         return None
     return expected
 
