@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 __all__ = ["RescaleError", "register", "run"]
 
 _POLL_S = 0.2
-_PATIENCE_S = 30.0
+_RETRY_TIMEOUT_S = 30.0
 
 
 class RescaleError(FiresteelError):
@@ -71,7 +71,7 @@ def run(options: argparse.Namespace, client: ClusterClient) -> int:
     deadline = time.monotonic() + options.timeout
     with TerminalProgress() as progress:
         while True:
-            details = client.call(JOB, path, patience=_PATIENCE_S)
+            details = client.call(JOB, path, patience=_RETRY_TIMEOUT_S)
             present = {vertex.id: vertex for vertex in details.vertices}
             if details.state == "RUNNING" and all(
                 present[vertex_id].parallelism == options.parallelism and present[vertex_id].status == "RUNNING"

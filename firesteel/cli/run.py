@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 __all__ = ["ProgramWithoutJobError", "register", "run"]
 
-INTERRUPTED = 130
+EXIT_CODE_INTERRUPTED = 130
 
 
 class ProgramWithoutJobError(FiresteelError):
@@ -141,7 +141,7 @@ def _run_on_cluster(
         except _Interrupted:
             watch.close()
             _say_what_goes_on(executor)
-            return INTERRUPTED
+            return EXIT_CODE_INTERRUPTED
         finally:
             executor.close()
     if code == 0 and not executor.jobs:

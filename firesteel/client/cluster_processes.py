@@ -37,10 +37,10 @@ __all__ = [
 ]
 
 JOB_MANAGER = "firesteel.cluster.main"
-INTERRUPTED = 130
+EXIT_CODE_INTERRUPTED = 130
 _LOG_LINES = 15
 _POLL_S = 0.1
-_PROBE_S = 10.0
+_PROBE_TIMEOUT_S = 10.0
 
 
 class ClusterStartError(FiresteelError):
@@ -101,7 +101,7 @@ def start_job_manager(
 
 def _answers(entry: JobManagerEntry, settings: Mapping[str, str]) -> bool:
     try:
-        with ClusterAddress.of_entry(entry, settings).client(_PROBE_S) as client:
+        with ClusterAddress.of_entry(entry, settings).client(_PROBE_TIMEOUT_S) as client:
             client.call(CLUSTER_OVERVIEW)
     except (RestClientError, ConnectionFailedError):
         return False
@@ -212,7 +212,7 @@ def run_in_foreground(process: subprocess.Popen[bytes], seconds: float, watch: C
                 if deadline is not None and time.monotonic() > deadline:
                     end_processes([process.pid], 0)
             else:
-                return code if deadline is None else INTERRUPTED
+                return code if deadline is None else EXIT_CODE_INTERRUPTED
     finally:
         signal.signal(signal.SIGTERM, before)
 

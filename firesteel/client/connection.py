@@ -23,7 +23,7 @@ ResponseT = TypeVar("ResponseT")
 
 PATIENCE_S = 60.0
 """How long a cluster may be silent while something is waited for."""
-_RETRY_S = 0.2
+_RETRY_INTERVAL_S = 0.2
 
 
 @dataclass(frozen=True)
@@ -115,7 +115,7 @@ class ClusterClient(AbstractContextManager["ClusterClient"]):
             assert failure is not None
             if time.monotonic() >= deadline:
                 raise failure
-            time.sleep(_RETRY_S)
+            time.sleep(_RETRY_INTERVAL_S)
 
     def login_link(self) -> str:
         """A link to the web UI that logs a browser in, once.

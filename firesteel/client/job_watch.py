@@ -15,7 +15,7 @@ from firesteel.rest.jobs import JOB, JOB_DIAGNOSIS, JobDetails
 
 __all__ = ["JobWatch"]
 
-_REFRESH_S = 1.0
+_REFRESH_INTERVAL_S = 1.0
 
 
 class JobWatch(AbstractContextManager["JobWatch"]):
@@ -62,7 +62,7 @@ class JobWatch(AbstractContextManager["JobWatch"]):
                 self._progress.say(text)
 
     def _refresh(self) -> None:
-        while not self._closed.wait(_REFRESH_S):
+        while not self._closed.wait(_REFRESH_INTERVAL_S):
             for job_id, job_name in list(self._created.items()):
                 self._say_why_it_waits(job_id, job_name)
             for job_id, job_name in list(self._running.items()) if self._progress.shows_figures else ():

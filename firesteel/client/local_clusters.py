@@ -24,7 +24,7 @@ __all__ = [
     "running_clusters",
 ]
 
-_SLACK_S = 2.0
+_START_TIME_TOLERANCE_S = 2.0
 _POINTER = ".directory"
 """Ends the name of a file that has the path of a cluster's directory."""
 
@@ -45,7 +45,7 @@ class JobManagerEntry:
         """Whether the process is there; another one that has its number by now does not count."""
         try:
             process = psutil.Process(self.pid)
-            started_before = process.create_time() <= self.started_at / 1000 + _SLACK_S
+            started_before = process.create_time() <= self.started_at / 1000 + _START_TIME_TOLERANCE_S
             return started_before and process.status() != psutil.STATUS_ZOMBIE
         except psutil.Error:
             return False

@@ -25,7 +25,7 @@ __all__ = ["RemoteExecutor", "SubmissionError"]
 _GRAPH = "job.graph"
 _JOB_ID_KEY = "$internal.pipeline.job-id"
 _POLL_S = 0.02
-_INITIALIZING_S = 60.0
+_INITIALIZATION_TIMEOUT_S = 60.0
 
 
 class SubmissionError(FiresteelError):
@@ -118,7 +118,7 @@ class RemoteExecutor:
 
     def _await_initialization(self, job_id: str, job_name: str) -> None:
         """Waits until the job is prepared; raises why it cannot be."""
-        deadline = time.monotonic() + _INITIALIZING_S
+        deadline = time.monotonic() + _INITIALIZATION_TIMEOUT_S
         path = {"jobid": job_id}
         while time.monotonic() < deadline:
             status = self.client.call(rest.JOB_STATUS, path, patience=PATIENCE_S).status

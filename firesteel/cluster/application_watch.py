@@ -6,12 +6,12 @@ import logging
 import socket
 from collections.abc import Callable
 
-__all__ = ["LOST_S", "ApplicationWatch", "can_reach_master"]
+__all__ = ["LOST_AFTER_S", "ApplicationWatch", "can_reach_master"]
 
 _log = logging.getLogger(__name__)
-LOST_S = 60.0
+LOST_AFTER_S = 60.0
 """How long an application that had executors has none before it counts as lost."""
-_CONNECT_S = 5.0
+_CONNECT_TIMEOUT_S = 5.0
 
 
 class ApplicationWatch:
@@ -41,13 +41,13 @@ class ApplicationWatch:
         if self._none_since is None:
             self._none_since = now
             _log.warning("Spark has lost all its executors: jobs wait for new ones.")
-        if now - self._none_since < LOST_S:
+        if now - self._none_since < LOST_AFTER_S:
             return False
         if self._can_reach_master():
             return True
         if not self._has_told:
             self._has_told = True
-            _log.error("Spark has had no executors for %g s, and its Master cannot be reached.", LOST_S)
+            _log.error("Spark has had no executors for %g s, and its Master cannot be reached.", LOST_AFTER_S)
         return False
 
 
@@ -56,7 +56,7 @@ def can_reach_master(master: str) -> bool:
     for address in master.removeprefix("spark://").split(","):
         host, _, port = address.rpartition(":")
         try:
-            socket.create_connection((host, int(port)), timeout=_CONNECT_S).close()
+            socket.create_connection((host, int(port)), timeout=_CONNECT_TIMEOUT_S).close()
         except (OSError, ValueError):
             continue
         return True

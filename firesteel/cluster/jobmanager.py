@@ -37,9 +37,9 @@ AGAIN = "--again"
 """Tells the process that it has been up before."""
 
 _log = logging.getLogger(__name__)
-_SUSPEND_S = 30.0
-_PAUSE_S = 2.0
-_LOOK_S = 0.1
+_SUSPEND_TIMEOUT_S = 30.0
+_RESTART_DELAY_S = 2.0
+_POLL_INTERVAL_S = 0.1
 _WEB = Path(__file__).parent / "web"
 
 
@@ -135,7 +135,7 @@ class JobManager:
         reason = self._told.get()
         _log.info("%s", reason)
         failed = self._program_failed  # not because its jobs are suspended now
-        dispatcher.close(_SUSPEND_S)
+        dispatcher.close(_SUSPEND_TIMEOUT_S)
         leadership.resign()
         return 1 if failed else 0
 
@@ -163,15 +163,15 @@ class JobManager:
         """Begins anew in a moment if something that it needs is away; returns if the error ends it."""
         if not self._was_up or self._is_stopping:
             return
-        _log.error("This JobManager begins anew in %g s: %s", _PAUSE_S, error)
+        _log.error("This JobManager begins anew in %g s: %s", _RESTART_DELAY_S, error)
         if self._pauses():
             self._execute_anew()
 
     def _pauses(self) -> bool:
         """Waits a moment; whether nobody wants it to stop."""
-        deadline = time.monotonic() + _PAUSE_S
+        deadline = time.monotonic() + _RESTART_DELAY_S
         while not self._is_stopping and time.monotonic() < deadline:
-            time.sleep(_LOOK_S)
+            time.sleep(_POLL_INTERVAL_S)
         return not self._is_stopping
 
     def _execute_anew(self) -> NoReturn:

@@ -15,7 +15,7 @@ from typing import Any
 
 import psutil
 
-from firesteel.cluster.application_watch import LOST_S, ApplicationWatch, can_reach_master
+from firesteel.cluster.application_watch import LOST_AFTER_S, ApplicationWatch, can_reach_master
 from firesteel.cluster.dispatcher.resource_manager import ResourceManager
 from firesteel.config import cluster_options
 from firesteel.config.configuration import Configuration
@@ -28,11 +28,11 @@ from firesteel.runtime.network.tls_settings import TlsSettings, open_tls
 __all__ = ["SparkCluster"]
 
 _log = logging.getLogger(__name__)
-_START_S = 600.0
+_START_TIMEOUT_S = 600.0
 """Whoever does not want to wait that long gives up before: the command line does after two minutes."""
-_LOOK_S = 1.0
-_LOOK_AT_SLOTS_S = 5.0
-_ANSWER_S = 10.0
+_CHECK_INTERVAL_S = 1.0
+_SLOTS_CHECK_INTERVAL_S = 5.0
+_ANSWER_TIMEOUT_S = 10.0
 """How long Spark may take to say that it is there."""
 
 
@@ -72,13 +72,13 @@ class SparkCluster:
 
     def await_start(self) -> None:
         """Waits until Spark runs; raises why it could not be started."""
-        self._started.result(_START_S)
+        self._started.result(_START_TIMEOUT_S)
 
     def watch_jvm(self, on_lost: Callable[[str], None]) -> None:
         """Tells when Spark's JVM has ended, and with it all slots."""
 
         def look() -> None:
-            while not self._stopped.wait(_LOOK_S):
+            while not self._stopped.wait(_CHECK_INTERVAL_S):
                 if self._java is not None and not _is_alive(self._java):
                     on_lost("Spark's JVM has ended")
                     return
@@ -91,12 +91,12 @@ class SparkCluster:
         def look() -> None:
             master = self.context.master
             watch = ApplicationWatch(lambda: can_reach_master(master))
-            while not self._stopped.wait(_LOOK_AT_SLOTS_S):
+            while not self._stopped.wait(_SLOTS_CHECK_INTERVAL_S):
                 slots = self._slots()
                 if slots is not None and watch.is_lost(slots, time.monotonic()):
                     on_lost(
-                        f"Spark's Master has forgotten this application: it has had no executors for {LOST_S:g} s, "
-                        "although the Master answers"
+                        "Spark's Master has forgotten this application: it has had no executors "
+                        f"for {LOST_AFTER_S:g} s, although the Master answers"
                     )
                     return
 
@@ -116,7 +116,7 @@ class SparkCluster:
 
         threading.Thread(target=ask, name="firesteel-ask-spark", daemon=True).start()
         try:
-            return answer.result(_ANSWER_S)
+            return answer.result(_ANSWER_TIMEOUT_S)
         except FutureTimeoutError:
             return False
 
@@ -124,9 +124,9 @@ class SparkCluster:
         """Whether there are executors, or come within a moment, where they are not only there when they are needed."""
         if self._is_allocated_dynamically():
             return True
-        deadline = time.monotonic() + _ANSWER_S
+        deadline = time.monotonic() + _ANSWER_TIMEOUT_S
         while (slots := self._slots()) is None or slots == 0:
-            if time.monotonic() > deadline or self._stopped.wait(_LOOK_S):
+            if time.monotonic() > deadline or self._stopped.wait(_CHECK_INTERVAL_S):
                 return False
         return True
 
@@ -143,12 +143,12 @@ class SparkCluster:
     @property
     def context(self) -> Any:
         """The SparkContext."""
-        return self._started.result(_START_S)[0]
+        return self._started.result(_START_TIMEOUT_S)[0]
 
     @property
     def resources(self) -> ResourceManager:
         """Who holds which slots."""
-        return self._started.result(_START_S)[1]
+        return self._started.result(_START_TIMEOUT_S)[1]
 
     @property
     def java_pid(self) -> int | None:
@@ -165,7 +165,7 @@ class SparkCluster:
         """A job that can be started."""
         from firesteel.spark.host_creation import create_host
 
-        context, resources = self._started.result(_START_S)
+        context, resources = self._started.result(_START_TIMEOUT_S)
         memory = self._configuration.get(cluster_options.SLOT_MEMORY)
         limit = None if memory is None else memory.bytes
         tls = TlsSettings.of(self._configuration)

@@ -15,7 +15,7 @@ __all__ = ["check_keys", "describe_unknown", "unknown_keys"]
 
 _OTHERS = ("spark.", "$internal.", "testing.")
 """How keys begin that are Spark's, or that clients and tests set for themselves."""
-_CLOSE = 0.8
+_MIN_SIMILARITY = 0.8
 """How similar a key must be to be suggested."""
 
 
@@ -39,7 +39,7 @@ def describe_unknown(key: str) -> str:
     >>> describe_unknown("execution.checkpointing.intervall")
     "'execution.checkpointing.intervall' is not a configuration key. Did you mean 'execution.checkpointing.interval'?"
     """
-    nearest = difflib.get_close_matches(key, _known(), 1, _CLOSE)
+    nearest = difflib.get_close_matches(key, _known(), 1, _MIN_SIMILARITY)
     suggestion = f" Did you mean '{nearest[0]}'?" if nearest else " It has no effect."
     return f"'{key}' is not a configuration key.{suggestion}"
 

@@ -21,11 +21,11 @@ __all__ = ["FsspecFileSystem"]
 _S3 = ("s3", "s3a", "s3p")
 """Flink's schemes for S3."""
 
-_ATTEMPTS = 3
+_MAX_ATTEMPTS = 3
 """How often a request is made before the service counts as unreachable."""
 
 _READ_AT_ONCE = 8 << 20
-_PART = 8 << 20
+_PART_BYTES = 8 << 20
 """Bytes of one request. A file of less is one request; S3 takes no part below 5 MB."""
 
 
@@ -39,7 +39,7 @@ class FsspecFileSystem(FileSystem):
     def create(self, path: str, buffer_size: int = CHUNK) -> FileWriter:
         """Starts a new file."""
         with _as_os_errors():
-            return _StoreWriter(self._store.open(self._key(path), "wb", block_size=_PART))
+            return _StoreWriter(self._store.open(self._key(path), "wb", block_size=_PART_BYTES))
 
     def read(self, path: str, offset: int = 0, length: int | None = None) -> bytes:
         """Bytes of a file; fewer than ``length`` if it ends before."""
@@ -240,7 +240,7 @@ def _s3_arguments(settings: Mapping[str, str]) -> dict[str, Any]:
         "secret": configuration.get(options.S3_SECRET_KEY),
         "token": configuration.get(options.S3_SESSION_TOKEN),
         "client_kwargs": client,
-        "config_kwargs": {"retries": {"mode": "standard", "max_attempts": _ATTEMPTS}},
+        "config_kwargs": {"retries": {"mode": "standard", "max_attempts": _MAX_ATTEMPTS}},
         "session": _s3_session(os.getpid()),
         "skip_instance_cache": True,
         "use_listings_cache": False,

@@ -21,7 +21,7 @@ __all__ = ["IN_PROGRESS", "LocalFileSystem"]
 IN_PROGRESS = ".inprogress"
 """How the name of a file ends that is not complete."""
 
-_ATTEMPTS = 10
+_MAX_ATTEMPTS = 10
 """How often an operation is tried that others, who work in the same directory, can get in the way of."""
 
 
@@ -79,12 +79,12 @@ class LocalFileSystem(FileSystem):
 
     def delete_tree(self, directory: str) -> None:
         """Deletes a directory and all beneath it; one that is missing is as good as deleted."""
-        for attempt in range(_ATTEMPTS):
+        for attempt in range(_MAX_ATTEMPTS):
             try:
                 shutil.rmtree(directory)
             except OSError as error:
                 # others delete there too, or write: a subtask that has not heard of it yet
-                if error.errno not in (errno.ENOENT, errno.ENOTEMPTY) or attempt == _ATTEMPTS - 1:
+                if error.errno not in (errno.ENOENT, errno.ENOTEMPTY) or attempt == _MAX_ATTEMPTS - 1:
                     raise
             if not Path(directory).exists():
                 return
@@ -115,14 +115,14 @@ class _LocalWriter(FileWriter):
 
     def _open(self, buffer_size: int) -> BinaryIO:
         created: list[Path] = []
-        for attempt in range(_ATTEMPTS):
+        for attempt in range(_MAX_ATTEMPTS):
             try:
                 file = self._temporary.open("xb", buffering=buffer_size)
                 break
             except FileNotFoundError:
                 # may be deleted again in between, if another subtask gives up the same checkpoint
                 created = _make_directory(self._path.parent)
-                if attempt == _ATTEMPTS - 1:
+                if attempt == _MAX_ATTEMPTS - 1:
                     raise
         for directory in created:
             _sync_directory(directory.parent)

@@ -18,8 +18,8 @@ __all__ = ["DECOMPRESSION_ERRORS", "MissingCodecError", "decompressed", "is_comp
 
 DECOMPRESSION_ERRORS = (EOFError, zlib.error, lzma.LZMAError, gzip.BadGzipFile)
 
-_BUFFER = 256 * 1024
-_HEAD = 1024
+_BUFFER_BYTES = 256 * 1024
+_HEAD_BYTES = 1024
 
 
 class MissingCodecError(FiresteelError):
@@ -65,7 +65,7 @@ class _ForwardStream(io.RawIOBase):
         if self._head is not None and offset < self._position:
             self._ready = self._head[offset:] + self._ready
             self._head, self._position = self._head[:offset], offset
-        while self._position < offset and self.read(min(offset - self._position, _BUFFER)):
+        while self._position < offset and self.read(min(offset - self._position, _BUFFER_BYTES)):
             pass
         return self._position
 
@@ -77,7 +77,7 @@ class _ForwardStream(io.RawIOBase):
         data, self._ready = self._ready[:count], self._ready[count:]
         self._position += len(data)
         if self._head is not None:
-            self._head = self._head + data if self._position <= _HEAD else None
+            self._head = self._head + data if self._position <= _HEAD_BYTES else None
         return data
 
     def readinto(self, buffer: Any, /) -> int:
@@ -92,10 +92,10 @@ def _deflate(stream: BinaryIO) -> BinaryIO:
 
     def more() -> bytes:
         while not inflater.eof:
-            piece = inflater.unconsumed_tail or stream.read(_BUFFER)
+            piece = inflater.unconsumed_tail or stream.read(_BUFFER_BYTES)
             if not piece:
                 raise EOFError("the compressed data ends in the middle")
-            if data := inflater.decompress(piece, 4 * _BUFFER):
+            if data := inflater.decompress(piece, 4 * _BUFFER_BYTES):
                 return data
         return b""
 
@@ -113,7 +113,7 @@ def _zstandard(stream: BinaryIO) -> BinaryIO:
                 "Files that end in .zst need a package that is not installed.",
                 hint="pip install 'firesteel[dataframes]', or zstandard, on every host.",
             ) from error
-    return cast(BinaryIO, _ForwardStream(lambda: bytes(reader.read(_BUFFER))))
+    return cast(BinaryIO, _ForwardStream(lambda: bytes(reader.read(_BUFFER_BYTES))))
 
 
 _OPENERS: dict[str, Callable[[BinaryIO], BinaryIO]] = {

@@ -15,7 +15,7 @@ T = TypeVar("T")
 SubtaskValues: TypeAlias = Mapping[str, PersistentVector[T | None]]
 """An immutable copy of a table: by vertex id, a value or None for each subtask, and perhaps None for some more."""
 
-_GROWTH = 32
+_GROWTH_ENTRIES = 32
 
 
 class SubtaskTable(Generic[T]):
@@ -49,7 +49,7 @@ class SubtaskTable(Generic[T]):
             self._rows[vertex_id] = self._rows[vertex_id].replaced(subtask, value)
         except LookupError:
             known = tuple(self._rows.get(vertex_id, ()))
-            longer = PersistentVector.of([*known, *[None] * (subtask - len(known) + _GROWTH)])
+            longer = PersistentVector.of([*known, *[None] * (subtask - len(known) + _GROWTH_ENTRIES)])
             self._rows[vertex_id] = longer.replaced(subtask, value)
         self._frozen = None
 

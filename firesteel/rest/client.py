@@ -24,9 +24,9 @@ __all__ = ["ConnectionFailedError", "RestClient", "RestClientError", "client_con
 ResponseT = TypeVar("ResponseT")
 
 LEADER_HEADER = "x-firesteel-leader"
-REUSED_S = 2.0
+MAX_IDLE_S = 2.0
 """How long a connection may have been idle to be used again: much less than any server keeps one."""
-RETRY_S = 0.1
+RETRY_INTERVAL_S = 0.1
 
 
 class RestClientError(FiresteelError):
@@ -199,7 +199,7 @@ class RestClient:
         with self._lock:
             while self._idle:
                 since, connection = self._idle.pop()
-                if time.monotonic() - since < REUSED_S:
+                if time.monotonic() - since < MAX_IDLE_S:
                     return connection
                 connection.close()
         host, port = self._place
@@ -214,7 +214,7 @@ class RestClient:
             try:
                 connection.connect()
             except ConnectionRefusedError:
-                if time.monotonic() + RETRY_S >= end:
+                if time.monotonic() + RETRY_INTERVAL_S >= end:
                     raise self._failed(
                         "the connection was refused", hint="Is the cluster running? 'firesteel cluster status' tells."
                     ) from None
@@ -226,7 +226,7 @@ class RestClient:
                 raise self._failed(str(error)) from None
             else:
                 return connection
-            time.sleep(RETRY_S)
+            time.sleep(RETRY_INTERVAL_S)
 
     def _failed(self, reason: str, hint: str | None = None) -> ConnectionFailedError:
         return ConnectionFailedError(f"The JobManager at {self.url} cannot be reached: {reason}.", hint=hint)

@@ -14,7 +14,7 @@ from firesteel.config.configuration import Configuration
 __all__ = ["TOKEN_FILE_NAME", "TokenFileError", "make_token", "read_or_create_token", "read_token"]
 
 TOKEN_FILE_NAME = "token"  # noqa: S105 - the name of a file
-MIN_TOKEN_LENGTH = 16
+MIN_LENGTH = 16
 
 
 class TokenFileError(FiresteelError):
@@ -69,9 +69,9 @@ def read_token(path: str | Path) -> str:
             f"Others than its owner can use the token file {path} (mode {stat.S_IMODE(status.st_mode):04o}).",
             hint=f"Whoever has the token can run code in the cluster: chmod 600 {path}, and write a new token into it.",
         )
-    if len(token) < MIN_TOKEN_LENGTH or not token.isascii() or not token.isprintable() or " " in token:
+    if len(token) < MIN_LENGTH or not token.isascii() or not token.isprintable() or " " in token:
         raise TokenFileError(
             f"The token file {path} holds no usable token.",
-            hint=f"It takes at least {MIN_TOKEN_LENGTH} characters without spaces; delete the file to have a new one made.",
+            hint=f"It takes at least {MIN_LENGTH} characters without spaces; delete the file to have a new one made.",
         )
     return token

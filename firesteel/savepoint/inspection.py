@@ -23,7 +23,7 @@ from firesteel.savepoint.keyed_state import TIMERS, read_entries, slices, table_
 
 __all__ = ["count_states", "describe", "find_states", "list_keys", "verify"]
 
-_BATCH = 1000
+_BATCH_ENTRIES = 1000
 
 _text = reprlib.Repr()
 _text.maxstring = _text.maxother = _text.maxlong = 120
@@ -119,7 +119,7 @@ def _count(operator: OperatorState, files: StateFileReader) -> dict[str, tuple[i
             batch = pending.setdefault((table, namespace), ([], []))
             batch[0].append(key)
             batch[1].append(value)
-            if len(batch[0]) >= _BATCH:
+            if len(batch[0]) >= _BATCH_ENTRIES:
                 total[2] += len(encode_chunk(table, namespace, *pending.pop((table, namespace))))
         for (table, namespace), batch in pending.items():
             totals[table][2] += len(encode_chunk(table, namespace, *batch))

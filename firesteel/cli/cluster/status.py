@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 __all__ = ["register", "run"]
 
 RUNNING, NOT_RUNNING = 0, 3
-_PROBE_S = 5.0
+_PROBE_TIMEOUT_S = 5.0
 
 
 def register(commands: Any) -> None:
@@ -48,12 +48,12 @@ def run(options: argparse.Namespace) -> int:
     managers = _job_managers(cluster)
     if not any(manager["answers"] for manager in managers):
         if cluster.local is None:
-            with cluster.client(_PROBE_S) as client:
+            with cluster.client(_PROBE_TIMEOUT_S) as client:
                 client.call(CLUSTER_OVERVIEW)  # says why not
         lines = ["The JobManager does not answer, or has no leader yet:", *_managers_table(managers)]
         print_result({"running": False, "job-managers": managers}, "\n".join(lines), as_json=options.json)
         return NOT_RUNNING
-    with cluster.client(_PROBE_S) as client:
+    with cluster.client(_PROBE_TIMEOUT_S) as client:
         overview = client.call(CLUSTER_OVERVIEW)
         jobs = client.call(JOBS_OVERVIEW).jobs
         url = client.leader_url
@@ -93,7 +93,7 @@ def _job_managers(cluster: ClusterAddress) -> list[dict[str, Any]]:
     entries = [] if cluster.local is None else cluster.local.job_managers()
     known = {entry.url: entry for entry in entries}
     for url in known or cluster.urls:
-        client = cluster.rest_client(url, _PROBE_S)
+        client = cluster.rest_client(url, _PROBE_TIMEOUT_S)
         role, problem = "unknown", None
         try:
             client.call(CLUSTER_OVERVIEW)

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 __all__ = ["ClusterStopError", "register", "run"]
 
 _POLL_S = 0.2
-_PROBE_S = 10.0
+_PROBE_TIMEOUT_S = 10.0
 
 
 class ClusterStopError(FiresteelError):
@@ -46,7 +46,7 @@ def register(commands: Any) -> None:
 def run(options: argparse.Namespace) -> int:
     """Stops the cluster; says what became of its jobs."""
     cluster = connect(options)
-    with cluster.client(_PROBE_S) as client, TerminalProgress(quiet=options.json) as progress:
+    with cluster.client(_PROBE_TIMEOUT_S) as client, TerminalProgress(quiet=options.json) as progress:
         jobs = _live_jobs(client)
         cancelled: list[str] = []
         if options.cancel_jobs:

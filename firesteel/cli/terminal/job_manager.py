@@ -22,8 +22,8 @@ _PORTS = re.compile(r"\d{1,5}(-\d{1,5})?")
 _LAST_PORT = 65535
 _WILDCARDS = ("0.0.0.0", "::", "[::]")  # noqa: S104 - not bound to, but recognised
 _LOOPBACK = ("localhost", "127.0.0.1", "::1", "[::1]")
-_GRACE_S = 60.0
-_PROBE_S = 10.0
+_SHUTDOWN_TIMEOUT_S = 60.0
+_PROBE_TIMEOUT_S = 10.0
 
 
 def add_jobmanager_options(parser: argparse.ArgumentParser) -> None:
@@ -124,8 +124,8 @@ def _stay(
             say(f"the JobManager of cluster '{cluster.cluster_id}' is at {entry.url}; Ctrl-C stops it")
         return entry is not None
 
-    code = cluster_processes.run_in_foreground(process, _GRACE_S, watch)
-    if code not in (0, cluster_processes.INTERRUPTED):
+    code = cluster_processes.run_in_foreground(process, _SHUTDOWN_TIMEOUT_S, watch)
+    if code not in (0, cluster_processes.EXIT_CODE_INTERRUPTED):
         said = cluster_processes.log_tail(log, log_from)
         raise cluster_processes.ClusterStartError(
             f"The JobManager ended with exit code {code}.\n{said}".rstrip(), hint=f"The logs are in {log.parent}."
@@ -150,7 +150,7 @@ def report(
     slots: int | None = None
     link: str | None = None
     try:
-        with ClusterAddress.of_entry(entry, settings).client(_PROBE_S) as client:
+        with ClusterAddress.of_entry(entry, settings).client(_PROBE_TIMEOUT_S) as client:
             slots = client.call(CLUSTER_OVERVIEW).slots_total
             link = client.login_link()
     except (RestClientError, ConnectionFailedError):

@@ -17,9 +17,9 @@ from firesteel.runtime.slot.stack_sampling import SampleStacks, StackSample
 
 __all__ = ["FlameGraphs", "SampledGroup", "flame_graph"]
 
-ANSWER_S = 10.0
+ANSWER_TIMEOUT_S = 10.0
 """How long a slot may take beyond the sampling itself."""
-RETRY_S = 5.0
+RETRY_INTERVAL_S = 5.0
 MAX_SLOTS = 64
 """Slots asked at most: more of the same say little that is new."""
 MAX_KEPT_SAMPLINGS = 64
@@ -63,7 +63,7 @@ class FlameGraphs:
                 sampling.waiting, sampling.found = len(slots), []
             taken = None if sampling.ended_ms is None else (sampling.ended_ms, sampling.samples)
         if begins:
-            timeout = self._question.samples * self._question.interval_s + ANSWER_S
+            timeout = self._question.samples * self._question.interval_s + ANSWER_TIMEOUT_S
             for slot in slots:
                 ask(slot, self._question, timeout).add_done_callback(
                     lambda future, sampling=sampling: self._answered(sampling, future)  # type: ignore[misc]
@@ -82,7 +82,7 @@ class FlameGraphs:
                 sampling.ended_ms = time.time_ns() // 1_000_000
                 sampling.due = time.monotonic() + self._refresh_s
             else:
-                sampling.due = time.monotonic() + RETRY_S
+                sampling.due = time.monotonic() + RETRY_INTERVAL_S
 
 
 def flame_graph(

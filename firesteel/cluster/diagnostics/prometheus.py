@@ -31,7 +31,7 @@ _TASK_LABELS = (
     "tm_id",
 )
 _OPERATOR_LABELS = (*_TASK_LABELS, "operator_id", "operator_name")
-PATIENCE_S = 2.0
+ANSWER_TIMEOUT_S = 2.0
 _NOT_IN_NAMES = re.compile("[^a-zA-Z0-9_:]")
 
 
@@ -53,7 +53,7 @@ class PrometheusMetrics(Collector):
         self._host = host or socket.gethostname()
         self._registry = CollectorRegistry(auto_describe=False)
         self._registry.register(self)
-        self._text = LastAnswer(self._generate, PATIENCE_S, "firesteel-prometheus")
+        self._text = LastAnswer(self._generate, ANSWER_TIMEOUT_S, "firesteel-prometheus")
 
     def text(self) -> str:
         """All metrics, of now or, on a machine that is busy, of the request before: Prometheus waits ten seconds."""

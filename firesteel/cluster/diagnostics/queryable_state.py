@@ -21,7 +21,7 @@ from firesteel.runtime.slot.state_queries import ListStates, QueryState, StateAn
 
 __all__ = ["candidate_keys", "list_states", "query_state"]
 
-ANSWER_S = 10.0
+ANSWER_TIMEOUT_S = 10.0
 
 
 def list_states(runner: JobMasterRunner) -> QueryableStates:
@@ -30,7 +30,8 @@ def list_states(runner: JobMasterRunner) -> QueryableStates:
     job_graph = job.job_graph
     vertices = {vertex.id: vertex for vertex, _ in _keyed(job_graph)}
     answers = {
-        vertex_id: runner.ask(_slot_of(job, vertex_id, 0), ListStates(vertex_id, 0), ANSWER_S) for vertex_id in vertices
+        vertex_id: runner.ask(_slot_of(job, vertex_id, 0), ListStates(vertex_id, 0), ANSWER_TIMEOUT_S)
+        for vertex_id in vertices
     }
     kinds: dict[str, dict[str, str]] = {}
     for answer in answers.values():
@@ -57,7 +58,7 @@ def query_state(runner: JobMasterRunner, operator: str, name: str, key_text: str
     for key in candidate_keys(key_text):
         subtask = _subtask_of(key, vertex)
         question = QueryState(vertex.id, subtask, node.operator_id, name, key)
-        answer: StateAnswer = _result(runner.ask(_slot_of(job, vertex.id, subtask), question, ANSWER_S))
+        answer: StateAnswer = _result(runner.ask(_slot_of(job, vertex.id, subtask), question, ANSWER_TIMEOUT_S))
         if answer.kind is None:
             raise RestError(
                 404,
@@ -166,6 +167,6 @@ def _listing(what: str, names: Any) -> str:
 
 def _result(answer: Future[Any]) -> Any:
     try:
-        return answer.result(ANSWER_S + 5.0)
+        return answer.result(ANSWER_TIMEOUT_S + 5.0)
     except FiresteelError as error:
         raise RestError(503, error.message, hint=error.hint) from error

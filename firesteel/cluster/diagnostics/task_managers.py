@@ -20,9 +20,9 @@ from firesteel.runtime.slot.thread_dump import ThreadDumpQuestion, ThreadStack
 
 __all__ = ["AllocatedSlot", "Executor", "ProcessMemory", "TaskManagerInfo", "TaskManagerNotFoundError", "TaskManagers"]
 
-_FRESH_S = 1.0
+_MAX_AGE_S = 1.0
 """How old what Spark and the system said may be."""
-_ANSWER_S = 5.0
+_ANSWER_TIMEOUT_S = 5.0
 
 
 class TaskManagerNotFoundError(FiresteelError):
@@ -144,7 +144,7 @@ class TaskManagers:
         self._slot_memory = slot_memory
         self._lock = threading.Lock()
         self._executors: Sequence[Executor] = ()
-        self._asked_at = -_FRESH_S
+        self._asked_at = -_MAX_AGE_S
         self._usage = _EmbeddedUsage(java_pid)
 
     def count(self) -> int:
@@ -174,14 +174,14 @@ class TaskManagers:
             for slot in runner.snapshot.live_slots():
                 if task_manager_id(slot.registration) == identifier and slot.rss_bytes:
                     name = f"{job.job_id[:8]} slot {slot.index}: "
-                    asked.append((name, runner.ask(slot.index, ThreadDumpQuestion(name), _ANSWER_S)))
+                    asked.append((name, runner.ask(slot.index, ThreadDumpQuestion(name), _ANSWER_TIMEOUT_S)))
         return [stack for name, future in asked for stack in _answer(name, future)]
 
     # -- what is known ------------------------------------------------------------------------------
 
     def _known_executors(self) -> Sequence[Executor]:
         with self._lock:
-            if time.monotonic() - self._asked_at >= _FRESH_S:
+            if time.monotonic() - self._asked_at >= _MAX_AGE_S:
                 self._executors = tuple(self._ask_executors())
                 self._asked_at = time.monotonic()
             return self._executors
@@ -252,13 +252,13 @@ class _EmbeddedUsage:
         self._java_pid = java_pid
         self._lock = threading.Lock()
         self._last = ProcessMemory()
-        self._looked_at = -_FRESH_S
+        self._looked_at = -_MAX_AGE_S
 
     def look(self) -> ProcessMemory:
         """What they use now."""
         with self._lock:
             now = time.monotonic()
-            if self._java_pid is not None and now - self._looked_at >= _FRESH_S:
+            if self._java_pid is not None and now - self._looked_at >= _MAX_AGE_S:
                 self._last = self._measure(self._java_pid, now - self._looked_at)
                 self._looked_at = now
             return self._last
@@ -290,6 +290,6 @@ class _EmbeddedUsage:
 
 def _answer(name: str, future: Future[Any]) -> list[ThreadStack]:
     try:
-        return [ThreadStack(*stack) for stack in future.result(_ANSWER_S + 1)]
+        return [ThreadStack(*stack) for stack in future.result(_ANSWER_TIMEOUT_S + 1)]
     except (FiresteelError, FutureTimeout) as error:
         return [ThreadStack(name, f"no answer: {error}")]

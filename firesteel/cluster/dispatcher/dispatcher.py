@@ -37,12 +37,12 @@ WriteOutput: TypeAlias = Callable[[str, str, Sequence[str]], None]
 """Takes lines that functions of a job printed: its id, ``stdout`` or ``stderr``, and the lines."""
 
 _JOB_ID = re.compile(r"[0-9a-f]{32}")
-_TURN_S = 5.0
+_PREDECESSORS_TIMEOUT_S = 5.0
 """How long a job that is prepared waits for those submitted before it that are not."""
-_READ_S = 10.0
+_RECOVERY_TIMEOUT_S = 10.0
 """How long a new leader waits until the jobs of the one before are read, before it answers questions."""
-_LOOK_S = 1.0
-_LATE_S = 2.0
+_CHECK_INTERVAL_S = 1.0
+_STALL_THRESHOLD_S = 2.0
 
 
 class JobNotFoundError(FiresteelError):
@@ -190,7 +190,7 @@ class Dispatcher:
             ]
             for job in recovered:
                 self._start(job, None)
-        deadline = self._concurrency.monotonic() + _READ_S
+        deadline = self._concurrency.monotonic() + _RECOVERY_TIMEOUT_S
         for job in recovered:  # so that what is shown first has its name
             job.await_read(deadline - self._concurrency.monotonic())
         if self._fenced.is_set():
@@ -256,7 +256,7 @@ class Dispatcher:
         # already now: preparing a run takes the place in the checkpoint directory that another one may have
         prepared = self._loader.load(submission, checkpoints, lambda job_graph: self._check_alone(job, job_graph))
         try:
-            turn.wait(_TURN_S)
+            turn.wait(_PREDECESSORS_TIMEOUT_S)
             is_admitted = self._admit(job, prepared)
         except BaseException:
             prepared.discard()
@@ -387,10 +387,10 @@ class Dispatcher:
 
     def _keep_house(self) -> None:
         looked_at = self._concurrency.monotonic()
-        while not self._closed.wait(_LOOK_S):
+        while not self._closed.wait(_CHECK_INTERVAL_S):
             now = self._concurrency.monotonic()
-            late_s, looked_at = now - looked_at - _LOOK_S, now
-            if late_s > _LATE_S:
+            late_s, looked_at = now - looked_at - _CHECK_INTERVAL_S, now
+            if late_s > _STALL_THRESHOLD_S:
                 # this process was stopped: it could not hear anybody in that time
                 for job in self.jobs():
                     job.client_lives_longer(late_s)

@@ -23,8 +23,8 @@ from firesteel.process.futures import complete, dependent, fail
 
 __all__ = ["JobNotRunningError", "ManagedJob", "ManagedJobHandle", "unread_name"]
 
-_MISHAPS = 16
-_STEADY_S = 60.0
+_MAX_MISHAPS = 16
+_STABLE_AFTER_S = 60.0
 """After that long a JobMaster has run well: the next time it breaks down counts as the first."""
 _BEFORE = {
     JobStatus.FINISHED: JobStatus.RUNNING,
@@ -70,7 +70,7 @@ class ManagedJob:
         self._timestamps: dict[JobStatus, int] = {JobStatus.INITIALIZING: submitted_at}
         self._is_recorded = False
         self._pending_end: str | None = None
-        self._mishaps: deque[ExceptionHistoryEntry] = deque(maxlen=_MISHAPS)
+        self._mishaps: deque[ExceptionHistoryEntry] = deque(maxlen=_MAX_MISHAPS)
         """What kept it from running that is no failure of its own."""
         self._failed_starts = 0
         self._attached_at = 0.0
@@ -210,7 +210,7 @@ class ManagedJob:
             self._former, self.runner = self.runner, None
             self._prepared.clear()
             self._set_own(JobStatus.CANCELLING if self._cancel_wanted else JobStatus.RESTARTING)
-            if self._concurrency.monotonic() - self._attached_at > _STEADY_S:
+            if self._concurrency.monotonic() - self._attached_at > _STABLE_AFTER_S:
                 self._failed_starts = 0
 
     def fails_to_start(self, failure: TaskFailure) -> float:

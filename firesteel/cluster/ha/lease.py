@@ -13,7 +13,7 @@ from firesteel.process.concurrency import SYSTEM, BackgroundThread, Concurrency
 __all__ = ["Lease", "clock_with_sleep"]
 
 _log = logging.getLogger(__name__)
-_RENEWALS = 5
+_RENEWALS_PER_DURATION = 5
 """Per duration, so that several may fail."""
 
 
@@ -127,7 +127,7 @@ class Lease:
     def _run(self) -> None:
         self._thread_id = threading.get_ident()
         while True:
-            self._hurry.wait(self._duration / _RENEWALS)
+            self._hurry.wait(self._duration / _RENEWALS_PER_DURATION)
             self._hurry.clear()
             if self._stop.is_set():
                 return

@@ -26,10 +26,10 @@ from firesteel.filesystem.filesystem import join
 __all__ = ["ZooKeeperHighAvailability", "ZooKeeperLeadership"]
 
 _log = logging.getLogger(__name__)
-_CONNECT_S = 15.0
-_PAUSE_S = 0.1
+_CONNECT_TIMEOUT_S = 15.0
+_RETRY_INTERVAL_S = 0.1
 _LATCH = "-latch-"
-_SEQUENCE = 10
+_SEQUENCE_DIGITS = 10
 """Digits that ZooKeeper appends."""
 
 
@@ -107,7 +107,7 @@ class ZooKeeperHighAvailability:
                 _log.info("Another JobManager was quicker: %s", error.message)
             except (*UNREACHABLE, BadVersionError, NoNodeError, NodeExistsError) as error:
                 _log.warning("ZooKeeper does not answer, or the session has ended: %r", error)
-                self._closing.wait(_PAUSE_S)
+                self._closing.wait(_RETRY_INTERVAL_S)
         raise ElectionClosedError("This JobManager was closed before it led.")
 
     def leader_address(self) -> str | None:
@@ -137,7 +137,7 @@ class ZooKeeperHighAvailability:
         election = f"{self._root}/election"
         self._news.clear()
         self._ask("ensure_path", election)
-        waiting: list[str] = sorted(self._ask("get_children", election), key=lambda name: name[-_SEQUENCE:])
+        waiting: list[str] = sorted(self._ask("get_children", election), key=lambda name: name[-_SEQUENCE_DIGITS:])
         # by its name: whether an attempt to make one had succeeded is not always known
         own = next((name for name in waiting if name.startswith(self._prefix)), None)
         if own is None:
@@ -229,14 +229,14 @@ class ZooKeeperHighAvailability:
 
 
 def _connect(quorum: str, session_timeout_s: float) -> KazooClient:
-    retry = {"max_tries": -1, "delay": _PAUSE_S, "backoff": 2, "max_delay": 1.0}
+    retry = {"max_tries": -1, "delay": _RETRY_INTERVAL_S, "backoff": 2, "max_delay": 1.0}
     try:
         client = KazooClient(hosts=quorum, timeout=session_timeout_s, connection_retry=retry)
     except ValueError as error:
         raise HighAvailabilityError(f"high-availability.zookeeper.quorum is {quorum!r}: {error}.") from error
     started = time.monotonic()
     try:
-        client.start(_CONNECT_S)
+        client.start(_CONNECT_TIMEOUT_S)
     except KazooTimeoutError:
         client.stop()
         client.close()

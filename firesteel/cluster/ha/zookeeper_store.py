@@ -37,7 +37,7 @@ __all__ = ["UNREACHABLE", "ZooKeeperRecords"]
 
 UNREACHABLE = (ConnectionLoss, OperationTimeoutError, SessionExpiredError, KazooTimeoutError)
 """What may have happened or not: ZooKeeper has not answered."""
-_PAUSE_S = 0.05
+_RETRY_INTERVAL_S = 0.05
 
 
 class ZooKeeperRecords:
@@ -115,7 +115,7 @@ class ZooKeeperRecords:
             except NoNodeError:
                 return False
             except UNREACHABLE:
-                time.sleep(_PAUSE_S)
+                time.sleep(_RETRY_INTERVAL_S)
         raise FencedError(f"Whether {path} was written is not known: the connection to ZooKeeper was lost.")
 
     def _path(self, name: str) -> str:

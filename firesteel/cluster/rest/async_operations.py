@@ -18,7 +18,7 @@ __all__ = ["AsyncOperations", "Completed", "Failed", "InProgress"]
 
 T = TypeVar("T")
 
-KEPT_S = 300.0
+RETENTION_S = 300.0
 """How long the outcome of an operation can be asked for."""
 MAX_KEPT_OUTCOMES = 10_000
 
@@ -85,7 +85,7 @@ class AsyncOperations(Generic[T]):
             raise RestError(
                 404,
                 f"Operation not found under key: {trigger_id}{f' of job {job_id}' if job_id else ''}.",
-                hint=f"Outcomes are kept for {KEPT_S / 60:.0f} minutes.",
+                hint=f"Outcomes are kept for {RETENTION_S / 60:.0f} minutes.",
             )
         return ended[1]
 
@@ -115,7 +115,7 @@ class AsyncOperations(Generic[T]):
             self._expire()
 
     def _expire(self) -> None:
-        oldest = self._clock() - KEPT_S
+        oldest = self._clock() - RETENTION_S
         while self._ended:
             at, _ = next(iter(self._ended.values()))
             if at > oldest and len(self._ended) <= MAX_KEPT_OUTCOMES:

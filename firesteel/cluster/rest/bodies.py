@@ -29,14 +29,14 @@ __all__ = [
 
 Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
 
-GRACE_S = 30.0
+BODY_GRACE_S = 30.0
 MIN_BYTES_PER_S = 64 * 1024
 """A client has half a minute, and more only for what it has sent at this rate."""
 
 DISCARDED_BYTES = 16 * 1024 * 1024
-DISCARD_S = 5.0
+DISCARD_TIMEOUT_S = 5.0
 GLANCE_BYTES = 64 * 1024
-GLANCE_S = 2.0
+GLANCE_TIMEOUT_S = 2.0
 MAX_PARTS = 1000
 MAX_FIELD_BYTES = 16 * 1024 * 1024
 MAX_NAME_LENGTH = 200
@@ -67,7 +67,7 @@ class _Chunks:
 
     async def next(self) -> tuple[bytes, bool]:
         """The next part, and whether there is more."""
-        allowed = GRACE_S + self._received / MIN_BYTES_PER_S
+        allowed = BODY_GRACE_S + self._received / MIN_BYTES_PER_S
         remaining = self._started + allowed - time.monotonic()
         try:
             message = await asyncio.wait_for(self._receive(), max(remaining, 0.001))
@@ -106,7 +106,7 @@ async def read_body(receive: Receive, limit: int, content_length: bytes | None =
 
 async def discard_body(receive: Receive) -> None:
     """Lets a client finish what nobody reads, so that it sees the answer; gives up on one that goes on and on."""
-    end = time.monotonic() + DISCARD_S
+    end = time.monotonic() + DISCARD_TIMEOUT_S
     discarded = 0
     while discarded < DISCARDED_BYTES:
         try:
@@ -121,7 +121,7 @@ async def discard_body(receive: Receive) -> None:
 async def read_beginning(receive: Receive) -> bytes:
     """The first few kilobytes of a body that is not to be read, or what has come of them within a moment."""
     beginning = bytearray()
-    end = time.monotonic() + GLANCE_S
+    end = time.monotonic() + GLANCE_TIMEOUT_S
     while len(beginning) < GLANCE_BYTES:
         try:
             message = await asyncio.wait_for(receive(), max(end - time.monotonic(), 0.001))

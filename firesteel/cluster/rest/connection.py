@@ -16,7 +16,7 @@ SAME_USER = "firesteel.same_user"
 """In the scope of a request: whether it comes from this machine, and from this process's own user."""
 
 HEADERS_TIMEOUT_S = 20.0
-CHECK_S = 5.0
+CHECK_INTERVAL_S = 5.0
 MAX_HEAD_BYTES = 64 * 1024
 MAX_LEFTOVER_BYTES = 1024 * 1024
 """How much of a body may still come once its request is answered."""
@@ -46,7 +46,7 @@ class Connection(HttpToolsProtocol):
             # uvicorn refuses requests only; connections that ask for nothing would take all places, and all files
             self._make_place()
         self._head_since = self.loop.time()
-        self._check = self.loop.call_later(CHECK_S, self._check_head)
+        self._check = self.loop.call_later(CHECK_INTERVAL_S, self._check_head)
 
     def _make_place(self) -> None:
         """Closes the connection that has been silent for the longest time: slow clients keep nobody out."""
@@ -147,4 +147,4 @@ class Connection(HttpToolsProtocol):
         if since is not None and self.loop.time() - since > HEADERS_TIMEOUT_S:
             self.transport.abort()
             return
-        self._check = self.loop.call_later(CHECK_S, self._check_head)
+        self._check = self.loop.call_later(CHECK_INTERVAL_S, self._check_head)

@@ -15,7 +15,7 @@ __all__ = ["BucketDirectories", "again_if_removed", "make_directories", "sync_di
 
 T = TypeVar("T")
 
-_ATTEMPTS = 10
+_MAX_ATTEMPTS = 10
 
 
 class BucketDirectories:
@@ -76,7 +76,7 @@ class BucketDirectories:
 
 def again_if_removed(action: Callable[[], T]) -> T:
     """The result of an action on a bucket's directory, which another writer that ends removes if it is empty."""
-    for _ in range(_ATTEMPTS - 1):
+    for _ in range(_MAX_ATTEMPTS - 1):
         with suppress(FileNotFoundError):
             return action()
     return action()

@@ -28,16 +28,16 @@ _log = logging.getLogger(__name__)
 
 SplitT = TypeVar("SplitT", bound=SourceSplit)
 
-STEP_S = 0.05
+MAX_STEP_S = 0.05
 """How long the search goes on for one request: the JobMaster has other things to do."""
-_ENOUGH = 64
+_MAX_PENDING_SPLITS = 64
 """With so many splits in hand the search rests until they are given out."""
-_ENTRIES = 256
+_ENTRIES_PER_CLOCK_CHECK = 256
 """After so many entries of a directory the clock is looked at."""
 _LISTING_WAIT_S = 0.01
 """How long to wait for the answer of a store before the clock is looked at."""
 _LISTING_END_S = 5.0
-_EARLY = 0.9
+_MIN_INTERVAL_SHARE = 0.9
 """A request that comes this part of the interval after the last search is not sent away for the rest of it."""
 
 
@@ -129,14 +129,14 @@ class MonitoringSplitEnumerator(SplitEnumerator[SplitT]):
     def _look(self) -> None:
         now = self._clock()
         if self._search is None:
-            if self._began is not None and now - self._began < _EARLY * self._interval_s:
+            if self._began is not None and now - self._began < _MIN_INTERVAL_SHARE * self._interval_s:
                 return
             self._began = now
             self._search = self._new_files()
         for file in self._search:
             if file is not None:
                 self._add(file)
-            if len(self._pending) >= _ENOUGH or self._clock() - now >= STEP_S:
+            if len(self._pending) >= _MAX_PENDING_SPLITS or self._clock() - now >= MAX_STEP_S:
                 return
         self._search = None
         self._is_new = False
@@ -206,7 +206,7 @@ class MonitoringSplitEnumerator(SplitEnumerator[SplitT]):
             directory, name = os.path.split(file.path)
             if name not in self._known.get(directory, ()) and not is_hidden_beneath(path, file.path):
                 yield file
-            elif number % _ENTRIES == 0:
+            elif number % _ENTRIES_PER_CLOCK_CHECK == 0:
                 yield None
 
     def _beneath(self, directory: str, above: frozenset[str]) -> Iterator[str | None]:
@@ -223,7 +223,7 @@ class MonitoringSplitEnumerator(SplitEnumerator[SplitT]):
                             found.append((entry.name, True))
                         elif entry.is_file():
                             found.append((entry.name, False))
-                    if number % _ENTRIES == 0:
+                    if number % _ENTRIES_PER_CLOCK_CHECK == 0:
                         yield None
         except OSError as error:
             self._cannot_list(directory, error, is_nested=bool(above))

@@ -31,7 +31,7 @@ PARTS_TO_SKIP = 32
 MAX_KEY_BYTES = 1024
 _NO_KEY = re.compile("[\x00-\x1f\ud800-\udfff\ufffe\uffff]")
 """Characters that a list of keys, which is XML, cannot have."""
-CLEANING_S = 10.0
+CLEANING_TIMEOUT_S = 10.0
 
 _log = logging.getLogger(__name__)
 
@@ -165,7 +165,7 @@ class S3PartStore(PartStore):
         """Stops uploading; aborts what no checkpoint can know of, if that is quickly done."""
         if self._cleaning is not None:
             with suppress(Exception):
-                self._cleaning.result(CLEANING_S)
+                self._cleaning.result(CLEANING_TIMEOUT_S)
         self.uploads.give_up()
         self.pool.close()
         try:

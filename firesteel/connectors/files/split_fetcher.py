@@ -11,7 +11,7 @@ from firesteel.formats.format_reader import Batch, FormatReader
 
 __all__ = ["SplitFetcher"]
 
-_AHEAD = 4
+_MAX_READY_BATCHES = 4
 """How many batches may wait for the task."""
 
 _END_TIMEOUT_S = 5.0
@@ -77,7 +77,7 @@ class SplitFetcher:
                 with self._changed:
                     self._ready.append(batch)
                     self._changed.notify_all()
-                    self._changed.wait_for(lambda: self._stopped or len(self._ready) < _AHEAD)
+                    self._changed.wait_for(lambda: self._stopped or len(self._ready) < _MAX_READY_BATCHES)
                     if self._stopped:
                         break
                 if batch.is_last:

@@ -15,7 +15,7 @@ __all__ = ["UploadPool"]
 
 T = TypeVar("T")
 
-_GRACE_S = 30.0
+_EXTRA_TIMEOUT_S = 30.0
 """More than the requests take themselves, which have deadlines of their own: nothing waits without end."""
 
 
@@ -24,7 +24,7 @@ class UploadPool:
 
     def __init__(self, uploads: S3Uploads, path: str) -> None:
         self._limit = 2 * uploads.concurrency
-        self._deadline_s = uploads.timeout_s + _GRACE_S
+        self._deadline_s = uploads.timeout_s + _EXTRA_TIMEOUT_S
         self._path = path
         self._executor = ThreadPoolExecutor(uploads.concurrency, thread_name_prefix="firesteel-s3-upload")
         self._open: set[Future[Any]] = set()
@@ -80,5 +80,5 @@ class UploadPool:
             f"The output to '{self._path}' was not uploaded within {self._deadline_s:g} s.",
             path=self._path,
             hint="The service is slower than the stream. s3.upload.timeout is the time, without those "
-            f"{_GRACE_S:g} s; s3.upload.max.concurrent.uploads says how many parts go at the same time.",
+            f"{_EXTRA_TIMEOUT_S:g} s; s3.upload.max.concurrent.uploads says how many parts go at the same time.",
         )

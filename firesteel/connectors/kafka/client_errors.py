@@ -103,7 +103,7 @@ _UNKNOWN = ("_UNKNOWN_TOPIC", "_UNKNOWN_PARTITION", "UNKNOWN_TOPIC_OR_PART", "TO
 _OUT_OF_RANGE = ("OFFSET_OUT_OF_RANGE", "_AUTO_OFFSET_RESET", "_NO_OFFSET")
 _PASSWORD = ("_AUTHENTICATION", "SASL_AUTHENTICATION_FAILED", "UNSUPPORTED_SASL_MECHANISM")
 _FILES = ("ssl.ca.location", "ssl.certificate.location", "ssl.key.location", "ssl.keystore.location")
-_REFUSAL_S = 2.0
+_REFUSAL_TIMEOUT_S = 2.0
 _CUT_OFF = "Broker transport failure"
 _OPENSSL = "SSL routines"
 """In what OpenSSL says of certificates and protocols, and not of connections that were lost."""
@@ -172,7 +172,7 @@ def find_refusal(properties: Mapping[str, Any], doing: str) -> KafkaClientError 
 
     producer = create_client("Producer", {**properties, "error_cb": hear})
     with suppress(kafka_client().KafkaException):
-        producer.list_topics(timeout=_REFUSAL_S)
+        producer.list_topics(timeout=_REFUSAL_TIMEOUT_S)
     producer.poll(0)
     return client_error(refusals[0], doing, servers=properties["bootstrap.servers"]) if refusals else None
 

@@ -25,9 +25,9 @@ __all__ = ["ClusterMetadata"]
 
 T = TypeVar("T")
 
-_ATTEMPT_S = 2.0
+_ATTEMPT_TIMEOUT_S = 2.0
 """How long one request is waited for: in between it is looked whether anybody still wants to know."""
-_RETRY_S = 0.1
+_RETRY_INTERVAL_S = 0.1
 _UNKNOWN_RETRIES = 5
 """How often a topic is asked for that is not there: a broker that has just started may not know it yet."""
 
@@ -127,7 +127,7 @@ class ClusterMetadata:
         while True:
             remaining = deadline - time.monotonic()
             try:
-                answer = call(max(min(remaining, _ATTEMPT_S), 0.01))
+                answer = call(max(min(remaining, _ATTEMPT_TIMEOUT_S), 0.01))
             except _Certain as certain:
                 raise certain.error from None
             except kafka_client().KafkaException as error:
@@ -138,7 +138,7 @@ class ClusterMetadata:
             else:
                 self._has_answered = True
                 return answer
-            self._abandoned.wait(_RETRY_S)
+            self._abandoned.wait(_RETRY_INTERVAL_S)
 
     def _describe(self, error: Any, doing: str) -> KafkaClientError:
         described = client_error(error, doing, servers=self._servers)

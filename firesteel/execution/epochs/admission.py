@@ -12,25 +12,25 @@ from firesteel.runtime.model.messages import TaskKey
 
 __all__ = ["AdmissionControl", "SourceLoad", "SplitRequests"]
 
-_START = 20_000
-_GROWTH = 4
-_SMALL_GROWTH = 1.5
+_INITIAL_QUOTA = 20_000
+_MAX_GROWTH = 4
+_MAX_GROWTH_WHEN_LATE = 1.5
 """After an epoch that took longer than it should, however few its records seem to have been."""
-_LIGHT = 0.05
+_MIN_LOAD_SHARE = 0.05
 """An epoch with less than this part of the records it might have had tells nothing of the cost of a record."""
-_FAR_OFF = 2
+_MAX_DEVIATION = 2
 """A cost that differs from the known one by more than this factor is believed at once, in both directions."""
 _MIN_PART = 0.02
 """Records are taken to need at least this part of an epoch."""
-_WINDOW = 7
+_WINDOW_EPOCHS = 7
 """So many epochs tell what an epoch costs besides its records."""
-_DIFFERENT = 1.2
+_MIN_RECORDS_RATIO = 1.2
 """Two epochs of which one has so many times the records of the other tell how that grows with records."""
-_MUCH = 0.25
+_MIN_OVERHEAD_SHARE = 0.25
 """Where it is less than this part of the target, it does not matter how it grows."""
-_UNLIKELY = 2
+_MAX_OVERHEAD_FACTOR = 2
 """In the first epoch what is more than so many times the target is not taken for fixed."""
-_PROBE = 0.6
+_PROBE_SHARE = 0.6
 """Where it matters and is not known, one epoch gets only this part of the credits."""
 _MAX_SPLITS = 32
 
@@ -69,7 +69,7 @@ class AdmissionControl:
         self._overhead = _Overhead(self._target)
         self._cost: float | None = None
         """Milliseconds that tasks are at a record."""
-        self.credits = self._limited(_START)
+        self.credits = self._limited(_INITIAL_QUOTA)
 
     @property
     def fixed_ms(self) -> int:
@@ -89,7 +89,7 @@ class AdmissionControl:
         self._overhead.resume(other._overhead)
         self._cost = other._cost
         credits = other.credits * scale
-        self.credits = self._limited(min(credits, max(_START, credits / _GROWTH)))
+        self.credits = self._limited(min(credits, max(_INITIAL_QUOTA, credits / _MAX_GROWTH)))
 
     def epoch_ended(self, duration_ms: float, records_ms: float, loads: Sequence[SourceLoad]) -> None:
         """Learns from an epoch of the usual kind: not one in which state had to be loaded.
@@ -101,7 +101,7 @@ class AdmissionControl:
         spent = min(max(records_ms, _MIN_PART * duration), duration) if total else 0.0
         self._overhead.learn(total, duration - spent)
         used_up = sum(load.used_up for load in loads)
-        if not total or (total < _LIGHT * self.credits * len(loads) and not used_up):
+        if not total or (total < _MIN_LOAD_SHARE * self.credits * len(loads) and not used_up):
             return
         self._learn_cost(spent / total)
         assert self._cost is not None
@@ -110,14 +110,14 @@ class AdmissionControl:
         wanted = room / (self._cost + self._overhead.per_record) / sharing
         if not used_up:
             wanted = self.credits if duration <= self.duration_ms else min(wanted, self.credits)
-        growth = _GROWTH if duration <= self.duration_ms else _SMALL_GROWTH
+        growth = _MAX_GROWTH if duration <= self.duration_ms else _MAX_GROWTH_WHEN_LATE
         wanted = min(wanted, self.credits * growth)
-        if self._overhead.is_uncertain and used_up and wanted > _PROBE * self.credits:
-            wanted = _PROBE * self.credits
+        if self._overhead.is_uncertain and used_up and wanted > _PROBE_SHARE * self.credits:
+            wanted = _PROBE_SHARE * self.credits
         self.credits = self._limited(wanted)
 
     def _learn_cost(self, measured: float) -> None:
-        if self._cost is None or not self._cost / _FAR_OFF <= measured <= self._cost * _FAR_OFF:
+        if self._cost is None or not self._cost / _MAX_DEVIATION <= measured <= self._cost * _MAX_DEVIATION:
             self._cost = measured
         else:
             self._cost = sqrt(self._cost * measured)
@@ -137,7 +137,7 @@ class _Overhead:
 
     def __init__(self, target: float):
         self._target = target
-        self._epochs: deque[tuple[int, float]] = deque(maxlen=_WINDOW)
+        self._epochs: deque[tuple[int, float]] = deque(maxlen=_WINDOW_EPOCHS)
         self.fixed = 0.0
         self.per_record = 0.0
 
@@ -149,7 +149,7 @@ class _Overhead:
     @property
     def is_uncertain(self) -> bool:
         """Whether there is much of it, and no epoch with fewer records that tells whether they are the reason."""
-        return median(ms for _, ms in self._epochs) > _MUCH * self._target and not self._slopes()
+        return median(ms for _, ms in self._epochs) > _MIN_OVERHEAD_SHARE * self._target and not self._slopes()
 
     def learn(self, records: int, ms: float) -> None:
         """Takes one more epoch into account."""
@@ -159,7 +159,7 @@ class _Overhead:
             self.per_record = max(median(slopes), 0.0)
         elif records and len(self._epochs) == 1:
             # nothing is known yet, and so much of it is rather due to the records
-            self.per_record = max(ms - _UNLIKELY * self._target, 0.0) / records
+            self.per_record = max(ms - _MAX_OVERHEAD_FACTOR * self._target, 0.0) / records
         self.fixed = max(median(ms - self.per_record * records for records, ms in self._epochs), 0.0)
 
     def _slopes(self) -> list[float]:
@@ -167,7 +167,7 @@ class _Overhead:
             (ms_of_more - ms_of_fewer) / (more - fewer)
             for more, ms_of_more in self._epochs
             for fewer, ms_of_fewer in self._epochs
-            if more > _DIFFERENT * fewer
+            if more > _MIN_RECORDS_RATIO * fewer
         ]
 
 

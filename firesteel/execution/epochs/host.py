@@ -49,15 +49,15 @@ _log = logging.getLogger(__name__)
 
 _MAX_WAIT_S = 1.0
 """No wait is longer without a look at the clock."""
-_ASK_AGAIN_S = 30.0
+_CHECKPOINT_REQUEST_INTERVAL_S = 30.0
 """A checkpoint that was asked for and did not come is asked for again."""
-_FAREWELL_S = 30.0
+_STOP_TIMEOUT_S = 30.0
 """How long an attempt that has failed waits to be told to stop before it stops by itself."""
-_OUTCOME_S = 60.0
+_OUTCOME_GRACE_S = 60.0
 """So much longer than a checkpoint may take, an attempt waits to hear what became of it."""
 _OVERDUE = "An epoch has taken longer than execution.checkpointing.timeout."
 _OVERDUE_HINT = "Does a function of the job hang? An epoch also has to load the state where a worker is new."
-_BUDGET = 2
+_READ_TIME_FACTOR = 2
 """A source may read for so many times what an epoch should take, should its credits be too many."""
 
 
@@ -207,7 +207,7 @@ class _EpochAttempt(PlayedSlots):
                 self._run_epoch(self._next_epoch())
         except _Failed:
             with self._changed:
-                self._changed.wait_for(lambda: self._ended is not None, _FAREWELL_S)
+                self._changed.wait_for(lambda: self._ended is not None, _STOP_TIMEOUT_S)
 
     def _close(self, failure: TaskFailure | None) -> None:
         if failure is None and self._tasks.finished == set(self._tasks.descriptors):
@@ -262,7 +262,7 @@ class _EpochAttempt(PlayedSlots):
                 elif self._unread:
                     self._rest(_MAX_WAIT_S)  # the client has so much to read that it gets no more for now
                     continue
-                elif self._asked_at is None or moment - self._asked_at > _ASK_AGAIN_S:
+                elif self._asked_at is None or moment - self._asked_at > _CHECKPOINT_REQUEST_INTERVAL_S:
                     if self._trigger.due <= now:
                         self._asked_at = moment
                         self._post(CheckpointWanted(self.number))
@@ -292,7 +292,9 @@ class _EpochAttempt(PlayedSlots):
             # for a savepoint somebody waits: it takes no more than what is there already
             credits = 0 if is_last or checkpoint.kind.is_savepoint else self._admission.credits
             self._trigger.epoch_began(self._clock.monotonic_ms())
-            orders = self._tasks.orders(epoch, credits, _BUDGET * self._admission.duration_ms, is_last=is_last)
+            orders = self._tasks.orders(
+                epoch, credits, _READ_TIME_FACTOR * self._admission.duration_ms, is_last=is_last
+            )
         result = self._run_tasks(EpochRun(epoch.number, orders))
         with self._changed:
             self._tasks.ran(epoch)
@@ -362,7 +364,7 @@ class _EpochAttempt(PlayedSlots):
 
     def _await_completion(self, epoch: PlannedEpoch) -> bool:
         """Whether the checkpoint has completed; it may also have been given up."""
-        deadline = self._concurrency.monotonic() + self._timeout_s + _OUTCOME_S
+        deadline = self._concurrency.monotonic() + self._timeout_s + _OUTCOME_GRACE_S
         with self._changed:
             while epoch.number not in self._completed | self._aborted:
                 self._wait(_MAX_WAIT_S)

@@ -44,7 +44,7 @@ from firesteel.runtime.task.slot_snapshots import SlotSnapshots
 
 __all__ = ["EpochBegan", "EpochTask", "TaskCache", "mixed_runs", "run_epoch_task"]
 
-PATIENCE_S = 0.02
+READER_TIMEOUT_S = 0.02
 """How long a source that has read nothing yet waits for a reader that says it has something in a moment."""
 
 
@@ -282,7 +282,7 @@ class EpochTask(StageTask):
         task, source = self.task, self.task.source
         assert source is not None
         began = time.monotonic()
-        patient_until, deadline = began + PATIENCE_S, began + order.budget_ms / 1000
+        patient_until, deadline = began + READER_TIMEOUT_S, began + order.budget_ms / 1000
         first = task.records_in
         stops = trigger is not None and trigger.options.stop is not None
         while not task.ended and not task.suspended:

@@ -39,8 +39,8 @@ from firesteel.runtime.slot.artifacts import importable
 __all__ = ["UNLIMITED_SLOTS", "AttemptOver", "PlayedSlots", "PlayedSlotsHost", "load_job_graph"]
 
 UNLIMITED_SLOTS = 2**31 - 1
-_CANCEL_AGAIN_S = 0.2
-_PREDECESSOR_S = 60.0
+_CANCEL_INTERVAL_S = 0.2
+_PREDECESSOR_TIMEOUT_S = 60.0
 """How long an attempt waits for the end of a run that the one before it has left."""
 
 
@@ -177,7 +177,7 @@ class PlayedSlots(ABC):
     def _register(self) -> None:
         """Registers every slot, once nothing of the attempt before runs any more."""
         if self._predecessor is not None:
-            self._predecessor.join(_PREDECESSOR_S)
+            self._predecessor.join(_PREDECESSOR_TIMEOUT_S)
             if self._predecessor.runs:
                 raise TimeoutError("A run of the attempt before does not end: does a function of the job hang?")
             self._take_over(self._predecessor)
@@ -221,7 +221,7 @@ class PlayedSlots(ABC):
             left_s = max(due - self._concurrency.monotonic(), 0.0)
             if not self._stirred.is_set():
                 self._stirred.wait(left_s)
-            elif not self._over.wait(min(left_s, _CANCEL_AGAIN_S)):
+            elif not self._over.wait(min(left_s, _CANCEL_INTERVAL_S)):
                 self._cancel_again()
             if not self._over.is_set() and self._concurrency.monotonic() >= due:
                 due = self._concurrency.monotonic() + self._heartbeat_s

@@ -28,7 +28,7 @@ __all__ = [
 
 BROADCAST_ORDER = 0
 REPORT_ORDER = (1 << 31) - 1
-_FIRST = 1
+_FIRST_ORDER = 1
 _SEQUENCE_BITS = 16
 _MAX_PRODUCERS = (1 << 14) - 1
 _LAST_SEQUENCE = (1 << _SEQUENCE_BITS) - 1
@@ -49,12 +49,12 @@ def buckets_per_subtask(configuration: Configuration, parallelism: int) -> int:
 
 def bucket_order(bucket: int) -> int:
     """The order of a row of one bucket of keys."""
-    return _FIRST + bucket
+    return _FIRST_ORDER + bucket
 
 
 def record_order(producer: int, sequence: int) -> int:
     """The order of a row of records in an exchange that is not keyed."""
-    return _FIRST + (min(producer, _MAX_PRODUCERS) << _SEQUENCE_BITS | min(sequence, _LAST_SEQUENCE))
+    return _FIRST_ORDER + (min(producer, _MAX_PRODUCERS) << _SEQUENCE_BITS | min(sequence, _LAST_SEQUENCE))
 
 
 def grouped_sequence(bucket: int, sequence: int) -> int:

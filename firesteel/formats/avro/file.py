@@ -20,7 +20,7 @@ from firesteel.spi.source import ReaderOutput
 __all__ = ["AvroBulkFormat", "AvroInputFormat"]
 
 _MAGIC = b"Obj\x01"
-_SYNC = 16
+_SYNC_BYTES = 16
 _SEARCH_BYTES = 64 * 1024
 _RAW_BYTES = 4096
 """So much of a damaged block is kept."""
@@ -86,13 +86,13 @@ class _AvroReader(FormatReader):
         self._blocks = _BlockDecoder(split.path, self._header, schema)
         self._position: int | None = split.position
         if self._position is None:
-            self._position = self._find_block(max(split.start, len(self._header) - _SYNC))
+            self._position = self._find_block(max(split.start, len(self._header) - _SYNC_BYTES))
         if self._position is not None:
             self._file.seek(self._position)
 
     def fetch(self) -> Batch | None:
         begin, end = self._position, self._split.end
-        if begin is None or begin >= self._length or (end is not None and begin - _SYNC >= end):
+        if begin is None or begin >= self._length or (end is not None and begin - _SYNC_BYTES >= end):
             return None
         block = self._read_block(begin)
         if block.error is None:
@@ -135,10 +135,10 @@ class _AvroReader(FormatReader):
                     self._read_long()
                 for _ in range(2 * abs(count)):
                     self._file.seek(self._read_long(), os.SEEK_CUR)
-            sync = self._file.read(_SYNC)
+            sync = self._file.read(_SYNC_BYTES)
         except EOFError:
             sync = b""
-        if len(sync) < _SYNC:
+        if len(sync) < _SYNC_BYTES:
             raise FileReadError(
                 f"The input file '{self._split.path}' ends within its header.", path=self._split.path, offset=0
             )
@@ -153,7 +153,7 @@ class _AvroReader(FormatReader):
         except EOFError:
             size = -1
         data_at = self._file.tell()
-        end = data_at + size + _SYNC
+        end = data_at + size + _SYNC_BYTES
         self._file.seek(offset)
         if size < 0 or end > self._length:
             raw = self._file.read(min(_RAW_BYTES, self._length - offset))
@@ -170,9 +170,9 @@ class _AvroReader(FormatReader):
         while piece := self._file.read(_SEARCH_BYTES):
             found = (tail + piece).find(self._sync)
             if found >= 0:
-                return position - len(tail) + found + _SYNC
+                return position - len(tail) + found + _SYNC_BYTES
             position += len(piece)
-            tail = (tail + piece)[1 - _SYNC :]
+            tail = (tail + piece)[1 - _SYNC_BYTES :]
         return None
 
     def _read_long(self) -> int:

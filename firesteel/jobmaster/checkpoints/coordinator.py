@@ -39,7 +39,7 @@ __all__ = ["CheckpointCoordinator"]
 
 Instructions = list[PartInstruction]
 
-_REMEMBERED = 10_000
+_MAX_REMEMBERED = 10_000
 """Checkpoints that were given up are known so long, to clean up after acknowledgements that come late."""
 
 _Reason = CheckpointFailureReason
@@ -511,7 +511,7 @@ class CheckpointCoordinator:
         checkpoint_id, request = pending.checkpoint_id, pending.request
         del self._pending[checkpoint_id]
         self._aborted[checkpoint_id] = pending.location
-        while len(self._aborted) > _REMEMBERED:
+        while len(self._aborted) > _MAX_REMEMBERED:
             del self._aborted[next(iter(self._aborted))]
         message = f"{reason.value} {text}".strip() if text else reason.value
         self.stats.failed(checkpoint_id, message, now)

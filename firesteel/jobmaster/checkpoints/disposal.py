@@ -12,7 +12,7 @@ from firesteel.runtime.model.checkpoint_options import CheckpointLocation
 
 __all__ = ["CheckpointDisposal"]
 
-_REMEMBERED = 100_000
+_MAX_REMEMBERED = 100_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,7 +109,7 @@ class CheckpointDisposal:
 
     def _remember(self, paths: Iterable[str]) -> None:
         self._deleted.update(dict.fromkeys(paths))
-        while len(self._deleted) > _REMEMBERED:
+        while len(self._deleted) > _MAX_REMEMBERED:
             del self._deleted[next(iter(self._deleted))]
 
 

@@ -24,14 +24,14 @@ from firesteel.runtime.model.checkpoint_options import SnapshotKind, StopMode
 
 __all__ = ["CheckpointStatsTracker", "StatsRecorder"]
 
-_HISTORY = 10
-_WINDOW = 10_000
+_HISTORY_SIZE = 10
+_WINDOW_SIZE = 10_000
 
 
 class StatsRecorder:
     """Makes a StatsSummary of values that come one after the other."""
 
-    def __init__(self, window: int = _WINDOW):
+    def __init__(self, window: int = _WINDOW_SIZE):
         self._window = window
         self._values = array("q")  # a ring: 10,000 objects per summary would be seen in the JobManager's memory
         self._min = self._max = self._sum = self._count = 0
@@ -81,7 +81,7 @@ class _TrackedCheckpoint:
 class CheckpointStatsTracker:
     """Keeps counts, summaries, and the last checkpoints in detail."""
 
-    def __init__(self, history_size: int = _HISTORY):
+    def __init__(self, history_size: int = _HISTORY_SIZE):
         self._history_size = history_size
         self._tracked: dict[int, _TrackedCheckpoint] = {}
         self._history: dict[int, CheckpointStats] = {}

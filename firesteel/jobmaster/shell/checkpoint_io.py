@@ -20,7 +20,7 @@ from firesteel.runtime.checkpoint import storage as checkpoint_storage
 __all__ = ["CheckpointIO"]
 
 _log = logging.getLogger(__name__)
-_CLOSE_S = 30.0
+_CLOSE_TIMEOUT_S = 30.0
 """How long the end of a job waits for what is still to be written and deleted."""
 
 
@@ -76,11 +76,11 @@ class CheckpointIO:
                 self._no_slot_runs = True
             self._worker.submit(self._remove_leftovers, leftovers)
         self._worker.submit(self._discard)
-        if not self._worker.close(_CLOSE_S):
+        if not self._worker.close(_CLOSE_TIMEOUT_S):
             _log.warning(
                 "The checkpoint storage of job '%s' did not answer within %g s of its end. Files may be left in %s.",
                 self._job.job_graph.job_name,
-                _CLOSE_S,
+                _CLOSE_TIMEOUT_S,
                 self._job.settings.directory,
             )
 

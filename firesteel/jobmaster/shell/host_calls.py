@@ -18,10 +18,10 @@ from firesteel.runtime.model.messages import JobMasterMessage
 __all__ = ["HostCalls", "host_failure"]
 
 _log = logging.getLogger(__name__)
-_ANSWER_S = 5.0
-_SENDS_S = 5.0
+_ANSWER_TIMEOUT_S = 5.0
+_SENDS_TIMEOUT_S = 5.0
 """How long the end of a job waits for what is still to be sent."""
-_CLOSE_S = 60.0
+_CLOSE_TIMEOUT_S = 60.0
 """How long it waits until the host is closed."""
 
 
@@ -43,7 +43,7 @@ class HostCalls:
         self._stores = stores
         self._heartbeat_s = heartbeat_s
         self._control = SerialWorker(concurrency, "firesteel-host-calls", stores)
-        slow_s = min(_ANSWER_S, heartbeat_s / 2)
+        slow_s = min(_ANSWER_TIMEOUT_S, heartbeat_s / 2)
         self._sends = SerialWorker(concurrency, "firesteel-host-sends", stores, slow_s)
         self._closed = concurrency.event()
 
@@ -55,7 +55,7 @@ class HostCalls:
     @property
     def answers(self) -> bool:
         """Whether no call has taken so long that the host must be taken for hung."""
-        return max(self._control.busy_for_s, self._sends.busy_for_s) < _ANSWER_S
+        return max(self._control.busy_for_s, self._sends.busy_for_s) < _ANSWER_TIMEOUT_S
 
     def start(self, attempt: Attempt) -> None:
         """Starts an attempt; AttemptAccepted or AttemptEnded follows."""
@@ -76,10 +76,10 @@ class HostCalls:
     def close(self) -> None:
         """Makes the calls that are left, and closes the host; waits for both, but not without end."""
         self._closed.set()
-        self._sends.close(_SENDS_S)
+        self._sends.close(_SENDS_TIMEOUT_S)
         self._control.submit(self._close)
-        if not self._control.close(_CLOSE_S):
-            _log.warning("The host of the job's slots was not closed within %g s.", _CLOSE_S)
+        if not self._control.close(_CLOSE_TIMEOUT_S):
+            _log.warning("The host of the job's slots was not closed within %g s.", _CLOSE_TIMEOUT_S)
 
     # -- in the threads -----------------------------------------------------------------------------
 

@@ -39,7 +39,7 @@ from firesteel.runtime.state.registry import configured_backend
 __all__ = ["PreparedJob", "prepare_job"]
 
 _log = logging.getLogger(__name__)
-_AHEAD = 10
+_CHECKPOINT_ID_GAP = 10
 """How far the numbers of checkpoints jump when a job is taken over: whoever had it may still take the next ones."""
 
 
@@ -222,7 +222,7 @@ def _load_own(path: str) -> CheckpointMetadata:
 
 def _next_checkpoint_id(registered: Sequence[tuple[int, str]], storage: CheckpointStorage | None) -> int:
     highest = max((number for number, _ in registered), default=0)
-    return max(highest, storage.highest_checkpoint_id() if storage is not None else 0) + _AHEAD
+    return max(highest, storage.highest_checkpoint_id() if storage is not None else 0) + _CHECKPOINT_ID_GAP
 
 
 def _without_checkpoints(job_graph: JobGraph) -> JobGraph:

@@ -20,7 +20,7 @@ from firesteel.runtime.model.messages import JobMasterMessage, RegisterSlot
 __all__ = ["QueuedHost"]
 
 _log = logging.getLogger(__name__)
-_WATCH_S = 1.0
+_WATCH_INTERVAL_S = 1.0
 
 
 class QueuedHost:
@@ -144,7 +144,7 @@ class QueuedHost:
                 if slots != known:
                     known = slots
                     post(SlotsAvailable(slots))
-            self._end.wait(_WATCH_S)
+            self._end.wait(_WATCH_INTERVAL_S)
 
     def _completing(self, post: Post) -> Post:
         """Adds the TaskManager to what slots say that are played by a host in this process."""

@@ -12,7 +12,7 @@ __all__ = ["ResultBuffer", "StoredPayload"]
 
 _log = logging.getLogger(__name__)
 _IN_MEMORY = 64 << 20
-_SEGMENT = 64 << 20
+_SEGMENT_BYTES = 64 << 20
 """The size from which another file is begun: a file is deleted as soon as nothing in it is needed."""
 
 
@@ -75,7 +75,7 @@ class ResultBuffer:
     A payload is first *held*, for the attempt that sent it. Once it is `deliver`-ed it stays until it is taken.
     """
 
-    def __init__(self, in_memory: int = _IN_MEMORY, segment: int = _SEGMENT) -> None:
+    def __init__(self, in_memory: int = _IN_MEMORY, segment: int = _SEGMENT_BYTES) -> None:
         self._limit = in_memory
         self._segment_size = segment
         self._lock = threading.Lock()

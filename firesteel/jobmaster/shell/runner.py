@@ -60,7 +60,7 @@ from firesteel.runtime.model.serialization import deserialize_batch
 __all__ = ["JobMasterRunner"]
 
 _log = logging.getLogger(__name__)
-_OUTPUT_S = 10.0
+_OUTPUT_TIMEOUT_S = 10.0
 """How long the end of a job waits until what it printed is written."""
 
 
@@ -370,7 +370,7 @@ class JobMasterRunner:
             self._finish(error=error)
         finally:
             self._host.close()
-            self._output.close(_OUTPUT_S)
+            self._output.close(_OUTPUT_TIMEOUT_S)
             self._close_storage()
             self._publish()
 

@@ -9,7 +9,7 @@ from firesteel.process.concurrency import SYSTEM, Concurrency, Condition
 
 __all__ = ["SlotAllocator"]
 
-LOOK_S = 1.0
+POLL_INTERVAL_S = 1.0
 """How often a Spark whose executors come and go is asked how many slots it has, while anybody waits."""
 
 
@@ -24,7 +24,7 @@ class SlotAllocator:
         count_slots: Callable[[], int],
         *,
         is_fixed: bool,
-        look_s: float = LOOK_S,
+        look_s: float = POLL_INTERVAL_S,
         concurrency: Concurrency = SYSTEM,
     ):
         self.is_fixed = is_fixed

@@ -15,9 +15,9 @@ from firesteel.jobmaster.view.vertices import VertexView
 
 __all__ = ["Diagnosis", "Load", "Skewed", "diagnose"]
 
-LOW = 100.0
+BACKPRESSURED_MS = 100.0
 """Milliseconds of a second that a vertex waits, above which it is backpressured: Flink's LOW."""
-HIGH = 500.0
+BUSY_MS = 500.0
 """Milliseconds of a second that a vertex works, above which it is busy."""
 
 _SKEW_FACTOR = 3.0
@@ -64,13 +64,13 @@ def diagnose(view: JobView) -> Diagnosis | None:
         return None  # what was measured last is over
     vertices = {vertex.id: vertex for vertex in view.vertices()}
     loads = {vertex_id: _load(vertex) for vertex_id, vertex in vertices.items()}
-    waiting = [vertex_id for vertex_id in vertices if loads[vertex_id].back_pressured > LOW]
+    waiting = [vertex_id for vertex_id in vertices if loads[vertex_id].back_pressured > BACKPRESSURED_MS]
     if not waiting:
         return None
     # in topological order, so the last one that waits is the closest to the sinks
     for last in reversed(waiting):
         consumers = [edge.target_vertex for edge in vertices[last].job_vertex.output_edges]
-        working = [consumer for consumer in consumers if loads[consumer].back_pressured <= LOW]
+        working = [consumer for consumer in consumers if loads[consumer].back_pressured <= BACKPRESSURED_MS]
         if working:
             slowest = max(working, key=lambda each: (loads[each].busy, loads[each].in_pool_usage))
             return _explain(vertices, loads, slowest)
@@ -102,7 +102,7 @@ def _explain(vertices: dict[str, VertexView], loads: dict[str, Load], slowest: s
             f" Its subtask {skewed.subtask} has got {skewed.share:.0%} of all records, far more than the others: a few "
             "keys have most of them. A higher parallelism does not help; keys that spread the records do."
         )
-    elif load.busy > HIGH:
+    elif load.busy > BUSY_MS:
         sentence += " Make it faster, or give it a higher parallelism."
     else:
         sentence += " It does not take its records as fast as it could: look at the network, and at its other inputs."
@@ -115,7 +115,7 @@ def _waiting_for(vertices: dict[str, VertexView], loads: dict[str, Load], slowes
     while pending:
         for edge in vertices[pending.pop(0)].job_vertex.input_edges:
             source = edge.source_vertex
-            if source not in found and loads[source].back_pressured > LOW:
+            if source not in found and loads[source].back_pressured > BACKPRESSURED_MS:
                 found[source] = None
                 pending.append(source)
     return tuple(vertices[vertex_id] for vertex_id in found)

@@ -42,7 +42,7 @@ InlineTable = dict[CodeType, "InlineExpression"]
 
 _registered: InlineTable = {}
 _NO_NAMES: Mapping[str, str] = {}
-_ATTEMPTS = 10
+_MAX_ATTEMPTS = 10
 
 _FRAME_NAMES = frozenset(
     {
@@ -168,7 +168,7 @@ def _candidates(file: str, line: int) -> Iterator[tuple[str, ast.expr]]:
 
 def _parse(text: str, mode: str) -> Any:
     """As ``ast.parse``, which in Python 3.11 fails now and then while another thread does the same."""
-    for _ in range(_ATTEMPTS):
+    for _ in range(_MAX_ATTEMPTS):
         with suppress(SystemError):  # "AST constructor recursion depth mismatch": the threads have shared a counter
             return ast.parse(text, mode=mode)
     return ast.parse(text, mode=mode)

@@ -26,7 +26,7 @@ _WRITE_BYTES = 256 * 1024
 _WRITE_FRAMES = 128
 """Frames of one write: two parts each, and systems take 1024 parts."""
 
-_READS = 8
+_MAX_READS_PER_TURN = 8
 """Reads in a row from one connection before others get their turn."""
 
 
@@ -263,7 +263,7 @@ class Connection:
         """Reads what has arrived and hands it to the channels."""
         error: NetworkError | None = None
         try:
-            for _ in range(_READS):
+            for _ in range(_MAX_READS_PER_TURN):
                 buffers = self._decoder.buffers()
                 n = self.sock.recvmsg_into(buffers)[0]
                 if n == 0:

@@ -29,7 +29,7 @@ __all__ = ["NetworkEnvironment"]
 _log = logging.getLogger(__name__)
 
 _SCRATCH_BYTES = 256 * 1024
-_REDIAL_S = 0.1
+_REDIAL_INTERVAL_S = 0.1
 _MAX_HANDSHAKES = 1024
 _WILDCARDS = ("", "0.0.0.0", "::")  # noqa: S104 - compared with, not bound to
 
@@ -98,7 +98,7 @@ class NetworkEnvironment:
                 remaining = deadline - monotonic()
                 if remaining <= 0:
                     raise PeersMissingError(self.missing_peers(), timeout_s)
-                self.poll(min(remaining, _REDIAL_S))
+                self.poll(min(remaining, _REDIAL_INTERVAL_S))
                 if self._connect_error is not None:
                     raise self._connect_error
         finally:
@@ -336,7 +336,7 @@ class NetworkEnvironment:
     def _redial_later(self, peer: int, error: Exception) -> None:
         host, port = self._peers[peer]
         self._trouble[peer] = f"{host}:{port}: {error}"
-        self._dial_at[peer] = monotonic() + _REDIAL_S
+        self._dial_at[peer] = monotonic() + _REDIAL_INTERVAL_S
 
     def _establish(self, sock: socket.socket | TlsSocket, peer_id: int) -> None:
         if peer_id in self._connections or peer_id in self._gone or peer_id == self.my_id:

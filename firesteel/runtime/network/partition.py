@@ -13,7 +13,7 @@ from firesteel.runtime.network.config import DEFAULT_NETWORK_CONFIG, NetworkConf
 from firesteel.runtime.network.credit import CreditSender
 from firesteel.runtime.network.gate import HandedOver, InFlightItem, to_in_flight
 
-__all__ = ["OVERDRAFT", "OutputCounters", "ResultPartition", "ResultSubpartition"]
+__all__ = ["OVERDRAFT_BUFFERS", "OutputCounters", "ResultPartition", "ResultSubpartition"]
 
 _LONG_BUFFER = 4
 """An open buffer of more than this many times its target is closed as several buffers."""
@@ -21,11 +21,11 @@ _LONG_BUFFER = 4
 _MIN_CAP = 256
 """Records a buffer may always hold: with fewer, the cost of a buffer outweighs that of its records."""
 
-_PROBE = 16
+_PROBE_RECORDS = 16
 """Records measured before the first buffer of a subpartition is closed, if it holds many."""
 
 
-OVERDRAFT = 16
+OVERDRAFT_BUFFERS = 16
 """Buffers a batch that has begun may produce beyond the limit before its turn ends: a task should wait between batches,
 where a checkpoint can be taken, and in the middle of one only if a single record or timer gives so many."""
 
@@ -113,8 +113,8 @@ class ResultSubpartition:
         timestamps = self.timestamps or None
         if timestamps is not None and len(timestamps) != count:
             raise ValueError(f"{count} records but {len(timestamps)} timestamps in one buffer")
-        if not self._measured and count > _LONG_BUFFER * _PROBE:
-            self._measure(len(serialize_records(values[:_PROBE], None)), _PROBE)
+        if not self._measured and count > _LONG_BUFFER * _PROBE_RECORDS:
+            self._measure(len(serialize_records(values[:_PROBE_RECORDS], None)), _PROBE_RECORDS)
         if count <= self.target * _LONG_BUFFER:
             self._close(values, timestamps, count)
         else:
@@ -303,7 +303,7 @@ class ResultPartition:
     @property
     def is_overfull(self) -> bool:
         """Whether even a task in the middle of a batch has to wait."""
-        return self.counters.queued >= self._max_queued + OVERDRAFT
+        return self.counters.queued >= self._max_queued + OVERDRAFT_BUFFERS
 
     @property
     def queued(self) -> int:

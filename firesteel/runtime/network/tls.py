@@ -36,7 +36,7 @@ SCRATCH_BYTES = 128 * 1024
 _WRITE_BYTES = 128 * 1024
 """Bytes that are encrypted at once, and held until the socket has taken them."""
 
-_ROUNDS = 8
+_MAX_HANDSHAKE_ROUNDS = 8
 """More than a handshake takes."""
 
 
@@ -79,7 +79,7 @@ class InternalTls:
             self._server.wrap_bio(to_server, to_client, server_side=True),
         )
         try:
-            for _ in range(_ROUNDS):
+            for _ in range(_MAX_HANDSHAKE_ROUNDS):
                 for side in sides:
                     with contextlib.suppress(ssl.SSLWantReadError):
                         side.do_handshake()

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Collector", "ProcessContext", "TimerService"]
 
-_FLUSH_AT = 1024
+_FLUSH_THRESHOLD = 1024
 
 
 class Collector:
@@ -45,7 +45,7 @@ class Collector:
             values.append(copy_value(result) if self._copies else result)
             if times is not None:
                 times.append(timestamp)  # type: ignore[arg-type]
-            if len(values) >= _FLUSH_AT:
+            if len(values) >= _FLUSH_THRESHOLD:
                 self.flush()
                 values, times = self._values, self._times
 

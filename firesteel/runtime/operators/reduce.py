@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 __all__ = ["GroupedReduceOperator", "ReduceOperator", "ReduceSpec"]
 
-_EMIT_AT = 4096
+_EMIT_THRESHOLD = 4096
 
 
 @dataclass(frozen=True)
@@ -137,7 +137,7 @@ class GroupedReduceOperator(StreamOperator):
         if self._current is not None:
             self._results.append(copy_value(self._current) if self.context.copies_results else self._current)
             self._current = None
-            if len(self._results) >= _EMIT_AT:
+            if len(self._results) >= _EMIT_THRESHOLD:
                 self.end_groups()
 
     def end_groups(self) -> None:

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Clock", "IdlePoller", "Poller", "ProcessClock", "ProcessingTimers", "SystemClock"]
 
-_LOOK_MS = 1000
+_MAX_CLOCK_CHECK_INTERVAL_MS = 1000
 """How often the wall clock is looked at, at least, while timers wait for it: it may have been set forward."""
 
 
@@ -137,7 +137,7 @@ class ProcessingTimers:
         timer = _first(self._timers)
         waits = [] if delay is None else [delay - now]
         if timer is not None:
-            waits.append(min(timer - self._clock.now_ms(), _LOOK_MS))
+            waits.append(min(timer - self._clock.now_ms(), _MAX_CLOCK_CHECK_INTERVAL_MS))
         return min(waits, default=None)
 
     def next_at(self) -> int | None:
@@ -174,7 +174,7 @@ class ProcessingTimers:
             heapq.heappush(heap, entry)
         if found is None:
             if timers:
-                self._look_at = now + min(max(timers[0][0] - wall, 0), _LOOK_MS)
+                self._look_at = now + min(max(timers[0][0] - wall, 0), _MAX_CLOCK_CHECK_INTERVAL_MS)
             times = [self._delays[0][0]] if self._delays else []
             if self._timers:
                 times.append(self._look_at)

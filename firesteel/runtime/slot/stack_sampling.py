@@ -38,7 +38,7 @@ _FOREIGN = [
     (f"{sysconfig.get_path('stdlib')}/", "lib/python/"),
 ]
 """Directories of files that are not the user's, and what is shown in their place."""
-_SWITCH_S = 0.00005
+_SWITCH_INTERVAL_S = 0.00005
 """How long the slot's thread may go on when a sample is due. With Python's own 5 ms it would mostly be seen where it
 gives up the interpreter's lock by itself, that is in system calls."""
 
@@ -155,7 +155,7 @@ class _PromptSwitches:
             self._users += 1
             if self._users == 1:
                 self._before = sys.getswitchinterval()
-                sys.setswitchinterval(_SWITCH_S)
+                sys.setswitchinterval(_SWITCH_INTERVAL_S)
 
     def __exit__(self, *_exception: object) -> None:
         with self._lock:

@@ -31,7 +31,7 @@ from firesteel.runtime.task.slot_messages import JobMasterGateway, SlotMessages
 from firesteel.runtime.task.slot_snapshots import SlotSnapshots
 from firesteel.runtime.task.task import Task
 from firesteel.runtime.task.task_metrics import BACKPRESSURED, BUSY, measure_times
-from firesteel.runtime.time.turns import TURN_S, TurnWatch
+from firesteel.runtime.time.turns import MAX_TURN_S, TurnWatch
 
 __all__ = ["JobMasterGateway", "TaskCancelled", "TaskExecutor"]
 
@@ -45,7 +45,7 @@ _CHECKPOINT_MESSAGES = (
 )
 BACKPRESSURED_WAIT_S = 0.05
 """How long to sleep at most with unsent records, so that buffer timeouts are kept."""
-_STALL_S = 2 * TURN_S
+_STALL_THRESHOLD_S = 2 * MAX_TURN_S
 """A step that takes longer has kept the slot's other tasks from their work."""
 SINK_WAIT_S = 0.005
 """How long to sleep while a writer has no room: nothing tells when it has again."""
@@ -253,7 +253,7 @@ class TaskExecutor(SlotMessages):
             progressed = True
         if self._unflushed:
             after = self.monotonic()
-            has_stalled = after - now > _STALL_S
+            has_stalled = after - now > _STALL_THRESHOLD_S
             # a function that stalled has made everything wait, and the task may have its next turn at once
             self._flush_due(after if has_stalled else now)
             if has_stalled:
@@ -264,7 +264,7 @@ class TaskExecutor(SlotMessages):
 
     def _note_stall(self) -> None:
         """Tells all tasks that none of them could run for a while, unless time stood still for them."""
-        if self._clock.monotonic_ms() - self._looked_at > _STALL_S * 1000:
+        if self._clock.monotonic_ms() - self._looked_at > _STALL_THRESHOLD_S * 1000:
             for task in self._tasks:
                 task.input_clock.stalls += 1
 
@@ -322,7 +322,7 @@ class TaskExecutor(SlotMessages):
                 task.times.enter(before)
             ran = self._unflushed = True
             took = self.monotonic() - began
-            if took > TURN_S:
+            if took > MAX_TURN_S:
                 # what is left is not more urgent than the tasks, which get as much time
                 self._timers_from = began + 2 * took
                 break

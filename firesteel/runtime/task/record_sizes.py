@@ -11,7 +11,7 @@ from firesteel.runtime.network.gate import HandedOver
 
 __all__ = ["ObjectBytes"]
 
-_EVERY_S = 5.0
+_SAMPLE_INTERVAL_S = 5.0
 
 
 class ObjectBytes:
@@ -43,7 +43,7 @@ class ObjectBytes:
             self._size = sum(sizes) / len(sizes)
         now = time.monotonic()
         if now >= self._next_sample:
-            self._next_sample = now + _EVERY_S
+            self._next_sample = now + _SAMPLE_INTERVAL_S
             for each in handed_over:
                 each.sample = ()
 

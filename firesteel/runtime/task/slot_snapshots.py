@@ -16,7 +16,7 @@ from firesteel.runtime.model.elements import CheckpointBarrier
 
 __all__ = ["SlotSnapshots"]
 
-_THREADS = 4
+_MAX_THREADS = 4
 _END_TIMEOUT_S = 5.0
 
 
@@ -47,7 +47,7 @@ class SlotSnapshots:
     def run_async(self, work: Callable[[], None]) -> None:
         """Runs work, which must not raise, in one of the threads."""
         self._work.put(work)
-        if len(self._threads) < _THREADS:
+        if len(self._threads) < _MAX_THREADS:
             name = f"firesteel-snapshot-{len(self._threads)}"
             self._threads.append(self._concurrency.start(self._stores.bind(self._run), name=name))
 

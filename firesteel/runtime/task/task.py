@@ -41,14 +41,14 @@ from firesteel.runtime.task.task_metrics import TaskMetrics, TaskTimes
 from firesteel.runtime.task.task_services import TaskServices
 from firesteel.runtime.task.task_snapshots import TaskSnapshots
 from firesteel.runtime.time.input_clock import InputClock
-from firesteel.runtime.time.turns import TURN_S, Turn
+from firesteel.runtime.time.turns import MAX_TURN_S, Turn
 from firesteel.runtime.time.watermarks import create_valve
 
 __all__ = ["Task"]
 
-_SOURCE_TURN_S = TURN_S / 5
+_SOURCE_TURN_S = MAX_TURN_S / 5
 """How long a source should take for the records that it reads at a time; the rest of a longer turn is held."""
-_GROWTH = 8
+_MAX_BATCH_GROWTH = 8
 """How many times as many records the next batch may have, at most."""
 
 
@@ -131,7 +131,7 @@ class Task:
         if self._adapts:
             # nobody knows yet how long a record takes
             self._most = 1
-        self._turn_s = TURN_S if self.source is None else _SOURCE_TURN_S
+        self._turn_s = MAX_TURN_S if self.source is None else _SOURCE_TURN_S
         self._can_cut = False
         """Whether a batch that takes too long can be ended in the middle."""
         self.reports = TaskMetrics(self)
@@ -286,7 +286,7 @@ class Task:
                 self._most = max(1, min(int(records * self._turn_s / took), self._most))
         elif records >= self._most and took < self._turn_s / 4:
             # until it is no longer what limits a batch
-            self._most = int(self._most * min(self._turn_s / 2 / max(took, 1e-9), _GROWTH))
+            self._most = int(self._most * min(self._turn_s / 2 / max(took, 1e-9), _MAX_BATCH_GROWTH))
             if self.source is not None:
                 self._most = min(self._most, SourceOperator.MAX_RECORDS)
 

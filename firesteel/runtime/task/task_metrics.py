@@ -21,7 +21,7 @@ BUSY = 1
 BACKPRESSURED = 2
 """There is something to read, but those who take the results hold the task back."""
 
-_SPAN_S = 5.0
+_RATE_WINDOW_S = 5.0
 """What rates and shares of time are taken over: as often as Flink updates its own."""
 _NS_PER_MS = 1_000_000
 _clock = time.monotonic
@@ -202,7 +202,7 @@ class TaskMetrics:
         marks = self._marks
         if not marks:
             marks.append((self._started, dict.fromkeys(counts, 0)))
-        while len(marks) > 1 and now - marks[1][0] >= _SPAN_S:
+        while len(marks) > 1 and now - marks[1][0] >= _RATE_WINDOW_S:
             marks.popleft()
         since, before = marks[0]
         marks.append((now, counts))

@@ -1,6 +1,6 @@
 """Bounds how long one task of a slot keeps the mailbox to itself.
 
-A turn should end after ``TURN_S``, so that barriers, timers, mails and the other tasks need not wait any longer, or
+A turn should end after ``MAX_TURN_S``, so that barriers, timers, mails and the other tasks need not wait any longer, or
 with the record or timer that is being processed then. How many records that allows is not known beforehand: a function
 may become slow in the middle of a batch. So a thread looks at the turns and ends those that take too long.
 """
@@ -13,17 +13,17 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from firesteel.process.concurrency import BackgroundThread, Concurrency
 
-__all__ = ["CUTTABLE", "TURN_S", "Turn", "TurnWatch"]
+__all__ = ["CUTTABLE", "MAX_TURN_S", "Turn", "TurnWatch"]
 
-TURN_S = 0.05
+MAX_TURN_S = 0.05
 """How long a turn may take."""
 CUTTABLE = (list, range)
 """Records in one of these can be cut short: see Turn."""
-_LOOK_S = 0.02
+_POLL_INTERVAL_S = 0.02
 """How often the watch looks at the turns."""
-_SLEEP_AFTER = 50
+_IDLE_POLLS_BEFORE_SLEEP = 50
 """The watch sleeps until it is woken if it saw no turn so many times in a row."""
-_JOIN_S = 5.0
+_JOIN_TIMEOUT_S = 5.0
 
 
 class Turn:
@@ -81,7 +81,7 @@ class Turn:
     def end_if_long(self, now: float) -> None:
         """Ends the turn if it has taken its time."""
         started = self.started
-        if started and now - started > TURN_S:
+        if started and now - started > MAX_TURN_S:
             self.end()
 
 
@@ -108,14 +108,14 @@ class TurnWatch:
         """Ends the thread."""
         self._closed.set()
         self._woken.set()
-        self._thread.join(_JOIN_S)
+        self._thread.join(_JOIN_TIMEOUT_S)
 
     def _run(self) -> None:
         idle = 0
-        while not self._closed.wait(_LOOK_S):
+        while not self._closed.wait(_POLL_INTERVAL_S):
             if not any(turn.started for turn in self._turns):
                 idle += 1
-                if idle >= _SLEEP_AFTER:
+                if idle >= _IDLE_POLLS_BEFORE_SLEEP:
                     self._sleep()
                     idle = 0
                 continue

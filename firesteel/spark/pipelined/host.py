@@ -29,7 +29,7 @@ from firesteel.spark.session.slots import available_slots, has_fixed_slots, wait
 __all__ = ["SparkHost"]
 
 _log = logging.getLogger(__name__)
-_WATCH_S = 1.0
+_WATCH_INTERVAL_S = 1.0
 _ERROR = re.compile(r"[\w.$]*(?:Error|Exception): \S")
 
 
@@ -160,7 +160,7 @@ class SparkHost:
                 if slots != known:
                     known = slots
                     post(SlotsAvailable(slots))
-            self._end.wait(_WATCH_S)
+            self._end.wait(_WATCH_INTERVAL_S)
 
     # -- control connections ------------------------------------------------------------------------
 

@@ -26,12 +26,12 @@ __all__ = ["JobMasterLiveness", "MemoryBudget", "SlotTimeouts", "SlotWatch", "cp
 INTERRUPT_AFTER_S = 0.5
 """How long after a cancellation user code that does not return is interrupted, and again after that."""
 BUDGET_CHECK_S = 0.2
-WATCH_S = 1.0
+MAX_WATCH_INTERVAL_S = 1.0
 """How often to look whether the JobMaster is lost, at least."""
 LAST_WORDS_S = 0.5
 """How long a process that has used up its memory stays, so that what it said last gets through."""
 FIRST_HEARTBEAT_S = 1.0
-GONE = 70
+EXIT_CODE_GONE = 70
 """The exit code of a process that ends itself: Spark starts a new worker."""
 _STATM = Path("/proc/self/statm")
 _PAGE = os.sysconf("SC_PAGE_SIZE")
@@ -180,7 +180,11 @@ class SlotWatch:
 
     def _watch(self) -> None:
         cancelled_at: float | None = None
-        interval = BUDGET_CHECK_S if self._budget is not None else min(WATCH_S, self._timeouts.heartbeat_timeout / 4)
+        interval = (
+            BUDGET_CHECK_S
+            if self._budget is not None
+            else min(MAX_WATCH_INTERVAL_S, self._timeouts.heartbeat_timeout / 4)
+        )
         while not self._over.is_set():
             if self._liveness.is_lost:
                 _end_process(f"Nothing was heard from the JobMaster for {self._liveness.timeout_s:g} s")
@@ -231,4 +235,4 @@ def _end_process(why: str) -> NoReturn:
     """Ends this process at once: no function, sink or exit handler gets to do anything more."""
     with suppress(OSError):  # sys.stderr leads to the client
         os.write(2, f"{why}: the slot's process ends.\n".encode())
-    os._exit(GONE)
+    os._exit(EXIT_CODE_GONE)

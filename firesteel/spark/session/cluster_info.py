@@ -14,7 +14,7 @@ from firesteel.spark.session.slots import has_fixed_slots
 __all__ = ["ExecutorInfo", "embedded_task_manager", "executor_id_of_worker", "executors", "java_pid"]
 
 _DRIVER = "driver"
-_ANCESTORS = 4
+_MAX_ANCESTORS = 4
 _EXECUTOR_ID = "--executor-id"
 
 
@@ -88,7 +88,7 @@ def executor_id_of_worker() -> str:
     if told:
         return told
     pid = os.getppid()
-    for _ in range(_ANCESTORS):
+    for _ in range(_MAX_ANCESTORS):
         try:
             arguments = Path(f"/proc/{pid}/cmdline").read_text(errors="replace").split("\0")
             if _EXECUTOR_ID in arguments[:-1]:

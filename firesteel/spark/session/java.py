@@ -13,7 +13,7 @@ from firesteel.common.errors import FiresteelError
 
 __all__ = ["JavaNotFoundError", "require_java"]
 
-MINIMUM = 17
+MIN_VERSION = 17
 _VERSION = re.compile(r'version "(\d+)(?:\.(\d+))?')
 
 
@@ -28,18 +28,18 @@ def require_java() -> int:
     if java is None or not shutil.which(java):
         where = f" (JAVA_HOME is {home})" if home else ""
         raise JavaNotFoundError(
-            f"Spark needs Java {MINIMUM} or newer and none was found{where}: install a JDK or JRE, for example the "
-            f"package openjdk-{MINIMUM}-jre-headless, or set JAVA_HOME."
+            f"Spark needs Java {MIN_VERSION} or newer and none was found{where}: install a JDK or JRE, for example "
+            f"the package openjdk-{MIN_VERSION}-jre-headless, or set JAVA_HOME."
         )
     output = subprocess.run([java, "-version"], capture_output=True, text=True, timeout=60, check=False).stderr  # noqa: S603
     match = _VERSION.search(output)
     major = 0
     if match is not None:
         major = int(match[1]) if match[1] != "1" else int(match[2] or 0)
-    if major < MINIMUM:
+    if major < MIN_VERSION:
         raise JavaNotFoundError(
-            f"Spark needs Java {MINIMUM} or newer, but {java} is version {major}: install a newer JDK or JRE, for "
-            f"example the package openjdk-{MINIMUM}-jre-headless, or set JAVA_HOME to one."
+            f"Spark needs Java {MIN_VERSION} or newer, but {java} is version {major}: install a newer JDK or JRE, "
+            f"for example the package openjdk-{MIN_VERSION}-jre-headless, or set JAVA_HOME to one."
         )
     return major
 

@@ -19,7 +19,7 @@ __all__ = ["UserOutput"]
 MAX_PENDING_LINES = 1000
 """Lines that wait for the client; a function that prints more has to wait as well."""
 MAX_LINE_BYTES = 1 << 16
-_CHECK_S = 1.0
+_CHECK_INTERVAL_S = 1.0
 
 Send = Callable[[messages.SlotMessage], None]
 
@@ -58,7 +58,7 @@ class _LineStream(io.RawIOBase):
             if self._acknowledged == self._sequence - 1:
                 self._send_pending()
             while len(self._pending) >= MAX_PENDING_LINES and not self._draining and not self._stopped():
-                self._changed.wait(_CHECK_S)
+                self._changed.wait(_CHECK_INTERVAL_S)
         return len(text)
 
     def acknowledged(self, sequence: int) -> None:

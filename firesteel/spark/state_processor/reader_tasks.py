@@ -37,7 +37,7 @@ __all__ = [
     "timer_entries",
 ]
 
-_SAMPLE = 100
+_SAMPLE_ENTRIES = 100
 """Entries whose types are looked at where none are declared or given."""
 
 
@@ -66,7 +66,7 @@ def sample_partition(
     read: Callable[[Iterable[KeyedSlice]], Iterator[Entry]], kind: str, ttl: bool, pieces: Iterable[KeyedSlice]
 ) -> Iterator[Sample]:
     """What the first entries look like; nothing if there are none."""
-    sample = sample_of(kind, ttl, islice(read(pieces), _SAMPLE))
+    sample = sample_of(kind, ttl, islice(read(pieces), _SAMPLE_ENTRIES))
     if sample is not None:
         yield sample
 
@@ -112,14 +112,14 @@ def _load(name: str, item: bytes) -> Any:
 
 def item_column(items: Iterable[tuple[int, Any]]) -> Iterator[Column]:
     """The column that holds the first items; nothing if there are none."""
-    columns = [infer(item) for _, item in islice(items, _SAMPLE)]
+    columns = [infer(item) for _, item in islice(items, _SAMPLE_ENTRIES)]
     if columns:
         yield merge(columns)
 
 
 def pair_columns(items: Iterable[tuple[int, Any]]) -> Iterator[tuple[Column, Column]]:
     """The columns that hold the first keys and values; nothing if there are none."""
-    pairs = [item for _, item in islice(items, _SAMPLE)]
+    pairs = [item for _, item in islice(items, _SAMPLE_ENTRIES)]
     if pairs:
         yield merge(infer(key) for key, _ in pairs), merge(infer(value) for _, value in pairs)
 
@@ -146,9 +146,9 @@ def classes(
     found: set[tuple[str, str]] = set()
     with open_files(settings) as files:
         for piece in pieces:
-            for entry in islice(read_entries(piece, files), _SAMPLE):
+            for entry in islice(read_entries(piece, files), _SAMPLE_ENTRIES):
                 found.add(("key", class_name(entry.key[1] if is_timer_table(entry.table) else entry.key)))
-            for entry in islice(read_entries(piece, files, table), _SAMPLE):
+            for entry in islice(read_entries(piece, files, table), _SAMPLE_ENTRIES):
                 if kind == "map":
                     found |= {("map key", class_name(key)) for key in entry.value}
                 stored = entry.value.values() if kind == "map" else entry.value if kind == "list" else [entry.value]

@@ -29,10 +29,10 @@ from firesteel.testing.simulation.workload import Workload
 __all__ = ["JobPlan", "JobWatch"]
 
 SAVEPOINTS = "sim://store/savepoints"
-_LOOK_US = 2_000_000
-_HEARD_US = 20_000_000
+_POLL_INTERVAL_US = 2_000_000
+_CANCEL_TIMEOUT_US = 20_000_000
 """How soon a cancelled job must show that it was cancelled, as long as its leader runs."""
-_LATE_US = 30_000_000
+_MAX_DELAY_US = 30_000_000
 """How much later than its interval and its timeout allow a checkpoint may complete."""
 _RESTARTED = ("goes on from it", "is rescaled")
 """A stop fails with these if the job has restarted instead."""
@@ -70,7 +70,7 @@ class JobWatch:
         """How jobs have ended, by id."""
         configuration = plan.workload.job_graph.configuration
         durations = configuration.get(CHECKPOINTING_INTERVAL), configuration.get(CHECKPOINTING_TIMEOUT)
-        self._allowed_us = sum(each.to_millis() * 1000 for each in durations if each is not None) + _LATE_US
+        self._allowed_us = sum(each.to_millis() * 1000 for each in durations if each is not None) + _MAX_DELAY_US
         """How long a job may run without a checkpoint, if nothing is wrong."""
         self._running_since: int | None = None
 
@@ -85,14 +85,14 @@ class JobWatch:
         ]
         while True:
             while not self._look():
-                simulation.sleep(_LOOK_US)
+                simulation.sleep(_POLL_INTERVAL_US)
             savepoint = self._savepoint_to_resume() if self.ended is JobStatus.FINISHED else None
             if savepoint is None:
                 break
             self._generation += 1
             self._submit(savepoint)
         while not all(thread.ended for thread in requests):
-            simulation.sleep(_LOOK_US)
+            simulation.sleep(_POLL_INTERVAL_US)
         self.done = True
 
     def _ask(self, action: Callable[[Dispatcher], Any], timeout_s: float = 10.0) -> Any:
@@ -198,9 +198,9 @@ class JobWatch:
                 continue
             waited = 0
             while self.ended is None and process.alive and not _has_heard(leader.job(job_id).status):
-                simulation.sleep(_LOOK_US)
-                waited = 0 if process.frozen else waited + _LOOK_US
-                if waited >= _HEARD_US:
+                simulation.sleep(_POLL_INTERVAL_US)
+                waited = 0 if process.frozen else waited + _POLL_INTERVAL_US
+                if waited >= _CANCEL_TIMEOUT_US:
                     status = leader.job(job_id).status.name
                     self.problems.append(f"{self.name}: it is {status} {waited // 1_000_000} s after it was cancelled")
                     return
@@ -248,7 +248,7 @@ class JobWatch:
         while not future.done():
             if not process.alive:
                 return "its leader is gone"
-            simulation.sleep(_LOOK_US)
+            simulation.sleep(_POLL_INTERVAL_US)
         failure = future.exception()
         return None if failure is None else str(failure)
 

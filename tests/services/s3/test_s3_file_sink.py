@@ -74,7 +74,7 @@ class Bucket:
 @pytest.fixture
 def bucket(s3, monkeypatch):
     # what is left of earlier attempts is aborted when the writer closes, however slow the machine is
-    monkeypatch.setattr(s3_part_file, "CLEANING_S", 120.0)
+    monkeypatch.setattr(s3_part_file, "CLEANING_TIMEOUT_S", 120.0)
     monkeypatch.setattr(s3_uploads, "MIN_PART_BYTES", MIN_PART_BYTES)
     found = Bucket(s3)
     configure_filesystems(Configuration.from_dict({**s3.settings, "s3.upload.min.part.size": str(MIN_PART_BYTES)}))

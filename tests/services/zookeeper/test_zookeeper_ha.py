@@ -220,7 +220,7 @@ def test_a_write_that_stops_and_goes_on_after_another_one_leads_is_refused(
 
 
 def test_a_server_that_is_not_there_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("firesteel.cluster.ha.zookeeper._CONNECT_S", 0.2)
+    monkeypatch.setattr("firesteel.cluster.ha.zookeeper._CONNECT_TIMEOUT_S", 0.2)
     with pytest.raises(HighAvailabilityError, match=r"127\.0\.0\.1:1") as raised:
         ZooKeeperHighAvailability("127.0.0.1:1", "/x", str(tmp_path), SHORT_S)
     assert raised.value.hint

@@ -28,13 +28,13 @@ from firesteel.runtime.slot.wiring import Wiring
 from firesteel.runtime.task.task import Task
 from firesteel.spi.source import Boundedness, InputStatus, ReaderOutput, Source, SourceReader
 
-__all__ = ["LOOK_S", "STEP_S", "EndlessNumbers", "VirtualSlots", "Waits", "endless_numbers", "now_ms", "spend"]
+__all__ = ["POLL_INTERVAL_S", "STEP_S", "EndlessNumbers", "VirtualSlots", "Waits", "endless_numbers", "now_ms", "spend"]
 
 STEP_S = 20e-6
 """What a turn of a mailbox costs besides the work in it."""
-LOOK_S = 0.001
+POLL_INTERVAL_S = 0.001
 """How often turns are looked at that take long."""
-_JOIN_S = 60.0
+_JOIN_TIMEOUT_S = 60.0
 
 _running: _Slot | None = None
 """The slot whose thread runs."""
@@ -48,7 +48,7 @@ def spend(seconds: float) -> None:
     slot.now += seconds
     if slot.now >= slot.looks_at:
         # what the watch does that a slot in real time has
-        slot.looks_at = slot.now + LOOK_S
+        slot.looks_at = slot.now + POLL_INTERVAL_S
         for task in slot.executor._tasks:
             task.turn.end_if_long(slot.now)
 
@@ -224,10 +224,10 @@ class VirtualSlots:
         for thread in threads:
             thread.start()
         self._next().baton.release()
-        if not self._done.acquire(timeout=_JOIN_S):
+        if not self._done.acquire(timeout=_JOIN_TIMEOUT_S):
             raise TimeoutError("the slots did not come to the end of their time: do they wait for each other?")
         for thread in threads:
-            thread.join(_JOIN_S)
+            thread.join(_JOIN_TIMEOUT_S)
         for slot in self._slots:
             if slot.failure is not None:
                 raise slot.failure

@@ -28,7 +28,7 @@ from firesteel.runtime.model.checkpoint_options import CheckpointLocation, Check
 from firesteel.runtime.model.elements import Watermark
 from firesteel.runtime.model.serialization import deserialize_batch, serialize_records
 from firesteel.runtime.model.state_handles import ChannelStateHandle, InlineBytes
-from firesteel.runtime.network.partition import OVERDRAFT
+from firesteel.runtime.network.partition import OVERDRAFT_BUFFERS
 from firesteel.runtime.operators.sink import COMMITTABLES
 from firesteel.spi.sink import Committer, Sink, SinkWriter
 from firesteel.spi.source import InputStatus, SourceReader
@@ -324,7 +324,7 @@ class TestChannelState:
 
 class TestRows:
     def test_an_operator_that_multiplies_its_records_uses_the_disk(self, driven):
-        rows = ROW_CONFIG.floating_buffers_per_gate + OVERDRAFT + 50
+        rows = ROW_CONFIG.floating_buffers_per_gate + OVERDRAFT_BUFFERS + 50
 
         def build(env):
             def explode(_value: int) -> Iterator[Any]:

@@ -103,7 +103,7 @@ def test_a_service_that_does_not_answer_is_said(configured: None, monkeypatch: p
         "s3.secret-key": "y",
         "s3.path.style.access": "true",
     }
-    monkeypatch.setattr(fsspec_filesystem, "_ATTEMPTS", 1)
+    monkeypatch.setattr(fsspec_filesystem, "_MAX_ATTEMPTS", 1)
     configure_filesystems(Configuration.from_dict(settings))
     with pytest.raises(CheckpointStorageError, match=r"Cannot read s3://bucket/x/_metadata: .*connect") as raised:
         load("s3://bucket/x")

@@ -66,7 +66,7 @@ def _vertex(name: str, read: int = 0, written: int = 0) -> SimpleNamespace:
 
 @pytest.fixture(autouse=True)
 def often(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(job_watch, "_REFRESH_S", 0.01)
+    monkeypatch.setattr(job_watch, "_REFRESH_INTERVAL_S", 0.01)
 
 
 def test_states_are_said_and_figures_shown() -> None:

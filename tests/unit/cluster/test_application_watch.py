@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from firesteel.cluster import spark_cluster
-from firesteel.cluster.application_watch import LOST_S, ApplicationWatch, can_reach_master
+from firesteel.cluster.application_watch import LOST_AFTER_S, ApplicationWatch, can_reach_master
 from firesteel.cluster.spark_cluster import SparkCluster
 from firesteel.config.configuration import Configuration
 from firesteel.spark.session import liveness
@@ -31,8 +31,8 @@ def test_an_application_that_gets_no_executors_any_more_is_lost() -> None:
     watch = ApplicationWatch(Master())
     assert not watch.is_lost(4, 0)
     assert not watch.is_lost(0, 10)
-    assert not watch.is_lost(0, 10 + LOST_S - 1)
-    assert watch.is_lost(0, 10 + LOST_S)
+    assert not watch.is_lost(0, 10 + LOST_AFTER_S - 1)
+    assert watch.is_lost(0, 10 + LOST_AFTER_S)
 
 
 def test_executors_that_come_back_or_are_still_to_come() -> None:
@@ -40,9 +40,9 @@ def test_executors_that_come_back_or_are_still_to_come() -> None:
     assert not any(watch.is_lost(0, now) for now in range(0, 1000, 10)), "none has come yet"
     assert not watch.is_lost(2, 1000)
     assert not watch.is_lost(0, 1010)
-    assert not watch.is_lost(1, 1010 + LOST_S)
-    assert not watch.is_lost(0, 1020 + LOST_S)
-    assert not watch.is_lost(0, 1019 + 2 * LOST_S)
+    assert not watch.is_lost(1, 1010 + LOST_AFTER_S)
+    assert not watch.is_lost(0, 1020 + LOST_AFTER_S)
+    assert not watch.is_lost(0, 1019 + 2 * LOST_AFTER_S)
 
 
 def test_a_master_that_is_away_is_waited_for(caplog: pytest.LogCaptureFixture) -> None:
@@ -71,9 +71,9 @@ class FakeSpark:
     """A SparkCluster whose Spark is a number of slots."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, **settings: str) -> None:
-        for name in ("_LOOK_S", "_LOOK_AT_SLOTS_S"):
+        for name in ("_CHECK_INTERVAL_S", "_SLOTS_CHECK_INTERVAL_S"):
             monkeypatch.setattr(spark_cluster, name, 0.001)
-        monkeypatch.setattr(spark_cluster, "_ANSWER_S", 0.2)
+        monkeypatch.setattr(spark_cluster, "_ANSWER_TIMEOUT_S", 0.2)
         monkeypatch.setattr(liveness, "spark_lives", lambda _context: self.lives)
         self.lives = True
         self.slots: int | Exception = 4
@@ -109,7 +109,7 @@ def test_executors_that_come_and_go_need_not_be_there(monkeypatch: pytest.Monkey
 
 def test_a_lost_application_is_a_lost_spark(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     spark = FakeSpark(monkeypatch, tmp_path)
-    now = iter(range(0, 100_000_000, int(LOST_S)))
+    now = iter(range(0, 100_000_000, int(LOST_AFTER_S)))
     monkeypatch.setattr(spark_cluster, "time", SimpleNamespace(monotonic=lambda: next(now)))
     monkeypatch.setattr(spark_cluster, "can_reach_master", lambda _master: True)
     lost: list[str] = []

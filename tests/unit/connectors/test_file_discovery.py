@@ -219,7 +219,7 @@ class TestAsking:
         assert fakes.SourceHarness(static).run().contexts[0].alarms == []
 
     def test_a_long_search_goes_on_with_the_next_request(self, source, start, write, clock, monkeypatch):
-        monkeypatch.setattr(file_discovery, "_ENTRIES", 2)
+        monkeypatch.setattr(file_discovery, "_ENTRIES_PER_CLOCK_CHECK", 2)
         write(*(f"deep/{number:02}" for number in range(20)), "z")
         steps = 0
 
@@ -229,7 +229,7 @@ class TestAsking:
             def __call__(self):
                 nonlocal steps
                 steps += 1
-                clock.advance(2 * file_discovery.STEP_S)
+                clock.advance(2 * file_discovery.MAX_STEP_S)
                 return clock.now
 
         monkeypatch.setattr(Monitored, "clock", Slow())

@@ -107,7 +107,7 @@ class Hanging:
             return original(storage)
 
         monkeypatch.setattr(CheckpointStorage, "completed", hang)
-        monkeypatch.setattr(checkpoint_io, "_CLOSE_S", 0.01)
+        monkeypatch.setattr(checkpoint_io, "_CLOSE_TIMEOUT_S", 0.01)
 
 
 @pytest.fixture

@@ -257,7 +257,7 @@ def test_a_chunked_body_is_read(server: RestServer) -> None:
 
 
 def test_a_body_that_comes_too_slowly_is_given_up(server: RestServer, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(bodies, "GRACE_S", 0.1)
+    monkeypatch.setattr(bodies, "BODY_GRACE_S", 0.1)
     with connect(server) as client:
         client.sendall(f"POST {NOTES} HTTP/1.1\r\nHost: localhost\r\nContent-Length: 100\r\n\r\n".encode())
         assert b" 408 " in client.recv(1000)
@@ -275,7 +275,7 @@ def test_a_client_that_goes_away_in_the_middle_hurts_nobody(
 
 
 def test_a_client_that_never_says_what_it_wants_is_dropped(handlers: Handlers, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(connection, "CHECK_S", 0.02)
+    monkeypatch.setattr(connection, "CHECK_INTERVAL_S", 0.02)
     monkeypatch.setattr(connection, "HEADERS_TIMEOUT_S", 0.1)
     with serving(handlers.routes()) as server, connect(server) as silent, connect(server) as slow:
         slow.sendall(b"GET /log HTTP/1.1\r\nHost: localhost\r\nX-Slow: ")

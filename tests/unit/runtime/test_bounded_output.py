@@ -23,7 +23,7 @@ from firesteel.runtime.model.partitioner import (
     RebalancePartitioner,
 )
 from firesteel.runtime.network.config import DEFAULT_NETWORK_CONFIG
-from firesteel.runtime.network.partition import OVERDRAFT, ResultPartition, ResultSubpartition
+from firesteel.runtime.network.partition import OVERDRAFT_BUFFERS, ResultPartition, ResultSubpartition
 from firesteel.runtime.operators.inline import FlatMapSpec, ProcessSpec
 from firesteel.runtime.time.input_clock import InputClock
 from firesteel.runtime.time.turns import Turn
@@ -110,7 +110,7 @@ def check_bounded(consumer: SlowConsumer, records: int, copies: int = 1) -> None
     assert consumer.records == records * copies, "nothing is lost"
     config = DEFAULT_NETWORK_CONFIG
     channels = len(consumer.partition.subpartitions)
-    room = config.buffers_per_channel * channels + config.floating_buffers_per_gate + OVERDRAFT
+    room = config.buffers_per_channel * channels + config.floating_buffers_per_gate + OVERDRAFT_BUFFERS
     assert consumer.waits >= records / (room * config.max_records_per_buffer) - 1
     # never much more than the room there is: what one interval between two checks can add
     assert consumer.most_queued <= room + channels

@@ -17,7 +17,7 @@ from firesteel.datastream.functions import KeyedProcessFunction
 from firesteel.runtime.model.checkpoint_options import CheckpointLocation, CheckpointOptions, SnapshotKind
 from firesteel.runtime.model.messages import TriggerCheckpoint
 from firesteel.runtime.time.input_clock import InputClock
-from firesteel.runtime.time.turns import TURN_S, Turn
+from firesteel.runtime.time.turns import MAX_TURN_S, Turn
 from firesteel.testing import KeyedProcessFunctionHarness, collect, test_environment
 from firesteel.testing.source import At, TestingSource
 from tests.support.jobs.virtual_slots import LOOK_S, STEP_S, VirtualSlots, endless_numbers, now_ms, spend
@@ -149,7 +149,7 @@ def test_others_get_on_while_very_many_timers_fire(tmp_path: Path, event_time: b
     assert min(progress[:14]) * 10 > max(progress[:14])
     assert told("record before timers") == []
     # of a task, and before the next one what timers take
-    assert job.waits[0].longest_turn <= 2 * TURN_S + 2 * TIMER_S + LOOK_S + 2 * STEP_S
+    assert job.waits[0].longest_turn <= 2 * MAX_TURN_S + 2 * TIMER_S + POLL_INTERVAL_S + 2 * STEP_S
 
 
 @pytest.mark.parametrize("event_time", [True, False])
@@ -169,7 +169,7 @@ def test_an_unaligned_barrier_does_not_wait_for_timers(tmp_path: Path, event_tim
     job.run(15.0, trigger)
     ((at, fired),) = told("snapshot")
     assert 0 < fired < TIMERS
-    assert at - sent[0] <= 1000 * (4 * (TURN_S + TIMER_S) + LOOK_S)
+    assert at - sent[0] <= 1000 * (4 * (MAX_TURN_S + TIMER_S) + POLL_INTERVAL_S)
     assert told("last")
 
 

@@ -25,7 +25,7 @@ from firesteel.runtime.model.messages import (
     Shutdown,
 )
 from firesteel.runtime.slot.control import ControlConnection, accept_control, dial_control
-from firesteel.spark.pipelined.slot_watch import GONE, JobMasterLiveness, SlotTimeouts, SlotWatch
+from firesteel.spark.pipelined.slot_watch import EXIT_CODE_GONE, JobMasterLiveness, SlotTimeouts, SlotWatch
 from firesteel.testing import PAUSE, TestingSource, eventually, test_environment
 
 ROOT = Path(__file__).parents[3]
@@ -129,7 +129,7 @@ def test_the_process_of_a_slot_ends_when_its_jobmaster_falls_silent(listener: so
         eventually(lambda: master.heartbeats >= 1)
         master.answers = False
         output, errors = slot.communicate(timeout=120)
-        assert slot.returncode == GONE
+        assert slot.returncode == EXIT_CODE_GONE
         assert "Nothing was heard from the JobMaster" in errors
         assert output == "", "it ends without asking its tasks"
         master.connection.close()

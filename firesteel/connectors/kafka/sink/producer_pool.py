@@ -24,7 +24,7 @@ from firesteel.connectors.kafka.sink.transactions import (
 
 __all__ = ["ProducerPool", "TransactionalProducer", "live_producer"]
 
-SLICE_S = 1.0
+CALL_TIMEOUT_S = 1.0
 """How long a call to a coordinator blocks before it is looked whether the writer is still wanted."""
 ABORT_TIMEOUT_S = 5.0
 MAX_READY_PRODUCERS = 3
@@ -76,7 +76,7 @@ class TransactionalProducer(RecordProducer):
         # first to whom it was told of, and answers in between.
         for _ in range(2):
             with suppress(self._kafka_exception):
-                self.client.list_topics(_COORDINATORS_TOPIC, timeout=SLICE_S)
+                self.client.list_topics(_COORDINATORS_TOPIC, timeout=CALL_TIMEOUT_S)
             self.poll()
         if self._call("init_transactions", "begin to write transactions", is_wanted):
             self.state = TransactionState.NONE
@@ -158,7 +158,7 @@ class TransactionalProducer(RecordProducer):
         deadline = time.monotonic() + DEADLINE_S
         while is_wanted():
             try:
-                getattr(self.client, method)(SLICE_S)
+                getattr(self.client, method)(CALL_TIMEOUT_S)
             except self._kafka_exception as error:
                 if not is_transient(error) or time.monotonic() > deadline:
                     raise client_error(error, doing, servers=self._properties["bootstrap.servers"]) from error
@@ -197,7 +197,7 @@ class ProducerPool:
     def wait_and_take(self) -> TransactionalProducer:
         """A producer that is ready, waited for."""
         # whoever makes it gives up first, and knows why
-        deadline = time.monotonic() + DEADLINE_S + 10 * SLICE_S
+        deadline = time.monotonic() + DEADLINE_S + 10 * CALL_TIMEOUT_S
         while (producer := self.take()) is None:
             with self._condition:
                 if not self._ready and self._failure is None:
@@ -226,7 +226,7 @@ class ProducerPool:
             self._closed = True
             thread = self._thread
         if thread is not None:
-            thread.join(2 * SLICE_S)
+            thread.join(2 * CALL_TIMEOUT_S)
         for producer in self._ready:
             producer.close()
         self._ready.clear()

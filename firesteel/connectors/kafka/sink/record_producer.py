@@ -22,9 +22,9 @@ FLUSH_MARGIN_S = 10.0
 ROOM_SLICE_S = 0.01
 METADATA_TIMEOUT_S = 30.0
 METADATA_SLICE_S = 1.0
-_NOW = 0
+_TIME_OF_SENDING = 0
 """What librdkafka takes for the time at which the record is sent."""
-_EPOCH = 1
+_TIMESTAMP_ZERO = 1
 """What is written for the timestamp 0, which librdkafka cannot write."""
 
 
@@ -66,7 +66,7 @@ class RecordProducer:
                 # two arguments for the delivery callback
                 repeat(None),
                 repeat(None),
-                _column(_sendable(batch.timestamps), _NOW, count),
+                _column(_sendable(batch.timestamps), _TIME_OF_SENDING, count),
             ]
         if batch.headers is not None:
             columns.append(_column(batch.headers, None, count))
@@ -188,7 +188,10 @@ def _sendable(timestamps: Sequence[int] | None) -> Sequence[int] | None:
     1, which is a millisecond too late.
     """
     if timestamps and min(timestamps) <= 0:
-        return [timestamp if timestamp > 0 else _EPOCH if timestamp == 0 else _NOW for timestamp in timestamps]
+        return [
+            timestamp if timestamp > 0 else _TIMESTAMP_ZERO if timestamp == 0 else _TIME_OF_SENDING
+            for timestamp in timestamps
+        ]
     return timestamps
 
 

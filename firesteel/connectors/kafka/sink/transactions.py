@@ -54,7 +54,7 @@ BOOTSTRAP_TIMEOUT_S = 5.0
 """How long one of the bootstrap servers, chosen at random, is waited for: it may be one that hangs."""
 _FIRST_WAIT_S = 0.005
 _MAX_WAIT_S = 1.0
-_END_S = 5.0
+_END_TIMEOUT_S = 5.0
 _END_TXN_VERSION = 4
 _INIT_VERSION = 4
 _log = logging.getLogger(__name__)
@@ -358,7 +358,7 @@ def close_client(client: Any) -> None:
     if net is None:
         return
     # Its own stop() waits for ever if the thread has not begun yet, and the rest is not made for two threads.
-    deadline = time.monotonic() + _END_S
+    deadline = time.monotonic() + _END_TIMEOUT_S
     while not net._closed and time.monotonic() < deadline:
         thread = net._io_thread
         if thread is None or thread.ident is None:

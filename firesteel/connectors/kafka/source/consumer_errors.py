@@ -20,7 +20,7 @@ __all__ = ["ConsumerErrors"]
 
 _log = logging.getLogger(__name__)
 
-_LOG_AGAIN_S = 30.0
+_LOG_INTERVAL_S = 30.0
 _NO_GROUP = "GROUP_AUTHORIZATION_FAILED"
 
 
@@ -63,7 +63,7 @@ class ConsumerErrors:
         if error.name() == _NO_GROUP and not self._uses_group:
             # librdkafka looks for a coordinator although nobody commits
             return
-        if time.monotonic() - self._logged.get(error.name(), -_LOG_AGAIN_S) >= _LOG_AGAIN_S:
+        if time.monotonic() - self._logged.get(error.name(), -_LOG_INTERVAL_S) >= _LOG_INTERVAL_S:
             self._logged[error.name()] = time.monotonic()
             hint = f" {described.hint}" if isinstance(described, KafkaAuthorizationError) else ""
             said = f"{error.str()} ({error.name()}).{hint}"

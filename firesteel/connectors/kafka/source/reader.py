@@ -30,8 +30,8 @@ _EPOCH_WAIT_S = 0.01
 _EPOCH_PATIENCE_S = 1.0
 _MIN_EPOCH_PAUSE_S = 0.2
 _MAX_EPOCH_PAUSE_S = 2.0
-_CLOSE_S = 2.0
-_LAST_COMMITS_S = 10.0
+_CLOSE_TIMEOUT_S = 2.0
+_LAST_COMMITS_TIMEOUT_S = 10.0
 """When all has been read: no later attempt will commit."""
 _ASK_LEADERS_S = 0.05
 _ASK_LEADERS_FOR_S = 2.0
@@ -244,11 +244,11 @@ class KafkaSourceReader(SourceReader[KafkaPartitionSplit]):
         """Closes the consumer when its commits are done, but waits for them a moment only."""
         if self._commits is not None:
             has_ended = self._no_more_splits and not self._partitions
-            self._commits.flush(_LAST_COMMITS_S if has_ended else _CLOSE_S)
+            self._commits.flush(_LAST_COMMITS_TIMEOUT_S if has_ended else _CLOSE_TIMEOUT_S)
         self._errors.close()
         closing = threading.Thread(target=self._consumer.close, name="kafka-consumer-close", daemon=True)
         closing.start()
-        closing.join(_CLOSE_S)
+        closing.join(_CLOSE_TIMEOUT_S)
         if closing.is_alive():
             _log.warning("The Kafka consumer is still waiting for brokers to take its commits; it closes by itself.")
 

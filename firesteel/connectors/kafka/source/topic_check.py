@@ -10,7 +10,7 @@ from firesteel.connectors.kafka.client_errors import UnknownTopicError, client_e
 
 __all__ = ["TopicCheck"]
 
-_TIMES = 3
+_MAX_CHECKS = 3
 _PAUSE_S = 1.0
 _TIMEOUT_S = 2.0
 
@@ -45,7 +45,7 @@ class TopicCheck:
 
     def _check(self, topics: tuple[str, ...]) -> None:
         missing: Any = None
-        for _ in range(_TIMES):
+        for _ in range(_MAX_CHECKS):
             if self._closed.wait(_PAUSE_S):
                 return
             missing = self._find_missing(topics)

@@ -45,7 +45,7 @@ __all__ = [
 _log = logging.getLogger(__name__)
 
 MIN_VERSION = 130_000
-WAIT_S = 0.05
+POLL_INTERVAL_S = 0.05
 
 
 @dataclass(frozen=True)
@@ -122,7 +122,7 @@ def drop_slot(options: CdcOptions, *, publication: bool) -> None:
                 except psycopg.errors.ObjectInUse:
                     if time.monotonic() >= deadline:
                         raise
-                    time.sleep(WAIT_S)
+                    time.sleep(POLL_INTERVAL_S)
         if publication:
             with translating(f"The publication '{options.publication_name}' cannot be dropped", server):
                 connection.execute(f"DROP PUBLICATION IF EXISTS {quote(options.publication_name)}", [])
@@ -373,7 +373,7 @@ def _await_running_transactions(connection: psycopg.Connection[Any], options: Cd
                 return
             if time.monotonic() >= deadline:
                 raise _waited_in_vain(options, None)
-            time.sleep(WAIT_S)
+            time.sleep(POLL_INTERVAL_S)
 
 
 def _waited_in_vain(options: CdcOptions, sqlstate: str | None) -> PostgresError:

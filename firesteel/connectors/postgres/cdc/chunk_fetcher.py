@@ -21,9 +21,9 @@ __all__ = ["ChunkFetcher", "FetchedRows"]
 MAX_WAITING = 2
 """Batches of rows that are fetched ahead."""
 _STOP_CHECK_S = 0.1
-_JOIN_S = 5.0
+_JOIN_TIMEOUT_S = 5.0
 """A thread that waits for an unreachable server longer than that ends by itself later."""
-_CANCEL_S = 1.0
+_CANCEL_TIMEOUT_S = 1.0
 
 FetchedRows = list[tuple[Any, ...]]
 """Values of the table's columns, then those of its ``key_selection``."""
@@ -63,7 +63,7 @@ class ChunkFetcher:
     def close(self) -> None:
         """Stops the thread, also in the middle of a statement."""
         self._stopping.set()
-        deadline = time.monotonic() + _JOIN_S
+        deadline = time.monotonic() + _JOIN_TIMEOUT_S
         while self._thread.is_alive() and time.monotonic() < deadline:
             connection = self._connection
             if connection is not None:
@@ -72,7 +72,7 @@ class ChunkFetcher:
                 except Exception:  # noqa: BLE001, S110 - the connection may be gone already, which will do
                     pass
             # again, if the statement has begun only after that
-            self._thread.join(_CANCEL_S)
+            self._thread.join(_CANCEL_TIMEOUT_S)
 
     def _run(self) -> None:
         try:

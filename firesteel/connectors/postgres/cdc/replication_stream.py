@@ -28,10 +28,10 @@ __all__ = ["ReplicationStream"]
 MAX_BUFFERED_BYTES = 8 << 20
 _AT_ONCE = 256
 _IN_USE_WAIT_S = 0.2
-_QUIET_S = 0.5
+_QUIET_THRESHOLD_S = 0.5
 _PAGE_BYTES = 8192
-_STATEMENT_S = 60.0
-_JOIN_S = 5.0
+_STATEMENT_TIMEOUT_S = 60.0
+_JOIN_TIMEOUT_S = 5.0
 """A thread that waits for an unreachable server longer than that ends by itself later."""
 _IN_USE = "55006"
 _NO_SUCH_OBJECT = "42704"
@@ -91,7 +91,7 @@ class ReplicationStream:
             if self._received >= self._target:
                 return True
             # a page may be written of which the last record is not complete: the server does not send up to there
-            is_quiet = time.monotonic() >= self._last_frame_at + _QUIET_S
+            is_quiet = time.monotonic() >= self._last_frame_at + _QUIET_THRESHOLD_S
             return self._target % _PAGE_BYTES == 0 and is_quiet
 
     @property
@@ -109,7 +109,7 @@ class ReplicationStream:
         """Ends the connection and the thread."""
         self._stopping = True
         self._ring()
-        self._thread.join(_JOIN_S)
+        self._thread.join(_JOIN_TIMEOUT_S)
         self._bell.close()
         self._wake.close()
 
@@ -213,11 +213,12 @@ class ReplicationStream:
 
     def _execute(self, pgconn: Any, statement: str) -> Any:
         pgconn.send_query(statement.encode())
-        deadline = time.monotonic() + _STATEMENT_S
+        deadline = time.monotonic() + _STATEMENT_TIMEOUT_S
         while pgconn.flush() == 1 or pgconn.is_busy():
             if self._stopping or time.monotonic() >= deadline:
                 raise PostgresConnectionError(
-                    f"The server did not answer within {_STATEMENT_S:g} s.", server=self._options.connection.describe()
+                    f"The server did not answer within {_STATEMENT_TIMEOUT_S:g} s.",
+                    server=self._options.connection.describe(),
                 )
             self._wait(pgconn, 1.0)
             pgconn.consume_input()

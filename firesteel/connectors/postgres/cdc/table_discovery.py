@@ -49,7 +49,7 @@ ORDER BY base.attnum
 
 _NATIVE = frozenset({16, 17, 20, 21, 23, 26, 1082, 1114, 1184, 2950})
 """bool, bytea, int8, int2, int4, oid, date, timestamp, timestamptz, uuid"""
-_NUMERIC = 1700
+_NUMERIC_OID = 1700
 _TEXT = frozenset({25, 1043})
 _PADDED_TEXT = 1042
 
@@ -151,7 +151,7 @@ def _describe(connection: psycopg.Connection[Any], row: Any, is_utf8: bool) -> C
 def _order_of(type_oid: int, by_code_point: bool | None) -> str:
     if type_oid in _NATIVE or (type_oid in _TEXT and by_code_point):
         return KeyOrder.NATIVE
-    if type_oid == _NUMERIC:
+    if type_oid == _NUMERIC_OID:
         return KeyOrder.NUMERIC
     if type_oid in _TEXT:
         return KeyOrder.TEXT

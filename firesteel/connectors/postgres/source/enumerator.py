@@ -27,8 +27,8 @@ if TYPE_CHECKING:
 
 __all__ = ["PostgresSplitEnumerator", "boundaries", "plan_splits"]
 
-_REAL = 700
-_EXACT = frozenset({16, 17, 20, 21, 23, 25, 26, _REAL, 701, 1042, 1043, 1082, 1114, 1184, 1700, 2950})
+_REAL_OID = 700
+_EXACT = frozenset({16, 17, 20, 21, 23, 25, 26, _REAL_OID, 701, 1042, 1043, 1082, 1114, 1184, 1700, 2950})
 """Types of which Python's value, given back to the server, is the value it was: booleans, bytea, numbers, texts, dates,
 timestamps, UUIDs. Of others, such as intervals and enums, a position has the text."""
 
@@ -150,7 +150,7 @@ def _cut(
     column = str(settings.partition_column)
     lower, upper = settings.lower_bound, settings.upper_bound
     if lower is not None:
-        if _type_oids(connection, settings, [column]) == [_REAL]:
+        if _type_oids(connection, settings, [column]) == [_REAL_OID]:
             lower, upper = _as_real(lower), _as_real(upper)
         bounds = boundaries(lower, upper, count)
         last = len(bounds) - 2

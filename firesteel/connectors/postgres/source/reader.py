@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 __all__ = ["PostgresReader"]
 
-_LOOK_AGAIN_S = 0.003
+_POLL_INTERVAL_S = 0.003
 _EPOCH_WAIT_S = 1.0
 _CLOSE_DEADLINE_S = 30.0
 _MAX_RETRIES = 3
@@ -82,7 +82,7 @@ class PostgresReader(SequentialSplitReader[PostgresSplit]):
         """When to look whether something was fetched."""
         if self._read_again_at is not None:
             return self._read_again_at
-        return None if self._fetcher is None else time.monotonic() + _LOOK_AGAIN_S
+        return None if self._fetcher is None else time.monotonic() + _POLL_INTERVAL_S
 
     def pending_records(self) -> int | None:
         """At least one as long as the end of a split was not seen."""

@@ -45,7 +45,7 @@ if TYPE_CHECKING:
 
 __all__ = ["RocksDBKeyedStateBackend"]
 
-_NUMBERS = 1 << 20
+_RESERVED_ELEMENT_NUMBERS = 1 << 20
 """List elements are numbered beyond what the database says is used; it is told again after that many."""
 
 
@@ -203,7 +203,7 @@ class RocksDBKeyedStateBackend(KeyedStateBackend):
         if any(descriptor.kind == "list" for descriptor in self._descriptors.values()):
             used = self.next_number()
             if used > self._promised:
-                promised = used + _NUMBERS
+                promised = used + _RESERVED_ELEMENT_NUMBERS
                 self._database.sequence = promised
                 self._promised = promised
 

@@ -19,7 +19,7 @@ from firesteel.testing.programs.running.faults import Trip, step
 
 __all__ = ["Apply", "ApplyAll", "Gather", "Listing", "ListingAll"]
 
-_LATEST = 10**11
+_MAX_TIMESTAMP = 10**11
 """All records of a program are before that, and all ends of windows in processing time are behind it."""
 
 
@@ -71,7 +71,7 @@ def _summary(shape: str, elements: Iterable[Any], t: int | None, *, ordered: boo
 
 def _end(window: Any) -> int | None:
     """Returns the last timestamp of a window of event time; None for other windows."""
-    return window.max_timestamp() if window.max_timestamp() < _LATEST else None
+    return window.max_timestamp() if window.max_timestamp() < _MAX_TIMESTAMP else None
 
 
 @dataclass

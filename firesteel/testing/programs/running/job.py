@@ -19,7 +19,7 @@ from firesteel.testing.programs.running.ways import Action
 
 __all__ = ["Hang", "RunningJob"]
 
-_LOOK_S = 0.002
+_POLL_INTERVAL_S = 0.002
 _STORAGE_S = 0.03
 
 
@@ -127,7 +127,7 @@ class RunningJob:
         while not condition():
             if time.monotonic() > self._deadline:
                 raise Hang(f"{problem} in time; the job is {self._client.get_job_status().result().name}")
-            time.sleep(_LOOK_S)
+            time.sleep(_POLL_INTERVAL_S)
 
     def give_up(self) -> None:
         """Cancels the job if it still runs."""

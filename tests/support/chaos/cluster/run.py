@@ -30,7 +30,7 @@ PATIENCE_S = 20.0
 END_S = 600.0
 STATUS_S = 3.0
 STATUS_POLL_S = 0.01
-LOOK_S = 0.5
+POLL_INTERVAL_S = 0.5
 TRICKLE_S = 10.0
 """How long the records of one fault last."""
 LAST = 0.9
@@ -196,7 +196,7 @@ class ClusterRun(Timeline):
         now = time.monotonic()
         self._do_what_is_due(now)
         self.cluster.see_to_it()
-        if now < self._looked_at + LOOK_S:
+        if now < self._looked_at + POLL_INTERVAL_S:
             return
         self._trickle(now)
         self._look()
