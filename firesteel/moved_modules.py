@@ -272,7 +272,7 @@ MOVED: dict[str, str] = {
     "firesteel.runtime.blocking.orders": "firesteel.execution.stages.orders",
     "firesteel.runtime.blocking.row_order": "firesteel.execution.stages.row_order",
     "firesteel.runtime.blocking.row_spool": "firesteel.execution.stages.row_spool",
-    "firesteel.runtime.blocking.rows": "firesteel.execution.stages.rows",
+    "firesteel.runtime.blocking.rows": "firesteel.execution.stages.exchange_rows",
     "firesteel.runtime.blocking.stage_task": "firesteel.execution.stages.stage_task",
     "firesteel.runtime.blocking.task_cache": "firesteel.execution.stages.task_cache",
     "firesteel.runtime.bytecode": "firesteel.runtime.codegen.bytecode",

@@ -20,8 +20,8 @@ import cloudpickle
 from firesteel.execution.batch.task import run_batch_task
 from firesteel.execution.epochs.task import run_epoch_task
 from firesteel.execution.stages.errors import StageTaskError
+from firesteel.execution.stages.exchange_rows import REPORT, unpack_number, unpack_row
 from firesteel.execution.stages.orders import BatchOrder, EpochOrder
-from firesteel.execution.stages.rows import REPORT, unpack_number, unpack_row
 from firesteel.execution.stages.stage_orders import Stage, in_stage_order, stages_of
 from firesteel.execution.stages.stage_runner import EpochRun, StageError, StageMessage
 from firesteel.execution.stages.task_cache import TaskCache

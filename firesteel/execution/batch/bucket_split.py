@@ -10,8 +10,8 @@ from typing import Any
 import mmh3
 
 from firesteel.execution.batch.grouped_input import Grouping, count_records
+from firesteel.execution.stages.exchange_rows import ExchangeRow
 from firesteel.execution.stages.row_spool import RowSpool
-from firesteel.execution.stages.rows import Row
 from firesteel.runtime.model.key_groups import encode_key
 from firesteel.runtime.model.serialization import deserialize_batch, serialize_records
 
@@ -54,7 +54,7 @@ class BucketSplit:
         """Deletes the file."""
         self._file.close()
 
-    def add(self, row: Row, index: int) -> None:
+    def add(self, row: ExchangeRow, index: int) -> None:
         """Takes the records of a row."""
         grouping = self._groupings[index]
         grouping.add_row(row)

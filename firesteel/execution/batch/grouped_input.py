@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from firesteel.execution.batch.columns import Columns, Layout, are_columns, decode_columns
 from firesteel.execution.batch.grouping_output import FRAME
-from firesteel.execution.stages.rows import Row
+from firesteel.execution.stages.exchange_rows import ExchangeRow
 from firesteel.runtime.codegen.loops import Loop, compile_loop
 from firesteel.runtime.model.serialization import deserialize_batch
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 __all__ = ["Grouping", "count_records", "read_columns", "read_frames", "sort_by_timestamps"]
 
 
-def frames_of(row: Row) -> Iterator[tuple[int, memoryview]]:
+def frames_of(row: ExchangeRow) -> Iterator[tuple[int, memoryview]]:
     """The frames of a row, each with the number of its records."""
     payload, position = row.payload, 0
     while position < len(payload):
@@ -34,12 +34,12 @@ def frames_of(row: Row) -> Iterator[tuple[int, memoryview]]:
         position += size
 
 
-def count_records(row: Row) -> int:
+def count_records(row: ExchangeRow) -> int:
     """How many records a row has, without reading them."""
     return sum(count for count, _ in frames_of(row))
 
 
-def read_frames(row: Row) -> Iterator[tuple[Sequence[Any], Sequence[int] | None]]:
+def read_frames(row: ExchangeRow) -> Iterator[tuple[Sequence[Any], Sequence[int] | None]]:
     """The records of a row, frame by frame."""
     for count, frame in frames_of(row):
         if are_columns(frame):
@@ -49,7 +49,7 @@ def read_frames(row: Row) -> Iterator[tuple[Sequence[Any], Sequence[int] | None]
             yield batch.values, batch.timestamps
 
 
-def read_columns(row: Row, layout: Layout | None) -> list[Columns] | None:
+def read_columns(row: ExchangeRow, layout: Layout | None) -> list[Columns] | None:
     """The columns of a row if it has nothing else, and none of another layout."""
     columns = []
     for _, frame in frames_of(row):
@@ -104,7 +104,7 @@ class Grouping:
             loop = self._loops[with_timestamps] = compile_loop(name, [self], with_timestamps)
         loop(values, timestamps)
 
-    def add_row(self, row: Row) -> int:
+    def add_row(self, row: ExchangeRow) -> int:
         """Takes the records of a row; returns how many there are."""
         records = 0
         for values, timestamps in read_frames(row):

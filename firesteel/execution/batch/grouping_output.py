@@ -14,8 +14,8 @@ from typing import Any
 
 from firesteel.execution.batch.column_runs import ColumnRuns, KeyDivisions, field_of_key
 from firesteel.execution.batch.columns import has_numpy
+from firesteel.execution.stages.exchange_rows import GROUPS, pack_number, pack_row
 from firesteel.execution.stages.row_order import bucket_order, grouped_sequence
-from firesteel.execution.stages.rows import GROUPS, pack_number, pack_row
 from firesteel.runtime.chain.output import TaskOutput
 from firesteel.runtime.codegen.loops import Loop, LoopWriter
 from firesteel.runtime.model.deployment import OutputDescriptor

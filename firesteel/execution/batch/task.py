@@ -14,6 +14,7 @@ from typing import Any
 from firesteel.execution.batch.grouping_output import BucketedPartition, GroupingOutput
 from firesteel.execution.batch.keyed_head import KeyedHead
 from firesteel.execution.stages.errors import StageTaskError
+from firesteel.execution.stages.exchange_rows import GROUPS, REPORT, ExchangeRow, pack_number, pack_row
 from firesteel.execution.stages.orders import BatchOrder, BatchReport
 from firesteel.execution.stages.row_order import (
     BROADCAST_ORDER,
@@ -24,7 +25,6 @@ from firesteel.execution.stages.row_order import (
     record_order,
 )
 from firesteel.execution.stages.row_spool import RowSpool, runs_of_rows
-from firesteel.execution.stages.rows import GROUPS, REPORT, Row, pack_number, pack_row
 from firesteel.execution.stages.stage_task import StageTask
 from firesteel.execution.stages.task_cache import PrintedLines
 from firesteel.runtime.chain.output import TaskOutput
@@ -129,7 +129,7 @@ class BatchStageTask(StageTask):
             else:
                 yield from self._process(run)
 
-    def feed(self, row: Row) -> None:
+    def feed(self, row: ExchangeRow) -> None:
         """Puts a row into the input; a DataFrame may have more partitions than there are channels, and any will do."""
         if (row.edge, row.producer) not in self.channels:
             row = row._replace(producer=next(producer for edge, producer in self.channels if edge == row.edge))
@@ -169,7 +169,7 @@ class BatchStageTask(StageTask):
             yield from self.drain()
         source.ended = True
 
-    def _order_of(self, row: Row) -> int | None:
+    def _order_of(self, row: ExchangeRow) -> int | None:
         if row.kind == REPORT:
             return None
         if row.kind == GROUPS:

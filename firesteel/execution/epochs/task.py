@@ -18,8 +18,8 @@ from itertools import chain
 from firesteel.common.errors import FiresteelError
 from firesteel.config import options
 from firesteel.execution.stages.errors import StageTaskError, TaskStateLostError
+from firesteel.execution.stages.exchange_rows import EVENTS, REPORT, ExchangeRow, pack_row, unpack_row
 from firesteel.execution.stages.orders import EpochOrder, EpochReport
-from firesteel.execution.stages.rows import EVENTS, REPORT, Row, pack_row, unpack_row
 from firesteel.execution.stages.stage_task import RowFile, StageTask
 from firesteel.execution.stages.task_cache import PrintedLines, TaskCache
 from firesteel.process import fault_points
@@ -342,7 +342,7 @@ class EpochTask(StageTask):
         if not self.task.finished:
             self._check_producers()
 
-    def _check_sequence(self, row: Row) -> None:
+    def _check_sequence(self, row: ExchangeRow) -> None:
         expected = self._next_sequence.get((row.edge, row.producer), 0)
         if row.sequence != expected:
             self._refuse(

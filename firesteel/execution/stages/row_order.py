@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from firesteel.config.configuration import Configuration
 from firesteel.config.exchange_options import BATCH_KEY_BUCKETS
-from firesteel.execution.stages.rows import Row
+from firesteel.execution.stages.exchange_rows import ExchangeRow
 
 __all__ = [
     "BROADCAST_ORDER",
@@ -71,6 +71,6 @@ def bucket_of_row(sequence: int) -> int:
     return sequence >> _COUNT_BITS
 
 
-def row_position(row: Row) -> tuple[int, int, int]:
+def row_position(row: ExchangeRow) -> tuple[int, int, int]:
     """By which rows of the same order are sorted."""
     return row.edge, row.producer, row.sequence

@@ -6,8 +6,8 @@ import tempfile
 from collections.abc import Callable, Iterable, Iterator
 from typing import IO
 
+from firesteel.execution.stages.exchange_rows import ExchangeRow, unpack_row
 from firesteel.execution.stages.row_order import row_position
-from firesteel.execution.stages.rows import Row, unpack_row
 
 __all__ = ["RowSpool", "runs_of_rows"]
 
@@ -26,7 +26,7 @@ class RowSpool:
     def __len__(self) -> int:
         return len(self._rows)
 
-    def add(self, row: Row, packed: bytes) -> None:
+    def add(self, row: ExchangeRow, packed: bytes) -> None:
         """Keeps a row."""
         self.bytes += len(packed)
         place: bytes | tuple[int, int] = packed
@@ -37,7 +37,7 @@ class RowSpool:
             self._file.write(packed)
         self._rows.append((row_position(row), place))
 
-    def rows(self) -> Iterator[Row]:
+    def rows(self) -> Iterator[ExchangeRow]:
         """All rows by edge, producer and sequence."""
         for _, place in sorted(self._rows, key=lambda entry: entry[0]):
             if isinstance(place, tuple):
@@ -56,7 +56,7 @@ class RowSpool:
             self._file = None
 
 
-def runs_of_rows(rows: Iterable[bytes], order_of: Callable[[Row], int | None]) -> Iterator[RowSpool | bytes]:
+def runs_of_rows(rows: Iterable[bytes], order_of: Callable[[ExchangeRow], int | None]) -> Iterator[RowSpool | bytes]:
     """Rows sorted by their order, as a spool for each order; one for which there is none comes by itself.
 
     A spool is good until the next is asked for.

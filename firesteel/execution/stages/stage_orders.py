@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import chain
 
+from firesteel.execution.stages.exchange_rows import partition_offsets
 from firesteel.execution.stages.orders import StageTaskDescriptor
-from firesteel.execution.stages.rows import partition_offsets
 from firesteel.execution.stages.stage_runner import StageMessage
 from firesteel.graph.deployment import Deployment
 from firesteel.graph.job_graph import JobGraph, JobVertex

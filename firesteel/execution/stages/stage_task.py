@@ -11,8 +11,8 @@ from typing import Any
 
 from firesteel.config import options
 from firesteel.execution.stages.errors import StageTaskError
+from firesteel.execution.stages.exchange_rows import BATCH, EVENTS, REPORT, ExchangeRow, pack_number, pack_row
 from firesteel.execution.stages.orders import StageTaskDescriptor
-from firesteel.execution.stages.rows import BATCH, EVENTS, REPORT, Row, pack_number, pack_row
 from firesteel.runtime.chain.chained_operator import ChainedOperator
 from firesteel.runtime.checkpoint.files import SnapshotFiles, StateFileReader
 from firesteel.runtime.codegen.inlining import register_inline_expressions
@@ -183,7 +183,7 @@ class StageTask:
 
     # -- rows in ------------------------------------------------------------------------------------
 
-    def feed(self, row: Row) -> None:
+    def feed(self, row: ExchangeRow) -> None:
         """Puts a row of records or events into the input, behind what came through the same channel before."""
         channel = self.channels[row.edge, row.producer]
         gate = channel.gate

@@ -15,8 +15,8 @@ from pyspark import InheritableThread, SparkContext
 
 from firesteel.common.errors import FiresteelError
 from firesteel.execution.epochs.task import mixed_runs
+from firesteel.execution.stages.exchange_rows import unpack_row
 from firesteel.execution.stages.orders import BatchOrder, EpochReport
-from firesteel.execution.stages.rows import unpack_row
 from firesteel.execution.stages.stage_orders import in_stage_order
 from firesteel.execution.stages.stage_runner import EpochRun, StageError, StageMessage
 from firesteel.graph.job_graph import JobGraph

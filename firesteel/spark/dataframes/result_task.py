@@ -13,8 +13,8 @@ from firesteel.common.typeinfo import TypeInformation
 from firesteel.config.configuration import Configuration
 from firesteel.execution.batch.task import BatchStageTask
 from firesteel.execution.stages.errors import StageTaskError, failure_of
+from firesteel.execution.stages.exchange_rows import BATCH, pack_number, pack_row
 from firesteel.execution.stages.orders import BatchOrder
-from firesteel.execution.stages.rows import BATCH, pack_number, pack_row
 from firesteel.runtime.operators.sink import SinkOperator
 from firesteel.spark.dataframes.encoding import ArrowEncoder
 from firesteel.spark.dataframes.schemas import schema_of, to_struct

@@ -13,8 +13,8 @@ from pyspark.sql.types import StructType
 
 from firesteel.common.errors import FiresteelError
 from firesteel.execution.batch.split_collection import SplitCollection
+from firesteel.execution.stages.exchange_rows import BATCH, unpack_row
 from firesteel.execution.stages.orders import BatchOrder
-from firesteel.execution.stages.rows import BATCH, unpack_row
 from firesteel.execution.stages.stage_orders import stage_descriptors
 from firesteel.graph.job_graph import JobGraph, JobVertex
 from firesteel.jobmaster.shell.job_serialization import serialize_job

@@ -13,8 +13,8 @@ import cloudpickle
 from firesteel.common import Configuration
 from firesteel.datastream import StreamExecutionEnvironment
 from firesteel.execution.epochs.task import TaskCache, run_epoch_task
+from firesteel.execution.stages.exchange_rows import BATCH, EVENTS, REPORT, unpack_number, unpack_row
 from firesteel.execution.stages.orders import EpochOrder, EpochReport
-from firesteel.execution.stages.rows import BATCH, EVENTS, REPORT, unpack_number, unpack_row
 from firesteel.execution.stages.stage_orders import stage_descriptors, stages_of
 from firesteel.graph.execution import JobExecution
 from firesteel.graph.job_graph import JobGraph

@@ -14,8 +14,8 @@ from firesteel.common import Configuration
 from firesteel.common.errors import TaskFailure
 from firesteel.datastream import StreamExecutionEnvironment
 from firesteel.execution.stages.errors import StageTaskError
+from firesteel.execution.stages.exchange_rows import BATCH, REPORT, pack_number, pack_row, unpack_row
 from firesteel.execution.stages.orders import BatchOrder, BatchReport, EpochOrder, EpochReport
-from firesteel.execution.stages.rows import BATCH, REPORT, pack_number, pack_row, unpack_row
 from firesteel.execution.stages.stage_orders import stage_descriptors
 from firesteel.execution.stages.stage_runner import EpochRun
 from firesteel.graph.execution import JobExecution

@@ -12,8 +12,8 @@ from firesteel.common.watermark_strategy import WatermarkStrategy
 from firesteel.connectors import CollectSink
 from firesteel.datastream import DataStream, RuntimeExecutionMode, StreamExecutionEnvironment
 from firesteel.execution.batch.task import run_batch_task
+from firesteel.execution.stages.exchange_rows import REPORT, unpack_number, unpack_row
 from firesteel.execution.stages.orders import BatchOrder, BatchReport
-from firesteel.execution.stages.rows import REPORT, unpack_number, unpack_row
 from firesteel.execution.stages.stage_orders import stage_descriptors, stages_of
 from firesteel.graph.job_graph import JobGraph
 from firesteel.runtime.model.serialization import deserialize_batch

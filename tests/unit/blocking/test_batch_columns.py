@@ -23,8 +23,8 @@ from firesteel.execution.batch.column_runs import RECORD_ITSELF, ColumnRuns, Key
 from firesteel.execution.batch.columns import are_columns, decode_columns
 from firesteel.execution.batch.grouped_input import count_records, frames_of
 from firesteel.execution.batch.grouping_output import KeyBucketTable
+from firesteel.execution.stages.exchange_rows import unpack_row
 from firesteel.execution.stages.row_order import REPORT_ORDER
-from firesteel.execution.stages.rows import unpack_row
 from firesteel.runtime.codegen.inlining import find_inline_expressions, register_inline_expressions
 from firesteel.types.number_records import NumberRecords
 

@@ -17,8 +17,8 @@ from firesteel.datastream.state import ValueStateDescriptor
 from firesteel.execution.batch import bucket_split, columns, grouped_input, grouping_output
 from firesteel.execution.stages import row_spool
 from firesteel.execution.stages.errors import StageTaskError
+from firesteel.execution.stages.exchange_rows import GROUPS, unpack_row
 from firesteel.execution.stages.row_order import REPORT_ORDER, bucket_order, record_order
-from firesteel.execution.stages.rows import GROUPS, unpack_row
 
 KEYS = st.one_of(st.integers(-3, 3), st.sampled_from(["a", "b", ""]), st.tuples(st.booleans(), st.integers(0, 1)))
 VALUES = st.one_of(st.integers(), st.text(max_size=3), st.none(), st.floats(allow_nan=False))

@@ -22,7 +22,7 @@ from firesteel.datastream import (
 from firesteel.datastream.state import MapStateDescriptor
 from firesteel.execution.batch.task import run_batch_task
 from firesteel.execution.stages.errors import StageTaskError
-from firesteel.execution.stages.rows import BATCH, REPORT, pack_row, unpack_row
+from firesteel.execution.stages.exchange_rows import BATCH, REPORT, pack_row, unpack_row
 from firesteel.runtime.model.elements import MAX_WATERMARK, MIN_TIMESTAMP
 from firesteel.runtime.model.messages import TaskStateChanged
 from firesteel.spi.sink import Committer, Sink, SinkWriter

@@ -19,7 +19,7 @@ from firesteel.connectors import CollectSink
 from firesteel.datastream import KeyedProcessFunction, MapFunction
 from firesteel.execution.epochs.task import run_epoch_task
 from firesteel.execution.stages.errors import MAX_ENCODED, StageTaskError, decode_messages
-from firesteel.execution.stages.rows import BATCH, REPORT, unpack_row
+from firesteel.execution.stages.exchange_rows import BATCH, REPORT, unpack_row
 from firesteel.execution.stages.stage_task import ROW_CONFIG
 from firesteel.process import fault_points
 from firesteel.runtime.model import messages

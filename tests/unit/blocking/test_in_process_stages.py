@@ -15,8 +15,8 @@ from firesteel.connectors.client.collect_sink import CollectSink
 from firesteel.datastream import StreamExecutionEnvironment
 from firesteel.datastream.connectors.datagen import DataGeneratorSource, RateLimiterStrategy
 from firesteel.execution.stages.errors import StageTaskError
+from firesteel.execution.stages.exchange_rows import BATCH, REPORT, pack_number, pack_row, unpack_row
 from firesteel.execution.stages.orders import BatchOrder, BatchReport, EpochOrder, EpochReport
-from firesteel.execution.stages.rows import BATCH, REPORT, pack_number, pack_row, unpack_row
 from firesteel.execution.stages.stage_orders import in_stage_order, stage_descriptors, stages_of
 from firesteel.execution.stages.stage_runner import EpochRun, StageError
 from firesteel.graph.execution import JobExecution

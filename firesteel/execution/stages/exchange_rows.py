@@ -17,7 +17,7 @@ __all__ = [
     "EVENTS",
     "GROUPS",
     "REPORT",
-    "Row",
+    "ExchangeRow",
     "pack_number",
     "pack_row",
     "partition_offsets",
@@ -33,7 +33,7 @@ _NUMBER = struct.Struct(">q")
 _HEADER = struct.Struct("<BIIQ")
 
 
-class Row(NamedTuple):
+class ExchangeRow(NamedTuple):
     """One row, read: which edge and producer it came through, and its place among those of that producer."""
 
     kind: int
@@ -63,14 +63,14 @@ def pack_row(kind: int, edge: int, producer: int, sequence: int, payload: bytes)
     return _HEADER.pack(kind, edge, producer, sequence) + payload
 
 
-def unpack_row(row: bytes) -> Row:
+def unpack_row(row: bytes) -> ExchangeRow:
     """Reads a row; the payload is not copied.
 
     >>> unpack_row(pack_row(BATCH, 1, 2, 3, b"abc"))[:4]
     (0, 1, 2, 3)
     """
     kind, edge, producer, sequence = _HEADER.unpack_from(row)
-    return Row(kind, edge, producer, sequence, memoryview(row)[_HEADER.size :])
+    return ExchangeRow(kind, edge, producer, sequence, memoryview(row)[_HEADER.size :])
 
 
 def partition_offsets(consumers: Sequence[tuple[str, int]]) -> dict[str, int]:
