@@ -1,4 +1,4 @@
-"""Runs the stages of batch jobs and of epochs in this process, without Spark: with orders and rows really pickled.
+"""Runs the stages of batch jobs and of epochs in this process, without Spark: with commands and rows really pickled.
 
 It does on purpose what Spark may do, so that nothing can come to rely on the contrary: rows of several producers come
 mixed, in another order each time; each task has its own copy of every function; a task can be run again, in a worker
@@ -21,17 +21,17 @@ from firesteel.execution.batch.task import run_batch_task
 from firesteel.execution.epochs.task import run_epoch_task
 from firesteel.execution.stages.errors import StageTaskError
 from firesteel.execution.stages.exchange_rows import REPORT, unpack_number, unpack_row
-from firesteel.execution.stages.orders import BatchOrder, EpochOrder
-from firesteel.execution.stages.stage_orders import Stage, in_stage_order, stages_of
+from firesteel.execution.stages.stage_graph import Stage, in_stage_order, stages_of
 from firesteel.execution.stages.stage_runner import EpochRun, StageError, StageMessage
 from firesteel.execution.stages.task_cache import TaskCache
+from firesteel.execution.stages.task_commands import BatchCommand, EpochCommand
 from firesteel.graph.job_graph import JobGraph
 from firesteel.runtime.model.messages import TaskKey
 from firesteel.runtime.slot.mailbox import Clock, SystemClock
 
 __all__ = ["FaultKind", "InProcessStages", "TaskFault"]
 
-Order = BatchOrder | EpochOrder
+Command = BatchCommand | EpochCommand
 _Numbered = tuple[int, int, bytes]
 """Partition, order and row."""
 
@@ -59,13 +59,13 @@ class TaskFault:
     after_rows: int | None = 0
     """Rows it has produced by then; None: all, so that it has finished, but nobody knows."""
 
-    def fits(self, order: Order) -> bool:
+    def fits(self, command: Command) -> bool:
         """Whether it is that task's."""
-        task = order.descriptor.task
+        task = command.descriptor.task
         return (
             (self.vertex is None or self.vertex == task.vertex_id or self.vertex in task.name)
             and self.subtask in (None, task.subtask)
-            and self.epoch in (None, getattr(order, "epoch", None))
+            and self.epoch in (None, getattr(command, "epoch", None))
         )
 
 
@@ -111,7 +111,7 @@ class InProcessStages:
 
     # -- StageRunner --------------------------------------------------------------------------------
 
-    def run_batch(self, job_graph: JobGraph, orders: Mapping[TaskKey, BatchOrder]) -> Sequence[StageMessage]:
+    def run_batch(self, job_graph: JobGraph, commands: Mapping[TaskKey, BatchCommand]) -> Sequence[StageMessage]:
         """Runs the stages that have not finished in a run before."""
         self._begin()
         stages = stages_of(job_graph)
@@ -119,7 +119,7 @@ class InProcessStages:
         for stage in stages:
             if stage.id in done:
                 continue
-            outputs = self._run_stage(stage, orders, stages, is_sorted=True)
+            outputs = self._run_stage(stage, commands, stages, is_sorted=True)
             if stage.is_terminal:
                 self._reports[stage.id] = _reports(stage, outputs)
             else:
@@ -137,7 +137,7 @@ class InProcessStages:
         reports: list[Sequence[StageMessage]] = []
         self._rows = {}
         for stage in stages:
-            outputs = self._run_stage(stage, epoch.orders, stages, is_sorted=False)
+            outputs = self._run_stage(stage, epoch.commands, stages, is_sorted=False)
             if stage.is_terminal:
                 reports += _reports(stage, outputs)
             else:
@@ -181,14 +181,14 @@ class InProcessStages:
         if self._cancelled is not None:
             raise StageError(f"The run was cancelled: {self._cancelled}")
 
-    def run_task(self, order: Order, rows: Iterable[bytes]) -> Iterator[bytes]:
+    def run_task(self, command: Command, rows: Iterable[bytes]) -> Iterator[bytes]:
         """What a worker does: numbers and rows in turn."""
-        if isinstance(order, BatchOrder):
-            return run_batch_task(order, rows, clock=self._watched_clock())
-        worker = order.descriptor.task.subtask
+        if isinstance(command, BatchCommand):
+            return run_batch_task(command, rows, clock=self._watched_clock())
+        worker = command.descriptor.task.subtask
         if worker not in self._caches:
             self._caches[worker] = TaskCache(clock=self._watched_clock())
-        return run_epoch_task(order, rows, self._caches[worker])
+        return run_epoch_task(command, rows, self._caches[worker])
 
     def _watched_clock(self) -> Clock:
         return _WatchedClock(self.clock or SystemClock(), self._check)
@@ -196,17 +196,17 @@ class InProcessStages:
     def _run_stage(
         self,
         stage: Stage,
-        orders: Mapping[TaskKey, Order],
+        commands: Mapping[TaskKey, Command],
         stages: Sequence[Stage],
         *,
         is_sorted: bool,
     ) -> list[list[_Numbered]]:
         outputs = []
         for subtask in range(stage.parallelism):
-            order = orders[stage.id, subtask]
+            command = commands[stage.id, subtask]
             rows = self._input_of(stage, subtask, stages, is_sorted=is_sorted)
             self._tell(stage, subtask, "RUNNING")
-            outputs.append(self._run_until_done(stage, order, rows))
+            outputs.append(self._run_until_done(stage, command, rows))
             self._tell(stage, subtask, "FINISHED")
         return outputs
 
@@ -232,12 +232,12 @@ class InProcessStages:
             mixed.sort(key=lambda numbered: numbered[0])
         return [row for _, row in mixed]
 
-    def _run_until_done(self, stage: Stage, order: Order, rows: list[bytes]) -> list[_Numbered]:
-        pickled = cloudpickle.dumps(order, pickle.HIGHEST_PROTOCOL)
-        name = order.descriptor.task.name
-        subtask = order.descriptor.task.subtask
+    def _run_until_done(self, stage: Stage, command: Command, rows: list[bytes]) -> list[_Numbered]:
+        pickled = cloudpickle.dumps(command, pickle.HIGHEST_PROTOCOL)
+        name = command.descriptor.task.name
+        subtask = command.descriptor.task.subtask
         while True:
-            fault = next((fault for fault in self.faults if fault.fits(order)), None)
+            fault = next((fault for fault in self.faults if fault.fits(command)), None)
             if fault is not None:
                 self.faults.remove(fault)
             try:

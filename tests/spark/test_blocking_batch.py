@@ -66,9 +66,9 @@ class Misbehave:
         self.mark = mark
         self.hangs = hangs
 
-    def __call__(self, order: Any) -> None:
+    def __call__(self, command: Any) -> None:
         """Does it."""
-        task = order.descriptor.task
+        task = command.descriptor.task
         if "last" in task.name and task.subtask == 1 and not self.mark.exists():
             self.mark.write_text(str(os.getpid()))
             if not self.hangs:
@@ -100,7 +100,7 @@ def spilled_bytes(spark_context: Any) -> int:
 
 def test_rows_of_a_diamond(spark_context: Any) -> None:
     graph = graph_of(diamond)
-    read = by_name(graph, SparkStages(spark_context, batch_task=pass_on(ROWS)).run_batch(graph, batch_orders(graph)))
+    read = by_name(graph, SparkStages(spark_context, batch_task=pass_on(ROWS)).run_batch(graph, batch_commands(graph)))
     assert len(read) == 2 + 1 + 3 + 2
     source = graph.vertices[0].name
     for task, told in read.items():
@@ -122,7 +122,7 @@ def test_rows_of_a_diamond(spark_context: Any) -> None:
 
 def test_rows_of_a_producer_with_another_consumer_are_sorted_with_those_of_others(spark_context: Any) -> None:
     graph = graph_of(short_cut)
-    read = by_name(graph, SparkStages(spark_context, batch_task=pass_on(ROWS)).run_batch(graph, batch_orders(graph)))
+    read = by_name(graph, SparkStages(spark_context, batch_task=pass_on(ROWS)).run_batch(graph, batch_commands(graph)))
     for subtask in range(2):
         rows = read["both", subtask]["read"]
         assert [order for order, _ in rows] == sorted(order for order, _ in rows)
@@ -135,7 +135,7 @@ def test_the_sort_spills(spark_context: Any) -> None:
     conf = spark_context._jsc.sc().conf()
     conf.set("spark.shuffle.spill.numElementsForceSpillThreshold", "500")
     try:
-        told = SparkStages(spark_context, batch_task=pass_on(2000, size=100)).run_batch(graph, batch_orders(graph))
+        told = SparkStages(spark_context, batch_task=pass_on(2000, size=100)).run_batch(graph, batch_commands(graph))
     finally:
         conf.remove("spark.shuffle.spill.numElementsForceSpillThreshold")
     read = by_name(graph, told)
@@ -158,7 +158,7 @@ def test_large_orders_are_broadcast_and_removed(spark_context: Any, monkeypatch:
 
     monkeypatch.setattr(type(spark_context), "broadcast", noting)
     split = os.urandom(1 << 20)
-    told = SparkStages(spark_context, batch_task=pass_on(ROWS)).run_batch(graph, batch_orders(graph, 0, (split,)))
+    told = SparkStages(spark_context, batch_task=pass_on(ROWS)).run_batch(graph, batch_commands(graph, 0, (split,)))
     assert {report["splits"] for report in read_by(told).values()} == {(split,)}
     assert len(paths) == 3
     eventually(lambda: not any(Path(path).exists() for path in paths))
@@ -168,7 +168,7 @@ def test_what_a_task_says_of_its_failure(spark_context: Any) -> None:
     graph = graph_of(line)
     stages = SparkStages(spark_context, batch_task=pass_on(fail="last"))
     with pytest.raises(StageError, match="it was to fail") as raised:
-        stages.run_batch(graph, batch_orders(graph, attempt=4))
+        stages.run_batch(graph, batch_commands(graph, attempt=4))
     (message,) = raised.value.messages
     assert isinstance(message, TaskStateChanged)
     assert (message.vertex_id, message.state, message.attempt) == (graph.vertices[2].id, "FAILED", 4)
@@ -180,10 +180,10 @@ def test_a_run_after_a_lost_worker_goes_on_with_what_had_finished(spark_context:
     before = shuffle_files()
     stages = SparkStages(spark_context, batch_task=pass_on(ROWS, behave=Misbehave(tmp_path / "pid")))
     with pytest.raises(StageError, match="Python worker exited unexpectedly") as raised:
-        stages.run_batch(graph, batch_orders(graph, 0, ("splits of the first run",)))
+        stages.run_batch(graph, batch_commands(graph, 0, ("splits of the first run",)))
     assert raised.value.messages == ()
     failed_at = time.monotonic()
-    told = stages.run_batch(graph, batch_orders(graph, 1, ("others",)))
+    told = stages.run_batch(graph, batch_commands(graph, 1, ("others",)))
     read = by_name(graph, told)
     assert {task: report["at"] > failed_at for task, report in read.items() if task[0] == "last"} == {
         ("last", 0): True,
@@ -201,7 +201,7 @@ def test_a_failure_in_a_later_run_is_of_that_attempt(spark_context: Any) -> None
     stages = SparkStages(spark_context, batch_task=pass_on(fail="last"))
     for attempt in range(2):
         with pytest.raises(StageError) as raised:
-            stages.run_batch(graph, batch_orders(graph, attempt))
+            stages.run_batch(graph, batch_commands(graph, attempt))
         assert [message.attempt for message in raised.value.messages] == [attempt]  # type: ignore[union-attr]
     stages.close()
 
@@ -218,7 +218,7 @@ def test_cancel_ends_a_run_whose_function_hangs(spark_context: Any, tmp_path: Pa
     canceller = threading.Thread(target=cancel_when_it_hangs)
     canceller.start()
     with pytest.raises(StageError, match="The run was cancelled: enough"):
-        stages.run_batch(graph, batch_orders(graph))
+        stages.run_batch(graph, batch_commands(graph))
     canceller.join()
     eventually(lambda: not is_alive(int(mark.read_text())), timeout=30)
     stages.close()
@@ -228,7 +228,7 @@ def test_a_run_after_a_cancelled_one_is_not_cancelled(spark_context: Any) -> Non
     graph = graph_of(line)
     stages = SparkStages(spark_context, batch_task=pass_on(ROWS))
     stages.cancel("nothing runs")
-    assert len(stages.run_batch(graph, batch_orders(graph))) == 6
+    assert len(stages.run_batch(graph, batch_commands(graph))) == 6
 
 
 def test_two_jobs_at_once(spark_context: Any, tmp_path: Path) -> None:
@@ -237,10 +237,10 @@ def test_two_jobs_at_once(spark_context: Any, tmp_path: Path) -> None:
     mark = tmp_path / "pid"
     hanging = SparkStages(spark_context, batch_task=pass_on(behave=Misbehave(mark, hangs=True)))
     with ThreadPoolExecutor() as pool:
-        hangs = pool.submit(hanging.run_batch, graph, batch_orders(graph))
+        hangs = pool.submit(hanging.run_batch, graph, batch_commands(graph))
         eventually(lambda: has_text(mark), timeout=120)
         told = pool.submit(
-            lambda: SparkStages(spark_context, batch_task=pass_on(ROWS)).run_batch(graph, batch_orders(graph))
+            lambda: SparkStages(spark_context, batch_task=pass_on(ROWS)).run_batch(graph, batch_commands(graph))
         ).result()
         assert len(told) == 6
         assert not hangs.done()

@@ -14,7 +14,7 @@ import cloudpickle
 import pytest
 
 from firesteel.datastream import StreamExecutionEnvironment
-from firesteel.execution.stages.stage_orders import stage_descriptors
+from firesteel.execution.stages.stage_graph import stage_descriptors
 from firesteel.execution.stages.stage_runner import StageError
 from firesteel.graph.execution import JobExecution
 from firesteel.graph.job_graph import JobGraph

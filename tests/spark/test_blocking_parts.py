@@ -11,7 +11,7 @@ import pytest
 from firesteel.common.errors import TaskFailure
 from firesteel.datastream import StreamExecutionEnvironment
 from firesteel.execution.stages.errors import StageTaskError
-from firesteel.execution.stages.stage_orders import stages_of
+from firesteel.execution.stages.stage_graph import stages_of
 from firesteel.execution.stages.task_cache import TaskCache
 from firesteel.runtime.model.messages import TaskStateChanged
 from firesteel.spark.blocking.batch import padded_offsets
@@ -147,13 +147,13 @@ class Kept:
 
 def test_a_worker_does_not_keep_what_another_run_than_the_acknowledged_has_left() -> None:
     graph = graph_of(diamond, 2)
-    order = epoch_of(graph, 3).orders[graph.vertices[0].id, 1]
-    task = order.descriptor.task
+    command = epoch_of(graph, 3).commands[graph.vertices[0].id, 1]
+    task = command.descriptor.task
     key = (task.job_id, task.vertex_id, task.subtask)
     cache = TaskCache()
     assert not cache.keep_only(key, "second")
     kept = Kept("second")
-    cache.put(order, kept)  # type: ignore[arg-type]
+    cache.put(command, kept)  # type: ignore[arg-type]
     assert cache.keep_only(key, "second")
     assert cache.keep_only(key, None)  # nothing is known of the last run
     assert not kept.closed

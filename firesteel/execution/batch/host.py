@@ -12,10 +12,10 @@ from typing import Any, NoReturn
 from firesteel.common.errors import FiresteelError, HostError
 from firesteel.execution.batch.results import BatchResults
 from firesteel.execution.batch.split_collection import SplitCollection
-from firesteel.execution.stages.orders import BatchOrder, BatchReport
 from firesteel.execution.stages.played_slots import AttemptOver, PlayedSlots, PlayedSlotsHost, load_job_graph
-from firesteel.execution.stages.stage_orders import stage_descriptors
+from firesteel.execution.stages.stage_graph import stage_descriptors
 from firesteel.execution.stages.stage_runner import StageError, StageMessage, StageRunner
+from firesteel.execution.stages.task_commands import BatchCommand, BatchReport
 from firesteel.graph.rescaling import limit_parallelism
 from firesteel.graph.slots import assign_slots
 from firesteel.jobmaster.client_channels import PRINT_CHANNEL
@@ -133,8 +133,8 @@ class _BatchAttempt(PlayedSlots):
         if self._host.results is None:
             splits = self._collect_splits()
             descriptors = stage_descriptors(self._job_graph, self.number)
-            orders = {key: BatchOrder(descriptor, splits.get(key, ())) for key, descriptor in descriptors.items()}
-            reports = self._run_stages(orders)
+            commands = {key: BatchCommand(descriptor, splits.get(key, ())) for key, descriptor in descriptors.items()}
+            reports = self._run_stages(commands)
             self._host.results = BatchResults([report for report in reports if isinstance(report, BatchReport)])
         self._check_ended()
         return self._host.results
@@ -157,7 +157,7 @@ class _BatchAttempt(PlayedSlots):
             collection.accept(answer)
         return collection.splits()
 
-    def _run_stages(self, orders: Mapping[TaskKey, BatchOrder]) -> Sequence[StageMessage]:
+    def _run_stages(self, commands: Mapping[TaskKey, BatchCommand]) -> Sequence[StageMessage]:
         """Step 3."""
         job_graph = limit_parallelism(self._attempt.job_graph, self._slots)
         if hasattr(self._runner, "on_task_state"):
@@ -166,7 +166,7 @@ class _BatchAttempt(PlayedSlots):
         while True:
             try:
                 with self._running_stages():
-                    return self._runner.run_batch(job_graph, orders)
+                    return self._runner.run_batch(job_graph, commands)
             except StageError as error:
                 self._check_ended()
                 if error.messages or retries == MAX_RETRIES:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from firesteel.common.errors import UserCodeError
-from firesteel.execution.stages.orders import BatchReport
+from firesteel.execution.stages.task_commands import BatchReport
 from firesteel.graph.job_graph import JobGraph
 from firesteel.jobmaster.client_channels import PRINT_CHANNEL
 from firesteel.jobmaster.metrics import merge_accumulators

@@ -15,7 +15,6 @@ from firesteel.execution.batch.grouping_output import BucketedPartition, Groupin
 from firesteel.execution.batch.keyed_head import KeyedHead
 from firesteel.execution.stages.errors import StageTaskError
 from firesteel.execution.stages.exchange_rows import GROUPS, REPORT, ExchangeRow, pack_number, pack_row
-from firesteel.execution.stages.orders import BatchOrder, BatchReport
 from firesteel.execution.stages.row_order import (
     BROADCAST_ORDER,
     REPORT_ORDER,
@@ -27,6 +26,7 @@ from firesteel.execution.stages.row_order import (
 from firesteel.execution.stages.row_spool import RowSpool, runs_of_rows
 from firesteel.execution.stages.stage_task import StageTask
 from firesteel.execution.stages.task_cache import PrintedLines
+from firesteel.execution.stages.task_commands import BatchCommand, BatchReport
 from firesteel.runtime.chain.output import TaskOutput
 from firesteel.runtime.model import messages
 from firesteel.runtime.model.deployment import OutputDescriptor
@@ -49,17 +49,17 @@ DATAFRAME_SPLIT = "dataframe"
 
 
 def run_batch_task(
-    order: BatchOrder, rows: Iterable[bytes], *, clock: Clock | None = None, capture: Capture = nullcontext
+    command: BatchCommand, rows: Iterable[bytes], *, clock: Clock | None = None, capture: Capture = nullcontext
 ) -> Iterator[bytes]:
     """Runs one task of a batch job: from rows, sorted by their order, to number, row, number, row, …
 
     ``capture`` is entered while the task is at work, and says what it printed.
     """
-    task = BatchStageTask(order, clock)
+    task = BatchStageTask(command, clock)
     try:
         with capture() as printed:
             task.open()
-            yield from task.run_batch(order, rows)
+            yield from task.run_batch(command, rows)
             task.end()
         yield from task.drain(flush=True)
         yield from task.report(printed)
@@ -87,9 +87,9 @@ class BatchStageTask(StageTask):
     task_class = BatchTask
     task: BatchTask
 
-    def __init__(self, order: BatchOrder, clock: Clock | None = None):
-        super().__init__(order.descriptor, clock=clock)
-        descriptor = order.descriptor
+    def __init__(self, command: BatchCommand, clock: Clock | None = None):
+        super().__init__(command.descriptor, clock=clock)
+        descriptor = command.descriptor
         self._broadcast_edges = {
             edge
             for edge, entry in zip(descriptor.input_edges, descriptor.task.inputs, strict=True)
@@ -115,11 +115,11 @@ class BatchStageTask(StageTask):
 
     # -- input --------------------------------------------------------------------------------------
 
-    def run_batch(self, order: BatchOrder, rows: Iterable[bytes]) -> Iterator[bytes]:
+    def run_batch(self, command: BatchCommand, rows: Iterable[bytes]) -> Iterator[bytes]:
         """Reads everything."""
         if self.task.source is not None:
             read_rows = self._row_reader()
-            yield from self._read_splits(order) if read_rows is None else self._read_rows(read_rows, rows)
+            yield from self._read_splits(command) if read_rows is None else self._read_rows(read_rows, rows)
             return
         if self.task.head.backend is not None:
             self._keyed_head = KeyedHead(self.task)
@@ -138,11 +138,11 @@ class BatchStageTask(StageTask):
     def _row_reader(self) -> RowReader | None:
         return getattr(self.task.head.descriptor.spec.get_source(), "read_rows", None)
 
-    def _read_splits(self, order: BatchOrder) -> Iterator[bytes]:
+    def _read_splits(self, command: BatchCommand) -> Iterator[bytes]:
         task, source = self.task, self.task.source
         assert source is not None
-        if order.splits:
-            self.act(lambda: source.add_splits(order.splits))
+        if command.splits:
+            self.act(lambda: source.add_splits(command.splits))
         self.act(source.no_more_splits)
         while not source.ended:
             self.run_timers()

@@ -15,7 +15,7 @@ from firesteel.execution.epochs.task import mixed_runs
 from firesteel.execution.epochs.tasks import EpochTasks, PlannedEpoch
 from firesteel.execution.epochs.trigger import create_epoch_trigger
 from firesteel.execution.stages.played_slots import AttemptOver, PlayedSlots, PlayedSlotsHost, load_job_graph
-from firesteel.execution.stages.stage_orders import stage_descriptors
+from firesteel.execution.stages.stage_graph import stage_descriptors
 from firesteel.execution.stages.stage_runner import EpochRun, StageError, StageRunner
 from firesteel.graph.rescaling import limit_parallelism
 from firesteel.jobmaster.checkpoints.epoch_settings import EpochSettings
@@ -292,10 +292,10 @@ class _EpochAttempt(PlayedSlots):
             # for a savepoint somebody waits: it takes no more than what is there already
             credits = 0 if is_last or checkpoint.kind.is_savepoint else self._admission.credits
             self._trigger.epoch_began(self._clock.monotonic_ms())
-            orders = self._tasks.orders(
+            commands = self._tasks.commands(
                 epoch, credits, _READ_TIME_FACTOR * self._admission.duration_ms, is_last=is_last
             )
-        result = self._run_tasks(EpochRun(epoch.number, orders))
+        result = self._run_tasks(EpochRun(epoch.number, commands))
         with self._changed:
             self._tasks.ran(epoch)
         took_ms = round((self._concurrency.monotonic() - began) * 1000)

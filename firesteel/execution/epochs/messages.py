@@ -9,8 +9,8 @@ from typing import Any
 
 from firesteel.execution.epochs.admission import SourceLoad
 from firesteel.execution.epochs.trigger import EpochOutcome
-from firesteel.execution.stages.orders import BatchReport, EpochReport
 from firesteel.execution.stages.stage_runner import StageMessage
+from firesteel.execution.stages.task_commands import BatchReport, EpochReport
 from firesteel.graph.job_graph import JobGraph
 from firesteel.graph.slots import assign_slots
 from firesteel.jobmaster.metrics import merge_accumulators

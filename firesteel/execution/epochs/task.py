@@ -1,6 +1,6 @@
 """A task's part of one epoch: it reads what has come, takes its snapshot, and tells of both.
 
-An epoch of a job is one run through its stages. What a slot gets as mails comes with the order, what a slot sends as
+An epoch of a job is one run through its stages. What a slot gets as mails comes with the command, what a slot sends as
 it goes is in the report. No barriers travel: when a task has read all its rows, it has all the input of the epoch.
 """
 
@@ -19,9 +19,9 @@ from firesteel.common.errors import FiresteelError
 from firesteel.config import options
 from firesteel.execution.stages.errors import StageTaskError, TaskStateLostError
 from firesteel.execution.stages.exchange_rows import EVENTS, REPORT, ExchangeRow, pack_row, unpack_row
-from firesteel.execution.stages.orders import EpochOrder, EpochReport
 from firesteel.execution.stages.stage_task import RowFile, StageTask
 from firesteel.execution.stages.task_cache import PrintedLines, TaskCache
+from firesteel.execution.stages.task_commands import EpochCommand, EpochReport
 from firesteel.process import fault_points
 from firesteel.runtime.model import messages
 from firesteel.runtime.model.elements import (
@@ -60,21 +60,21 @@ class EpochBegan(ControlEvent):
     run: str
 
 
-def run_epoch_task(order: EpochOrder, rows: Iterable[bytes], cache: TaskCache) -> Iterator[bytes]:
+def run_epoch_task(command: EpochCommand, rows: Iterable[bytes], cache: TaskCache) -> Iterator[bytes]:
     """Runs one task for one epoch: from rows to number, row, number, row, …
 
-    A task that is not in the cache as the order wants it is loaded. An order without a TriggerCheckpoint is for a task
-    that has finished, or does so with what it is told: that one is not loaded any more.
+    A task that is not in the cache in the version of the command is loaded. A command without a TriggerCheckpoint is
+    for a task that has finished, or finishes with its messages: that one is not loaded any more.
     """
-    task, reloaded = _find(order, cache)
+    task, reloaded = _find(command, cache)
     task.snapshots.use_stores()
     try:
         with cache.capture() as printed:
             task.printed = printed
             fault_points.reach("epoch.begin")
-            yield from task.run_epoch(order, rows, reloaded=reloaded)
+            yield from task.run_epoch(command, rows, reloaded=reloaded)
             task.printed = None
-        cache.put(order, task)
+        cache.put(command, task)
     except BaseException:
         # also where Spark stops reading: what this epoch has left behind is of no use
         task.close()
@@ -82,14 +82,14 @@ def run_epoch_task(order: EpochOrder, rows: Iterable[bytes], cache: TaskCache) -
     fault_points.reach("epoch.end")
 
 
-def _find(order: EpochOrder, cache: TaskCache) -> tuple[EpochTask, bool]:
-    found = cache.take(order)
+def _find(command: EpochCommand, cache: TaskCache) -> tuple[EpochTask, bool]:
+    found = cache.take(command)
     if isinstance(found, EpochTask):
         return found, False
-    task = EpochTask(order, cache.clock, cache.snapshots(order))
-    if not order.is_restorable and _trigger_of(order) is not None:
+    task = EpochTask(command, cache.clock, cache.snapshots(command))
+    if not command.is_restorable and _trigger_of(command) is not None:
         error = TaskStateLostError(
-            f"The state of the task after epoch {order.version} was only in a process that is gone.",
+            f"The state of the task after epoch {command.version} was only in a process that is gone.",
             hint="The job goes on from its last completed checkpoint. This can happen while checkpoints fail.",
         )
         task.close()
@@ -97,8 +97,8 @@ def _find(order: EpochOrder, cache: TaskCache) -> tuple[EpochTask, bool]:
     return task, True
 
 
-def _trigger_of(order: EpochOrder) -> messages.TriggerCheckpoint | None:
-    return next((m for m in order.messages if isinstance(m, messages.TriggerCheckpoint)), None)
+def _trigger_of(command: EpochCommand) -> messages.TriggerCheckpoint | None:
+    return next((m for m in command.messages if isinstance(m, messages.TriggerCheckpoint)), None)
 
 
 def mixed_runs(reports: Iterable[EpochReport]) -> str | None:
@@ -122,8 +122,8 @@ def mixed_runs(reports: Iterable[EpochReport]) -> str | None:
 class EpochTask(StageTask):
     """A task that goes through one epoch after the other. What it sent last is sent again when an epoch begins."""
 
-    def __init__(self, order: EpochOrder, clock: Clock, snapshots: SlotSnapshots):
-        super().__init__(order.descriptor, clock=clock, snapshots=snapshots)
+    def __init__(self, command: EpochCommand, clock: Clock, snapshots: SlotSnapshots):
+        super().__init__(command.descriptor, clock=clock, snapshots=snapshots)
         self.printed: PrintedLines | None = None
         outputs = len(self.task.outputs)
         self._watermarks = [MIN_TIMESTAMP] * outputs
@@ -132,7 +132,7 @@ class EpochTask(StageTask):
         self._early: RowFile | None = None
         self._has_all_splits = False
         self._loaded = False
-        self._interval = order.descriptor.task.configuration.get(options.AUTO_WATERMARK_INTERVAL).to_millis()
+        self._interval = command.descriptor.task.configuration.get(options.AUTO_WATERMARK_INTERVAL).to_millis()
         self._event_time = [
             chained.operator
             for chained in self.task.chain
@@ -158,34 +158,34 @@ class EpochTask(StageTask):
 
     # -- one epoch ----------------------------------------------------------------------------------
 
-    def run_epoch(self, order: EpochOrder, rows: Iterable[bytes], *, reloaded: bool) -> Iterator[bytes]:
+    def run_epoch(self, command: EpochCommand, rows: Iterable[bytes], *, reloaded: bool) -> Iterator[bytes]:
         """One epoch, from the announcement to the report."""
-        task, trigger = self.task, _trigger_of(order)
+        task, trigger = self.task, _trigger_of(command)
         self._begin(uuid.uuid4().hex[:16])
         before = task.records_in
         if reloaded and trigger is None:
-            self._is_gone(order)
+            self._is_gone(command)
         elif reloaded:
-            self._load(order)
-        for message in order.messages:
+            self._load(command)
+        for message in command.messages:
             self._deliver(message)
         if reloaded and not task.finished:
             rows = yield from self._hear_producers(rows)
             self.put_aside()
-        yield from self._announce(order.epoch)
+        yield from self._announce(command.epoch)
         if task.source is not None and not task.finished:
-            yield from self._read(order, trigger)
+            yield from self._read(command, trigger)
         yield from self._process(rows)
         if not task.finished:
             self._end_reading()
             if trigger is not None:
-                if order.is_last:
+                if command.is_last:
                     self._finish_sinks()
                 yield from self.drain()
                 fault_points.reach("epoch.processed")
                 self._take_snapshot(trigger)
         yield from self.drain(flush=True)
-        yield from self.report_row(self._report(order, task.records_in - before, reloaded))
+        yield from self.report_row(self._report(command, task.records_in - before, reloaded))
 
     def _announce(self, epoch: int) -> Iterator[bytes]:
         """Tells every consumer what this task has said before: a consumer may have been loaded anew."""
@@ -207,26 +207,26 @@ class EpochTask(StageTask):
                 yield number
                 yield row
 
-    def _load(self, order: EpochOrder) -> None:
-        for message in order.messages:
+    def _load(self, command: EpochCommand) -> None:
+        for message in command.messages:
             if isinstance(message, messages.Deploy):
                 token = message.storage_token
                 self.act(lambda token=token: self.snapshots.check_storage(token))  # type: ignore[misc]
-        self.open(order.restore)
+        self.open(command.restore)
         self._loaded = True
-        self.task.snapshots.last_id = order.version or 0
+        self.task.snapshots.last_id = command.version or 0
         for operator in self._event_time:
             self.act(operator.resume_event_time)
         # what an unaligned checkpoint found on its way is before everything that comes
         self.run()
 
-    def _is_gone(self, order: EpochOrder) -> None:
+    def _is_gone(self, command: EpochCommand) -> None:
         """The task has finished in a process that is no more: all that is left of it is what consumers must know."""
         self.task.finished = True
         for index in range(len(self.task.outputs)):
             self._watermarks[index] = MAX_WATERMARK
             self._said_end[index] = True
-        if any(isinstance(message, messages.NotifyCheckpointComplete) for message in order.messages):
+        if any(isinstance(message, messages.NotifyCheckpointComplete) for message in command.messages):
             self._tell_finished()
 
     # -- what the JobMaster says --------------------------------------------------------------------
@@ -277,17 +277,17 @@ class EpochTask(StageTask):
 
     # -- input --------------------------------------------------------------------------------------
 
-    def _read(self, order: EpochOrder, trigger: messages.TriggerCheckpoint | None) -> Iterator[bytes]:
+    def _read(self, command: EpochCommand, trigger: messages.TriggerCheckpoint | None) -> Iterator[bytes]:
         """Has a source read until its credits or its time are used up, or there is nothing more."""
         task, source = self.task, self.task.source
         assert source is not None
         began = time.monotonic()
-        patient_until, deadline = began + READER_TIMEOUT_S, began + order.budget_ms / 1000
+        patient_until, deadline = began + READER_TIMEOUT_S, began + command.budget_ms / 1000
         first = task.records_in
         stops = trigger is not None and trigger.options.stop is not None
         while not task.ended and not task.suspended:
             self.run_timers()
-            left, now = first + order.credits - task.records_in, time.monotonic()
+            left, now = first + command.credits - task.records_in, time.monotonic()
             if not source.ended:
                 if not task.has_work(now):
                     ready = source.ready_at
@@ -444,7 +444,7 @@ class EpochTask(StageTask):
                 )
         return super().told_to_client()
 
-    def _report(self, order: EpochOrder, records: int, reloaded: bool) -> list[messages.SlotMessage | EpochReport]:
+    def _report(self, command: EpochCommand, records: int, reloaded: bool) -> list[messages.SlotMessage | EpochReport]:
         self.told_to_client()
         descriptor, task, source = self.descriptor.task, self.task, self.task.source
         told: list[messages.SlotMessage | EpochReport] = [*self.messages]
@@ -454,7 +454,7 @@ class EpochTask(StageTask):
         report = EpochReport(
             descriptor.vertex_id,
             descriptor.subtask,
-            order.epoch,
+            command.epoch,
             records=records,
             reloaded=reloaded,
             ended=task.ended or task.finished,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from firesteel.execution.stages.orders import EpochOrder, StageTaskDescriptor
+from firesteel.execution.stages.task_commands import EpochCommand, StageTaskDescriptor
 from firesteel.graph.job_graph import JobGraph
 from firesteel.jobmaster.checkpoints.pending import PendingCheckpoint
 from firesteel.jobmaster.checkpoints.plan import CheckpointPlan
@@ -136,19 +136,19 @@ class EpochTasks:
 
     # -- an epoch -----------------------------------------------------------------------------------
 
-    def orders(
+    def commands(
         self, epoch: PlannedEpoch, credits: int, budget_ms: int, *, is_last: bool = False
-    ) -> dict[TaskKey, EpochOrder]:
+    ) -> dict[TaskKey, EpochCommand]:
         """What every task is to do.
 
-        Those that have finished get an order too, without the trigger: they must say so to consumers that are new.
+        Those that have finished get a command too, without the trigger: they must say so to consumers that are new.
         """
-        orders = {}
+        commands = {}
         for task, descriptor in self.descriptors.items():
             messages = self._said_again(task, epoch.messages[task])
             if task not in epoch.finished:
                 messages.append(replace(epoch.trigger, tasks=(task,)))
-            orders[task] = EpochOrder(
+            commands[task] = EpochCommand(
                 descriptor,
                 epoch.number,
                 self._version,
@@ -159,7 +159,7 @@ class EpochTasks:
                 budget_ms,
                 is_last,
             )
-        return orders
+        return commands
 
     def _said_again(self, task: TaskKey, messages: Sequence[JobMasterMessage]) -> list[JobMasterMessage]:
         known = (self._deploy, self._no_more.get(task), self._aligned.get(task))

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from firesteel.common.errors import FiresteelError
-from firesteel.execution.stages.orders import BatchOrder, BatchReport, EpochOrder, EpochReport
+from firesteel.execution.stages.task_commands import BatchCommand, BatchReport, EpochCommand, EpochReport
 from firesteel.graph.job_graph import JobGraph
 from firesteel.runtime.model.messages import SlotMessage, TaskKey
 
@@ -30,7 +30,7 @@ class EpochRun:
     """One epoch of a job."""
 
     epoch: int
-    orders: Mapping[TaskKey, EpochOrder]
+    commands: Mapping[TaskKey, EpochCommand]
 
 
 class StageRunner(Protocol):
@@ -39,7 +39,7 @@ class StageRunner(Protocol):
     A run that no task is to blame for, because what runs the stages is gone, ends with a HostError.
     """
 
-    def run_batch(self, job_graph: JobGraph, orders: Mapping[TaskKey, BatchOrder]) -> Sequence[StageMessage]:
+    def run_batch(self, job_graph: JobGraph, commands: Mapping[TaskKey, BatchCommand]) -> Sequence[StageMessage]:
         """Runs a whole batch job; a run after one that failed may take up what that one had finished."""
         ...
 

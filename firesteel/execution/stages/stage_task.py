@@ -12,7 +12,7 @@ from typing import Any
 from firesteel.config import options
 from firesteel.execution.stages.errors import StageTaskError
 from firesteel.execution.stages.exchange_rows import BATCH, EVENTS, REPORT, ExchangeRow, pack_number, pack_row
-from firesteel.execution.stages.orders import StageTaskDescriptor
+from firesteel.execution.stages.task_commands import StageTaskDescriptor
 from firesteel.runtime.chain.chained_operator import ChainedOperator
 from firesteel.runtime.checkpoint.files import SnapshotFiles, StateFileReader
 from firesteel.runtime.codegen.inlining import register_inline_expressions

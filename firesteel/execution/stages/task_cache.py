@@ -8,8 +8,8 @@ from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from typing import Protocol, TypeAlias
 
-from firesteel.execution.stages.orders import EpochOrder
 from firesteel.execution.stages.stage_task import InlineSnapshots, StageTask
+from firesteel.execution.stages.task_commands import EpochCommand
 from firesteel.runtime.slot.mailbox import Clock, SystemClock
 
 __all__ = ["PrintedLines", "TaskCache"]
@@ -56,23 +56,23 @@ class TaskCache:
     def __len__(self) -> int:
         return len(self._entries)
 
-    def snapshots(self, order: EpochOrder) -> InlineSnapshots:
+    def snapshots(self, command: EpochCommand) -> InlineSnapshots:
         """What the tasks of a job share for their checkpoints."""
-        task = order.descriptor.task
+        task = command.descriptor.task
         snapshots = self._snapshots.get(task.job_id)
         if snapshots is None:
             snapshots = self._snapshots[task.job_id] = InlineSnapshots(task.configuration, task.job_id)
         return snapshots
 
-    def take(self, order: EpochOrder) -> StageTask | None:
-        """The task as the order wants it, which is then the caller's; None if it is not here. Closes what is older."""
-        attempt = order.descriptor.task.attempt
-        self._close_older(order.descriptor.task.job_id, attempt)
-        entry = self._entries.get(_key(order))
+    def take(self, command: EpochCommand) -> StageTask | None:
+        """Takes the task out of the cache; None if the version of the command is not in it. Closes older attempts."""
+        attempt = command.descriptor.task.attempt
+        self._close_older(command.descriptor.task.job_id, attempt)
+        entry = self._entries.get(_key(command))
         if entry is None or entry.attempt > attempt:
             return None
-        del self._entries[_key(order)]
-        if entry.version == order.version:
+        del self._entries[_key(command)]
+        if entry.version == command.version:
             return entry.task
         entry.task.close()
         return None
@@ -90,14 +90,14 @@ class TaskCache:
         self._entries.pop(key).task.close()
         return False
 
-    def put(self, order: EpochOrder, task: StageTask) -> None:
-        """Keeps a task that has been through the epoch of the order."""
-        attempt = order.descriptor.task.attempt
-        entry = self._entries.get(_key(order))
+    def put(self, command: EpochCommand, task: StageTask) -> None:
+        """Keeps a task that has been through the epoch of the command."""
+        attempt = command.descriptor.task.attempt
+        entry = self._entries.get(_key(command))
         if entry is not None and entry.attempt > attempt:
             task.close()  # its attempt is over
             return
-        self._entries[_key(order)] = _Entry(attempt, order.epoch, task)
+        self._entries[_key(command)] = _Entry(attempt, command.epoch, task)
         if entry is not None:
             entry.task.close()
 
@@ -118,6 +118,6 @@ class TaskCache:
                 self._entries.pop(key).task.close()
 
 
-def _key(order: EpochOrder) -> _Key:
-    task = order.descriptor.task
+def _key(command: EpochCommand) -> _Key:
+    task = command.descriptor.task
     return task.job_id, task.vertex_id, task.subtask

@@ -9,8 +9,8 @@ from typing import Any
 import cloudpickle
 from pyspark import SparkContext
 
-from firesteel.execution.stages.orders import BatchOrder, StageTaskDescriptor
-from firesteel.execution.stages.stage_orders import Stage, stages_of
+from firesteel.execution.stages.stage_graph import Stage, stages_of
+from firesteel.execution.stages.task_commands import BatchCommand, StageTaskDescriptor
 from firesteel.graph.job_graph import JobGraph
 from firesteel.runtime.model.messages import TaskKey
 from firesteel.spark.blocking.rdds import JavaRDD, Rdds
@@ -32,12 +32,12 @@ class BatchStages:
         self,
         context: SparkContext,
         job_graph: JobGraph,
-        orders: Mapping[TaskKey, BatchOrder],
+        commands: Mapping[TaskKey, BatchCommand],
         function: bytes | None = None,
     ):
         self._rdds = Rdds.of(context)
         self._job_graph = job_graph
-        self._orders = orders
+        self._commands = commands
         self._function = function
         self._stages = {stage.id: stage for stage in stages_of(job_graph)}
         self._outputs: dict[str, JavaRDD] = {}
@@ -46,7 +46,7 @@ class BatchStages:
         self._broadcasts: list[Any] = []
         for stage in self._stages.values():
             self._outputs[stage.id] = self._stage(stage)
-        self.tasks = frozenset(orders)
+        self.tasks = frozenset(commands)
         self.results: JavaRDD = self._rdds.union(
             [self._outputs[stage.id] for stage in self._stages.values() if stage.is_terminal]
         )
@@ -60,11 +60,11 @@ class BatchStages:
 
     def _stage(self, stage: Stage) -> JavaRDD:
         parent, tasks = self._input(stage)
-        orders = [self._orders[stage.id, subtask] for subtask in range(stage.parallelism)]
-        descriptors = tuple(self._relocated(stage, order.descriptor) for order in orders)
+        commands = [self._commands[stage.id, subtask] for subtask in range(stage.parallelism)]
+        descriptors = tuple(self._relocated(stage, command.descriptor) for command in commands)
         function = BatchStage(
             cloudpickle.dumps(descriptors, _PROTOCOL),
-            tuple(cloudpickle.dumps(order.splits, _PROTOCOL) for order in orders),
+            tuple(cloudpickle.dumps(command.splits, _PROTOCOL) for command in commands),
             tasks,
             stage.is_terminal,
             self._function,

@@ -10,9 +10,9 @@ from typing import Any
 import cloudpickle
 from pyspark import SparkContext
 
-from firesteel.execution.stages.orders import EpochOrder, StageTaskDescriptor
-from firesteel.execution.stages.stage_orders import Stage, stages_of
+from firesteel.execution.stages.stage_graph import Stage, stages_of
 from firesteel.execution.stages.stage_runner import EpochRun
+from firesteel.execution.stages.task_commands import EpochCommand, StageTaskDescriptor
 from firesteel.graph.job_graph import JobGraph
 from firesteel.runtime.model.messages import TaskKey
 from firesteel.spark.blocking.placement import SLOT_VARIABLE, Executors, slots_of, worker_slots
@@ -22,7 +22,7 @@ from firesteel.spark.blocking.worker import CloseTasks, EpochStage
 __all__ = ["EpochStages"]
 
 _PROTOCOL = 5
-_FIELDS = tuple(field.name for field in fields(EpochOrder) if field.name != "descriptor")
+_FIELDS = tuple(field.name for field in fields(EpochCommand) if field.name != "descriptor")
 _generations = itertools.count()
 
 
@@ -67,12 +67,12 @@ class EpochStages:
                 place = places.get(self._slots[key])
                 if place is not None:
                     rows = rdds.at(place, rows)
-                order = epoch.orders[key]
+                command = epoch.commands[key]
                 task = EpochStage(
-                    (order.descriptor.task.job_id, *key),
+                    (command.descriptor.task.job_id, *key),
                     self._broadcast,
                     self._generation,
-                    cloudpickle.dumps({name: getattr(order, name) for name in _FIELDS}, _PROTOCOL),
+                    cloudpickle.dumps({name: getattr(command, name) for name in _FIELDS}, _PROTOCOL),
                     last_runs.get(key),
                     stage.is_terminal,
                     self._function,
@@ -100,7 +100,7 @@ class EpochStages:
         )
 
     def _ship_descriptors(self, epoch: EpochRun) -> None:
-        descriptors = {key: order.descriptor for key, order in epoch.orders.items()}
+        descriptors = {key: command.descriptor for key, command in epoch.commands.items()}
         if all(self._descriptors.get(key) is descriptor for key, descriptor in descriptors.items()):
             return
         self._drop_broadcast()

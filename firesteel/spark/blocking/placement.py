@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 
 from pyspark import SparkContext
 
-from firesteel.execution.stages.stage_orders import Stage
+from firesteel.execution.stages.stage_graph import Stage
 from firesteel.runtime.model.messages import TaskKey
 from firesteel.spark.blocking.rdds import JavaRDD, Rdds
 

@@ -16,9 +16,9 @@ from pyspark import InheritableThread, SparkContext
 from firesteel.common.errors import FiresteelError
 from firesteel.execution.epochs.task import mixed_runs
 from firesteel.execution.stages.exchange_rows import unpack_row
-from firesteel.execution.stages.orders import BatchOrder, EpochReport
-from firesteel.execution.stages.stage_orders import in_stage_order
+from firesteel.execution.stages.stage_graph import in_stage_order
 from firesteel.execution.stages.stage_runner import EpochRun, StageError, StageMessage
+from firesteel.execution.stages.task_commands import BatchCommand, EpochReport
 from firesteel.graph.job_graph import JobGraph
 from firesteel.runtime.model.messages import TaskKey
 from firesteel.spark.blocking.batch import BatchStages
@@ -61,11 +61,11 @@ class SparkStages:
 
     # -- StageRunner --------------------------------------------------------------------------------
 
-    def run_batch(self, job_graph: JobGraph, orders: Mapping[TaskKey, BatchOrder]) -> Sequence[StageMessage]:
-        """Runs a batch job; after a run that failed, only the stages that had not finished, with its orders."""
-        with self._job(job_graph.job_name, _attempt_of(orders)) as attempt:
-            if self._batch is None or self._batch.tasks != orders.keys():
-                self._batch = BatchStages(self._context, job_graph, orders, self._batch_task)
+    def run_batch(self, job_graph: JobGraph, commands: Mapping[TaskKey, BatchCommand]) -> Sequence[StageMessage]:
+        """Runs a batch job; after a run that failed, only the stages that had not finished, with its commands."""
+        with self._job(job_graph.job_name, _attempt_of(commands)) as attempt:
+            if self._batch is None or self._batch.tasks != commands.keys():
+                self._batch = BatchStages(self._context, job_graph, commands, self._batch_task)
             rows = Rdds.of(self._context).collect(self._batch.results)
             self._forget_batch()
         return of_attempt(in_stage_order(job_graph, [_told(row) for row in rows]), attempt)
@@ -75,8 +75,8 @@ class SparkStages:
 
         A lost worker or executor then costs a reload. No task gets to keep what it did in a run that was in vain.
         """
-        description, attempt = f"{job_graph.job_name}: epoch {epoch.epoch}", _attempt_of(epoch.orders)
-        retries = MAX_EPOCH_RETRIES if all(order.is_restorable for order in epoch.orders.values()) else 0
+        description, attempt = f"{job_graph.job_name}: epoch {epoch.epoch}", _attempt_of(epoch.commands)
+        retries = MAX_EPOCH_RETRIES if all(command.is_restorable for command in epoch.commands.values()) else 0
         with self._job(description, attempt):
             while True:
                 try:
@@ -177,8 +177,8 @@ class SparkStages:
             batch.forget()
 
 
-def _attempt_of(orders: Mapping[TaskKey, Any]) -> int:
-    return next((int(order.descriptor.task.attempt) for order in orders.values()), 0)
+def _attempt_of(commands: Mapping[TaskKey, Any]) -> int:
+    return next((int(command.descriptor.task.attempt) for command in commands.values()), 0)
 
 
 def _told(row: bytes) -> Sequence[StageMessage]:

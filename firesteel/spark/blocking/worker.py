@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import cloudpickle
 
-from firesteel.execution.stages.orders import BatchOrder, EpochOrder, StageTaskDescriptor
+from firesteel.execution.stages.task_commands import BatchCommand, EpochCommand, StageTaskDescriptor
 from firesteel.spark.blocking.printed import Printed
 from firesteel.spark.session.function_logging import setup_function_logging
 
@@ -45,23 +45,23 @@ class BatchStage:
 
     def __call__(self, partition: int, rows: Iterator[bytes]) -> Iterator[bytes]:
         """Runs one task."""
-        order = self._order(partition)
-        setup_function_logging(order.descriptor.task.configuration)
+        command = self._command(partition)
+        setup_function_logging(command.descriptor.task.configuration)
         if self.function is None:
             from firesteel.execution.batch.task import run_batch_task
 
-            output = run_batch_task(order, rows, capture=Printed)
+            output = run_batch_task(command, rows, capture=Printed)
         else:
-            output = cloudpickle.loads(self.function)(order, rows)
+            output = cloudpickle.loads(self.function)(command, rows)
         return _guarded(_without_numbers(output) if self.is_terminal else output, rows)
 
-    def _order(self, partition: int) -> BatchOrder:
+    def _command(self, partition: int) -> BatchCommand:
         descriptors: tuple[StageTaskDescriptor, ...] = cloudpickle.loads(self.descriptors)
         descriptor = descriptors[partition % len(descriptors)]
         if self.tasks != len(descriptors):
             task = replace(descriptor.task, subtask=partition, parallelism=self.tasks)
-            return BatchOrder(replace(descriptor, task=task))
-        return BatchOrder(descriptor, cloudpickle.loads(self.splits[partition]))
+            return BatchCommand(replace(descriptor, task=task))
+        return BatchCommand(descriptor, cloudpickle.loads(self.splits[partition]))
 
 
 @dataclass(frozen=True)
@@ -74,7 +74,7 @@ class EpochStage:
     """By vertex id those of all its subtasks, pickled. They stay the same, and so are already in a worker in use."""
     generation: int
     """Another one whenever the descriptors are others."""
-    order: bytes
+    command: bytes
     """The rest of the EpochOrder, pickled."""
     last_run: str | None
     """The run whose state was acknowledged with the epoch before. What a worker has kept of another one is void."""
@@ -88,9 +88,9 @@ class EpochStage:
             from firesteel.execution.epochs.task import run_epoch_task as run
         else:
             run = _loaded(self.function)
-        order = EpochOrder(self._descriptor(), **cloudpickle.loads(self.order))
-        setup_function_logging(order.descriptor.task.configuration)
-        output = run(order, rows, _tasks())
+        command = EpochCommand(self._descriptor(), **cloudpickle.loads(self.command))
+        setup_function_logging(command.descriptor.task.configuration)
+        output = run(command, rows, _tasks())
         return _kept(_guarded(_without_numbers(output) if self.is_terminal else output, rows))
 
     def _descriptor(self) -> StageTaskDescriptor:

@@ -14,7 +14,7 @@ from firesteel.config.configuration import Configuration
 from firesteel.execution.batch.task import BatchStageTask
 from firesteel.execution.stages.errors import StageTaskError, failure_of
 from firesteel.execution.stages.exchange_rows import BATCH, pack_number, pack_row
-from firesteel.execution.stages.orders import BatchOrder
+from firesteel.execution.stages.task_commands import BatchCommand
 from firesteel.runtime.operators.sink import SinkOperator
 from firesteel.spark.dataframes.encoding import ArrowEncoder
 from firesteel.spark.dataframes.schemas import schema_of, to_struct
@@ -104,13 +104,13 @@ class _DataFrameTask(BatchStageTask):
             yield pack_row(BATCH, 0, self.descriptor.task.subtask, 0, batch)
 
 
-def run_dataframe_task(order: BatchOrder, rows: Iterator[bytes]) -> Iterator[bytes]:
+def run_dataframe_task(command: BatchCommand, rows: Iterator[bytes]) -> Iterator[bytes]:
     """As run_batch_task, for any task behind a DataFrame."""
     try:
-        task = _DataFrameTask(order)
+        task = _DataFrameTask(command)
         try:
             task.open()
-            yield from task.run_batch(order, rows)
+            yield from task.run_batch(command, rows)
             task.end()
             yield from task.drain(flush=True)
         finally:

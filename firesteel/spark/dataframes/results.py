@@ -14,8 +14,8 @@ from pyspark.sql.types import StructType
 from firesteel.common.errors import FiresteelError
 from firesteel.execution.batch.split_collection import SplitCollection
 from firesteel.execution.stages.exchange_rows import BATCH, unpack_row
-from firesteel.execution.stages.orders import BatchOrder
-from firesteel.execution.stages.stage_orders import stage_descriptors
+from firesteel.execution.stages.stage_graph import stage_descriptors
+from firesteel.execution.stages.task_commands import BatchCommand
 from firesteel.graph.job_graph import JobGraph, JobVertex
 from firesteel.jobmaster.shell.job_serialization import serialize_job
 from firesteel.jobmaster.sources.coordinator import SourceCoordinators
@@ -35,12 +35,12 @@ def create_dataframe(job_graph: JobGraph, sink: DataFrameSink) -> DataFrame:
     # the tasks get what a slot would get, not objects of this process
     shipped: JobGraph = cloudpickle.loads(serialize_job(job_graph))
     splits = _collect_splits(job_graph)
-    orders = {
-        key: BatchOrder(descriptor, splits.get(key, ())) for key, descriptor in stage_descriptors(shipped, 0).items()
+    commands = {
+        key: BatchCommand(descriptor, splits.get(key, ())) for key, descriptor in stage_descriptors(shipped, 0).items()
     }
     context = get_spark_context(job_graph.configuration, job_graph.total_subtasks, in_use=lambda: True)
     session = SparkSession.builder.getOrCreate()
-    stages = BatchStages(context, _with_lazy_rows(job_graph), orders, cloudpickle.dumps(run_dataframe_task))
+    stages = BatchStages(context, _with_lazy_rows(job_graph), commands, cloudpickle.dumps(run_dataframe_task))
     with passing_on_complaints("The stream cannot become a DataFrame"):
         binary = session._jvm.org.apache.spark.sql.Encoders.BINARY()
         rows = DataFrame(session._jsparkSession.createDataset(stages.results, binary), session)

@@ -1,4 +1,4 @@
-"""Epochs driven by hand: rows from task to task, orders as a test wants them, workers that can be lost."""
+"""Epochs driven by hand: rows from task to task, commands as a test wants them, workers that can be lost."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from firesteel.common import Configuration
 from firesteel.datastream import StreamExecutionEnvironment
 from firesteel.execution.epochs.task import TaskCache, run_epoch_task
 from firesteel.execution.stages.exchange_rows import BATCH, EVENTS, REPORT, unpack_number, unpack_row
-from firesteel.execution.stages.orders import EpochOrder, EpochReport
-from firesteel.execution.stages.stage_orders import stage_descriptors, stages_of
+from firesteel.execution.stages.stage_graph import stage_descriptors, stages_of
+from firesteel.execution.stages.task_commands import EpochCommand, EpochReport
 from firesteel.graph.execution import JobExecution
 from firesteel.graph.job_graph import JobGraph
 from firesteel.jobmaster.checkpoints.pending import PendingCheckpoint
@@ -143,10 +143,10 @@ class DrivenEpochs:
                 for subtask in range(min(stage.parallelism, len(source.splits))):
                     self.add_split(self.names[stage.id], subtask, str(subtask))
 
-    def order(self, key: Key, trigger: Any, **settings: Any) -> EpochOrder:
+    def command(self, key: Key, trigger: Any, **settings: Any) -> EpochCommand:
         told = (*self.queues[key], *([] if trigger is None else [trigger]))
         self.queues[key] = []
-        return EpochOrder(
+        return EpochCommand(
             self.descriptors[key],
             self.next_epoch,
             self.version,
@@ -174,10 +174,10 @@ class DrivenEpochs:
             for subtask in range(stage.parallelism):
                 key = stage.id, subtask
                 trigger = messages.TriggerCheckpoint(number, self.clock.now_ms(), options, (key,)) if triggers else None
-                order = cloudpickle.dumps(self.order(key, trigger, **settings))
+                command = cloudpickle.dumps(self.command(key, trigger, **settings))
                 rows = self.input_of(epoch, stage, subtask)
                 for _ in range(2 if (self.names[stage.id], subtask) in again else 1):
-                    output = list(run_epoch_task(cloudpickle.loads(order), rows, self.cache(subtask)))
+                    output = list(run_epoch_task(cloudpickle.loads(command), rows, self.cache(subtask)))
                 numbers = [unpack_number(each)[0] for each in output[::2]]
                 epoch.rows[self.names[stage.id], subtask] = list(zip(numbers, output[1::2], strict=True))
         for stage in self.stages:

@@ -15,15 +15,15 @@ from firesteel.common.errors import TaskFailure
 from firesteel.datastream import StreamExecutionEnvironment
 from firesteel.execution.stages.errors import StageTaskError
 from firesteel.execution.stages.exchange_rows import BATCH, REPORT, pack_number, pack_row, unpack_row
-from firesteel.execution.stages.orders import BatchOrder, BatchReport, EpochOrder, EpochReport
-from firesteel.execution.stages.stage_orders import stage_descriptors
+from firesteel.execution.stages.stage_graph import stage_descriptors
 from firesteel.execution.stages.stage_runner import EpochRun
+from firesteel.execution.stages.task_commands import BatchCommand, BatchReport, EpochCommand, EpochReport
 from firesteel.graph.execution import JobExecution
 from firesteel.graph.job_graph import JobGraph
 from firesteel.runtime.model.messages import TaskKey, TaskStateChanged
 from tests.support.epochs.executions import executed_as
 
-__all__ = ["batch_orders", "epoch_of", "graph_of", "pass_on", "read_by"]
+__all__ = ["batch_commands", "epoch_of", "graph_of", "pass_on", "read_by"]
 
 LAST = 1 << 30
 
@@ -43,10 +43,10 @@ def graph_of(build: Callable[[StreamExecutionEnvironment], Any], parallelism: in
     return graphs[0]
 
 
-def batch_orders(graph: JobGraph, attempt: int = 0, splits: tuple[Any, ...] = ()) -> dict[TaskKey, BatchOrder]:
-    """Orders of a batch; sources take what they are to do from their splits."""
+def batch_commands(graph: JobGraph, attempt: int = 0, splits: tuple[Any, ...] = ()) -> dict[TaskKey, BatchCommand]:
+    """Commands of a batch; sources take what they are to do from their splits."""
     descriptors = stage_descriptors(executed_as(JobExecution.BATCH, graph), attempt)
-    return {key: BatchOrder(descriptor, splits) for key, descriptor in descriptors.items()}
+    return {key: BatchCommand(descriptor, splits) for key, descriptor in descriptors.items()}
 
 
 def epoch_of(
@@ -56,12 +56,12 @@ def epoch_of(
     version: int | None = None,
     is_restorable: bool = True,
 ) -> EpochRun:
-    """Orders of an epoch."""
+    """Commands of an epoch."""
     descriptors = descriptors or stage_descriptors(executed_as(JobExecution.EPOCHS, graph), 0)
-    orders = {
-        key: EpochOrder(descriptor, epoch, version, None, is_restorable) for key, descriptor in descriptors.items()
+    commands = {
+        key: EpochCommand(descriptor, epoch, version, None, is_restorable) for key, descriptor in descriptors.items()
     }
-    return EpochRun(epoch, orders)
+    return EpochRun(epoch, commands)
 
 
 class pass_on:
@@ -86,12 +86,12 @@ class pass_on:
         self.behave = behave
         self.mixed = mixed
 
-    def __call__(self, order: Any, rows: Iterable[bytes], cache: Any = None) -> Iterator[bytes]:
+    def __call__(self, command: Any, rows: Iterable[bytes], cache: Any = None) -> Iterator[bytes]:
         """Runs one task."""
-        descriptor = order.descriptor
+        descriptor = command.descriptor
         task, offsets = descriptor.task, descriptor.output_offsets
         if self.behave is not None:
-            self.behave(order)
+            self.behave(command)
         if self.fail and self.fail in task.name:
             failure = TaskFailure("it was to fail", error_type="ValueError", task=task.name)
             message = TaskStateChanged(task.attempt, task.vertex_id, task.subtask, "FAILED", failure)
@@ -112,13 +112,13 @@ class pass_on:
                 yield from self._send(descriptor, order_number, (*path, task.name, task.subtask))
         told = {"read": read, "pid": os.getpid(), "slot": os.environ.get("FIRESTEEL_SLOT"), "at": time.monotonic()}
         report: Any
-        if isinstance(order, EpochOrder):
-            report = EpochReport(task.vertex_id, task.subtask, order.epoch, gauges=told)
+        if isinstance(command, EpochCommand):
+            report = EpochReport(task.vertex_id, task.subtask, command.epoch, gauges=told)
             if self.mixed is not None and not offsets and task.subtask == 0 and self.mixed.exists():
                 self.mixed.unlink()
                 report = replace(report, read_runs={(descriptor.input_edges[0], 0): "another one"})
         else:
-            report = BatchReport(task.vertex_id, task.subtask, accumulators={**told, "splits": order.splits})
+            report = BatchReport(task.vertex_id, task.subtask, accumulators={**told, "splits": command.splits})
         for row in [*reports, pack_row(REPORT, 0, task.subtask, 0, pickle.dumps([report]))]:
             yield pack_number(offsets[0] if offsets else 0, LAST)
             yield row

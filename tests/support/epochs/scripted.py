@@ -12,8 +12,8 @@ from firesteel.common import Configuration, WatermarkStrategy
 from firesteel.common.errors import TaskFailure
 from firesteel.datastream import StreamExecutionEnvironment
 from firesteel.execution.epochs.host import EpochHost
-from firesteel.execution.stages.orders import EpochOrder, EpochReport
 from firesteel.execution.stages.stage_runner import EpochRun, StageError, StageMessage
+from firesteel.execution.stages.task_commands import EpochCommand, EpochReport
 from firesteel.graph.job_graph import JobGraph
 from firesteel.graph.job_graph_generator import create_job_graph
 from firesteel.jobmaster.model.events import Event
@@ -96,17 +96,17 @@ class ScriptedStages:
         self._cancel = threading.Event()
         self._prepared: dict[str, list[tuple[int, Any]]] = {}
 
-    def orders(self, run: int, vertex: int = 0) -> EpochOrder:
-        """The order of subtask 0 of a vertex in a run."""
-        orders = list(self.runs[run].orders.values())
-        names = list(dict.fromkeys(order.descriptor.task.vertex_id for order in orders))
-        return self.runs[run].orders[names[vertex], 0]
+    def commands(self, run: int, vertex: int = 0) -> EpochCommand:
+        """The command of subtask 0 of a vertex in a run."""
+        commands = list(self.runs[run].commands.values())
+        names = list(dict.fromkeys(command.descriptor.task.vertex_id for command in commands))
+        return self.runs[run].commands[names[vertex], 0]
 
     def said(self, run: int, vertex: int = 0) -> list[JobMasterMessage]:
         """What subtask 0 of a vertex was told in a run."""
-        return list(self.orders(run, vertex).messages)
+        return list(self.commands(run, vertex).messages)
 
-    def run_batch(self, job_graph: JobGraph, orders: Mapping[Any, Any]) -> Sequence[StageMessage]:
+    def run_batch(self, job_graph: JobGraph, commands: Mapping[Any, Any]) -> Sequence[StageMessage]:
         raise NotImplementedError
 
     def run_epoch(self, job_graph: JobGraph, epoch: EpochRun) -> Sequence[StageMessage]:
@@ -122,21 +122,21 @@ class ScriptedStages:
         if isinstance(step, Exception):
             raise step
         if isinstance(step, Fails):
-            first = next(iter(epoch.orders.values())).descriptor.task
+            first = next(iter(epoch.commands.values())).descriptor.task
             failure = TaskFailure(step.message, "ValueError", first.name_with_subtask, first.operators[0].name)
             state = TaskStateChanged(first.attempt, first.vertex_id, 0, "FAILED", failure)
             raise StageError(step.message, [state] if step.by_task else ())
         said = list(step.says)
-        for order in epoch.orders.values():
-            said += self._task(order, step)
+        for command in epoch.commands.values():
+            said += self._task(command, step)
         return said
 
-    def _task(self, order: EpochOrder, step: Epoch) -> list[StageMessage]:
-        task = order.descriptor.task
+    def _task(self, command: EpochCommand, step: Epoch) -> list[StageMessage]:
+        task = command.descriptor.task
         head = task.operators[0]
         key = task.vertex_id, task.subtask
         said: list[StageMessage] = []
-        report = EpochReport(*key, order.epoch, ended=step.ended, reloaded=step.reloaded, run=str(order.epoch))
+        report = EpochReport(*key, command.epoch, ended=step.ended, reloaded=step.reloaded, run=str(command.epoch))
         if isinstance(head.spec, SourceSpec):
             said += [RequestSplit(task.attempt, key[0], head.operator_id, key[1])] * step.requests
             report = replace(
@@ -150,9 +150,9 @@ class ScriptedStages:
         if step.mixed:
             report = replace(report, read_runs={(0, 0): "another"}, output_edges=(0,))
         said.append(report)
-        trigger = order.messages[-1]
+        trigger = command.messages[-1]
         if isinstance(trigger, TriggerCheckpoint):
-            number, states = trigger.checkpoint_id, self._states(order, step)
+            number, states = trigger.checkpoint_id, self._states(command, step)
             if step.declined is not None:
                 said.append(DeclineCheckpoint(task.attempt, number, *key, step.declined))
             else:
@@ -160,17 +160,17 @@ class ScriptedStages:
                 said.append(AcknowledgeCheckpoint(task.attempt, number, *key, state, CheckpointMetrics()))
         return said
 
-    def _states(self, order: EpochOrder, step: Epoch) -> dict[str, OperatorSubtaskState]:
+    def _states(self, command: EpochCommand, step: Epoch) -> dict[str, OperatorSubtaskState]:
         """Like a SinkOperator: what was prepared stays until the task hears that it is committed."""
-        task = order.descriptor.task
+        task = command.descriptor.task
         states = {}
         for operator in task.operators:
             if isinstance(operator.spec, SinkSpec) and task.subtask == 0:
                 prepared = self._prepared.setdefault(operator.operator_id, [])
-                heard = (m.checkpoint_id for m in order.messages if isinstance(m, NotifyCheckpointComplete))
+                heard = (m.checkpoint_id for m in command.messages if isinstance(m, NotifyCheckpointComplete))
                 complete = max(heard, default=0)
                 prepared[:] = [pair for pair in prepared if pair[0] > complete]
-                prepared += [(order.epoch, item) for item in step.prepared]
+                prepared += [(command.epoch, item) for item in step.prepared]
                 items = [pickle.dumps(pair) for pair in prepared]
                 handle = OperatorStateHandle(COMMITTABLES, SPLIT, len(items), InlineBytes(pickle.dumps(items)))
                 states[operator.operator_id] = OperatorSubtaskState(operator=(handle,))

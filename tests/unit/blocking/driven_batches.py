@@ -13,8 +13,8 @@ from firesteel.connectors import CollectSink
 from firesteel.datastream import DataStream, RuntimeExecutionMode, StreamExecutionEnvironment
 from firesteel.execution.batch.task import run_batch_task
 from firesteel.execution.stages.exchange_rows import REPORT, unpack_number, unpack_row
-from firesteel.execution.stages.orders import BatchOrder, BatchReport
-from firesteel.execution.stages.stage_orders import stage_descriptors, stages_of
+from firesteel.execution.stages.stage_graph import stage_descriptors, stages_of
+from firesteel.execution.stages.task_commands import BatchCommand, BatchReport
 from firesteel.graph.job_graph import JobGraph
 from firesteel.runtime.model.serialization import deserialize_batch
 from firesteel.spi.source import Boundedness, InputStatus, ReaderOutput, Source, SourceReader
@@ -124,19 +124,19 @@ class DrivenBatch:
         self.reports: list[BatchReport] = []
         self._random = random.Random(seed)
 
-    def order(self, vertex_id: str, subtask: int) -> BatchOrder:
+    def command(self, vertex_id: str, subtask: int) -> BatchCommand:
         descriptor = self.descriptors[vertex_id, subtask]
         source = getattr(descriptor.task.operators[0].spec, "source", None)
         splits = source.splits[subtask : subtask + 1] if isinstance(source, Given) else ()
-        return BatchOrder(descriptor, tuple(splits))
+        return BatchCommand(descriptor, tuple(splits))
 
     def run(self, **arguments: Any) -> list[Any]:
         """Runs all tasks; returns what was collected."""
         for stage in self.stages:
             produced = []
             for subtask in range(stage.parallelism):
-                order = self.order(stage.id, subtask)
-                produced += self.run_task(order, self.input_of(stage.id, subtask), **arguments)
+                command = self.command(stage.id, subtask)
+                produced += self.run_task(command, self.input_of(stage.id, subtask), **arguments)
             if stage.is_terminal:
                 for _, _, row in produced:
                     self.reports += pickle.loads(unpack_row(row).payload)
@@ -144,9 +144,9 @@ class DrivenBatch:
         return results_of(self.reports)
 
     @staticmethod
-    def run_task(order: BatchOrder, rows: Iterable[bytes], **arguments: Any) -> list[tuple[int, int, bytes]]:
+    def run_task(command: BatchCommand, rows: Iterable[bytes], **arguments: Any) -> list[tuple[int, int, bytes]]:
         """The partition and order of each row, and the row."""
-        output = run_batch_task(order, rows, **arguments)
+        output = run_batch_task(command, rows, **arguments)
         return [(*unpack_number(number), next(output)) for number in output]
 
     def input_of(self, vertex_id: str, subtask: int) -> list[bytes]:

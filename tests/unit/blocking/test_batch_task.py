@@ -166,7 +166,7 @@ def test_running_a_task_again_gives_the_same_rows() -> None:
     batch.run()
     for stage in batch.stages[:2]:
         rows = batch.input_of(stage.id, 0)
-        again = DrivenBatch.run_task(batch.order(stage.id, 0), rows)
+        again = DrivenBatch.run_task(batch.command(stage.id, 0), rows)
         # reports, which are passed on to the last stage, tell how long things took
         assert [row for row in again if unpack_row(row[2]).kind != REPORT] == [
             row for row in batch.rows[stage.id] if unpack_row(row[2]).kind != REPORT
@@ -177,7 +177,7 @@ def test_reports_of_producers_are_passed_on() -> None:
     batch = DrivenBatch(graph_of(lambda env: given(env, [1]).rebalance().map(str)))
     middle = batch.stages[1]
     report = pack_row(REPORT, 0, 0, 0, pickle.dumps(["from before"]))
-    rows = DrivenBatch.run_task(batch.order(middle.id, 0), [report])
+    rows = DrivenBatch.run_task(batch.command(middle.id, 0), [report])
     told = [pickle.loads(unpack_row(row).payload) for _, _, row in rows]
     assert told[0] == ["from before"]
     assert [unpack_row(row).kind for _, _, row in rows] == [REPORT, REPORT]
@@ -225,7 +225,7 @@ def test_functions_are_closed_also_when_nobody_reads_on() -> None:
             closed.append("closed")
 
     batch = DrivenBatch(graph_of(lambda env: given(env, range(100_000)).process(Closing()).rebalance().map(str)))
-    output = run_batch_task(batch.order(batch.stages[0].id, 0), ())
+    output = run_batch_task(batch.command(batch.stages[0].id, 0), ())
     next(output)
     assert closed == []
     output.close()  # type: ignore[attr-defined]
@@ -262,9 +262,9 @@ def rows_job(env: StreamExecutionEnvironment) -> DataStream:
 def test_a_source_may_read_rows_itself() -> None:
     batch = DrivenBatch(graph_of(rows_job))
     first = batch.stages[0].id
-    batch.rows[first] = DrivenBatch.run_task(batch.order(first, 0), [b"a b", b"", b"c"])
+    batch.rows[first] = DrivenBatch.run_task(batch.command(first, 0), [b"a b", b"", b"c"])
     second = batch.stages[1].id
-    rows = DrivenBatch.run_task(batch.order(second, 0), batch.input_of(second, 0))
+    rows = DrivenBatch.run_task(batch.command(second, 0), batch.input_of(second, 0))
     reports = [report for _, _, row in rows for report in pickle.loads(unpack_row(row).payload)]
     assert results_of(reports) == ["<a>", "<b>", "<c>"]
     assert [report.metrics[""]["numRecordsIn"] for report in reports] == [3, 3]
@@ -273,7 +273,7 @@ def test_a_source_may_read_rows_itself() -> None:
 def test_rows_that_a_source_cannot_read_fail_it() -> None:
     batch = DrivenBatch(graph_of(rows_job))
     with pytest.raises(StageTaskError, match="what is this"):
-        DrivenBatch.run_task(batch.order(batch.stages[0].id, 0), [b"bad"])
+        DrivenBatch.run_task(batch.command(batch.stages[0].id, 0), [b"bad"])
 
 
 def test_the_last_watermark_reaches_the_end_of_the_chain() -> None:

@@ -165,10 +165,10 @@ class TestCache:
         epochs.add_splits()
         epochs.run()
         epochs.complete()
-        order = epochs.order(epochs.key("1"), None)
+        command = epochs.command(epochs.key("1"), None)
         before = Picky.closed
         (report,) = [row for _, row in epochs.last[0].rows["0", 0] if unpack_row(row).kind == REPORT]
-        rows = run_epoch_task(order, [report], epochs.cache(0))
+        rows = run_epoch_task(command, [report], epochs.cache(0))
         next(rows)
         rows.close()
         assert Picky.closed == before + 1
@@ -336,8 +336,8 @@ class TestRows:
 
         epochs = driven(build)
         epochs.add_splits()
-        order = epochs.order(epochs.key("0"), None)
-        output = run_epoch_task(replace(order, messages=(*order.messages, _trigger())), [], epochs.cache(0))
+        command = epochs.command(epochs.key("0"), None)
+        output = run_epoch_task(replace(command, messages=(*command.messages, _trigger())), [], epochs.cache(0))
         kinds = [unpack_row(row) for row in islice(output, 1, None, 2)]
         values = [value[0] for row in kinds if row.kind == BATCH for value in deserialize_batch(row.payload).values]
         assert values == list(range(rows * 256))
@@ -356,8 +356,8 @@ class TestRows:
                 yield row
 
         fresh = DrivenEpochs(epochs.graph, Path(epochs.directory), first=1)
-        order = replace(fresh.order(fresh.key("1"), None), messages=(_trigger(),))
-        output = run_epoch_task(order, slowly(), fresh.cache(0))
+        command = replace(fresh.command(fresh.key("1"), None), messages=(_trigger(),))
+        output = run_epoch_task(command, slowly(), fresh.cache(0))
         next(output)
         assert len(read) == 1
         output.close()

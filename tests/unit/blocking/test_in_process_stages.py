@@ -16,9 +16,9 @@ from firesteel.datastream import StreamExecutionEnvironment
 from firesteel.datastream.connectors.datagen import DataGeneratorSource, RateLimiterStrategy
 from firesteel.execution.stages.errors import StageTaskError
 from firesteel.execution.stages.exchange_rows import BATCH, REPORT, pack_number, pack_row, unpack_row
-from firesteel.execution.stages.orders import BatchOrder, BatchReport, EpochOrder, EpochReport
-from firesteel.execution.stages.stage_orders import in_stage_order, stage_descriptors, stages_of
+from firesteel.execution.stages.stage_graph import in_stage_order, stage_descriptors, stages_of
 from firesteel.execution.stages.stage_runner import EpochRun, StageError
+from firesteel.execution.stages.task_commands import BatchCommand, BatchReport, EpochCommand, EpochReport
 from firesteel.graph.execution import JobExecution
 from firesteel.graph.job_graph import JobGraph
 from firesteel.runtime.model.messages import TaskStateChanged
@@ -61,14 +61,14 @@ class PassingOn(InProcessStages):
     def __init__(self, faults: Iterable[TaskFault] = (), **settings: Any):
         super().__init__(faults, **settings)
         self.read: dict[tuple[str, int], list[Any]] = {}
-        self.orders: list[Any] = []
+        self.commands: list[Any] = []
         self.broken_off: list[tuple[str, int]] = []
 
-    def run_task(self, order: Any, rows: Iterable[bytes]) -> Iterator[bytes]:
-        self.orders.append(order)
-        task = order.descriptor.task
+    def run_task(self, command: Any, rows: Iterable[bytes]) -> Iterator[bytes]:
+        self.commands.append(command)
+        task = command.descriptor.task
         key = task.name, task.subtask
-        offsets = order.descriptor.output_offsets
+        offsets = command.descriptor.output_offsets
         try:
             passed_on, mine = [], []
             for row in rows:
@@ -78,15 +78,15 @@ class PassingOn(InProcessStages):
                 else:
                     mine.append(pickle.loads(read.payload))
             self.read[key] = mine
-            for number in range(SOURCE_ROWS) if not order.descriptor.input_edges else ():
+            for number in range(SOURCE_ROWS) if not command.descriptor.input_edges else ():
                 for offset, output in zip(offsets, task.outputs, strict=True):
                     for channel in output.channels:
                         # sent backwards: only sorted are they in order
                         yield pack_number(offset + channel.consumer, SOURCE_ROWS - number)
                         yield pack_row(BATCH, 0, task.subtask, number, pickle.dumps((task.subtask, number)))
             report = BatchReport(task.vertex_id, task.subtask)
-            if isinstance(order, EpochOrder):
-                report = EpochReport(task.vertex_id, task.subtask, order.epoch)  # type: ignore[assignment]
+            if isinstance(command, EpochCommand):
+                report = EpochReport(task.vertex_id, task.subtask, command.epoch)  # type: ignore[assignment]
             own = pack_row(REPORT, 0, task.subtask, 0, pickle.dumps([report]))
             for row in [*passed_on, own]:
                 yield pack_number(offsets[0] if offsets else 0, 1 << 30)
@@ -96,21 +96,21 @@ class PassingOn(InProcessStages):
             raise
 
 
-def batch_orders(graph: JobGraph) -> dict[Any, BatchOrder]:
+def batch_commands(graph: JobGraph) -> dict[Any, BatchCommand]:
     descriptors = stage_descriptors(executed_as(JobExecution.BATCH, graph), 0)
-    return {key: BatchOrder(descriptor) for key, descriptor in descriptors.items()}
+    return {key: BatchCommand(descriptor) for key, descriptor in descriptors.items()}
 
 
 def epoch_of(graph: JobGraph, epoch: int = 1) -> EpochRun:
     descriptors = stage_descriptors(executed_as(JobExecution.EPOCHS, graph), 0)
-    return EpochRun(epoch, {key: EpochOrder(descriptor, epoch, None) for key, descriptor in descriptors.items()})
+    return EpochRun(epoch, {key: EpochCommand(descriptor, epoch, None) for key, descriptor in descriptors.items()})
 
 
 def tasks_of(graph: JobGraph) -> list[tuple[str, int]]:
     return [(vertex.id, subtask) for vertex in graph.vertices for subtask in range(vertex.parallelism)]
 
 
-# -- orders -----------------------------------------------------------------------------------------
+# -- commands ---------------------------------------------------------------------------------------
 
 
 def test_descriptors_say_where_rows_go() -> None:
@@ -177,14 +177,14 @@ def test_reports_come_in_the_order_of_the_stages() -> None:
 
 def test_every_task_reports_once_sources_first() -> None:
     graph = graph_of(diamond, 2)
-    messages = PassingOn().run_batch(graph, batch_orders(graph))
+    messages = PassingOn().run_batch(graph, batch_commands(graph))
     assert [(message.vertex_id, message.subtask) for message in messages] == tasks_of(graph)  # type: ignore[union-attr]
 
 
 def test_rows_of_a_batch_are_sorted_by_order() -> None:
     graph = two_stages()
     stages = PassingOn()
-    stages.run_batch(graph, batch_orders(graph))
+    stages.run_batch(graph, batch_commands(graph))
     reader = graph.vertices[1].name
     for subtask in range(2):
         read = stages.read[reader, subtask]
@@ -208,11 +208,11 @@ def test_rows_of_an_epoch_keep_the_order_of_their_producer_and_no_other() -> Non
 
 def test_each_task_has_its_own_copy_of_its_order() -> None:
     graph = two_stages()
-    orders = batch_orders(graph)
+    commands = batch_commands(graph)
     stages = PassingOn()
-    stages.run_batch(graph, orders)
-    assert len(stages.orders) == len(orders)
-    assert not {id(order) for order in stages.orders} & {id(order) for order in orders.values()}
+    stages.run_batch(graph, commands)
+    assert len(stages.commands) == len(commands)
+    assert not {id(command) for command in stages.commands} & {id(command) for command in commands.values()}
 
 
 @pytest.mark.parametrize("after_rows", [0, 3, None])
@@ -221,7 +221,7 @@ def test_a_task_that_breaks_off_is_run_again_and_leaves_nothing(after_rows: int 
     source, reader = (vertex.name for vertex in graph.vertices)
     fault = TaskFault(FaultKind.RETRY, vertex=graph.vertices[0].id, subtask=1, after_rows=after_rows)
     stages = PassingOn([fault])
-    stages.run_batch(graph, batch_orders(graph))
+    stages.run_batch(graph, batch_commands(graph))
     assert stages.executed[1:3] == [(source, 1, "retry"), (source, 1, "finished")]
     assert all(len(stages.read[reader, subtask]) == 2 * SOURCE_ROWS for subtask in range(2))
     assert (stages.broken_off == [(source, 1)]) == (after_rows == 3)
@@ -241,11 +241,11 @@ def test_a_fault_finds_its_epoch() -> None:
 def test_a_batch_goes_on_with_the_stage_that_failed() -> None:
     graph = graph_of(diamond, 2)
     stages = PassingOn([TaskFault(FaultKind.FAIL, vertex="both", subtask=1, after_rows=None)])
-    orders = batch_orders(graph)
+    commands = batch_commands(graph)
     with pytest.raises(StageError):
-        stages.run_batch(graph, orders)
+        stages.run_batch(graph, commands)
     before = len(stages.executed)
-    messages = stages.run_batch(graph, orders)
+    messages = stages.run_batch(graph, commands)
     both = graph.vertices[-1].name
     assert stages.executed[before:] == [(both, 0, "finished"), (both, 1, "finished")]
     assert [(message.vertex_id, message.subtask) for message in messages] == tasks_of(graph)  # type: ignore[union-attr]
@@ -255,31 +255,31 @@ def test_what_a_task_says_of_its_failure_comes_with_the_error() -> None:
     failure = TaskStateChanged(0, "v", 0, "FAILED", TaskFailure("bad", "ValueError"))
 
     class Failing(InProcessStages):
-        def run_task(self, order: Any, rows: Iterable[bytes]) -> Iterator[bytes]:
+        def run_task(self, command: Any, rows: Iterable[bytes]) -> Iterator[bytes]:
             raise StageTaskError([failure])
 
     graph = two_stages()
     with pytest.raises(StageError) as caught:
-        Failing().run_batch(graph, batch_orders(graph))
+        Failing().run_batch(graph, batch_commands(graph))
     assert caught.value.messages == (failure,)
     assert "firesteel-messages" not in str(caught.value)
 
 
 def test_cancelling_ends_a_run_whatever_the_task_makes_of_it() -> None:
     class Cancelled(PassingOn):
-        def run_task(self, order: Any, rows: Iterable[bytes]) -> Iterator[bytes]:
-            for item in super().run_task(order, rows):
-                if order.descriptor.input_edges:
+        def run_task(self, command: Any, rows: Iterable[bytes]) -> Iterator[bytes]:
+            for item in super().run_task(command, rows):
+                if command.descriptor.input_edges:
                     self.cancel("enough")
                 yield item
 
     graph = two_stages()
     stages = Cancelled()
     with pytest.raises(StageError, match="enough"):
-        stages.run_batch(graph, batch_orders(graph))
+        stages.run_batch(graph, batch_commands(graph))
     # the next run is another one
     with pytest.raises(StageError, match="enough"):
-        stages.run_batch(graph, batch_orders(graph))
+        stages.run_batch(graph, batch_commands(graph))
 
 
 def test_the_states_of_tasks_are_told() -> None:
@@ -287,20 +287,20 @@ def test_the_states_of_tasks_are_told() -> None:
     told: list[Any] = []
     stages = PassingOn()
     stages.on_task_state = lambda key, state: told.append((key[0], state))
-    stages.run_batch(graph, batch_orders(graph))
+    stages.run_batch(graph, batch_commands(graph))
     first, last = (vertex.id for vertex in graph.vertices)
     assert told == [(vertex, state) for vertex in (first, last) for state in ("RUNNING", "FINISHED")]
 
 
 def test_a_row_for_a_partition_that_nobody_has_is_a_bug() -> None:
     class Lost(InProcessStages):
-        def run_task(self, order: Any, rows: Iterable[bytes]) -> Iterator[bytes]:
+        def run_task(self, command: Any, rows: Iterable[bytes]) -> Iterator[bytes]:
             yield pack_number(17)
             yield pack_row(BATCH, 0, 0, 0, b"")
 
     graph = two_stages()
     with pytest.raises(AssertionError, match="no partition 17"):
-        Lost().run_batch(graph, batch_orders(graph))
+        Lost().run_batch(graph, batch_commands(graph))
 
 
 def test_cancelling_a_job_whose_source_waits(in_process_env: Any) -> None:

@@ -21,8 +21,8 @@ from firesteel.common.watermark_strategy import WatermarkStrategy
 from firesteel.connectors.client.collect_sink import CollectSink
 from firesteel.datastream import RuntimeExecutionMode, StreamExecutionEnvironment
 from firesteel.execution.batch.host import MAX_RETRIES, BatchHost
-from firesteel.execution.stages.orders import BatchOrder, BatchReport
 from firesteel.execution.stages.stage_runner import StageError, StageMessage
+from firesteel.execution.stages.task_commands import BatchCommand, BatchReport
 from firesteel.graph.execution_graph import ExecutionState
 from firesteel.graph.job_graph import JobGraph
 from firesteel.jobmaster.model.events import MessageReceived
@@ -35,8 +35,8 @@ from firesteel.spi.sink import Committer, Sink, SinkWriter
 from firesteel.spi.source import Boundedness, Source, SplitEnumerator
 
 DEADLINE_S = 60
-Orders = Mapping[TaskKey, BatchOrder]
-Answer = Callable[[Orders], Sequence[StageMessage]]
+Commands = Mapping[TaskKey, BatchCommand]
+Answer = Callable[[Commands], Sequence[StageMessage]]
 
 committed: list[tuple[str, list[Any]]] = []
 """What committers were told, and how; they run in this process."""
@@ -47,17 +47,17 @@ class FakeRunner:
 
     def __init__(self, *answers: Answer | Exception):
         self.answers = list(answers)
-        self.runs: list[Orders] = []
+        self.runs: list[Commands] = []
         self.cancelled = threading.Event()
         self.closed = False
         self.on_task_state: Callable[[TaskKey, str], None] | None = None
 
-    def run_batch(self, job_graph: JobGraph, orders: Orders) -> Sequence[StageMessage]:
-        self.runs.append(orders)
+    def run_batch(self, job_graph: JobGraph, commands: Commands) -> Sequence[StageMessage]:
+        self.runs.append(commands)
         answer = self.answers.pop(0) if len(self.answers) > 1 else self.answers[0]
         if isinstance(answer, Exception):
             raise answer
-        return answer(orders)
+        return answer(commands)
 
     def run_epoch(self, job_graph: JobGraph, epoch: Any) -> Sequence[StageMessage]:
         raise AssertionError("a batch has no epochs")
@@ -95,8 +95,8 @@ def _nothing_committed() -> None:
     committed.clear()
 
 
-def all_well(orders: Orders) -> list[StageMessage]:
-    return [BatchReport(*key) for key in orders]
+def all_well(commands: Commands) -> list[StageMessage]:
+    return [BatchReport(*key) for key in commands]
 
 
 def failed(key: TaskKey, message: str) -> StageError:
@@ -160,12 +160,12 @@ def states_of(job: JobMasterRunner) -> list[ExecutionState]:
 def test_splits_are_collected_before_the_stages_run() -> None:
     runner = FakeRunner(all_well)
     run(numbers_to(CommittingSink(), parallelism=2), runner)
-    (orders,) = runner.runs
-    sources = [order for order in orders.values() if not order.descriptor.input_edges]
+    (commands,) = runner.runs
+    sources = [command for command in commands.values() if not command.descriptor.input_edges]
     assert len(sources) == 2
-    assert all(len(order.splits) == 1 for order in sources)
-    assert len({order.splits[0].split_id for order in sources}) == 2
-    assert all(order.descriptor.task.execution.one_key_at_a_time for order in orders.values())
+    assert all(len(command.splits) == 1 for command in sources)
+    assert len({command.splits[0].split_id for command in sources}) == 2
+    assert all(command.descriptor.task.execution.one_key_at_a_time for command in commands.values())
     assert runner.closed
 
 
@@ -201,15 +201,15 @@ def test_a_runner_that_tells_how_far_it_is() -> None:
     seen: list[list[ExecutionState]] = []
     started: Future[JobMasterRunner] = Future()
 
-    def answer(orders: Orders) -> list[StageMessage]:
+    def answer(commands: Commands) -> list[StageMessage]:
         job = started.result(DEADLINE_S)
-        first, last = orders
+        first, last = commands
         for key, state in ((first, "FINISHED"), (last, "RUNNING"), (last, "FINISHED"), (first, "RUNNING")):
             assert runner.on_task_state is not None
             runner.on_task_state(key, state)
         job._events.join()
         seen.append(states_of(job))
-        return all_well(orders)
+        return all_well(commands)
 
     runner = FakeRunner(answer)
     job = start(numbers_to(CommittingSink()), runner)
@@ -220,18 +220,18 @@ def test_a_runner_that_tells_how_far_it_is() -> None:
 
 
 def test_committables_of_all_subtasks_are_committed_at_once() -> None:
-    def answer(orders: Orders) -> list[StageMessage]:
-        last = next(key for key, order in orders.items() if not order.descriptor.output_edges)[0]
-        operator = orders[last, 0].descriptor.task.operators[-1].operator_id
+    def answer(commands: Commands) -> list[StageMessage]:
+        last = next(key for key, command in commands.items() if not command.descriptor.output_edges)[0]
+        operator = commands[last, 0].descriptor.task.operators[-1].operator_id
         return [BatchReport(last, subtask, committables={operator: [f"part {subtask}"]}) for subtask in range(2)]
 
     run(numbers_to(CommittingSink(), parallelism=2), FakeRunner(answer))
     assert committed == [("commit", ["part 0", "part 1"])]
 
 
-def prepared(orders: Orders) -> list[StageMessage]:
-    key, order = list(orders.items())[-1]
-    return [BatchReport(*key, committables={order.descriptor.task.operators[-1].operator_id: ["part"]})]
+def prepared(commands: Commands) -> list[StageMessage]:
+    key, command = list(commands.items())[-1]
+    return [BatchReport(*key, committables={command.descriptor.task.operators[-1].operator_id: ["part"]})]
 
 
 def test_a_commit_that_fails_is_tried_again_without_running_the_stages() -> None:
@@ -266,10 +266,10 @@ def test_a_commit_whose_end_nobody_saw_is_committed_again(tmp_path: Any) -> None
 
 
 def test_what_tasks_collected_accumulated_and_measured_arrives() -> None:
-    def answer(orders: Orders) -> list[StageMessage]:
+    def answer(commands: Commands) -> list[StageMessage]:
         reports: list[StageMessage] = []
-        for vertex_id, subtask in orders:
-            is_last = not orders[vertex_id, subtask].descriptor.output_edges
+        for vertex_id, subtask in commands:
+            is_last = not commands[vertex_id, subtask].descriptor.output_edges
             payloads = [("results", serialize_records([subtask * 10 + n], None)) for n in range(2)]
             reports.append(
                 BatchReport(
@@ -290,9 +290,9 @@ def test_what_tasks_collected_accumulated_and_measured_arrives() -> None:
 
 
 def test_what_functions_printed_is_printed(capsys: pytest.CaptureFixture[str]) -> None:
-    def answer(orders: Orders) -> list[StageMessage]:
+    def answer(commands: Commands) -> list[StageMessage]:
         printed = (("stdout", "one "), ("stdout", "line\nanother\n"), ("stderr", "a warning"), ("stdout", "the end\n"))
-        return [BatchReport(*key, printed=printed) for key in list(orders)[:1]]
+        return [BatchReport(*key, printed=printed) for key in list(commands)[:1]]
 
     run(numbers_to(CommittingSink()), FakeRunner(answer))
     captured = capsys.readouterr()
@@ -301,7 +301,7 @@ def test_what_functions_printed_is_printed(capsys: pytest.CaptureFixture[str]) -
 
 
 def test_a_task_that_fails_tells_why() -> None:
-    runner = FakeRunner(lambda orders: (_ for _ in ()).throw(failed(list(orders)[-1], "not a number")))
+    runner = FakeRunner(lambda commands: (_ for _ in ()).throw(failed(list(commands)[-1], "not a number")))
     job = start(numbers_to(CommittingSink()), runner)
     with pytest.raises(JobExecutionError) as caught:
         job.result_future().result(DEADLINE_S)
@@ -314,8 +314,8 @@ def test_a_task_that_fails_tells_why() -> None:
 def test_a_task_that_had_finished_and_then_fails_tells_why() -> None:
     """A stage whose output was lost runs again; this time its function raises."""
 
-    def answer(orders: Orders) -> list[StageMessage]:
-        first = next(iter(orders))
+    def answer(commands: Commands) -> list[StageMessage]:
+        first = next(iter(commands))
         assert runner.on_task_state is not None
         runner.on_task_state(first, "FINISHED")
         raise failed(first, "not this time")
@@ -329,11 +329,11 @@ def test_a_task_that_had_finished_and_then_fails_tells_why() -> None:
 def test_the_restart_strategy_decides_after_a_failure_of_a_task() -> None:
     attempts: list[int] = []
 
-    def answer(orders: Orders) -> list[StageMessage]:
-        attempts.append(next(iter(orders.values())).descriptor.task.attempt)
+    def answer(commands: Commands) -> list[StageMessage]:
+        attempts.append(next(iter(commands.values())).descriptor.task.attempt)
         if len(attempts) < 3:
-            raise failed(next(iter(orders)), "again")
-        return all_well(orders)
+            raise failed(next(iter(commands)), "again")
+        return all_well(commands)
 
     env = numbers_to(CommittingSink(), settings=RESTARTS)
     env.get_config()
@@ -368,7 +368,7 @@ def test_an_error_of_the_runner_itself_is_told() -> None:
 def test_cancelling_ends_the_run() -> None:
     begun = threading.Event()
 
-    def answer(orders: Orders) -> list[StageMessage]:
+    def answer(commands: Commands) -> list[StageMessage]:
         begun.set()
         assert runner.cancelled.wait(DEADLINE_S)
         raise StageError("cancelled")
@@ -387,7 +387,7 @@ def test_cancelling_ends_the_run() -> None:
 def test_a_runner_that_misses_the_cancellation_is_told_again() -> None:
     begun = threading.Event()
 
-    def answer(orders: Orders) -> list[StageMessage]:
+    def answer(commands: Commands) -> list[StageMessage]:
         begun.set()
         assert runner.cancelled.wait(DEADLINE_S)
         runner.cancelled.clear()  # as if the run had begun a moment later
@@ -440,7 +440,7 @@ def test_a_source_whose_rows_come_from_elsewhere_is_not_asked() -> None:
     env.from_source(RowsSource(), WatermarkStrategy.no_watermarks(), "frame").sink_to(CommittingSink())
     runner = FakeRunner(all_well)
     run(env, runner)
-    assert [order.splits for order in runner.runs[0].values()] == [()]
+    assert [command.splits for command in runner.runs[0].values()] == [()]
 
 
 def test_checkpoints_are_off() -> None:
@@ -460,10 +460,10 @@ def test_a_savepoint_to_start_from_is_refused(tmp_path: Any) -> None:
 def test_a_savepoint_is_refused() -> None:
     begun, go_on = threading.Event(), threading.Event()
 
-    def answer(orders: Orders) -> list[StageMessage]:
+    def answer(commands: Commands) -> list[StageMessage]:
         begun.set()
         assert go_on.wait(DEADLINE_S)
-        return all_well(orders)
+        return all_well(commands)
 
     job = start(numbers_to(CommittingSink()), FakeRunner(answer))
     try:

@@ -43,8 +43,8 @@ def kinds(messages: list[Any]) -> list[type]:
     return [type(message) for message in messages]
 
 
-def restored(order: Any) -> int | None:
-    return None if order.restore is None else order.restore.checkpoint_id
+def restored(command: Any) -> int | None:
+    return None if command.restore is None else command.restore.checkpoint_id
 
 
 class TestEpochs:
@@ -59,22 +59,22 @@ class TestEpochs:
     def test_every_task_gets_an_order_with_the_trigger_at_its_end(self) -> None:
         job = ScriptedJob(ENDED, parallelism=3).start()
         job.result()
-        orders = job.stages.runs[0].orders
-        assert len(orders) == 6, "more tasks than this machine may have cores"
-        for task, order in orders.items():
-            trigger = order.messages[-1]
+        commands = job.stages.runs[0].commands
+        assert len(commands) == 6, "more tasks than this machine may have cores"
+        for task, command in commands.items():
+            trigger = command.messages[-1]
             assert isinstance(trigger, TriggerCheckpoint)
             assert trigger.tasks == (task,)
-            assert (order.epoch, order.version, order.is_restorable) == (1, None, True)
+            assert (command.epoch, command.version, command.is_restorable) == (1, None, True)
 
     def test_the_state_is_that_of_the_last_epoch_and_can_be_loaded_from_its_checkpoint(self) -> None:
         job = ScriptedJob(Epoch(records=1), Epoch(records=1), ENDED).start()
         job.result()
-        orders = [job.stages.orders(run, vertex=1) for run in range(3)]
-        assert [order.version for order in orders] == [None, 1, 2]
-        assert [restored(order) for order in orders] == [None, 1, 2]
-        assert all(order.is_restorable for order in orders)
-        assert all(order.restore.reusable for order in orders[1:])
+        commands = [job.stages.commands(run, vertex=1) for run in range(3)]
+        assert [command.version for command in commands] == [None, 1, 2]
+        assert [restored(command) for command in commands] == [None, 1, 2]
+        assert all(command.is_restorable for command in commands)
+        assert all(command.restore.reusable for command in commands[1:])
 
     def test_readers_are_told_what_the_enumerator_gives_them_and_that_there_is_no_more_each_time(self) -> None:
         job = ScriptedJob(Epoch(requests=1), Epoch(records=1), ENDED).start()
@@ -103,8 +103,8 @@ class TestEpochs:
         settings = {"execution.epoch.max-records": "7", "execution.epoch.target-duration": "300 ms"}
         job = ScriptedJob(ENDED, settings=settings).start()
         job.result()
-        assert job.stages.orders(0).credits == 7
-        assert job.stages.orders(0).budget_ms == 600
+        assert job.stages.commands(0).credits == 7
+        assert job.stages.commands(0).budget_ms == 600
 
     def test_metrics_tell_of_the_epoch_and_the_backlog(self) -> None:
         job = ScriptedJob(Epoch(records=3, used_up=True, pending=42), Waits()).start()
@@ -159,11 +159,11 @@ class TestFailures:
         steps = Epoch(records=1), Epoch(records=1), failure, Epoch(records=1), ENDED
         job = ScriptedJob(*steps, settings=RESTARTS, parallelism=parallelism).start()
         job.result()
-        orders = [job.stages.orders(run) for run in range(5)]
-        assert [order.version for order in orders] == [None, 1, 2, None, orders[3].epoch]
-        assert restored(orders[3]) == 2
-        assert orders[3].is_restorable
-        assert [order.descriptor.task.attempt for order in orders] == [0, 0, 0, 1, 1]
+        commands = [job.stages.commands(run) for run in range(5)]
+        assert [command.version for command in commands] == [None, 1, 2, None, commands[3].epoch]
+        assert restored(commands[3]) == 2
+        assert commands[3].is_restorable
+        assert [command.descriptor.task.attempt for command in commands] == [0, 0, 0, 1, 1]
 
     def test_the_next_attempt_goes_on_with_what_was_learned_of_the_cost_of_records(self) -> None:
         full = Epoch(records=20_000, used_up=True)
@@ -172,7 +172,7 @@ class TestFailures:
         job = ScriptedJob(full, full, full, Fails("x"), ENDED, settings=settings).start()
         job.result()
         # nothing is learned from the first epoch, and the next attempt begins with a quarter
-        assert [job.stages.orders(run).credits for run in range(5)] == [20_000, 20_000, 80_000, 320_000, 80_000]
+        assert [job.stages.commands(run).credits for run in range(5)] == [20_000, 20_000, 80_000, 320_000, 80_000]
 
     def test_a_run_whose_tasks_have_read_from_different_runs_is_not_completed(self) -> None:
         job = ScriptedJob(Epoch(mixed=True)).start()
@@ -202,10 +202,10 @@ class TestFailures:
         settings = {"execution.checkpointing.tolerable-failed-checkpoints": "3"}
         job = ScriptedJob(*steps, settings=settings).start()
         job.result()
-        orders = [job.stages.orders(run) for run in range(4)]
-        assert [order.version for order in orders] == [None, 1, 2, 3]
-        assert [order.is_restorable for order in orders] == [True, True, False, True]
-        assert restored(orders[3]) == 3
+        commands = [job.stages.commands(run) for run in range(4)]
+        assert [command.version for command in commands] == [None, 1, 2, 3]
+        assert [command.is_restorable for command in commands] == [True, True, False, True]
+        assert restored(commands[3]) == 3
         assert kinds(job.stages.said(2))[-2:] == [NotifyCheckpointAborted, TriggerCheckpoint]
 
     @pytest.mark.parametrize("tolerable", ["0", "1000"])
@@ -217,16 +217,16 @@ class TestFailures:
         }
         job = ScriptedJob(Epoch(records=1), Waits(), ENDED, settings=settings).start()
         job.result()
-        assert [job.stages.orders(run).descriptor.task.attempt for run in range(3)] == [0, 0, 1]
-        assert restored(job.stages.orders(2)) == 1
+        assert [job.stages.commands(run).descriptor.task.attempt for run in range(3)] == [0, 0, 1]
+        assert restored(job.stages.commands(2)) == 1
         assert job.stages.cancelled
 
     def test_without_its_checkpoint_the_job_restarts_where_none_may_fail(self) -> None:
         steps = Epoch(records=1), Epoch(records=1, declined="the disk is full"), ENDED
         job = ScriptedJob(*steps, settings=RESTARTS).start()
         job.result()
-        assert job.stages.orders(2).version is None
-        assert restored(job.stages.orders(2)) == 1
+        assert job.stages.commands(2).version is None
+        assert restored(job.stages.commands(2)) == 1
 
 
 class TestCommits:
@@ -260,7 +260,7 @@ class TestCommits:
         fault_points.arm(f"{point}=raise@{once}")
         job = ScriptedJob(Epoch(records=1), Epoch(prepared=("a",)), ENDED, settings=RESTARTS).start()
         job.result()
-        again = job.stages.orders(2, vertex=1)
+        again = job.stages.commands(2, vertex=1)
         assert (again.version, restored(again)) == (None, 2)
         (assigned,) = again.restore.operators.popitem()[1].operator if again.restore else ()
         assert assigned.items == 1, "the task has it, and commits it when it opens"
@@ -272,7 +272,7 @@ class TestSavepoints:
         eventually(lambda: job.host.rests() is not None)
         path = job.runner.trigger_savepoint(str(tmp_path)).result(DEADLINE_S)
         assert storage.load(path).kind is SnapshotKind.SAVEPOINT
-        assert job.stages.orders(1).credits == 0
+        assert job.stages.commands(1).credits == 0
         job.cancel()
 
     def test_after_a_savepoint_the_state_can_be_loaded_only_once_a_checkpoint_has_followed(
@@ -287,9 +287,9 @@ class TestSavepoints:
             clock.advance(5000)
             job.host.wakeup()
             eventually(lambda epochs=epochs: len(job.stages.runs) >= epochs and job.host.rests() is not None)
-        orders = [job.stages.orders(run) for run in range(4)]
-        assert [order.version for order in orders] == [None, 1, 2, 3]
-        assert [order.is_restorable for order in orders] == [True, True, False, True]
+        commands = [job.stages.commands(run) for run in range(4)]
+        assert [command.version for command in commands] == [None, 1, 2, 3]
+        assert [command.is_restorable for command in commands] == [True, True, False, True]
         assert committed == [["a"]]
         job.cancel()
 
@@ -315,8 +315,8 @@ class TestSavepoints:
         wait.go_on.set()
         stopped.result(DEADLINE_S)
         job.result()
-        assert [job.stages.orders(run).version for run in range(2)] == [None, 1]
-        assert not job.stages.orders(1).is_restorable
+        assert [job.stages.commands(run).version for run in range(2)] == [None, 1]
+        assert not job.stages.commands(1).is_restorable
 
     def test_a_checkpoint_can_be_asked_for(self) -> None:
         job = ScriptedJob(Epoch(), clock=FakeClock()).start()
@@ -385,8 +385,8 @@ class TestTriggers:
         job = ScriptedJob(*steps, settings={"execution.epoch.trigger": "available-now"}).start()
         job.result()
         assert job.runner.status() is JobStatus.FINISHED
-        assert [job.stages.orders(run).is_last for run in range(len(job.stages.runs))] == [False] * 3 + [True]
-        assert job.stages.orders(3).credits == 0
+        assert [job.stages.commands(run).is_last for run in range(len(job.stages.runs))] == [False] * 3 + [True]
+        assert job.stages.commands(3).credits == 0
 
 
 class TestResuming:
@@ -402,7 +402,7 @@ class TestResuming:
         second = ScriptedJob(Epoch(records=5, used_up=True), Epoch(), settings=self.settings(tmp_path)).start()
         second.result()
         assert second.job.job_graph.job_id == first.job.job_graph.job_id
-        assert restored(second.stages.orders(0)) == 2
+        assert restored(second.stages.commands(0)) == 2
         assert [run.epoch for run in second.stages.runs] == [3, 4, 5]
         assert [path.name for path in directory.glob("chk-*")] == ["chk-5"], "older ones are not kept"
 
@@ -410,7 +410,7 @@ class TestResuming:
         ScriptedJob(Epoch(), settings=self.settings(tmp_path)).start().result()
         other = ScriptedJob(Epoch(), settings=self.settings(tmp_path), name="another").start()
         other.result()
-        assert other.stages.orders(0).restore is None
+        assert other.stages.commands(0).restore is None
 
     def test_what_it_is_told_to_start_from_goes_before_what_it_has_left(self, tmp_path: Path) -> None:
         savepoints = tmp_path / "savepoints"
@@ -436,7 +436,7 @@ class TestResuming:
         ScriptedJob(ENDED, settings=on).start().result()
         again = ScriptedJob(ENDED, settings=on).start()
         again.result()
-        assert restored(again.stages.orders(0)) == 1
+        assert restored(again.stages.commands(0)) == 1
 
 
 def test_task_states_are_those_of_slots() -> None:

@@ -12,8 +12,8 @@ from firesteel.common.errors import InvalidProgramError
 from firesteel.common.job_status import JobStatus
 from firesteel.execution.epochs.messages import EpochMessages, EpochResult
 from firesteel.execution.epochs.tasks import EpochTasks
-from firesteel.execution.stages.orders import EpochReport
-from firesteel.execution.stages.stage_orders import stage_descriptors
+from firesteel.execution.stages.stage_graph import stage_descriptors
+from firesteel.execution.stages.task_commands import EpochReport
 from firesteel.graph.job_graph import JobGraph
 from firesteel.jobmaster.checkpoints.epoch_settings import (
     EpochSettings,
@@ -71,7 +71,7 @@ def reader(tasks: EpochTasks) -> tuple[tuple[str, int], str]:
 
 def said(tasks: EpochTasks, task: tuple[str, int], place: int = 0) -> list[str]:
     epoch = tasks.planned[place]
-    return [type(message).__name__ for message in tasks.orders(epoch, 1, 1)[task].messages]
+    return [type(message).__name__ for message in tasks.commands(epoch, 1, 1)[task].messages]
 
 
 class TestWhatTasksAreTold:
@@ -151,7 +151,7 @@ class TestWhatTasksAreTold:
         tasks.ran(epoch)
         tasks.completed(epoch)
         tasks.plan(trigger(2))
-        restore = tasks.orders(tasks.planned[0], 1, 1)[vertex.id, 1].restore
+        restore = tasks.commands(tasks.planned[0], 1, 1)[vertex.id, 1].restore
         assert restore is not None
         assert [part.handle.data for part in restore.operators[operator_id].operator] == [
             InlineBytes(b"0"),

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from itertools import chain
 
 from firesteel.execution.stages.exchange_rows import partition_offsets
-from firesteel.execution.stages.orders import StageTaskDescriptor
 from firesteel.execution.stages.stage_runner import StageMessage
+from firesteel.execution.stages.task_commands import StageTaskDescriptor
 from firesteel.graph.deployment import Deployment
 from firesteel.graph.job_graph import JobGraph, JobVertex
 from firesteel.runtime.model.messages import TaskKey

@@ -10,7 +10,7 @@ from firesteel.runtime.model.assigned_state import TaskRestore
 from firesteel.runtime.model.deployment import TaskDeploymentDescriptor
 from firesteel.runtime.model.messages import JobMasterMessage
 
-__all__ = ["BatchOrder", "BatchReport", "EpochOrder", "EpochReport", "StageTaskDescriptor"]
+__all__ = ["BatchCommand", "BatchReport", "EpochCommand", "EpochReport", "StageTaskDescriptor"]
 
 
 @dataclass(frozen=True)
@@ -29,7 +29,7 @@ class StageTaskDescriptor:
 
 
 @dataclass(frozen=True)
-class BatchOrder:
+class BatchCommand:
     """All that one subtask of a batch job gets besides its rows."""
 
     descriptor: StageTaskDescriptor
@@ -38,7 +38,7 @@ class BatchOrder:
 
 
 @dataclass(frozen=True)
-class EpochOrder:
+class EpochCommand:
     """One subtask's part of one epoch."""
 
     descriptor: StageTaskDescriptor
