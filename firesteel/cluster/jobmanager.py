@@ -112,7 +112,7 @@ class JobManager:
             _log.info("%s, before it led", told)
             return 0
         leadership = told
-        _log.info("This JobManager leads (epoch %d).", leadership.epoch)
+        _log.info("This JobManager leads (term %d).", leadership.term)
         self._leadership = leadership
         self._spark.watch_application(self._spark_lost)
         dispatcher = Dispatcher(

@@ -104,8 +104,8 @@ class ClientChannels:
 
     def release(self, checkpoint_id: int) -> list[DeliverToClient]:
         """What a completed checkpoint contains, in order."""
-        ready = [payload for payload in self._held if payload.epoch < checkpoint_id]
-        self._held = [payload for payload in self._held if payload.epoch >= checkpoint_id]
+        ready = [payload for payload in self._held if payload.last_checkpoint_id < checkpoint_id]
+        self._held = [payload for payload in self._held if payload.last_checkpoint_id >= checkpoint_id]
         for payload in ready:
             volume = self._volume(payload.channel)
             volume.held -= _size(payload)
@@ -174,7 +174,7 @@ class ClientChannels:
                 continue
             is_client_slow = volume.unread >= self._limits.unread
             for checkpoint_id, triggered_at in under_way:
-                if last.epoch >= checkpoint_id or sequence.told_to_send >= checkpoint_id:
+                if last.last_checkpoint_id >= checkpoint_id or sequence.told_to_send >= checkpoint_id:
                     continue
                 at = triggered_at + patience if is_client_slow else now
                 if at <= now:

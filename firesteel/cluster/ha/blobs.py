@@ -44,17 +44,17 @@ class JobPointer(msgspec.Struct, frozen=True):
 
 
 class JobBlobs:
-    """The files of the jobs beneath a directory: ``<job id>/<epoch>-<number>/job.pickle`` and ``artifacts/``.
+    """The files of the jobs beneath a directory: ``<job id>/<term>-<number>/job.pickle`` and ``artifacts/``.
 
-    No two leaders, and no two submissions, ever write the same file: the directory is named by the leader's epoch and
+    No two leaders, and no two submissions, ever write the same file: the directory is named by the leader's term and
     a number that it uses once. So nobody needs to be fenced here. A job exists once a record points to its files; files
     that no record points to were written in vain.
     """
 
-    def __init__(self, directory: str, epoch: int):
+    def __init__(self, directory: str, term: int):
         self._base = normalize(directory)
         self._stores = current_stores()
-        self._epoch = epoch
+        self._term = term
         self._used = 0
         self._lock = threading.Lock()
 
@@ -64,7 +64,7 @@ class JobBlobs:
             raise HighAvailabilityError(f"{submission.job_id!r} is not the id of a job.")
         with self._lock:
             self._used += 1
-            directory = f"{submission.job_id}/{self._epoch}-{self._used}"
+            directory = f"{submission.job_id}/{self._term}-{self._used}"
         artifacts = {}
         for name, content in submission.artifacts.items():
             if name in ("", ".", "..") or "/" in name or "\0" in name:

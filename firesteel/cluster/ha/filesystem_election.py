@@ -10,7 +10,7 @@ from datetime import datetime, timezone
 from pathlib import Path
 
 from firesteel.cluster.ha.blobs import JobBlobs
-from firesteel.cluster.ha.filesystem_store import Epochs, Leader, Observation
+from firesteel.cluster.ha.filesystem_store import Leader, Observation, Terms
 from firesteel.cluster.ha.job_store import PersistentJobStore, Retention
 from firesteel.cluster.ha.lease import Lease, clock_with_sleep
 from firesteel.cluster.ha.process_identity import this_process
@@ -34,13 +34,13 @@ class LeaseObserver:
 
     def is_free(self, now: float, seen: Observation) -> bool:
         """Whether nobody leads; ``now`` is a time before ``seen`` was seen."""
-        if seen.epoch == 0 or not seen.is_live:
+        if seen.term == 0 or not seen.is_live:
             return True
         if seen.leader is not None and seen.leader.process.is_gone():
             return True
         duration = seen.leader.lease_duration if seen.leader is not None else 0.0
-        if (seen.epoch, seen.lease) != self._seen:
-            self._seen, self._silent = (seen.epoch, seen.lease), 0.0
+        if (seen.term, seen.lease) != self._seen:
+            self._seen, self._silent = (seen.term, seen.lease), 0.0
         else:
             # a candidate that was stopped itself, perhaps with the whole machine, has not watched all that time
             self._silent += min(now - self._at, duration / 4)
@@ -49,12 +49,12 @@ class LeaseObserver:
 
 
 class FileSystemLeadership:
-    """This JobManager leads, as long as nobody takes its epoch away."""
+    """This JobManager leads, as long as nobody takes its term away."""
 
-    def __init__(self, epochs: Epochs, epoch: int, lease: Lease, store: JobStore):
-        self.epoch = epoch
+    def __init__(self, terms: Terms, term: int, lease: Lease, store: JobStore):
+        self.term = term
         self.store = store
-        self._epochs = epochs
+        self._terms = terms
         self._lease = lease
 
     def is_valid(self) -> bool:
@@ -62,9 +62,9 @@ class FileSystemLeadership:
         return self._lease.is_valid()
 
     def resign(self) -> None:
-        """Takes its own epoch away: this one can write no more, and another one need not wait."""
+        """Takes its own term away: this one can write no more, and another one need not wait."""
         self._lease.end()
-        self._epochs.seal(self.epoch)
+        self._terms.seal(self.term)
 
 
 class FileSystemHighAvailability:
@@ -85,7 +85,7 @@ class FileSystemHighAvailability:
         self._retention = retention or Retention()
         self._clock = clock
         self._leader_clock = leader_clock
-        self._epochs = Epochs(self._root)
+        self._terms = Terms(self._root)
         self._concurrency = concurrency
         self._closing = concurrency.event()
         self._leadership: FileSystemLeadership | None = None
@@ -99,7 +99,7 @@ class FileSystemHighAvailability:
         while not self._closing.is_set():
             now = self._clock()
             try:
-                seen = self._epochs.observe()
+                seen = self._terms.observe()
             except HighAvailabilityError as error:
                 if seen is None:
                     raise
@@ -110,7 +110,7 @@ class FileSystemHighAvailability:
                 continue
             sees = True
             if observer.is_free(now, seen):
-                leadership = self._lead(seen.epoch + 1, address, on_lost)
+                leadership = self._lead(seen.term + 1, address, on_lost)
                 if leadership is not None:
                     self._leadership = leadership
                     return leadership
@@ -119,7 +119,7 @@ class FileSystemHighAvailability:
 
     def leader_address(self) -> str | None:
         """Where the present leader is reached; None if there is none, or it is not ready."""
-        seen = self._epochs.observe()
+        seen = self._terms.observe()
         if seen.leader is None or not seen.is_complete or seen.leader.process.is_gone():
             return None
         return seen.leader.address
@@ -130,21 +130,21 @@ class FileSystemHighAvailability:
         if self._leadership is not None:
             self._leadership.resign()
 
-    def _lead(self, epoch: int, address: str, on_lost: Callable[[str], None]) -> FileSystemLeadership | None:
+    def _lead(self, term: int, address: str, on_lost: Callable[[str], None]) -> FileSystemLeadership | None:
         since = datetime.now(timezone.utc).isoformat(timespec="seconds")
-        if not self._epochs.claim(epoch, Leader(address, self._duration, this_process(), since)):
+        if not self._terms.claim(term, Leader(address, self._duration, this_process(), since)):
             return None
         numbers = itertools.count(1)
         lease = Lease(
             self._duration,
-            lambda: self._epochs.renew(epoch, str(next(numbers)).encode()),
+            lambda: self._terms.renew(term, str(next(numbers)).encode()),
             clock=self._leader_clock,
             concurrency=self._concurrency,
         )
         lease.start()
         try:
-            records = self._epochs.take_over(epoch, lease.lose)
-            blobs = JobBlobs(str(self._root / "jobs"), epoch)
+            records = self._terms.take_over(term, lease.lose)
+            blobs = JobBlobs(str(self._root / "jobs"), term)
             store = PersistentJobStore(records, blobs, self._retention)
             lease.announce_to(on_lost)
         except FencedError as error:
@@ -154,6 +154,6 @@ class FileSystemHighAvailability:
         except BaseException:
             lease.end()
             # others may manage
-            self._epochs.seal(epoch)
+            self._terms.seal(term)
             raise
-        return FileSystemLeadership(self._epochs, epoch, lease, store)
+        return FileSystemLeadership(self._terms, term, lease, store)

@@ -1,35 +1,35 @@
 """Records in a directory that JobManagers share, of which only the present leader's can be written.
 
-Everything a leader writes lies in the directory of its epoch, and the next leader takes that away by renaming it before
+Everything a leader writes lies in the directory of its term, and the next leader takes that away by renaming it before
 it reads anything. A leader that does not know yet that it was replaced then writes to a path that is not there: the
 file system refuses it, at whatever moment it comes. ::
 
-    epochs/7/leader.json        who leads, or led, in this epoch; stays for ever, and keeps the number taken
+    epochs/7/leader.json        who leads, or led, in this term; stays for ever, and keeps the number taken
     epochs/7/live/              of a leader: lease, complete, jobs/, checkpoints/, results/
     epochs/7/sealed/            the same directory, after it was taken away
     jobs/<job id>/7-1/          files of jobs; see blobs
 
-A takeover, by a candidate that takes the leader of epoch E for dead:
+A takeover, by a candidate that takes the leader of term E for dead:
 
-1. The candidate prepares a directory with ``leader.json`` and an empty ``live/``, and claims epoch E + 1 by renaming it
+1. The candidate prepares a directory with ``leader.json`` and an empty ``live/``, and claims term E + 1 by renaming it
    to ``epochs/<E + 1>``. That fails if there is such a directory, which is never empty: one candidate wins, once.
-2. The winner N seals all epochs before its own: ``live`` becomes ``sealed``. From here on no leader before it, and no
+2. The winner N seals all terms before its own: ``live`` becomes ``sealed``. From here on no leader before it, and no
    candidate that has claimed a lower number, can write anything.
-3. It reads the newest of the sealed epochs that is ``complete``. Claims without gaps (E + 1 is claimed only by one who
+3. It reads the newest of the sealed terms that is ``complete``. Claims without gaps (E + 1 is claimed only by one who
    has seen E) mean that this is the newest there can ever be below N.
 4. It puts all those records into its own ``live``, durably.
-5. It puts ``complete`` there, which makes its epoch the one to read. Now it leads.
-6. It deletes what is left of the epochs before, except for ``leader.json``.
+5. It puts ``complete`` there, which makes its term the one to read. Now it leads.
+6. It deletes what is left of the terms before, except for ``leader.json``.
 
-If it dies, or is stopped and overtaken, after step 1, 2, 3 or 4, its epoch is not complete: the next one, which has
-sealed it, reads the one that it would have read. After step 5 the next one reads its epoch, which has everything.
-Nothing is deleted before step 6, and then only what is older than a complete epoch. A candidate that is stopped before
+If it dies, or is stopped and overtaken, after step 1, 2, 3 or 4, its term is not complete: the next one, which has
+sealed it, reads the one that it would have read. After step 5 the next one reads its term, which has everything.
+Nothing is deleted before step 6, and then only what is older than a complete term. A candidate that is stopped before
 step 1 for however long claims a number that is taken, and goes on waiting. One that is stopped after step 1, overtaken,
-and goes on, finds its ``live`` gone in step 4 or 5; that it seals or deletes older epochs in steps 2 and 6 changes
+and goes on, finds its ``live`` gone in step 4 or 5; that it seals or deletes older terms in steps 2 and 6 changes
 nothing, as those have been sealed, and are older than the complete one.
 
 A record is written to a file of another name in ``live``, made durable, and renamed. That rename is the moment: before
-it the record is not there, after it the next leader sees it, even if it seals the epoch at once. So the write has
+it the record is not there, after it the next leader sees it, even if it seals the term at once. So the write has
 happened if and only if the rename has succeeded. No descriptor of a directory is used to find a file, as it would find
 it after the directory was renamed.
 """
@@ -53,7 +53,7 @@ from firesteel.cluster.ha.records import KINDS, encode
 from firesteel.cluster.ha.services import FencedError, HighAvailabilityError
 from firesteel.process import fault_points
 
-__all__ = ["Epochs", "FileSystemRecords", "Leader", "Observation"]
+__all__ = ["FileSystemRecords", "Leader", "Observation", "Terms"]
 
 _SUFFIX = ".json"
 _LIVE, _SEALED = "live", "sealed"
@@ -62,7 +62,7 @@ _CANDIDATE, _REMOVED = ".candidate-", ".removed-"
 
 
 class Leader(msgspec.Struct, frozen=True):
-    """Who has claimed an epoch."""
+    """Who has claimed a term."""
 
     address: str
     lease_duration: float
@@ -74,9 +74,9 @@ class Leader(msgspec.Struct, frozen=True):
 
 @dataclass(frozen=True)
 class Observation:
-    """What can be seen of the newest epoch."""
+    """What can be seen of the newest term."""
 
-    epoch: int = 0
+    term: int = 0
     """0: there is none yet."""
     leader: Leader | None = None
     lease: bytes = b""
@@ -84,8 +84,8 @@ class Observation:
     is_complete: bool = False
 
 
-class Epochs:
-    """The epochs of a cluster; see the steps above."""
+class Terms:
+    """The terms of a cluster; see the steps above."""
 
     def __init__(self, root: Path):
         self._root = root
@@ -98,22 +98,22 @@ class Epochs:
             _sync(root.parent)
 
     def observe(self) -> Observation:
-        """The newest epoch."""
+        """The newest term."""
         with _reported(self._root):
-            epoch = max(self._numbers(), default=0)
-            if epoch == 0:
+            term = max(self._numbers(), default=0)
+            if term == 0:
                 return Observation()
-            directory = self._directory / str(epoch)
+            directory = self._directory / str(term)
             leader = self._leader(directory)
             try:
                 lease = (directory / _LIVE / _LEASE).read_bytes()
             except FileNotFoundError:
                 lease = b""
             is_live = (directory / _LIVE).is_dir()
-            return Observation(epoch, leader, lease, is_live, (directory / _LIVE / _COMPLETE).exists())
+            return Observation(term, leader, lease, is_live, (directory / _LIVE / _COMPLETE).exists())
 
-    def claim(self, epoch: int, leader: Leader) -> bool:
-        """Step 1: whether this candidate has won an epoch that nobody had."""
+    def claim(self, term: int, leader: Leader) -> bool:
+        """Step 1: whether this candidate has won a term that nobody had."""
         prepared = self._directory / f"{_CANDIDATE}{uuid.uuid4().hex}"
         try:
             with _reported(self._root):
@@ -124,7 +124,7 @@ class Epochs:
                 for directory in (*(prepared / _LIVE / kind for kind in KINDS), prepared / _LIVE, prepared):
                     _sync(directory)
                 fault_points.reach("ha.claim.prepared")
-                prepared.rename(self._directory / str(epoch))
+                prepared.rename(self._directory / str(term))
                 fault_points.reach("ha.claimed")
                 _sync(self._directory)
         except HighAvailabilityError as error:
@@ -136,11 +136,11 @@ class Epochs:
             shutil.rmtree(prepared, ignore_errors=True)
         return True
 
-    def take_over(self, epoch: int, on_lost: Callable[[str], None]) -> FileSystemRecords:
-        """Steps 2 to 6, for whoever has claimed an epoch; FencedError if it was overtaken."""
-        live = self._directory / str(epoch) / _LIVE
+    def take_over(self, term: int, on_lost: Callable[[str], None]) -> FileSystemRecords:
+        """Steps 2 to 6, for whoever has claimed a term; FencedError if it was overtaken."""
+        live = self._directory / str(term) / _LIVE
         records = FileSystemRecords(live, on_lost)
-        earlier = sorted(number for number in self._numbers() if number < epoch)
+        earlier = sorted(number for number in self._numbers() if number < term)
         with _reported(self._root, live):
             for number in earlier:  # step 2
                 self.seal(number)
@@ -156,16 +156,16 @@ class Epochs:
         self._remove_remains(earlier)  # step 6
         return records
 
-    def seal(self, epoch: int) -> None:
-        """Takes an epoch away from its leader; harmless if that has been done."""
-        directory = self._directory / str(epoch)
+    def seal(self, term: int) -> None:
+        """Takes a term away from its leader; harmless if that has been done."""
+        directory = self._directory / str(term)
         with suppress(FileNotFoundError):
             (directory / _LIVE).rename(directory / _SEALED)
             _sync(directory)
 
-    def renew(self, epoch: int, content: bytes) -> None:
-        """Shows that the leader of an epoch is alive; FencedError if it does not lead any more."""
-        live = self._directory / str(epoch) / _LIVE
+    def renew(self, term: int, content: bytes) -> None:
+        """Shows that the leader of a term is alive; FencedError if it does not lead any more."""
+        live = self._directory / str(term) / _LIVE
         with _reported(self._root, live):
             unfinished = live / f".{_LEASE}"
             # need not outlive the machine
@@ -201,7 +201,7 @@ class Epochs:
 
 
 class FileSystemRecords:
-    """The records of one epoch, in ``live/<kind>/<name>.json``."""
+    """The records of one term, in ``live/<kind>/<name>.json``."""
 
     def __init__(self, live: Path, on_lost: Callable[[str], None]):
         self._live = live
@@ -267,7 +267,7 @@ class FileSystemRecords:
 def _reported(root: Path, live: Path | None = None) -> Iterator[None]:
     """Turns an OSError into what it means: that another one leads, if ``live`` is gone; else that nothing works.
 
-    Whoever takes ``live`` away leaves the epoch. If that is gone too, the file system is away.
+    Whoever takes ``live`` away leaves the term. If that is gone too, the file system is away.
     """
     try:
         yield

@@ -100,7 +100,7 @@ class JobStore(Protocol):
 class Leadership(Protocol):
     """This JobManager leads."""
 
-    epoch: int
+    term: int
     """Greater than that of every leader before."""
     store: JobStore
 

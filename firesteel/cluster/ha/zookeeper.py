@@ -33,18 +33,18 @@ _SEQUENCE_DIGITS = 10
 """Digits that ZooKeeper appends."""
 
 
-class _Epoch(msgspec.Struct, frozen=True):
-    """The content of the node whose version is the epoch: who leads in it."""
+class _Term(msgspec.Struct, frozen=True):
+    """The content of the node whose version is the term: who leads in it."""
 
     address: str = ""
     latch: str = ""
 
 
 class ZooKeeperLeadership:
-    """This JobManager leads, as long as its session lasts and nobody has raised the epoch."""
+    """This JobManager leads, as long as its session lasts and nobody has raised the term."""
 
-    def __init__(self, epoch: int, lease: Lease, store: JobStore, leave: Callable[[], None]):
-        self.epoch = epoch
+    def __init__(self, term: int, lease: Lease, store: JobStore, leave: Callable[[], None]):
+        self.term = term
         self.store = store
         self._lease = lease
         self._leave = leave
@@ -64,7 +64,7 @@ class ZooKeeperHighAvailability:
 
     1. A candidate makes a node in ``<root>/election`` that ZooKeeper numbers, and deletes with its session.
     2. It waits until no node with a lower number is left.
-    3. It raises the version of ``<root>/epoch``, which is the epoch it leads in, and says there who it is. Leaders
+    3. It raises the version of ``<root>/epoch``, which is the term it leads in, and says there who it is. Leaders
        before it can write no more.
     4. It reads the records.
 
@@ -113,12 +113,12 @@ class ZooKeeperHighAvailability:
     def leader_address(self) -> str | None:
         """Where the present leader is reached; None if there is none, or ZooKeeper cannot be asked."""
         try:
-            epoch, _ = self._read_epoch()
-            if not epoch.latch or self._ask("exists", f"{self._root}/election/{epoch.latch}") is None:
+            term, _ = self._read_term()
+            if not term.latch or self._ask("exists", f"{self._root}/election/{term.latch}") is None:
                 return None
         except (*UNREACHABLE, KazooException):
             return None
-        return epoch.address
+        return term.address
 
     def close(self) -> None:
         """Gives up waiting and leading, and ends the session."""
@@ -162,35 +162,35 @@ class ZooKeeperHighAvailability:
         self._lease = lease
         lease.start()
         try:
-            epoch = self._raise_epoch(own, _Epoch(address, latch))
-            guards = {own: 0, f"{self._root}/epoch": epoch}
+            term = self._raise_term(own, _Term(address, latch))
+            guards = {own: 0, f"{self._root}/epoch": term}
             records = ZooKeeperRecords(self._client, self._root, guards, lease, self._timeout)
-            blobs = JobBlobs(join(self._directory, "jobs"), epoch)
+            blobs = JobBlobs(join(self._directory, "jobs"), term)
             store = PersistentJobStore(records, blobs, self._retention)
             lease.announce_to(lambda reason: self._lose(own, reason, on_lost))
         except BaseException:
             lease.end()
             self._leave(own)
             raise
-        return ZooKeeperLeadership(epoch, lease, store, lambda: self._leave(own))
+        return ZooKeeperLeadership(term, lease, store, lambda: self._leave(own))
 
-    def _raise_epoch(self, own: str, content: _Epoch) -> int:
-        _, version = self._read_epoch()
+    def _raise_term(self, own: str, content: _Term) -> int:
+        _, version = self._read_term()
         transaction = self._client.transaction()
         transaction.check(own, 0)
         transaction.set_data(f"{self._root}/epoch", encode(content), version)
         _, stat = results = transaction.commit_async().get(timeout=self._timeout)
         if any(isinstance(result, Exception) for result in results):
-            raise FencedError(f"The epoch could not be raised: {results}.")
+            raise FencedError(f"The term could not be raised: {results}.")
         return int(stat.version)
 
-    def _read_epoch(self) -> tuple[_Epoch, int]:
+    def _read_term(self) -> tuple[_Term, int]:
         path = f"{self._root}/epoch"
         with suppress(NodeExistsError):
             if self._ask("exists", path) is None:
-                self._ask("create", path, encode(_Epoch()), makepath=True)
+                self._ask("create", path, encode(_Term()), makepath=True)
         data, stat = self._ask("get", path)
-        return msgspec.json.decode(data, type=_Epoch), stat.version
+        return msgspec.json.decode(data, type=_Term), stat.version
 
     def _confirm(self, own: str) -> None:
         if self._ask("exists", own) is None:

@@ -196,7 +196,7 @@ class EpochMessages:
         self._sequences[stream] += 1
         vertex_id = self._operators.get(payload.channel.rpartition("#")[2])
         slot = 0 if vertex_id is None else self.slot_of((vertex_id, payload.subtask))
-        return MessageReceived(slot, replace(payload, sequence=sequence, epoch=epoch - 1))
+        return MessageReceived(slot, replace(payload, sequence=sequence, last_checkpoint_id=epoch - 1))
 
     def _from(self, message: Any) -> MessageReceived:
         if hasattr(message, "slot_index"):

@@ -344,8 +344,8 @@ class StageTask:
     def send_to_client(self, task: Task, channel: str, payload: Any) -> None:
         """Keeps a payload for the client, numbered since the task was loaded."""
         attempt, subtask = task.descriptor.attempt, task.descriptor.subtask
-        number, epoch = self.next_number(channel, subtask), task.snapshots.last_id
-        self.messages.append(messages.ClientPayload(attempt, channel, subtask, number, payload, epoch))
+        number, checkpoint_id = self.next_number(channel, subtask), task.snapshots.last_id
+        self.messages.append(messages.ClientPayload(attempt, channel, subtask, number, payload, checkpoint_id))
 
     def next_number(self, channel: str, subtask: int) -> int:
         """The number of the next payload of a channel."""

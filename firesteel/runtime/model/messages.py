@@ -155,7 +155,7 @@ class ClientPayload:
     subtask: int
     sequence: int
     payload: Any
-    epoch: int = 0
+    last_checkpoint_id: int = 0
     """The last checkpoint whose barrier the sink had seen: it does not contain the payload, the next one does."""
 
 

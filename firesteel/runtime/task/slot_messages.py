@@ -58,9 +58,7 @@ class SlotMessages:
         sequence = self._sequences.get(stream, 0)
         self._sequences[stream] = sequence + 1
         self._unacked[stream] = self._unacked.get(stream, 0) + 1
-        self._gateway.send(
-            messages.ClientPayload(self._attempt, *stream, sequence, payload, epoch=task.snapshots.last_id)
-        )
+        self._gateway.send(messages.ClientPayload(self._attempt, *stream, sequence, payload, task.snapshots.last_id))
 
     def client_has_room(self, task: Task, channel: str) -> bool:
         """Whether the client has taken most of what the sink sent, or a checkpoint waits for more of it."""

@@ -85,7 +85,7 @@ def _leader_of_a_job(cluster: ZooKeeperCluster) -> Iterator[LeaderProcess]:
         arguments = (cluster.server.address, cluster.root, str(cluster.directory), str(SHORT_S))
         leader = LeaderProcess("zookeeper", *arguments)
         try:
-            leader.epoch()
+            leader.term()
             # so soon that it may have ended, where the machine stalls
             if leader.ask("put", 1) is None and leader.ask("add_checkpoint", job_id(1), 1, "/chk-1") is None:
                 return leader

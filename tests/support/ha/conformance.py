@@ -91,7 +91,7 @@ class HighAvailabilityConformance(ABC):
 
     def test_the_first_one_leads(self, cluster: Cluster) -> None:
         member, leadership = cluster.leading()
-        assert leadership.epoch >= 1
+        assert leadership.term >= 1
         assert leadership.is_valid()
         assert member.services.leader_address() == member.name
         assert content(leadership.store) == {"jobs": [], "checkpoints": {}, "results": []}
@@ -106,7 +106,7 @@ class HighAvailabilityConformance(ABC):
         assert second.services.leader_address() == first.name
         leadership.resign()
         after = waiting.result(60)
-        assert after.epoch > leadership.epoch
+        assert after.term > leadership.term
         assert first.services.leader_address() == second.name
         assert not leadership.is_valid()
         assert first.lost == []
@@ -252,7 +252,7 @@ class HighAvailabilityConformance(ABC):
 
     def test_of_many_candidates_one_leads_at_a_time(self, cluster: Cluster) -> None:
         leaders: list[int] = []
-        epochs: list[int] = []
+        terms: list[int] = []
         lock = threading.Lock()
 
         def take_a_turn(member: Member) -> None:
@@ -260,8 +260,8 @@ class HighAvailabilityConformance(ABC):
             with lock:
                 leaders.append(1)
                 assert len(leaders) == 1, "two lead at once"
-                epochs.append(leadership.epoch)
-            leadership.store.put(job(len(epochs)))
+                terms.append(leadership.term)
+            leadership.store.put(job(len(terms)))
             with lock:
                 leaders.pop()
             leadership.resign()
@@ -270,7 +270,7 @@ class HighAvailabilityConformance(ABC):
         turns = [cluster._threads.submit(take_a_turn, member) for member in members]
         for turn in turns:
             turn.result(60)
-        assert epochs == sorted(set(epochs))
+        assert terms == sorted(set(terms))
         _, last = cluster.leading()
         assert list(last.store.job_ids()) == [job_id(number) for number in range(1, 7)]
 

@@ -38,7 +38,7 @@ class LeaderProcess:
         )
         self.pid = self.process.pid
 
-    def epoch(self) -> int:
+    def term(self) -> int:
         """Waits until it leads."""
         return self._read()
 
@@ -101,7 +101,7 @@ def main() -> None:
         services = ZooKeeperHighAvailability(quorum, root, directory, float(timeout))
     lost = threading.Event()
     leadership = services.await_leadership("leader:1", lambda _reason: lost.set())
-    print(json.dumps(leadership.epoch), flush=True)
+    print(json.dumps(leadership.term), flush=True)
     for line in sys.stdin:
         method, *given = json.loads(line)
         answer: Any = None

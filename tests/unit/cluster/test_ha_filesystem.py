@@ -44,9 +44,9 @@ class DirectoryCluster(Cluster):
         self.silence_newest()
 
     def silence_newest(self) -> None:
-        """Whoever has claimed the newest epoch looks like a process that is gone."""
-        epochs = [int(path.name) for path in (self.directory / "epochs").iterdir() if path.name.isdecimal()]
-        file = self.directory / "epochs" / str(max(epochs)) / "leader.json"
+        """Whoever has claimed the newest term looks like a process that is gone."""
+        terms = [int(path.name) for path in (self.directory / "epochs").iterdir() if path.name.isdecimal()]
+        file = self.directory / "epochs" / str(max(terms)) / "leader.json"
         leader = msgspec.json.decode(file.read_bytes())
         leader["process"]["incarnation"] = "an earlier one"
         file.write_bytes(msgspec.json.encode(leader))
@@ -134,7 +134,7 @@ def test_a_candidate_that_dies_while_it_takes_over_loses_nothing(
     _, after = cluster.leading()
     assert content(after.store) == expected
     after.store.add_checkpoint(job_id(1), 9, "/chk-9")
-    assert {each.name for each in (cluster.directory / "epochs").iterdir()} == {str(n + 1) for n in range(after.epoch)}
+    assert {each.name for each in (cluster.directory / "epochs").iterdir()} == {str(n + 1) for n in range(after.term)}
 
 
 @pytest.mark.parametrize("point", WRITE)
@@ -146,7 +146,7 @@ def test_a_leader_that_dies_while_it_writes_loses_nothing_it_has_kept(
     before = content(leadership.store)
     leadership.resign()
     dying = start(faults=f"{point}=kill")
-    dying.epoch()
+    dying.term()
     dying.send("end" if point == "ha.record.deleted" else "put", 2 if point == "ha.record.deleted" else 4)
     assert dying.process.wait(60) == -signal.SIGKILL
     _, after = cluster.leading()
@@ -166,12 +166,12 @@ def test_a_leader_that_was_killed_is_missed_at_once(
     cluster: DirectoryCluster, start: Callable[..., LeaderProcess]
 ) -> None:
     leader = start(NEVER_S)
-    epoch = leader.epoch()
+    term = leader.term()
     assert leader.ask("put", 1) is None
     waiting = cluster.waiting(cluster.join())
     leader.close()
     after = waiting.result(60)
-    assert after.epoch == epoch + 1
+    assert after.term == term + 1
     assert list(after.store.job_ids()) == [job_id(1)]
 
 
@@ -182,7 +182,7 @@ def test_a_leader_that_was_stopped_and_goes_on_is_fenced(
     cluster: DirectoryCluster, start: Callable[..., LeaderProcess]
 ) -> None:
     leader = start(LEASE_S)
-    leader.epoch()
+    leader.term()
     assert leader.ask("put", 1) is None
     assert leader.ask("add_checkpoint", job_id(1), 1, "/chk-1") is None
     os.kill(leader.pid, signal.SIGSTOP)
@@ -357,7 +357,7 @@ def test_a_standby_waits_for_a_directory_that_is_away(
         eventually(lambda: waiting.done() or "does not see who leads" in caplog.text)
         assert not waiting.done()
     cluster.silence_newest()
-    assert waiting.result(60).epoch > first.epoch
+    assert waiting.result(60).term > first.term
 
 
 def test_a_write_that_fails_changes_nothing(cluster: DirectoryCluster) -> None:

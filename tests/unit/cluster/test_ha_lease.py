@@ -130,8 +130,8 @@ def test_the_next_leader_gets_all_its_time() -> None:
     observer = LeaseObserver()
     for now in (0.0, 1.0, 2.0, 3.0):
         assert not observer.is_free(now, SEEN)
-    assert not observer.is_free(4.0, replace(SEEN, epoch=2))
-    assert not observer.is_free(7.9, replace(SEEN, epoch=2))
+    assert not observer.is_free(4.0, replace(SEEN, term=2))
+    assert not observer.is_free(7.9, replace(SEEN, term=2))
 
 
 def test_a_candidate_that_was_stopped_itself_watches_on_before_it_decides() -> None:

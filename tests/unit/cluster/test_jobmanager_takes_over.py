@@ -56,7 +56,7 @@ class _Store(MemoryStore):
 
 
 class _Leadership:
-    epoch = 1
+    term = 1
 
     def __init__(self, store: MemoryStore) -> None:
         self.store = store

@@ -205,8 +205,8 @@ class TestWhatTasksTell:
         messages = EpochMessages(job_graph, 0)
         channel = f"results#{job_graph.vertices[1].operators[-1].node.operator_id}"
         first = self.events(messages, tasks, 4, [ClientPayload(0, channel, 1, n, b"") for n in (0, 1)])
-        again = self.events(messages, tasks, 5, [ClientPayload(0, channel, 1, 0, b"", epoch=0)])
-        assert [(e.slot_index, e.message.sequence, e.message.epoch) for e in first + again] == [
+        again = self.events(messages, tasks, 5, [ClientPayload(0, channel, 1, 0, b"", last_checkpoint_id=0)])
+        assert [(e.slot_index, e.message.sequence, e.message.last_checkpoint_id) for e in first + again] == [
             (1, 0, 3),
             (1, 1, 3),
             (1, 2, 4),

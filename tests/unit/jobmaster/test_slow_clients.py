@@ -32,21 +32,23 @@ class Channels:
     def __init__(self) -> None:
         self.now = 100_000
         self.under_way: list[tuple[int, int]] = []
-        self.epoch = 0
+        self.checkpoint_id = 0
         self._numbers: dict[int, int] = {}
         self.channels = ClientChannels(hold=True, limits=LIMITS)
 
-    def send(self, subtask: int = 0, epoch: int | None = None) -> list[Any]:
+    def send(self, subtask: int = 0, checkpoint_id: int | None = None) -> list[Any]:
         """What the slot is told that sends the next payload."""
         number = self._numbers[subtask] = self._numbers.get(subtask, -1) + 1
-        payload = ClientPayload(0, "c#op", subtask, number, bytes(50), self.epoch if epoch is None else epoch)
+        payload = ClientPayload(
+            0, "c#op", subtask, number, bytes(50), self.checkpoint_id if checkpoint_id is None else checkpoint_id
+        )
         told = list(self.channels.accept(subtask + 10, payload))
         assert {(each.attempt, each.slot_index) for each in told} <= {(0, subtask + 10)}
         return [each.message for each in told]
 
     def complete(self, checkpoint_id: int) -> list[int]:
         """A checkpoint completes; the numbers of the payloads that the client gets."""
-        self.under_way, self.epoch = [], checkpoint_id
+        self.under_way, self.checkpoint_id = [], checkpoint_id
         return [delivery.sequence for delivery in self.channels.release(checkpoint_id)]
 
     def read(self, number: int, subtask: int = 0, **options: Any) -> list[Any]:
@@ -124,7 +126,7 @@ def test_a_checkpoint_that_has_waited_gets_what_comes_before_its_barrier() -> No
     assert channels.answer() == [], "it was told already"
     channels.send(subtask=1)
     assert channels.answer() == [(11, SendBeforeBarrier("c#op", 1, 2))]
-    channels.send(subtask=2, epoch=2)
+    channels.send(subtask=2, checkpoint_id=2)
     assert channels.answer() == [], "the barrier has gone through"
     assert channels.complete(2) == [2, 3, 0]
     channels.under_way = [(3, 0)]
