@@ -199,7 +199,7 @@ MOVED: dict[str, str] = {
     "firesteel.datastream.window_serializers": "firesteel.datastream.windowing.serializers",
     "firesteel.datastream.windowed_stream": "firesteel.datastream.streams.windowed_stream",
     "firesteel.jobmaster.adaptive_scheduler": "firesteel.jobmaster.slots.adaptive_scheduler",
-    "firesteel.jobmaster.admission": "firesteel.execution.epochs.admission",
+    "firesteel.jobmaster.admission": "firesteel.execution.epochs.read_quota",
     "firesteel.jobmaster.batch_host": "firesteel.execution.batch.host",
     "firesteel.jobmaster.batch_results": "firesteel.execution.batch.results",
     "firesteel.jobmaster.checkpoint_coordinator": "firesteel.jobmaster.checkpoints.coordinator",

@@ -49,7 +49,7 @@ EPOCH_TARGET_DURATION = (
     .duration_type()
     .default_value(Duration.of_seconds(1))
     .with_description(
-        "How long an epoch should take: sources get credits, a number of records to read, that are adjusted so that it "
+        "How long an epoch should take: sources get a quota, a number of records to read, that is adjusted so that it "
         "does."
     )
 )

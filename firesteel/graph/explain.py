@@ -71,7 +71,7 @@ def facts(job_graph: JobGraph) -> dict[str, str]:
     about = {}
     if kind is JobExecution.EPOCHS:
         about["trigger"] = _trigger(configuration)
-        about["credits"] = _credits(configuration)
+        about["credits"] = _read_quota(configuration)
         about["slots"] = f"{slots}, held only while an epoch runs; fewer make it slower"
         about["state"] = f"{backend}, kept in the Python workers from epoch to epoch"
         about["checkpoints"] = f"one with every epoch, in {_directory(configuration)}"
@@ -108,7 +108,7 @@ def _trigger(configuration: Configuration) -> str:
     return "continuous: an epoch as soon as the one before is over and there is something to do"
 
 
-def _credits(configuration: Configuration) -> str:
+def _read_quota(configuration: Configuration) -> str:
     by_interval = configuration.get(exchange_options.EPOCH_TRIGGER) == "interval"
     if by_interval and not configuration.contains(exchange_options.EPOCH_TARGET_DURATION):
         target = configuration.get(exchange_options.EPOCH_INTERVAL).format()

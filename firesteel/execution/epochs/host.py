@@ -8,9 +8,9 @@ from typing import Any, NoReturn
 
 from firesteel.common.errors import HostError, TaskFailure
 from firesteel.config import options
-from firesteel.execution.epochs.admission import AdmissionControl, SplitRequests
 from firesteel.execution.epochs.commits import CommitFailed, EpochCommits
 from firesteel.execution.epochs.messages import EpochMessages, EpochResult
+from firesteel.execution.epochs.read_quota import ReadQuotaControl, SplitRequests
 from firesteel.execution.epochs.task import mixed_runs
 from firesteel.execution.epochs.tasks import EpochTasks, PlannedEpoch
 from firesteel.execution.epochs.trigger import create_epoch_trigger
@@ -58,7 +58,7 @@ _OUTCOME_GRACE_S = 60.0
 _OVERDUE = "An epoch has taken longer than execution.checkpointing.timeout."
 _OVERDUE_HINT = "Does a function of the job hang? An epoch also has to load the state where a worker is new."
 _READ_TIME_FACTOR = 2
-"""A source may read for so many times what an epoch should take, should its credits be too many."""
+"""A source may read for so many times what an epoch should take, should its quota be too large."""
 
 
 class EpochHost(PlayedSlotsHost["_EpochAttempt"]):
@@ -128,7 +128,7 @@ class _EpochAttempt(PlayedSlots):
         self._messages = EpochMessages(self._job_graph, self.number)
         self._tasks = EpochTasks(self._job_graph, stage_descriptors(self._job_graph, self.number))
         self._commits = EpochCommits(self._job_graph)
-        self._admission = AdmissionControl(settings.target_duration, settings.max_records)
+        self._read_quota = ReadQuotaControl(settings.target_duration, settings.max_records)
         self._split_requests = SplitRequests()
         self._trigger = create_epoch_trigger(settings, clock.monotonic_ms(), self._tasks.sources)
         self._deployed: set[int] = set()
@@ -242,7 +242,7 @@ class _EpochAttempt(PlayedSlots):
         assert isinstance(predecessor, _EpochAttempt)
         subtasks = len(self._tasks.sources)
         if subtasks:
-            self._admission.resume(predecessor._admission, len(predecessor._tasks.sources) / subtasks)
+            self._read_quota.resume(predecessor._read_quota, len(predecessor._tasks.sources) / subtasks)
 
     def _next_epoch(self) -> PlannedEpoch:
         """Steps 1 and 2."""
@@ -290,16 +290,16 @@ class _EpochAttempt(PlayedSlots):
         with self._changed:
             is_last = self._trigger.is_over and not checkpoint.kind.is_savepoint
             # for a savepoint somebody waits: it takes no more than what is there already
-            credits = 0 if is_last or checkpoint.kind.is_savepoint else self._admission.credits
+            quota = 0 if is_last or checkpoint.kind.is_savepoint else self._read_quota.quota
             self._trigger.epoch_began(self._clock.monotonic_ms())
             commands = self._tasks.commands(
-                epoch, credits, _READ_TIME_FACTOR * self._admission.duration_ms, is_last=is_last
+                epoch, quota, _READ_TIME_FACTOR * self._read_quota.duration_ms, is_last=is_last
             )
         result = self._run_tasks(EpochRun(epoch.number, commands))
         with self._changed:
             self._tasks.ran(epoch)
         took_ms = round((self._concurrency.monotonic() - began) * 1000)
-        self._tell(epoch, result, self._measure(result, took_ms, credits))
+        self._tell(epoch, result, self._measure(result, took_ms, quota))
         if checkpoint.kind.is_savepoint and checkpoint.stop is None:
             return  # the tasks do not hear of its completion, and what it prepared goes with the next checkpoint
         if self._await_completion(epoch):
@@ -384,11 +384,11 @@ class _EpochAttempt(PlayedSlots):
             self._report(error.task, "FAILED", error.failure)
             raise _Failed from error
         if not result.reloaded and not self._is_first:
-            self._admission.epoch_ended(took_ms, result.records_ms, list(result.loads.values()))
+            self._read_quota.epoch_ended(took_ms, result.records_ms, list(result.loads.values()))
         self._is_first = False
         _log.debug(
             "Epoch %d took %d ms, %d ms of that for records: %d records, %d tasks loaded, %d committables, backlog %s; "
-            "the next has %d credits.",
+            "the next has a quota of %d.",
             epoch.number,
             took_ms,
             result.records_ms,
@@ -396,7 +396,7 @@ class _EpochAttempt(PlayedSlots):
             result.reloaded,
             committed,
             "unknown" if result.backlog is None else result.backlog,
-            self._admission.credits,
+            self._read_quota.quota,
         )
         with self._changed:
             self._tasks.completed(epoch)
@@ -412,12 +412,12 @@ class _EpochAttempt(PlayedSlots):
                 ready = result.ready_in_ms
                 self._ready_at = None if ready is None else self._concurrency.monotonic() + ready / 1000
 
-    def _measure(self, result: EpochResult, took_ms: int, credits: int) -> dict[MetricScope, dict[str, Any]]:
+    def _measure(self, result: EpochResult, took_ms: int, quota: int) -> dict[MetricScope, dict[str, Any]]:
         """What users see of an epoch, under each source."""
         measured: dict[MetricScope, dict[str, Any]] = {}
         for (vertex_id, subtask), operator_id in self._tasks.sources.items():
             report = result.reports.get((vertex_id, subtask))
-            values: dict[str, Any] = {"lastEpoch": result.number, "lastEpochDuration": took_ms, "epochCredits": credits}
+            values: dict[str, Any] = {"lastEpoch": result.number, "lastEpochDuration": took_ms, "epochCredits": quota}
             if report is not None:
                 values["lastEpochRecords"] = report.records
                 if report.pending_records is not None:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from firesteel.execution.epochs.admission import SourceLoad
+from firesteel.execution.epochs.read_quota import SourceLoad
 from firesteel.execution.epochs.trigger import EpochOutcome
 from firesteel.execution.stages.stage_runner import StageMessage
 from firesteel.execution.stages.task_commands import BatchReport, EpochReport
@@ -86,7 +86,7 @@ class EpochResult:
 
     @property
     def used_up(self) -> frozenset[TaskKey]:
-        """Sources whose credits ended their reading."""
+        """Sources whose quota ended their reading."""
         return frozenset(task for task, load in self.loads.items() if load.used_up)
 
     @property

@@ -278,7 +278,7 @@ class EpochTask(StageTask):
     # -- input --------------------------------------------------------------------------------------
 
     def _read(self, command: EpochCommand, trigger: messages.TriggerCheckpoint | None) -> Iterator[bytes]:
-        """Has a source read until its credits or its time are used up, or there is nothing more."""
+        """Has a source read until its quota or its time is used up, or there is nothing more."""
         task, source = self.task, self.task.source
         assert source is not None
         began = time.monotonic()
@@ -287,7 +287,7 @@ class EpochTask(StageTask):
         stops = trigger is not None and trigger.options.stop is not None
         while not task.ended and not task.suspended:
             self.run_timers()
-            left, now = first + command.credits - task.records_in, time.monotonic()
+            left, now = first + command.quota - task.records_in, time.monotonic()
             if not source.ended:
                 if not task.has_work(now):
                     ready = source.ready_at

@@ -137,7 +137,7 @@ class EpochTasks:
     # -- an epoch -----------------------------------------------------------------------------------
 
     def commands(
-        self, epoch: PlannedEpoch, credits: int, budget_ms: int, *, is_last: bool = False
+        self, epoch: PlannedEpoch, quota: int, budget_ms: int, *, is_last: bool = False
     ) -> dict[TaskKey, EpochCommand]:
         """What every task is to do.
 
@@ -155,7 +155,7 @@ class EpochTasks:
                 self._restore.get(task),
                 self._is_restorable,
                 tuple(messages),
-                credits,
+                quota,
                 budget_ms,
                 is_last,
             )

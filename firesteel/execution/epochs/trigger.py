@@ -33,7 +33,7 @@ class EpochOutcome:
     dry: frozenset[TaskKey] = frozenset()
     """The subtasks of sources that have read all there was, or have ended."""
     has_backlog: bool = False
-    """Whether a source's credits ended its reading."""
+    """Whether a source's quota ended its reading."""
     next_timer: int | None = None
     """When the first processing-time timer is due, by the wall clock: see `EpochTrigger.timer_is_due`."""
 

@@ -52,7 +52,7 @@ class EpochCommand:
     """Whether ``restore`` (also None: from nothing) is that state; else a worker without it fails the epoch."""
     messages: tuple[JobMasterMessage, ...] = ()
     """In order; the last one is the TriggerCheckpoint of the epoch."""
-    credits: int = 1 << 62
+    quota: int = 1 << 62
     """How many records a source may read."""
     budget_ms: int = 60_000
     """How long a source may go on reading."""
@@ -79,7 +79,7 @@ class EpochReport:
     ready_in_ms: int | None = None
     """For a source that has read all there is: in how many milliseconds there may be more; None if it cannot say."""
     ran_dry: bool = True
-    """Whether a source had read all there was before its credits were used up."""
+    """Whether a source had read all there was before its quota was used up."""
     pending_records: int | None = None
     """A source's backlog, where its reader knows it."""
     ended: bool = False

@@ -88,7 +88,7 @@ def run_to_the_end(epochs: DrivenEpochs) -> tuple[list[Epoch], list[Any]]:
     epochs.add_splits()
     ran, results = [], []
     while not ran or not all(ran[-1].report("1", subtask).ended for subtask in (0, 1)):
-        ran.append(epochs.run(credits=30))
+        ran.append(epochs.run(quota=30))
         results += collected(ran[-1])
         epochs.complete()
         assert len(ran) < 20
@@ -109,7 +109,7 @@ class TestState:
         epochs.add_splits()
         results = []
         for _ in range(8):
-            epoch = epochs.run(credits=30)
+            epoch = epochs.run(quota=30)
             results += collected(epoch)
             epochs.complete()
             # a worker that takes over a reader hears again that there are no more splits
@@ -123,16 +123,16 @@ class TestState:
     def test_a_task_that_is_run_again_starts_from_the_epoch_before(self, driven):
         epochs = driven(graph_of(lambda env: sums(env, two_lists(bounded=False))))
         epochs.add_splits()
-        results = collected(epochs.run(credits=30))
+        results = collected(epochs.run(quota=30))
         epochs.complete()
-        again = epochs.run(credits=30, again=[("0", 0), ("1", 1)])
+        again = epochs.run(quota=30, again=[("0", 0), ("1", 1)])
         assert again.report("0", 0).reloaded
         assert again.report("1", 1).reloaded
         assert not again.report("1", 0).reloaded
         results += collected(again)
         epochs.complete()
         for _ in range(3):
-            results += collected(epochs.run(credits=30))
+            results += collected(epochs.run(quota=30))
             epochs.complete()
         assert len(results) == 200
         assert dict(sorted(results, key=lambda pair: pair[1])) == expected()
@@ -140,10 +140,10 @@ class TestState:
     def test_state_that_no_checkpoint_has_cannot_be_loaded(self, driven):
         epochs = driven(graph_of(lambda env: sums(env, two_lists())))
         epochs.add_splits()
-        epochs.run(credits=30)
+        epochs.run(quota=30)
         epochs.lose(1)
         with pytest.raises(Exception, match="only in a process that is gone") as raised:
-            epochs.run(credits=30)
+            epochs.run(quota=30)
         (told,) = raised.value.messages
         assert (told.state, told.failure.error_type) == ("FAILED", "TaskStateLostError")
 
@@ -152,7 +152,7 @@ class TestState:
         epochs.add_splits()
         results = []
         for _ in range(5):
-            results += collected(epochs.run(credits=30))
+            results += collected(epochs.run(quota=30))
             for vertex in "01":
                 for subtask in (0, 1):
                     epochs.tell(vertex, subtask, messages.NotifyCheckpointAborted(epochs.next_epoch - 1))
@@ -168,13 +168,13 @@ class TestState:
         epochs = driven(graph_of(lambda env: sums(env, two_lists(bounded=False))))
         epochs.add_splits()
         before = time.monotonic()
-        epoch = epochs.run(credits=100)
+        epoch = epochs.run(quota=100)
         spans = [epoch.report(vertex).at_records for vertex in "01"]
         times = [before, *(moment for span in spans for moment in span), time.monotonic()]
         assert times == sorted(times)
         assert all(ended > began for began, ended in spans)
         epochs.complete()
-        nothing = epochs.run(credits=100)
+        nothing = epochs.run(quota=100)
         assert [nothing.report(vertex).records for vertex in "01"] == [0, 0]
         assert [nothing.report(vertex).at_records for vertex in "01"] == [None, None]
 
@@ -210,7 +210,7 @@ class TestEnd:
     def test_a_stop_reads_no_further(self, driven, stop):
         epochs = driven(graph_of(lambda env: sums(env, two_lists(bounded=False))))
         epochs.add_splits()
-        first = epochs.run(credits=30)
+        first = epochs.run(quota=30)
         epochs.complete()
         stopped = epochs.run(stop=stop)
         assert [stopped.report("0", subtask).records for subtask in (0, 1)] == [0, 0]
@@ -226,24 +226,24 @@ class TestEnd:
     def test_a_suspended_job_goes_on_if_its_savepoint_fails(self, driven):
         epochs = driven(graph_of(lambda env: sums(env, two_lists(bounded=False))))
         epochs.add_splits()
-        epochs.run(credits=30)
+        epochs.run(quota=30)
         epochs.complete()
         epochs.run(stop=StopMode.SUSPEND)
         for vertex in "01":
             for subtask in (0, 1):
                 epochs.tell(vertex, subtask, messages.NotifyCheckpointAborted(2))
-        assert epochs.run(credits=30).report("0").records == 30
+        assert epochs.run(quota=30).report("0").records == 30
 
     def test_another_job_goes_on_from_the_savepoint(self, driven):
         graph = graph_of(lambda env: sums(env, two_lists(bounded=False)))
         epochs = driven(graph)
         epochs.add_splits()
-        results = collected(epochs.run(credits=30))
+        results = collected(epochs.run(quota=30))
         epochs.complete()
         epochs.run(stop=StopMode.SUSPEND)
         following = driven(graph, attempt=1, restore=epochs.complete(), first=10)
         for _ in range(3):
-            results += collected(following.run(credits=30))
+            results += collected(following.run(quota=30))
             following.complete()
         assert dict(sorted(results, key=lambda pair: pair[1])) == expected()
 
@@ -276,19 +276,19 @@ class TestEventTime:
         source = TestingSource(at(1, 5, 12, 25), bounded=False)
         epochs = driven(graph_of(lambda env: windows(env, source, self.strategy), 1))
         epochs.add_split("0", 0, "0")
-        assert collected(epochs.run(credits=2)) == []
-        assert collected(epochs.run(credits=1)) == [("a", 10, [1, 5])]
-        assert collected(epochs.run(credits=1)) == [("a", 20, [12])]
+        assert collected(epochs.run(quota=2)) == []
+        assert collected(epochs.run(quota=1)) == [("a", 10, [1, 5])]
+        assert collected(epochs.run(quota=1)) == [("a", 20, [12])]
 
     def test_watermarks_made_in_the_middle_of_a_stream_too(self, driven):
         source = TestingSource(at(1, 5, 12, 25), bounded=False)
         epochs = driven(graph_of(lambda env: windows(env, source, self.strategy, assign=True), 1))
         epochs.add_split("0", 0, "0")
-        assert collected(epochs.run(credits=2)) == []
-        assert collected(epochs.run(credits=1)) == [("a", 10, [1, 5])]
+        assert collected(epochs.run(quota=2)) == []
+        assert collected(epochs.run(quota=1)) == [("a", 10, [1, 5])]
         epochs.complete()
         epochs.lose(0)
-        assert collected(epochs.run(credits=1)) == [("a", 20, [12])]
+        assert collected(epochs.run(quota=1)) == [("a", 20, [12])]
 
     def test_a_consumer_that_is_loaded_anew_hears_the_watermark(self, driven):
         source = TestingSource.with_splits(at(1, 15), at(2, 16), bounded=False)
@@ -314,12 +314,12 @@ class TestEventTime:
         source = TestingSource(at(1, 15, 3, 25), bounded=False)
         epochs = driven(graph_of(lambda env: windows(env, source, self.strategy), 1))
         epochs.add_split("0", 0, "0")
-        assert collected(epochs.run(credits=2)) == [("a", 10, [1])]
+        assert collected(epochs.run(quota=2)) == [("a", 10, [1])]
         epochs.complete()
         epochs.lose(0)
         # 3 is as late as it would have been
-        assert collected(epochs.run(credits=1)) == []
-        assert collected(epochs.run(credits=1)) == [("a", 20, [15])]
+        assert collected(epochs.run(quota=1)) == []
+        assert collected(epochs.run(quota=1)) == [("a", 20, [15])]
 
     @pytest.mark.parametrize("assign", [False, True], ids=["at the source", "in the middle"])
     @pytest.mark.parametrize("seed", range(3))
@@ -334,7 +334,7 @@ class TestEventTime:
             epochs.add_splits()
             results.append([])
             for _ in range(12):
-                results[-1].append(collected(epochs.run(credits=6)))
+                results[-1].append(collected(epochs.run(quota=6)))
                 epochs.complete()
                 for worker in (0, 1):
                     if loses and chance.random() < 0.5:
@@ -368,7 +368,7 @@ class TestEventTime:
         epochs = driven(graph_of(lambda env: windows(env, source, strategy), 1))
         epochs.add_split("0", 0, "0")
         operator = epochs.descriptors[epochs.key("0")].task.operators[0].operator_id
-        (told,) = epochs.run(credits=2).of(messages.ReportWatermark)
+        (told,) = epochs.run(quota=2).of(messages.ReportWatermark)
         assert (told.group, told.watermark, told.max_drift) == ("group", 14, 5)
         epochs.tell("0", 0, messages.AlignWatermark(operator, 0, 13))
         epochs.clock.advance(10_000)
@@ -383,12 +383,12 @@ class TestEventTime:
         strategy = self.strategy.with_idleness(Time.milliseconds(500))
         epochs = driven(graph_of(lambda env: windows(env, source, strategy), 2))
         epochs.add_splits()
-        first = epochs.run(credits=2)
+        first = epochs.run(quota=2)
         assert collected(first) == []
         # the host is told when to look again
         assert first.report("0", 1).next_timer == epochs.clock.now + 500
         epochs.clock.advance(500)
-        second = epochs.run(credits=0)
+        second = epochs.run(quota=0)
         assert collected(second) == [("a", 10, [1, 2])]
         assert second.events("0", 1)[-1] == WatermarkStatus(True)
         assert second.report("0", 1).next_timer is None
@@ -398,9 +398,9 @@ class TestEventTime:
         strategy = self.strategy.with_idleness(Time.milliseconds(500))
         epochs = driven(graph_of(lambda env: windows(env, source, strategy), 1))
         epochs.add_split("0", 0, "0")
-        epochs.run(credits=1)
+        epochs.run(quota=1)
         epochs.clock.advance(10_000)
-        epoch = epochs.run(credits=0)
+        epoch = epochs.run(quota=0)
         assert not epoch.report("0").ran_dry
         assert WatermarkStatus(True) not in epoch.events("0")
 
@@ -469,11 +469,11 @@ class TestRuns:
     def test_consumers_that_have_read_different_runs_are_found_out(self, driven):
         epochs = driven(graph_of(lambda env: sums(env, two_lists(bounded=False))))
         epochs.add_splits()
-        first = epochs.run(credits=30)
+        first = epochs.run(quota=30)
         reports = [message for message in first.of(object) if hasattr(message, "read_runs")]
         assert len(reports) == 4
         assert mixed_runs(reports) is None
-        second = epochs.run(credits=30)
+        second = epochs.run(quota=30)
         mixed = [second.report("0", 0), *(report for report in reports if report.run != first.report("0", 0).run)]
         assert "subtask 0, edge 0" in mixed_runs(mixed)
 

@@ -265,10 +265,10 @@ class TestSinks:
     def test_a_task_never_commits_what_it_prepared(self, driven):
         epochs = driven(to_shelf)
         epochs.add_splits()
-        assert self._prepared(epochs.run(credits=2), epochs) == [(1, (1, 2))]
+        assert self._prepared(epochs.run(quota=2), epochs) == [(1, (1, 2))]
         epochs.complete()
         # told that the first is complete, it forgets that one
-        assert self._prepared(epochs.run(credits=1), epochs) == [(2, (3,))]
+        assert self._prepared(epochs.run(quota=1), epochs) == [(2, (3,))]
         for vertex in "01":
             epochs.tell(vertex, 0, messages.NotifyCheckpointAborted(2))
         # nobody has committed the second
@@ -280,10 +280,10 @@ class TestSinks:
     def test_what_is_restored_is_committed_again(self, driven):
         epochs = driven(to_shelf)
         epochs.add_splits()
-        epochs.run(credits=2)
+        epochs.run(quota=2)
         epochs.complete()
         epochs.lose(0)
-        epoch = epochs.run(credits=1)
+        epoch = epochs.run(quota=1)
         assert Shelf.story == [("recommit", [(1, 2)])]
         assert self._prepared(epoch, epochs) == [(2, (3,))]
 
@@ -398,7 +398,7 @@ class TestPrinted:
     def test_lines_are_told_with_the_epoch(self, driven):
         epochs = driven(lambda env: picky(env, [5, 2, 1]), capture=capture)
         epochs.add_splits()
-        assert self._lines(epochs.run(credits=2).told["1", 0]) == ["looks at 5", "looks at 2"]
+        assert self._lines(epochs.run(quota=2).told["1", 0]) == ["looks at 5", "looks at 2"]
         assert self._lines(epochs.run().told["1", 0]) == ["looks at 1"]
 
     def test_and_with_a_failure(self, driven):

@@ -103,7 +103,7 @@ class TestEpochs:
         settings = {"execution.epoch.max-records": "7", "execution.epoch.target-duration": "300 ms"}
         job = ScriptedJob(ENDED, settings=settings).start()
         job.result()
-        assert job.stages.commands(0).credits == 7
+        assert job.stages.commands(0).quota == 7
         assert job.stages.commands(0).budget_ms == 600
 
     def test_metrics_tell_of_the_epoch_and_the_backlog(self) -> None:
@@ -167,12 +167,12 @@ class TestFailures:
 
     def test_the_next_attempt_goes_on_with_what_was_learned_of_the_cost_of_records(self) -> None:
         full = Epoch(records=20_000, used_up=True)
-        # no epoch is too long, so that credits grow as fast as they may
+        # no epoch is too long, so that the quota grows as fast as it may
         settings = {**RESTARTS, "execution.epoch.target-duration": "1 h"}
         job = ScriptedJob(full, full, full, Fails("x"), ENDED, settings=settings).start()
         job.result()
         # nothing is learned from the first epoch, and the next attempt begins with a quarter
-        assert [job.stages.commands(run).credits for run in range(5)] == [20_000, 20_000, 80_000, 320_000, 80_000]
+        assert [job.stages.commands(run).quota for run in range(5)] == [20_000, 20_000, 80_000, 320_000, 80_000]
 
     def test_a_run_whose_tasks_have_read_from_different_runs_is_not_completed(self) -> None:
         job = ScriptedJob(Epoch(mixed=True)).start()
@@ -272,7 +272,7 @@ class TestSavepoints:
         eventually(lambda: job.host.rests() is not None)
         path = job.runner.trigger_savepoint(str(tmp_path)).result(DEADLINE_S)
         assert storage.load(path).kind is SnapshotKind.SAVEPOINT
-        assert job.stages.commands(1).credits == 0
+        assert job.stages.commands(1).quota == 0
         job.cancel()
 
     def test_after_a_savepoint_the_state_can_be_loaded_only_once_a_checkpoint_has_followed(
@@ -386,7 +386,7 @@ class TestTriggers:
         job.result()
         assert job.runner.status() is JobStatus.FINISHED
         assert [job.stages.commands(run).is_last for run in range(len(job.stages.runs))] == [False] * 3 + [True]
-        assert job.stages.commands(3).credits == 0
+        assert job.stages.commands(3).quota == 0
 
 
 class TestResuming:

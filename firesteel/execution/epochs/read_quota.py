@@ -10,7 +10,7 @@ from statistics import median
 
 from firesteel.runtime.model.messages import TaskKey
 
-__all__ = ["AdmissionControl", "SourceLoad", "SplitRequests"]
+__all__ = ["ReadQuotaControl", "SourceLoad", "SplitRequests"]
 
 _INITIAL_QUOTA = 20_000
 _MAX_GROWTH = 4
@@ -31,7 +31,7 @@ _MIN_OVERHEAD_SHARE = 0.25
 _MAX_OVERHEAD_FACTOR = 2
 """In the first epoch what is more than so many times the target is not taken for fixed."""
 _PROBE_SHARE = 0.6
-"""Where it matters and is not known, one epoch gets only this part of the credits."""
+"""Where it matters and is not known, one epoch gets only this part of the quota."""
 _MAX_SPLITS = 32
 
 
@@ -41,25 +41,25 @@ class SourceLoad:
 
     records: int
     used_up: bool
-    """Whether its credits ended the reading, so that there may be more."""
+    """Whether its quota ended the reading, so that there may be more."""
 
 
-class AdmissionControl:
-    """Credits for every subtask of every source: so many records may it read in the next epoch.
+class ReadQuotaControl:
+    """The quota of every subtask of every source: how many records it may read in the next epoch.
 
     An epoch takes a fixed time, and some time for each record. Tasks report how long they were at records; the rest of
-    the epoch is the fixed time, except for what grows with the number of records (`_Overhead`). The credits are what
+    the epoch is the fixed time, except for what grows with the number of records (`_Overhead`). The quota is what
     fits into the target besides the fixed time, shared by the subtasks that had more to read than they might. At least
     half of an epoch is for records: where the fixed time is more than half of the target, as on a busy machine, epochs
     take twice the fixed time. Fewer records would not make them much shorter, and the job would fall behind.
 
-    Credits begin small, grow at most fourfold from one epoch to the next, and shrink at once when an epoch took far too
-    long. They do not grow by epochs in which there was little to read. Where the overhead is large and all epochs have
-    had as many records, one gets fewer, to learn which part of the overhead is due to them.
+    The quota begins small, grows at most fourfold from one epoch to the next, and shrinks at once when an epoch took
+    far too long. It does not grow by epochs in which there was little to read. Where the overhead is large and all
+    epochs have had as many records, one gets fewer, to learn which part of the overhead is due to them.
 
-    >>> control = AdmissionControl(target_ms=1000)
+    >>> control = ReadQuotaControl(target_ms=1000)
     >>> control.epoch_ended(300, 100, [SourceLoad(20_000, True)])
-    >>> control.fixed_ms, control.credits
+    >>> control.fixed_ms, control.quota
     (200, 80000)
     """
 
@@ -69,7 +69,7 @@ class AdmissionControl:
         self._overhead = _Overhead(self._target)
         self._cost: float | None = None
         """Milliseconds that tasks are at a record."""
-        self.credits = self._limited(_INITIAL_QUOTA)
+        self.quota = self._limited(_INITIAL_QUOTA)
 
     @property
     def fixed_ms(self) -> int:
@@ -81,15 +81,15 @@ class AdmissionControl:
         """What an epoch should take: the target, or twice the fixed cost."""
         return max(self._target, 2 * self.fixed_ms)
 
-    def resume(self, other: AdmissionControl, scale: float) -> None:
-        """Goes on with what an attempt before has learned, ``scale`` times as many credits for each subtask.
+    def resume(self, other: ReadQuotaControl, scale: float) -> None:
+        """Goes on with what an attempt before has learned, with ``scale`` times the quota for each subtask.
 
-        Of many credits only a part is given at first: they may be the reason why that attempt has failed.
+        Of a large quota only a part is given at first: it may be the reason why that attempt has failed.
         """
         self._overhead.resume(other._overhead)
         self._cost = other._cost
-        credits = other.credits * scale
-        self.credits = self._limited(min(credits, max(_INITIAL_QUOTA, credits / _MAX_GROWTH)))
+        quota = other.quota * scale
+        self.quota = self._limited(min(quota, max(_INITIAL_QUOTA, quota / _MAX_GROWTH)))
 
     def epoch_ended(self, duration_ms: float, records_ms: float, loads: Sequence[SourceLoad]) -> None:
         """Learns from an epoch of the usual kind: not one in which state had to be loaded.
@@ -101,7 +101,7 @@ class AdmissionControl:
         spent = min(max(records_ms, _MIN_PART * duration), duration) if total else 0.0
         self._overhead.learn(total, duration - spent)
         used_up = sum(load.used_up for load in loads)
-        if not total or (total < _MIN_LOAD_SHARE * self.credits * len(loads) and not used_up):
+        if not total or (total < _MIN_LOAD_SHARE * self.quota * len(loads) and not used_up):
             return
         self._learn_cost(spent / total)
         assert self._cost is not None
@@ -109,12 +109,12 @@ class AdmissionControl:
         room = self.duration_ms - self._overhead.fixed
         wanted = room / (self._cost + self._overhead.per_record) / sharing
         if not used_up:
-            wanted = self.credits if duration <= self.duration_ms else min(wanted, self.credits)
+            wanted = self.quota if duration <= self.duration_ms else min(wanted, self.quota)
         growth = _MAX_GROWTH if duration <= self.duration_ms else _MAX_GROWTH_WHEN_LATE
-        wanted = min(wanted, self.credits * growth)
-        if self._overhead.is_uncertain and used_up and wanted > _PROBE_SHARE * self.credits:
-            wanted = _PROBE_SHARE * self.credits
-        self.credits = self._limited(wanted)
+        wanted = min(wanted, self.quota * growth)
+        if self._overhead.is_uncertain and used_up and wanted > _PROBE_SHARE * self.quota:
+            wanted = _PROBE_SHARE * self.quota
+        self.quota = self._limited(wanted)
 
     def _learn_cost(self, measured: float) -> None:
         if self._cost is None or not self._cost / _MAX_DEVIATION <= measured <= self._cost * _MAX_DEVIATION:
@@ -122,9 +122,9 @@ class AdmissionControl:
         else:
             self._cost = sqrt(self._cost * measured)
 
-    def _limited(self, credits: float) -> int:
+    def _limited(self, quota: float) -> int:
         most = 1 << 62 if self._max is None else self._max
-        return max(1, min(int(credits), most))
+        return max(1, min(int(quota), most))
 
 
 class _Overhead:
@@ -175,7 +175,7 @@ class SplitRequests:
     """How many splits to ask for when a reader asks for one.
 
     A reader that has read its splits can go on only in the next epoch. So the one that reads all of them each time gets
-    twice as many the next time, and one whose credits do not suffice for what it has gets fewer.
+    twice as many the next time, and one whose quota does not suffice for what it has gets fewer.
 
     >>> requests = SplitRequests()
     >>> [requests.ask({("source", 0): 1}, frozenset()) for _ in range(3)][-1]
