@@ -49,7 +49,7 @@ def test_batch_does_not_depend_on_the_order_in_which_rows_arrive(
 ) -> None:
     for seed in range(1, 4):
         env = in_process_env(2, BATCH)
-        env._executor = InProcessExecutor(create_stages=lambda seed=seed: InProcessStages(seed=seed))
+        env._executor = InProcessExecutor(create_stages=lambda seed=seed: InProcessStageRunner(seed=seed))
         _check(name, env, tmp_path / f"out-{seed}")
 
 
@@ -57,8 +57,8 @@ def test_batch_does_not_depend_on_the_order_in_which_rows_arrive(
 def test_batch_with_tasks_that_run_twice(name: str, in_process_env: Any, tmp_path: Path) -> None:
     """The first task of every vertex breaks off, and the second has finished when its worker dies."""
 
-    def stages() -> InProcessStages:
-        runner = InProcessStages()
+    def stages() -> InProcessStageRunner:
+        runner = InProcessStageRunner()
         run_batch = runner.run_batch
 
         def with_faults(job_graph: Any, orders: Any) -> Any:

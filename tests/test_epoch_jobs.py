@@ -62,7 +62,7 @@ def test_epochs_on_spark(name: str, spark_env: Any, tmp_path: Path) -> None:
     _check(name, spark_env(2, epochs(tmp_path, _records(name))), tmp_path / "out")
 
 
-class Forgetful(InProcessStages):
+class Forgetful(InProcessStageRunner):
     """After every epoch one of its workers is gone."""
 
     def run_epoch(self, job_graph: Any, epoch: Any) -> Any:
@@ -78,7 +78,7 @@ def test_epochs_with_workers_that_forget(name: str, in_process_env: Any, tmp_pat
     _check_what_survives(name, env, tmp_path / "out")
 
 
-class Faulty(InProcessStages):
+class Faulty(InProcessStageRunner):
     """In every other epoch tasks break off and are run again, some in a new worker, some after they had finished."""
 
     def run_epoch(self, job_graph: Any, epoch: Any) -> Any:

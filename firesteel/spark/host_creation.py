@@ -13,7 +13,7 @@ from firesteel.jobmaster.model.host import AttemptHost
 from firesteel.jobmaster.shell.queued_host import QueuedHost
 from firesteel.jobmaster.shell.slot_allocator import SlotAllocator
 from firesteel.runtime.network.tls_settings import TlsSettings
-from firesteel.spark.blocking.stage_runner import SparkStages
+from firesteel.spark.blocking.stage_runner import SparkStageRunner
 from firesteel.spark.pipelined.host import SparkHost
 from firesteel.spark.session.cluster_info import embedded_task_manager
 from firesteel.spark.session.slots import allocator_of, has_fixed_slots, is_allocated_dynamically
@@ -38,9 +38,9 @@ def create_host(
     execution = job_graph.execution.kind
     inner: AttemptHost
     if execution is JobExecution.BATCH:
-        inner = BatchHost(SparkStages(context))
+        inner = BatchHost(SparkStageRunner(context))
     elif execution is JobExecution.EPOCHS:
-        inner = EpochHost(SparkStages(context))
+        inner = EpochHost(SparkStageRunner(context))
     else:
         if is_allocated_dynamically(context) and not has_fixed_slots(context):
             raise InvalidProgramError(

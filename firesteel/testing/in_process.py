@@ -42,7 +42,7 @@ from firesteel.runtime.slot.mailbox import Clock, IdlePoller, ProcessClock
 from firesteel.runtime.slot.task_executor import TaskExecutor
 from firesteel.runtime.slot.wiring import Wiring
 from firesteel.testing.clock import FakeClock
-from firesteel.testing.stages import InProcessStages
+from firesteel.testing.stages import InProcessStageRunner
 
 __all__ = ["InProcessExecutor", "InProcessHost"]
 
@@ -262,7 +262,7 @@ class InProcessExecutor:
         self,
         clock: Clock | None = None,
         slots: int = UNLIMITED_SLOTS,
-        create_stages: Callable[[], InProcessStages] = InProcessStages,
+        create_stages: Callable[[], InProcessStageRunner] = InProcessStageRunner,
         concurrency: Concurrency = SYSTEM,
     ):
         self._clock = clock

@@ -29,7 +29,7 @@ from firesteel.graph.job_graph import JobGraph
 from firesteel.runtime.model.messages import TaskKey
 from firesteel.runtime.slot.mailbox import Clock, SystemClock
 
-__all__ = ["FaultKind", "InProcessStages", "TaskFault"]
+__all__ = ["FaultKind", "InProcessStageRunner", "TaskFault"]
 
 Command = BatchCommand | EpochCommand
 _Numbered = tuple[int, int, bytes]
@@ -87,7 +87,7 @@ class _WatchedClock:
         return self._clock.monotonic_ms()
 
 
-class InProcessStages:
+class InProcessStageRunner:
     """A StageRunner that runs one task after the other in the calling thread.
 
     ``executed`` lists the tasks in the order in which they were run, with the ends they had.

@@ -18,7 +18,7 @@ from py4j.protocol import Py4JJavaError
 from firesteel.datastream import StreamExecutionEnvironment
 from firesteel.execution.stages.stage_runner import StageError
 from firesteel.runtime.model.messages import TaskStateChanged
-from firesteel.spark.blocking.stage_runner import SparkStages
+from firesteel.spark.blocking.stage_runner import SparkStageRunner
 from firesteel.spark.session.session import spark_log
 from firesteel.testing import eventually
 from tests.support.epochs import passing_on
@@ -100,7 +100,9 @@ def spilled_bytes(spark_context: Any) -> int:
 
 def test_rows_of_a_diamond(spark_context: Any) -> None:
     graph = graph_of(diamond)
-    read = by_name(graph, SparkStages(spark_context, batch_task=pass_on(ROWS)).run_batch(graph, batch_commands(graph)))
+    read = by_name(
+        graph, SparkStageRunner(spark_context, batch_task=pass_on(ROWS)).run_batch(graph, batch_commands(graph))
+    )
     assert len(read) == 2 + 1 + 3 + 2
     source = graph.vertices[0].name
     for task, told in read.items():
@@ -122,7 +124,9 @@ def test_rows_of_a_diamond(spark_context: Any) -> None:
 
 def test_rows_of_a_producer_with_another_consumer_are_sorted_with_those_of_others(spark_context: Any) -> None:
     graph = graph_of(short_cut)
-    read = by_name(graph, SparkStages(spark_context, batch_task=pass_on(ROWS)).run_batch(graph, batch_commands(graph)))
+    read = by_name(
+        graph, SparkStageRunner(spark_context, batch_task=pass_on(ROWS)).run_batch(graph, batch_commands(graph))
+    )
     for subtask in range(2):
         rows = read["both", subtask]["read"]
         assert [order for order, _ in rows] == sorted(order for order, _ in rows)
@@ -135,7 +139,9 @@ def test_the_sort_spills(spark_context: Any) -> None:
     conf = spark_context._jsc.sc().conf()
     conf.set("spark.shuffle.spill.numElementsForceSpillThreshold", "500")
     try:
-        told = SparkStages(spark_context, batch_task=pass_on(2000, size=100)).run_batch(graph, batch_commands(graph))
+        told = SparkStageRunner(spark_context, batch_task=pass_on(2000, size=100)).run_batch(
+            graph, batch_commands(graph)
+        )
     finally:
         conf.remove("spark.shuffle.spill.numElementsForceSpillThreshold")
     read = by_name(graph, told)
@@ -158,7 +164,9 @@ def test_large_orders_are_broadcast_and_removed(spark_context: Any, monkeypatch:
 
     monkeypatch.setattr(type(spark_context), "broadcast", noting)
     split = os.urandom(1 << 20)
-    told = SparkStages(spark_context, batch_task=pass_on(ROWS)).run_batch(graph, batch_commands(graph, 0, (split,)))
+    told = SparkStageRunner(spark_context, batch_task=pass_on(ROWS)).run_batch(
+        graph, batch_commands(graph, 0, (split,))
+    )
     assert {report["splits"] for report in read_by(told).values()} == {(split,)}
     assert len(paths) == 3
     eventually(lambda: not any(Path(path).exists() for path in paths))
@@ -166,7 +174,7 @@ def test_large_orders_are_broadcast_and_removed(spark_context: Any, monkeypatch:
 
 def test_what_a_task_says_of_its_failure(spark_context: Any) -> None:
     graph = graph_of(line)
-    stages = SparkStages(spark_context, batch_task=pass_on(fail="last"))
+    stages = SparkStageRunner(spark_context, batch_task=pass_on(fail="last"))
     with pytest.raises(StageError, match="it was to fail") as raised:
         stages.run_batch(graph, batch_commands(graph, attempt=4))
     (message,) = raised.value.messages
@@ -178,7 +186,7 @@ def test_what_a_task_says_of_its_failure(spark_context: Any) -> None:
 def test_a_run_after_a_lost_worker_goes_on_with_what_had_finished(spark_context: Any, tmp_path: Path) -> None:
     graph = graph_of(line)
     before = shuffle_files()
-    stages = SparkStages(spark_context, batch_task=pass_on(ROWS, behave=Misbehave(tmp_path / "pid")))
+    stages = SparkStageRunner(spark_context, batch_task=pass_on(ROWS, behave=Misbehave(tmp_path / "pid")))
     with pytest.raises(StageError, match="Python worker exited unexpectedly") as raised:
         stages.run_batch(graph, batch_commands(graph, 0, ("splits of the first run",)))
     assert raised.value.messages == ()
@@ -198,7 +206,7 @@ def test_a_run_after_a_lost_worker_goes_on_with_what_had_finished(spark_context:
 
 def test_a_failure_in_a_later_run_is_of_that_attempt(spark_context: Any) -> None:
     graph = graph_of(line)
-    stages = SparkStages(spark_context, batch_task=pass_on(fail="last"))
+    stages = SparkStageRunner(spark_context, batch_task=pass_on(fail="last"))
     for attempt in range(2):
         with pytest.raises(StageError) as raised:
             stages.run_batch(graph, batch_commands(graph, attempt))
@@ -209,7 +217,7 @@ def test_a_failure_in_a_later_run_is_of_that_attempt(spark_context: Any) -> None
 def test_cancel_ends_a_run_whose_function_hangs(spark_context: Any, tmp_path: Path) -> None:
     graph = graph_of(line)
     mark = tmp_path / "pid"
-    stages = SparkStages(spark_context, batch_task=pass_on(behave=Misbehave(mark, hangs=True)))
+    stages = SparkStageRunner(spark_context, batch_task=pass_on(behave=Misbehave(mark, hangs=True)))
 
     def cancel_when_it_hangs() -> None:
         eventually(lambda: has_text(mark), timeout=120)
@@ -226,7 +234,7 @@ def test_cancel_ends_a_run_whose_function_hangs(spark_context: Any, tmp_path: Pa
 
 def test_a_run_after_a_cancelled_one_is_not_cancelled(spark_context: Any) -> None:
     graph = graph_of(line)
-    stages = SparkStages(spark_context, batch_task=pass_on(ROWS))
+    stages = SparkStageRunner(spark_context, batch_task=pass_on(ROWS))
     stages.cancel("nothing runs")
     assert len(stages.run_batch(graph, batch_commands(graph))) == 6
 
@@ -235,12 +243,12 @@ def test_two_jobs_at_once(spark_context: Any, tmp_path: Path) -> None:
     """One is cancelled, and the other one does not notice."""
     graph = graph_of(line)
     mark = tmp_path / "pid"
-    hanging = SparkStages(spark_context, batch_task=pass_on(behave=Misbehave(mark, hangs=True)))
+    hanging = SparkStageRunner(spark_context, batch_task=pass_on(behave=Misbehave(mark, hangs=True)))
     with ThreadPoolExecutor() as pool:
         hangs = pool.submit(hanging.run_batch, graph, batch_commands(graph))
         eventually(lambda: has_text(mark), timeout=120)
         told = pool.submit(
-            lambda: SparkStages(spark_context, batch_task=pass_on(ROWS)).run_batch(graph, batch_commands(graph))
+            lambda: SparkStageRunner(spark_context, batch_task=pass_on(ROWS)).run_batch(graph, batch_commands(graph))
         ).result()
         assert len(told) == 6
         assert not hangs.done()

@@ -20,7 +20,7 @@ from firesteel.graph.execution import JobExecution
 from firesteel.graph.job_graph import JobGraph
 from firesteel.runtime.model.messages import TaskKey
 from firesteel.spark.blocking.placement import worker_slots
-from firesteel.spark.blocking.stage_runner import SparkStages
+from firesteel.spark.blocking.stage_runner import SparkStageRunner
 from firesteel.spark.session.session import spark_log
 from firesteel.testing import eventually
 from tests.support.epochs import passing_on
@@ -55,7 +55,7 @@ class Epochs:
 
     def __init__(self, context: Any, graph: JobGraph, task: Any = None):
         self.graph = graph
-        self.runner = SparkStages(context, epoch_task=task or pass_on(ROWS))
+        self.runner = SparkStageRunner(context, epoch_task=task or pass_on(ROWS))
         self.descriptors = stage_descriptors(executed_as(JobExecution.EPOCHS, graph), 0)
         self.epoch = 0
 

@@ -14,7 +14,7 @@ from firesteel.execution.stages.errors import StageTaskError
 from firesteel.execution.stages.stage_graph import stages_of
 from firesteel.execution.stages.task_cache import TaskCache
 from firesteel.runtime.model.messages import TaskStateChanged
-from firesteel.spark.blocking.batch import padded_offsets
+from firesteel.spark.blocking.batch_rdds import padded_offsets
 from firesteel.spark.blocking.placement import slots_of
 from firesteel.spark.blocking.printed import MAX_CHARACTERS, Printed
 from firesteel.spark.blocking.worker import _Garbage

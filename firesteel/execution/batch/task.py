@@ -38,7 +38,7 @@ from firesteel.runtime.slot.mailbox import Clock
 from firesteel.runtime.slot.wiring import Wiring
 from firesteel.runtime.task.task import Task
 
-__all__ = ["BatchStageTask", "run_batch_task"]
+__all__ = ["BatchTask", "run_batch_task"]
 
 Capture = Callable[[], AbstractContextManager[PrintedLines | None]]
 RowReader = Callable[[Iterable[bytes]], Iterator[Any]]
@@ -55,7 +55,7 @@ def run_batch_task(
 
     ``capture`` is entered while the task is at work, and says what it printed.
     """
-    task = BatchStageTask(command, clock)
+    task = BatchTask(command, clock)
     try:
         with capture() as printed:
             task.open()
@@ -67,7 +67,7 @@ def run_batch_task(
         task.close()
 
 
-class BatchTask(Task):
+class _BucketingTask(Task):
     """The task itself: keyed outputs are divided into buckets."""
 
     def create_output(self, descriptor: OutputDescriptor, partition: Any) -> TaskOutput:
@@ -81,11 +81,11 @@ class BatchTask(Task):
         self._end_of_data()
 
 
-class BatchStageTask(StageTask):
+class BatchTask(StageTask):
     """A task that reads everything and ends."""
 
-    task_class = BatchTask
-    task: BatchTask
+    task_class = _BucketingTask
+    task: _BucketingTask
 
     def __init__(self, command: BatchCommand, clock: Clock | None = None):
         super().__init__(command.descriptor, clock=clock)

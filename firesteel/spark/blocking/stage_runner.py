@@ -21,13 +21,13 @@ from firesteel.execution.stages.stage_runner import EpochRun, StageError, StageM
 from firesteel.execution.stages.task_commands import BatchCommand, EpochReport
 from firesteel.graph.job_graph import JobGraph
 from firesteel.runtime.model.messages import TaskKey
-from firesteel.spark.blocking.batch import BatchStages
-from firesteel.spark.blocking.epochs import EpochStages
+from firesteel.spark.blocking.batch_rdds import BatchRdds
+from firesteel.spark.blocking.epoch_rdds import EpochRdds
 from firesteel.spark.blocking.rdds import Rdds
 from firesteel.spark.session.failures import of_attempt, stage_error
 from firesteel.spark.session.liveness import host_error
 
-__all__ = ["SparkStages"]
+__all__ = ["SparkStageRunner"]
 
 _log = logging.getLogger(__name__)
 
@@ -36,7 +36,7 @@ MAX_EPOCH_RETRIES = 2
 _jobs = itertools.count()
 
 
-class SparkStages:
+class SparkStageRunner:
     """The StageRunner of Spark: a batch is one Spark job, an epoch is one Spark job.
 
     ``batch_task`` and ``epoch_task`` are what workers run, by default ``run_batch_task`` and ``run_epoch_task``.
@@ -55,8 +55,8 @@ class SparkStages:
         self._lock = threading.Lock()
         self._group: str | None = None
         self._cancelled: str | None = None
-        self._batch: BatchStages | None = None
-        self._epochs: EpochStages | None = None
+        self._batch: BatchRdds | None = None
+        self._epochs: EpochRdds | None = None
         self._last_runs: dict[TaskKey, str] = {}
 
     # -- StageRunner --------------------------------------------------------------------------------
@@ -65,7 +65,7 @@ class SparkStages:
         """Runs a batch job; after a run that failed, only the stages that had not finished, with its commands."""
         with self._job(job_graph.job_name, _attempt_of(commands)) as attempt:
             if self._batch is None or self._batch.tasks != commands.keys():
-                self._batch = BatchStages(self._context, job_graph, commands, self._batch_task)
+                self._batch = BatchRdds(self._context, job_graph, commands, self._batch_task)
             rows = Rdds.of(self._context).collect(self._batch.results)
             self._forget_batch()
         return of_attempt(in_stage_order(job_graph, [_told(row) for row in rows]), attempt)
@@ -157,17 +157,17 @@ class SparkStages:
     def _describe(self, error: Exception, attempt: int) -> FiresteelError:
         return host_error(self._context, error) or stage_error(error, attempt)
 
-    def _stages_of(self, job_graph: JobGraph) -> EpochStages:
+    def _stages_of(self, job_graph: JobGraph) -> EpochRdds:
         if self._epochs is not None and not self._epochs.fits(job_graph):
             rows = self._epochs.closing(job_is_over=False)
             Rdds.of(self._context).collect(rows)
             self._epochs.close()
             self._epochs = None
         if self._epochs is None:
-            self._epochs = EpochStages(self._context, job_graph, self._epoch_task)
+            self._epochs = EpochRdds(self._context, job_graph, self._epoch_task)
         return self._epochs
 
-    def _close_tasks(self, epochs: EpochStages) -> None:
+    def _close_tasks(self, epochs: EpochRdds) -> None:
         with suppress(Exception), self._job("close tasks", 0):
             Rdds.of(self._context).collect(epochs.closing(job_is_over=True))
 

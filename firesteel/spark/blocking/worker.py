@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from firesteel.execution.stages.task_cache import TaskCache
 
-__all__ = ["BatchStage", "CloseTasks", "EpochStage"]
+__all__ = ["CloseTasks", "RunBatchTasks", "RunEpochTask"]
 
 GC_THRESHOLDS = (50_000, 20, 20)
 GC_INTERVAL_S = 10.0
@@ -30,8 +30,8 @@ _Key = tuple[str, str, int]
 
 
 @dataclass(frozen=True)
-class BatchStage:
-    """All tasks of one vertex of a batch job."""
+class RunBatchTasks:
+    """Runs the tasks of one vertex of a batch job, each in its partition."""
 
     descriptors: bytes
     """Those of all subtasks, pickled together as they have most in common."""
@@ -65,8 +65,8 @@ class BatchStage:
 
 
 @dataclass(frozen=True)
-class EpochStage:
-    """One task of one epoch."""
+class RunEpochTask:
+    """Runs one task of one epoch."""
 
     key: _Key
     """Job id, vertex id and subtask."""
@@ -75,7 +75,7 @@ class EpochStage:
     generation: int
     """Another one whenever the descriptors are others."""
     command: bytes
-    """The rest of the EpochOrder, pickled."""
+    """The rest of the EpochCommand, pickled."""
     last_run: str | None
     """The run whose state was acknowledged with the epoch before. What a worker has kept of another one is void."""
     is_terminal: bool

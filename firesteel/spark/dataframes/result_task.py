@@ -11,7 +11,7 @@ from pyspark.sql.types import StructType
 from firesteel.common.errors import FiresteelError
 from firesteel.common.typeinfo import TypeInformation
 from firesteel.config.configuration import Configuration
-from firesteel.execution.batch.task import BatchStageTask
+from firesteel.execution.batch.task import BatchTask
 from firesteel.execution.stages.errors import StageTaskError, failure_of
 from firesteel.execution.stages.exchange_rows import BATCH, pack_number, pack_row
 from firesteel.execution.stages.task_commands import BatchCommand
@@ -85,7 +85,7 @@ class DataFrameWriter(SinkWriter[Any]):
         self._batches.append(self._encoder.encode(records))
 
 
-class _DataFrameTask(BatchStageTask):
+class _DataFrameTask(BatchTask):
     """A task whose writer's batches are among its rows, as those of kind BATCH."""
 
     _writer: DataFrameWriter | None = None

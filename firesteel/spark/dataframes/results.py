@@ -21,7 +21,7 @@ from firesteel.jobmaster.shell.job_serialization import serialize_job
 from firesteel.jobmaster.sources.coordinator import SourceCoordinators
 from firesteel.runtime.model.messages import AddSplits, NoMoreSplits, ReaderStarted, RequestSplit, TaskKey
 from firesteel.runtime.operators.source import SourceSpec
-from firesteel.spark.blocking.batch import BatchStages
+from firesteel.spark.blocking.batch_rdds import BatchRdds
 from firesteel.spark.dataframes.errors import passing_on_complaints
 from firesteel.spark.dataframes.result_task import DataFrameSink, run_dataframe_task
 from firesteel.spark.dataframes.source import DataFrameSource
@@ -40,7 +40,7 @@ def create_dataframe(job_graph: JobGraph, sink: DataFrameSink) -> DataFrame:
     }
     context = get_spark_context(job_graph.configuration, job_graph.total_subtasks, in_use=lambda: True)
     session = SparkSession.builder.getOrCreate()
-    stages = BatchStages(context, _with_lazy_rows(job_graph), commands, cloudpickle.dumps(run_dataframe_task))
+    stages = BatchRdds(context, _with_lazy_rows(job_graph), commands, cloudpickle.dumps(run_dataframe_task))
     with passing_on_complaints("The stream cannot become a DataFrame"):
         binary = session._jvm.org.apache.spark.sql.Encoders.BINARY()
         rows = DataFrame(session._jsparkSession.createDataset(stages.results, binary), session)

@@ -15,7 +15,7 @@ from firesteel.datastream.functions import MapFunction
 from firesteel.datastream.stream_execution_environment import StreamExecutionEnvironment
 from firesteel.spi.source import Boundedness, Source
 from firesteel.testing.conformance.errors import ConformanceError
-from firesteel.testing.conformance.faulty_stages import FaultyStages
+from firesteel.testing.conformance.faulty_stage_runner import FaultyStageRunner
 from firesteel.testing.conformance.paced_source import PacedSource
 from firesteel.testing.environment import test_environment
 from firesteel.testing.in_process import InProcessExecutor
@@ -97,7 +97,7 @@ def job_environment(directory: str, execution: str) -> StreamExecutionEnvironmen
     for key, value in settings.items():
         configuration.set_string(key, value)
     env = test_environment(2, configuration)
-    env._executor = InProcessExecutor(create_stages=FaultyStages)
+    env._executor = InProcessExecutor(create_stages=FaultyStageRunner)
     return env
 
 

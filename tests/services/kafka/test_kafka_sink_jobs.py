@@ -105,7 +105,7 @@ def test_stop_with_savepoint_and_another_parallelism(kafka, topic, environment, 
     assert 10 < seen <= 100
 
 
-class Forgetful(InProcessStages):
+class Forgetful(InProcessStageRunner):
     """After every epoch one of its workers is gone."""
 
     def run_epoch(self, job_graph, epoch):
@@ -114,7 +114,7 @@ class Forgetful(InProcessStages):
         return messages
 
 
-class Faulty(InProcessStages):
+class Faulty(InProcessStageRunner):
     """In the first epochs tasks break off and are run again, some in a new worker, some after they had finished."""
 
     def run_epoch(self, job_graph, epoch):
@@ -125,7 +125,7 @@ class Faulty(InProcessStages):
         return super().run_epoch(job_graph, epoch)
 
 
-@pytest.mark.parametrize("stages", [InProcessStages, Forgetful, Faulty])
+@pytest.mark.parametrize("stages", [InProcessStageRunner, Forgetful, Faulty])
 def test_epochs(kafka, topic, environment, stages):
     env = environment(**EPOCHS)
     env._executor = InProcessExecutor(create_stages=stages)
@@ -134,7 +134,7 @@ def test_epochs(kafka, topic, environment, stages):
     check(kafka, topic, 2000)
 
 
-class FaultyBatch(InProcessStages):
+class FaultyBatch(InProcessStageRunner):
     """Tasks break off or are lost once they have written, and are run again."""
 
     def run_batch(self, job_graph, orders):
@@ -144,7 +144,7 @@ class FaultyBatch(InProcessStages):
         return super().run_batch(job_graph, orders)
 
 
-@pytest.mark.parametrize("stages", [InProcessStages, FaultyBatch])
+@pytest.mark.parametrize("stages", [InProcessStageRunner, FaultyBatch])
 def test_a_batch(kafka, topic, environment, stages):
     env = environment(**{"execution.runtime-mode": "BATCH"})
     env._executor = InProcessExecutor(create_stages=stages)

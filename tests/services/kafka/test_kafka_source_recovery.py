@@ -228,6 +228,6 @@ def test_readers_that_are_loaded_anew_in_each_epoch(kafka, tmp_path):
         execution__checkpointing__interval="",
     )
     faults = [TaskFault(FaultKind.KILL, epoch=epoch) for epoch in (2, 3)]
-    env._executor = InProcessExecutor(create_stages=lambda: InProcessStages(faults=faults))
+    env._executor = InProcessExecutor(create_stages=lambda: InProcessStageRunner(faults=faults))
 
     assert sorted(start(stream_of(env, builder(kafka, topic).build())).wait()) == sorted(values(1000))

@@ -81,7 +81,7 @@ def test_a_batch_commits_at_its_end_and_leaves_nothing_of_tasks_that_ran_twice(t
         TaskFault(FaultKind.RETRY, "Sink", 0, after_rows=1),
         TaskFault(FaultKind.KILL, "Sink", 1, after_rows=None),
     ]
-    stages = InProcessStages(faults)
+    stages = InProcessStageRunner(faults)
     env._executor = InProcessExecutor(create_stages=lambda: stages)
     sink = table.sink().set_delivery_guarantee(EXACTLY_ONCE).set_batch_size(7).build()
     env.from_collection([(n, f"n{n}") for n in range(100)]).rebalance().sink_to(sink)
@@ -91,7 +91,7 @@ def test_a_batch_commits_at_its_end_and_leaves_nothing_of_tasks_that_ran_twice(t
     assert table.column("SELECT count(*) FROM t_firesteel_staging") == [0]
 
 
-class Forgetful(InProcessStages):
+class Forgetful(InProcessStageRunner):
     """After every epoch one of its workers is gone."""
 
     def run_epoch(self, job_graph, epoch):
@@ -100,7 +100,7 @@ class Forgetful(InProcessStages):
         return messages
 
 
-@pytest.mark.parametrize("stages", [InProcessStages, Forgetful])
+@pytest.mark.parametrize("stages", [InProcessStageRunner, Forgetful])
 def test_epochs_commit_where_the_job_master_is(table, tmp_path, stages):
     env = environment(tmp_path, execution__exchange="spark", execution__epoch__max_records="30")
     env._executor = InProcessExecutor(create_stages=stages)

@@ -85,7 +85,7 @@ class Waits:
 Step = Epoch | Fails | Waits | Exception
 
 
-class ScriptedStages:
+class ScriptedStageRunner:
     """Plays one step per epoch; when there is none left, nothing is read any more."""
 
     def __init__(self, *steps: Step):
@@ -214,7 +214,7 @@ class _Recorder(Committer[Any]):
 class EavesdroppingHost(EpochHost):
     """Also keeps what was posted."""
 
-    def __init__(self, runner: ScriptedStages, clock: Clock | None = None):
+    def __init__(self, runner: ScriptedStageRunner, clock: Clock | None = None):
         super().__init__(runner, clock)
         self.posted: list[Event] = []
 
@@ -238,7 +238,7 @@ class ScriptedJob:
         clock: Clock | None = None,
         name: str = "scripted",
     ):
-        self.stages = ScriptedStages(*steps)
+        self.stages = ScriptedStageRunner(*steps)
         configuration = Configuration().set_string("execution.exchange", "spark")
         configuration.set_string("execution.runtime-mode", "STREAMING")
         configuration.set_string("restart-strategy.type", "none")

@@ -13,7 +13,7 @@ from firesteel.datastream import MapFunction, RuntimeContext, StreamExecutionEnv
 from firesteel.datastream.connectors.file_system import FileSink
 from firesteel.process import fault_points
 from firesteel.testing.in_process import InProcessExecutor
-from firesteel.testing.stages import FaultKind, InProcessStages, TaskFault
+from firesteel.testing.stages import FaultKind, InProcessStageRunner, TaskFault
 
 MODES = {
     "pipelined": {},
@@ -38,7 +38,7 @@ class Counted(MapFunction):
 
 
 def environment(
-    settings: dict[str, str], stages: InProcessStages | None = None, parallelism: int = 2
+    settings: dict[str, str], stages: InProcessStageRunner | None = None, parallelism: int = 2
 ) -> StreamExecutionEnvironment:
     configuration = Configuration()
     for key, value in settings.items():
@@ -101,7 +101,7 @@ class FailsUntil(MapFunction):
 def test_a_restarted_batch_goes_on_with_the_stage_that_failed(tmp_path: Path) -> None:
     for name in ("one", "two"):
         (tmp_path / name).touch()
-    stages = InProcessStages()
+    stages = InProcessStageRunner()
     env = environment({**MODES["batch"], **RESTARTS}, stages)
     numbers = env.from_sequence(1, 6).name("numbers").rebalance().map(lambda number: number + 1).name("first")
     results = numbers.rebalance().map(FailsUntil(tmp_path)).name("second").execute_and_collect()
@@ -114,7 +114,7 @@ def test_a_restarted_batch_goes_on_with_the_stage_that_failed(tmp_path: Path) ->
 
 def test_workers_that_are_lost_cost_no_attempt() -> None:
     faults = [TaskFault(FaultKind.FAIL, vertex="Map", after_rows=None) for _ in range(3)]
-    stages = InProcessStages(faults)
+    stages = InProcessStageRunner(faults)
     env = environment({**MODES["batch"], "restart-strategy.type": "none"}, stages)
     results = env.from_sequence(1, 6).rebalance().map(lambda number: number + 1).execute_and_collect()
     assert sorted(results) == [2, 3, 4, 5, 6, 7]

@@ -55,7 +55,7 @@ def diamond(env: StreamExecutionEnvironment) -> None:
     left.union(right).rebalance().map(str).name("both").set_parallelism(2).print().set_parallelism(2)
 
 
-class PassingOn(InProcessStages):
+class PassingOn(InProcessStageRunner):
     """Each source task sends numbered rows to everybody; each other task notes what it read, in order, and reports."""
 
     def __init__(self, faults: Iterable[TaskFault] = (), **settings: Any):
@@ -254,7 +254,7 @@ def test_a_batch_goes_on_with_the_stage_that_failed() -> None:
 def test_what_a_task_says_of_its_failure_comes_with_the_error() -> None:
     failure = TaskStateChanged(0, "v", 0, "FAILED", TaskFailure("bad", "ValueError"))
 
-    class Failing(InProcessStages):
+    class Failing(InProcessStageRunner):
         def run_task(self, command: Any, rows: Iterable[bytes]) -> Iterator[bytes]:
             raise StageTaskError([failure])
 
@@ -293,7 +293,7 @@ def test_the_states_of_tasks_are_told() -> None:
 
 
 def test_a_row_for_a_partition_that_nobody_has_is_a_bug() -> None:
-    class Lost(InProcessStages):
+    class Lost(InProcessStageRunner):
         def run_task(self, command: Any, rows: Iterable[bytes]) -> Iterator[bytes]:
             yield pack_number(17)
             yield pack_row(BATCH, 0, 0, 0, b"")

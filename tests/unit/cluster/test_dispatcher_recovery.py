@@ -28,7 +28,7 @@ from firesteel.jobmaster.shell.job_preparation import PreparedJob
 from firesteel.jobmaster.shell.runner import JobMasterRunner
 from firesteel.testing import eventually
 from firesteel.testing.source import PAUSE
-from firesteel.testing.stages import InProcessStages
+from firesteel.testing.stages import InProcessStageRunner
 
 CHECKPOINTED = {"execution.checkpointing.interval": "20 ms"}
 LONG = 20_000
@@ -399,7 +399,7 @@ def test_a_new_run_does_not_overtake_one_that_cannot_be_loaded_for_a_moment(
     }
 
     def start(job: PreparedJob, services: JobServices) -> JobMasterRunner:
-        return JobMasterRunner(job, EpochHost(InProcessStages()), services)
+        return JobMasterRunner(job, EpochHost(InProcessStageRunner()), services)
 
     first = leaders.next()
     first.dispatcher._start_job = start

@@ -47,7 +47,7 @@ def _no_faults() -> Iterator[None]:
     fault_points.arm("")
 
 
-class Stages(InProcessStages):
+class Stages(InProcessStageRunner):
     """Counts epochs, and loses workers as it is told."""
 
     def __init__(self, *faults: TaskFault, lose: Callable[[int], list[int]] = lambda _epoch: []):
@@ -64,7 +64,7 @@ class Stages(InProcessStages):
 
 
 def environment(
-    settings: dict[str, str], stages: InProcessStages | None = None, parallelism: int = 2, clock: Any = None
+    settings: dict[str, str], stages: InProcessStageRunner | None = None, parallelism: int = 2, clock: Any = None
 ) -> StreamExecutionEnvironment:
     configuration = Configuration().set_string("execution.runtime-mode", "STREAMING")
     for key, value in {"execution.exchange": "spark", **settings}.items():

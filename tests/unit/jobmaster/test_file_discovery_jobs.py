@@ -92,7 +92,7 @@ def test_each_run_with_available_now_reads_the_files_that_are_new(
         assert lines(out) == expected(40)
 
 
-class LosingStages(InProcessStages):
+class LosingStageRunner(InProcessStageRunner):
     """Every third epoch begins with new workers."""
 
     def run_epoch(self, job_graph: Any, epoch: Any) -> Any:
@@ -104,10 +104,10 @@ class LosingStages(InProcessStages):
 
 @pytest.mark.parametrize(
     ("exchange", "create_stages"),
-    [("pipelined", InProcessStages), ("spark", InProcessStages), ("spark", LosingStages)],
+    [("pipelined", InProcessStageRunner), ("spark", InProcessStageRunner), ("spark", LosingStageRunner)],
 )
 def test_files_that_come_while_the_job_runs_are_read(
-    tmp_path: Path, exchange: str, create_stages: Callable[[], InProcessStages]
+    tmp_path: Path, exchange: str, create_stages: Callable[[], InProcessStageRunner]
 ) -> None:
     landing, out = tmp_path / "landing", tmp_path / "out"
     put(landing, 0, 5)

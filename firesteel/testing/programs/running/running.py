@@ -24,7 +24,7 @@ from firesteel.testing.programs.running.invariants import SchedulerWatch, TimerW
 from firesteel.testing.programs.running.job import Hang, RunningJob
 from firesteel.testing.programs.running.store_sink import read_store
 from firesteel.testing.programs.running.ways import Phase, Way
-from firesteel.testing.stages import FaultKind, InProcessStages, TaskFault
+from firesteel.testing.stages import FaultKind, InProcessStageRunner, TaskFault
 
 __all__ = ["EnvironmentRunner", "InProcessRunner"]
 
@@ -60,14 +60,14 @@ class InProcessRunner(EnvironmentRunner):
 
     def __init__(self, deadline_s: float = DEADLINE_S, build: Callable[..., None] | None = None):
         super().__init__(deadline_s, build)
-        self._stages: list[InProcessStages] = []
+        self._stages: list[InProcessStageRunner] = []
 
     def create_environment(self, configuration: Configuration, tasks: Sequence[Fault]) -> StreamExecutionEnvironment:
         """Returns an environment without Spark."""
         faults = [TaskFault(FaultKind(fault.place), epoch=fault.at) for fault in tasks]
 
-        def create_stages() -> InProcessStages:
-            stages = InProcessStages(faults, seed=len(self._stages))
+        def create_stages() -> InProcessStageRunner:
+            stages = InProcessStageRunner(faults, seed=len(self._stages))
             self._stages.append(stages)
             return stages
 

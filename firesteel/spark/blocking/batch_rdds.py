@@ -14,14 +14,14 @@ from firesteel.execution.stages.task_commands import BatchCommand, StageTaskDesc
 from firesteel.graph.job_graph import JobGraph
 from firesteel.runtime.model.messages import TaskKey
 from firesteel.spark.blocking.rdds import JavaRDD, Rdds
-from firesteel.spark.blocking.worker import BatchStage
+from firesteel.spark.blocking.worker import RunBatchTasks
 
-__all__ = ["BatchStages", "padded_offsets"]
+__all__ = ["BatchRdds", "padded_offsets"]
 
 _PROTOCOL = 5
 
 
-class BatchStages:
+class BatchRdds:
     """One RDD per vertex, with shuffles that sort in between. When they are run again, Spark skips what it has.
 
     A producer's output is shuffled once for all its consumers, each of which then reads its own partitions. A consumer
@@ -62,7 +62,7 @@ class BatchStages:
         parent, tasks = self._input(stage)
         commands = [self._commands[stage.id, subtask] for subtask in range(stage.parallelism)]
         descriptors = tuple(self._relocated(stage, command.descriptor) for command in commands)
-        function = BatchStage(
+        function = RunBatchTasks(
             cloudpickle.dumps(descriptors, _PROTOCOL),
             tuple(cloudpickle.dumps(command.splits, _PROTOCOL) for command in commands),
             tasks,

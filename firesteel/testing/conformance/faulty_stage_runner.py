@@ -6,12 +6,12 @@ from collections.abc import Sequence
 from typing import Any
 
 from firesteel.graph.job_graph import JobGraph
-from firesteel.testing.stages import FaultKind, InProcessStages, TaskFault
+from firesteel.testing.stages import FaultKind, InProcessStageRunner, TaskFault
 
-__all__ = ["FaultyStages"]
+__all__ = ["FaultyStageRunner"]
 
 
-class FaultyStages(InProcessStages):
+class FaultyStageRunner(InProcessStageRunner):
     """A batch has a task that dies when it has finished, and one that breaks off; of epochs every other one has.
 
     After each epoch one worker is gone: its task is loaded from the checkpoint, within the same attempt.

@@ -17,16 +17,16 @@ from firesteel.graph.job_graph import JobGraph
 from firesteel.runtime.model.messages import TaskKey
 from firesteel.spark.blocking.placement import SLOT_VARIABLE, Executors, slots_of, worker_slots
 from firesteel.spark.blocking.rdds import JavaRDD, PythonStage, Rdds
-from firesteel.spark.blocking.worker import CloseTasks, EpochStage
+from firesteel.spark.blocking.worker import CloseTasks, RunEpochTask
 
-__all__ = ["EpochStages"]
+__all__ = ["EpochRdds"]
 
 _PROTOCOL = 5
 _FIELDS = tuple(field.name for field in fields(EpochCommand) if field.name != "descriptor")
 _generations = itertools.count()
 
 
-class EpochStages:
+class EpochRdds:
     """Makes the RDDs of one job's epochs.
 
     The descriptors of the tasks, with all functions, are broadcast once; an epoch only ships what is new.
@@ -68,7 +68,7 @@ class EpochStages:
                 if place is not None:
                     rows = rdds.at(place, rows)
                 command = epoch.commands[key]
-                task = EpochStage(
+                task = RunEpochTask(
                     (command.descriptor.task.job_id, *key),
                     self._broadcast,
                     self._generation,
