@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from firesteel.testing.in_process import InProcessExecutor
-from firesteel.testing.stages import FaultKind, InProcessStages, TaskFault
+from firesteel.testing.stages import FaultKind, InProcessStageRunner, TaskFault
 from tests.support.jobs.golden_jobs import GOLDEN, JOB_NAMES, load_job, read_golden, run_job
 
 PARALLELISMS = (1, 2, 3)

@@ -22,7 +22,7 @@ from firesteel.spark.blocking.stage_runner import SparkStageRunner
 from firesteel.spark.session.session import spark_log
 from firesteel.testing import eventually
 from tests.support.epochs import passing_on
-from tests.support.epochs.passing_on import batch_orders, graph_of, pass_on, read_by
+from tests.support.epochs.passing_on import batch_commands, graph_of, pass_on, read_by
 from tests.support.processes import is_alive
 
 ROWS = 3

@@ -10,7 +10,7 @@ from firesteel.connectors.kafka.client_errors import KafkaAuthorizationError
 from firesteel.spi.sink import DeliveryGuarantee
 from firesteel.testing import ABORT, PAUSE, SinkHarness, TestingSource, eventually, test_environment
 from firesteel.testing.in_process import InProcessExecutor
-from firesteel.testing.stages import FaultKind, InProcessStages, TaskFault
+from firesteel.testing.stages import FaultKind, InProcessStageRunner, TaskFault
 from tests.support.services.kafka_sink_jobs import fresh_prefix, is_unblocked, numbers, sink_builder
 from tests.support.services.kafka_topics import fresh_topic
 

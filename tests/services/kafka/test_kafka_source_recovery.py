@@ -11,7 +11,7 @@ from firesteel.datastream import ProcessFunction
 from firesteel.datastream.connectors.kafka import KafkaOffsetsInitializer
 from firesteel.testing import eventually
 from firesteel.testing.in_process import InProcessExecutor
-from firesteel.testing.stages import FaultKind, InProcessStages, TaskFault
+from firesteel.testing.stages import FaultKind, InProcessStageRunner, TaskFault
 from tests.support.jobs.running_jobs import Numbered, Probe, environment, no_job_goes_on, start  # noqa: F401 - a fixture
 from tests.support.services.kafka_topics import (
     add_partitions,

@@ -16,7 +16,7 @@ from firesteel.spi.source import InputStatus
 from firesteel.testing import ABORT, PAUSE, TestingSource, collect, eventually, test_environment
 from firesteel.testing.in_process import InProcessExecutor
 from firesteel.testing.services.postgres_server import PostgresServer
-from firesteel.testing.stages import FaultKind, InProcessStages, TaskFault
+from firesteel.testing.stages import FaultKind, InProcessStageRunner, TaskFault
 from tests.support.jobs.checkpointed_jobs import SlowReader, SlowSource, checkpointed
 
 NO_WATERMARKS = WatermarkStrategy.no_watermarks()

@@ -1,7 +1,7 @@
 """A JobManager's share of high availability in a process of its own: commands in, answers out, a JSON line each.
 
 ``python leader.py filesystem <directory> <lease>`` or ``zookeeper <quorum> <root> <directory> <timeout>``. It tells
-its epoch once it leads. A command is ``[method of the store, arguments…]``; the answer is ``[result, error]``.
+its term once it leads. A command is ``[method of the store, arguments…]``; the answer is ``[result, error]``.
 """
 
 from __future__ import annotations

@@ -23,7 +23,7 @@ from firesteel.graph.execution import JobExecution
 from firesteel.graph.job_graph import JobGraph
 from firesteel.runtime.model.messages import TaskStateChanged
 from firesteel.spi import execution_traits
-from firesteel.testing.stages import FaultKind, InProcessStages, TaskFault
+from firesteel.testing.stages import FaultKind, InProcessStageRunner, TaskFault
 from tests.support.epochs.executions import executed_as
 
 SOURCE_ROWS = 5

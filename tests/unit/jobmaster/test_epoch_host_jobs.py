@@ -28,7 +28,7 @@ from firesteel.execution.stages.stage_runner import EpochRun, StageMessage
 from firesteel.process import fault_points
 from firesteel.testing import ABORT, PAUSE, WATERMARK, At, FakeClock, TestingSource, eventually
 from firesteel.testing.in_process import InProcessExecutor
-from firesteel.testing.stages import FaultKind, InProcessStages, TaskFault
+from firesteel.testing.stages import FaultKind, InProcessStageRunner, TaskFault
 from tests.support.jobs.endless import collecting, ended
 from tests.support.visible_files import visible_lines
 

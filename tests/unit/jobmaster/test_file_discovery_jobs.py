@@ -18,7 +18,7 @@ from firesteel.datastream import StreamExecutionEnvironment
 from firesteel.datastream.executor import execution_context
 from firesteel.testing import eventually
 from firesteel.testing.in_process import InProcessExecutor
-from firesteel.testing.stages import InProcessStages
+from firesteel.testing.stages import InProcessStageRunner
 from tests.support.jobs.endless import ended
 from tests.support.visible_files import visible_lines
 

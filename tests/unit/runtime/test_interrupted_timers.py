@@ -20,7 +20,7 @@ from firesteel.runtime.time.input_clock import InputClock
 from firesteel.runtime.time.turns import MAX_TURN_S, Turn
 from firesteel.testing import KeyedProcessFunctionHarness, collect, test_environment
 from firesteel.testing.source import At, TestingSource
-from tests.support.jobs.virtual_slots import LOOK_S, STEP_S, VirtualSlots, endless_numbers, now_ms, spend
+from tests.support.jobs.virtual_slots import POLL_INTERVAL_S, STEP_S, VirtualSlots, endless_numbers, now_ms, spend
 
 TIMERS = 2_000
 TIMER_S = 0.002

@@ -17,7 +17,7 @@ from firesteel.process.concurrency import SYSTEM
 from firesteel.runtime.time import turns
 from firesteel.runtime.time.turns import MAX_TURN_S, Turn, TurnWatch
 from firesteel.testing import eventually, test_environment
-from tests.support.jobs.virtual_slots import LOOK_S, STEP_S, VirtualSlots, endless_numbers, spend
+from tests.support.jobs.virtual_slots import POLL_INTERVAL_S, STEP_S, VirtualSlots, endless_numbers, spend
 
 
 def process(turn: Turn, records: list[int], work: Callable[[int], None], *, with_timestamps: bool) -> list[int]:
