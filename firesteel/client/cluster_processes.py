@@ -23,6 +23,7 @@ from firesteel.client.connection import ClusterAddress
 from firesteel.client.errors import UsageError
 from firesteel.client.local_clusters import JobManagerEntry, LocalCluster
 from firesteel.common.errors import FiresteelError
+from firesteel.config import cluster_options
 from firesteel.rest.client import ConnectionFailedError, RestClientError
 from firesteel.rest.cluster import CLUSTER_OVERVIEW
 
@@ -114,15 +115,17 @@ def launch(
     """Starts a JobManager process: one of its own session, or one that has this terminal.
 
     ``told`` is what it is to be, with its settings as ``configuration``. It stays in the cluster's directory, as the
-    process may begin anew from it.
+    process may begin anew from it. The directory is added to the settings: a standby that begins anew after the
+    leader is gone would not find it by the cluster's id.
     """
     cluster.remember()
+    settings = {**told["configuration"], cluster_options.CLUSTER_DIRECTORY.key: str(cluster.directory)}
     _forget_launches(cluster)
     descriptions = cluster.directory / "launch"
     descriptions.mkdir(exist_ok=True, mode=0o700)
     description = descriptions / f"{uuid.uuid4().hex}.json"
     with open(os.open(description, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:  # noqa: PTH123
-        json.dump(told, file, indent=1)
+        json.dump({**told, "configuration": settings}, file, indent=1)
     command = [sys.executable, "-m", JOB_MANAGER, str(description)]
     environment = _environment(search_path)
     if foreground:

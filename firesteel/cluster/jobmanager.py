@@ -15,13 +15,14 @@ from typing import Any, NoReturn
 
 import psutil
 
+from firesteel.client.local_clusters import cluster_directory
 from firesteel.client.program import run_program
 from firesteel.cluster.application import DispatcherExecutor
 from firesteel.cluster.diagnostics.logs import LogFiles
 from firesteel.cluster.dispatcher.dispatcher import Dispatcher
 from firesteel.cluster.ha.creation import create_services, storage_directory
 from firesteel.cluster.ha.services import HighAvailabilityServices, Leadership
-from firesteel.cluster.launch import APPLICATION, Launch, cluster_directory
+from firesteel.cluster.launch import APPLICATION, Launch
 from firesteel.cluster.rest.server import RestServer
 from firesteel.cluster.rest.standby import StandbyRoutes
 from firesteel.cluster.routes import all_routes

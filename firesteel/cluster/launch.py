@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from firesteel.common.errors import FiresteelError
-from firesteel.config import cluster_options
 from firesteel.config.configuration import Configuration
 
-__all__ = ["APPLICATION", "SESSION", "Launch", "LaunchError", "cluster_directory"]
+__all__ = ["APPLICATION", "SESSION", "Launch", "LaunchError"]
 
 SESSION, APPLICATION = "session", "application"
 
@@ -46,12 +44,3 @@ class Launch:
         if mode not in (SESSION, APPLICATION) or (mode == APPLICATION) != (program is not None):
             raise LaunchError(f"{path}: the mode is session, or application with a program; got {mode!r}.")
         return cls(mode, Configuration.from_dict(settings), program, module, arguments)
-
-
-def cluster_directory(configuration: Configuration) -> Path:
-    """Where a cluster keeps its logs, its token and, unless said otherwise, its jobs."""
-    told = configuration.get(cluster_options.CLUSTER_DIRECTORY)
-    if told is not None:
-        return Path(told)
-    state = os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state"
-    return Path(state) / "firesteel" / configuration.get(cluster_options.CLUSTER_ID)

@@ -5,9 +5,10 @@ from __future__ import annotations
 import logging
 import sys
 
+from firesteel.client.local_clusters import cluster_directory
 from firesteel.cluster.diagnostics.logs import setup_logging
 from firesteel.cluster.jobmanager import AGAIN, JobManager
-from firesteel.cluster.launch import Launch, cluster_directory
+from firesteel.cluster.launch import Launch
 from firesteel.common.errors import FiresteelError
 
 __all__ = ["main"]

@@ -153,6 +153,20 @@ def test_one_that_runs_is_left_alone(start: Start, directory: Path, capsys: pyte
     assert not any(psutil.pid_exists(each["pid"]) and _lives(each["pid"]) for each in (first, standby))
 
 
+def test_a_standby_by_id_is_in_the_directory_of_its_cluster(
+    start: Start, directory: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    assert start("--id", "far") == 0
+    assert main(["cluster", "start", "--standby", "--id", "far"]) == 0
+    assert len(list((directory / "jobmanagers").iterdir())) == 2
+    told = output_of(directory)["told"]
+    assert isinstance(told, dict)
+    # also after the leader, by which the id leads to the directory, is gone
+    assert told["configuration"]["cluster.directory"] == str(directory)
+    assert stop(directory) == 0
+
+
 def _lives(pid: int) -> bool:
     return psutil.Process(pid).status() != psutil.STATUS_ZOMBIE
 

@@ -16,7 +16,8 @@ from firesteel.cli.main import main
 from firesteel.cli.terminal.connection import connect, find_cluster
 from firesteel.client.connection import ClusterAddress
 from firesteel.client.errors import ClusterNotFoundError, UsageError
-from firesteel.client.local_clusters import LocalCluster
+from firesteel.client.local_clusters import LocalCluster, cluster_directory
+from firesteel.config.configuration import Configuration
 
 
 def options(address: str | None = None, cluster_id: str | None = None, *settings: str) -> argparse.Namespace:
@@ -128,6 +129,18 @@ def test_jobmanagers_that_are_gone_do_not_count(state_directory: Path) -> None:
     write_entry(state_directory / "default", 3)
     (state_directory / "default" / "jobmanagers" / "4.json").write_text('{"pid":')
     assert found().urls == ("http://localhost:3",)
+
+
+def test_the_directory_of_a_cluster(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
+    far = Configuration.from_dict({"high-availability.cluster-id": "far"})
+    assert cluster_directory(Configuration()) == tmp_path / "firesteel" / "default"
+    assert cluster_directory(Configuration.from_dict({"cluster.directory": "/here"})) == Path("/here")
+    assert cluster_directory(far) == tmp_path / "firesteel" / "far"
+    elsewhere = tmp_path / "elsewhere"
+    LocalCluster("far", elsewhere).remember()
+    write_entry(elsewhere, 7)
+    assert cluster_directory(far) == elsewhere
 
 
 def test_a_cluster_in_a_directory_of_its_own_is_found_by_its_id(

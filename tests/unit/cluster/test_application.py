@@ -12,7 +12,7 @@ from dispatched_jobs import Cluster, MemoryStore, bounded, endless, is_running, 
 
 from firesteel.cluster.application import DispatcherExecutor
 from firesteel.cluster.ha.creation import create_services
-from firesteel.cluster.launch import Launch, LaunchError, cluster_directory
+from firesteel.cluster.launch import Launch, LaunchError
 from firesteel.cluster.rest.handlers import rescaling
 from firesteel.cluster.rest.request import RestError, RestRequest
 from firesteel.common.errors import InvalidProgramError
@@ -196,11 +196,6 @@ class TestLaunch:
     def test_what_makes_no_sense(self, tmp_path: Path, told: Any) -> None:
         with pytest.raises(LaunchError):
             self.read(tmp_path, told)
-
-    def test_the_directory_of_a_cluster(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setenv("XDG_STATE_HOME", "/state")
-        assert cluster_directory(Configuration()) == Path("/state/firesteel/default")
-        assert cluster_directory(Configuration.from_dict({"cluster.directory": "/here"})) == Path("/here")
 
 
 def test_a_graph_that_does_not_fit_its_edges() -> None:
