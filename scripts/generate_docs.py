@@ -19,7 +19,7 @@ ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
 from firesteel.common.time import Duration  # noqa: E402
-from firesteel.config import cluster_options, options  # noqa: E402
+from firesteel.config import options  # noqa: E402
 from firesteel.config.option import ConfigOption  # noqa: E402
 from firesteel.rest.endpoint import Endpoint  # noqa: E402
 from firesteel.rest.endpoints import all_endpoints  # noqa: E402
@@ -91,8 +91,7 @@ A Flink program may set these; nothing happens.
 
 def configuration_page() -> str:
     """The text of docs/configuration.md."""
-    declared = {**vars(options), **vars(cluster_options)}
-    named = {id(value): name for name, value in declared.items() if isinstance(value, ConfigOption)}
+    named = {id(value): name for owner in options.OWNERS for name, value in options.declared_options(owner).items()}
     read = _identifiers(path for package in READERS for path in (ROOT / "firesteel" / package).rglob("*.py"))
     in_effect, without_effect = [], []
     for option in options.all_options():

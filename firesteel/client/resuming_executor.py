@@ -13,7 +13,7 @@ from typing import TextIO
 from firesteel.client.errors import UsageError
 from firesteel.common.errors import FiresteelError
 from firesteel.common.job_client import JobClient
-from firesteel.config import exchange_options, options
+from firesteel.config import checkpointing_options, exchange_options
 from firesteel.config.configuration import Configuration
 from firesteel.datastream.executor import PipelineExecutor, spark_executor
 from firesteel.datastream.stream_execution_environment import DEFAULT_JOB_NAME
@@ -57,7 +57,7 @@ class ResumingExecutor:
                 "A run finds where the last one stopped by the job's name, but this job has none.",
                 hint="Name it, env.execute('my job'), or set pipeline.name.",
             )
-        directory = configuration.get(options.CHECKPOINTS_DIRECTORY)
+        directory = configuration.get(checkpointing_options.CHECKPOINTS_DIRECTORY)
         assert directory is not None
         storage = CheckpointStorage(directory, as_epochs(job_graph).job_id)
         lock = _Lock(storage.job_directory, job_graph.job_name)
@@ -74,7 +74,7 @@ class ResumingExecutor:
 def _where(job_graph: JobGraph, storage: CheckpointStorage) -> str:
     """Where a run starts from, as text."""
     configure_filesystems(job_graph.configuration)
-    given = job_graph.configuration.get(options.SAVEPOINT_PATH)
+    given = job_graph.configuration.get(checkpointing_options.SAVEPOINT_PATH)
     completed = storage.completed()
     where = (
         f"starts from {given}, as it was told to"

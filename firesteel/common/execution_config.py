@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from firesteel.common.restart_strategy import RestartStrategies, RestartStrategyConfiguration
-from firesteel.config import options
+from firesteel.config import checkpointing_options, pipeline_options, slot_options
 from firesteel.config.configuration import Configuration
 
 __all__ = ["ExecutionConfig"]
@@ -30,37 +30,37 @@ class ExecutionConfig:
 
     def enable_closure_cleaner(self) -> ExecutionConfig:
         """Recorded, without effect: Python functions need no closure cleaning."""
-        return self._set(options.CLOSURE_CLEANER_LEVEL, "RECURSIVE")
+        return self._set(pipeline_options.CLOSURE_CLEANER_LEVEL, "RECURSIVE")
 
     def disable_closure_cleaner(self) -> ExecutionConfig:
         """Recorded, without effect: Python functions need no closure cleaning."""
-        return self._set(options.CLOSURE_CLEANER_LEVEL, "NONE")
+        return self._set(pipeline_options.CLOSURE_CLEANER_LEVEL, "NONE")
 
     def is_closure_cleaner_enabled(self) -> bool:
         """What was recorded last."""
-        return self._configuration.get(options.CLOSURE_CLEANER_LEVEL) != "NONE"
+        return self._configuration.get(pipeline_options.CLOSURE_CLEANER_LEVEL) != "NONE"
 
     def set_auto_watermark_interval(self, interval: int) -> ExecutionConfig:
         """Sets how often periodic watermarks are emitted, in milliseconds; 0 for never."""
         if interval < 0:
             raise ValueError(f"The auto watermark interval cannot be negative: {interval}")
-        return self._set(options.AUTO_WATERMARK_INTERVAL, interval)
+        return self._set(pipeline_options.AUTO_WATERMARK_INTERVAL, interval)
 
     def get_auto_watermark_interval(self) -> int:
         """How often periodic watermarks are emitted, in milliseconds."""
-        return self._configuration.get(options.AUTO_WATERMARK_INTERVAL).to_millis()
+        return self._configuration.get(pipeline_options.AUTO_WATERMARK_INTERVAL).to_millis()
 
     def set_latency_tracking_interval(self, interval: int) -> ExecutionConfig:
         """Sets how often sources send latency marks, in milliseconds; 0 or less for never."""
-        return self._set(options.LATENCY_INTERVAL, interval)
+        return self._set(pipeline_options.LATENCY_INTERVAL, interval)
 
     def get_latency_tracking_interval(self) -> int:
         """How often sources send latency marks, in milliseconds."""
-        return self._configuration.get(options.LATENCY_INTERVAL).to_millis()
+        return self._configuration.get(pipeline_options.LATENCY_INTERVAL).to_millis()
 
     def get_parallelism(self) -> int:
         """The parallelism of operators that have none of their own; PARALLELISM_DEFAULT if none was set."""
-        parallelism = self._configuration.get_optional(options.DEFAULT_PARALLELISM)
+        parallelism = self._configuration.get_optional(pipeline_options.DEFAULT_PARALLELISM)
         return self.PARALLELISM_DEFAULT if parallelism is None else parallelism
 
     def set_parallelism(self, parallelism: int) -> ExecutionConfig:
@@ -68,108 +68,108 @@ class ExecutionConfig:
         if parallelism == self.PARALLELISM_UNKNOWN:
             return self
         if parallelism == self.PARALLELISM_DEFAULT:
-            self._configuration.remove_config(options.DEFAULT_PARALLELISM)
+            self._configuration.remove_config(pipeline_options.DEFAULT_PARALLELISM)
             return self
         if parallelism < 1:
             raise ValueError(f"The parallelism must be at least 1, or PARALLELISM_DEFAULT: {parallelism}")
-        return self._set(options.DEFAULT_PARALLELISM, parallelism)
+        return self._set(pipeline_options.DEFAULT_PARALLELISM, parallelism)
 
     def get_max_parallelism(self) -> int:
         """The number of key groups; -1 if it is to be derived from the parallelism."""
-        return self._configuration.get(options.MAX_PARALLELISM)
+        return self._configuration.get(pipeline_options.MAX_PARALLELISM)
 
     def set_max_parallelism(self, max_parallelism: int) -> ExecutionConfig:
         """Sets the number of key groups, which is the most subtasks a keyed operator can ever have."""
         if max_parallelism < 1:
             raise ValueError(f"The max parallelism must be greater than 0: {max_parallelism}")
-        return self._set(options.MAX_PARALLELISM, max_parallelism)
+        return self._set(pipeline_options.MAX_PARALLELISM, max_parallelism)
 
     def get_task_cancellation_interval(self) -> int:
         """The time between attempts to cancel a task, in milliseconds."""
-        return self._configuration.get(options.TASK_CANCELLATION_INTERVAL).to_millis()
+        return self._configuration.get(slot_options.TASK_CANCELLATION_INTERVAL).to_millis()
 
     def set_task_cancellation_interval(self, interval: int) -> ExecutionConfig:
         """Sets the time between attempts to cancel a task, in milliseconds."""
-        return self._set(options.TASK_CANCELLATION_INTERVAL, interval)
+        return self._set(slot_options.TASK_CANCELLATION_INTERVAL, interval)
 
     def get_task_cancellation_timeout(self) -> int:
         """How long a task may take to cancel, in milliseconds; 0 for ever."""
-        return self._configuration.get(options.TASK_CANCELLATION_TIMEOUT).to_millis()
+        return self._configuration.get(slot_options.TASK_CANCELLATION_TIMEOUT).to_millis()
 
     def set_task_cancellation_timeout(self, timeout: int) -> ExecutionConfig:
         """Sets how long a task may take to cancel, in milliseconds; 0 for ever."""
         if timeout < 0:
             raise ValueError(f"The task cancellation timeout cannot be negative: {timeout}")
-        return self._set(options.TASK_CANCELLATION_TIMEOUT, timeout)
+        return self._set(slot_options.TASK_CANCELLATION_TIMEOUT, timeout)
 
     def enable_force_kryo(self) -> ExecutionConfig:
         """Recorded, without effect: there is no Kryo."""
-        return self._set(options.FORCE_KRYO, True)
+        return self._set(pipeline_options.FORCE_KRYO, True)
 
     def disable_force_kryo(self) -> ExecutionConfig:
         """Recorded, without effect: there is no Kryo."""
-        return self._set(options.FORCE_KRYO, False)
+        return self._set(pipeline_options.FORCE_KRYO, False)
 
     def is_force_kryo_enabled(self) -> bool:
         """What was recorded last."""
-        return self._configuration.get(options.FORCE_KRYO)
+        return self._configuration.get(pipeline_options.FORCE_KRYO)
 
     def enable_generic_types(self) -> ExecutionConfig:
         """Recorded, without effect: records may be of any type that can be pickled."""
-        return self._set(options.GENERIC_TYPES, True)
+        return self._set(pipeline_options.GENERIC_TYPES, True)
 
     def disable_generic_types(self) -> ExecutionConfig:
         """Recorded, without effect: records may be of any type that can be pickled."""
-        return self._set(options.GENERIC_TYPES, False)
+        return self._set(pipeline_options.GENERIC_TYPES, False)
 
     def has_generic_types_disabled(self) -> bool:
         """What was recorded last."""
-        return not self._configuration.get(options.GENERIC_TYPES)
+        return not self._configuration.get(pipeline_options.GENERIC_TYPES)
 
     def enable_auto_generated_uids(self) -> ExecutionConfig:
         """Gives an operator without a uid one of its own making."""
-        return self._set(options.AUTO_GENERATE_UIDS, True)
+        return self._set(pipeline_options.AUTO_GENERATE_UIDS, True)
 
     def disable_auto_generated_uids(self) -> ExecutionConfig:
         """Makes an operator without a uid an error."""
-        return self._set(options.AUTO_GENERATE_UIDS, False)
+        return self._set(pipeline_options.AUTO_GENERATE_UIDS, False)
 
     def has_auto_generated_uids_enabled(self) -> bool:
         """Whether an operator without a uid gets one."""
-        return self._configuration.get(options.AUTO_GENERATE_UIDS)
+        return self._configuration.get(pipeline_options.AUTO_GENERATE_UIDS)
 
     def enable_force_avro(self) -> ExecutionConfig:
         """Recorded, without effect: there is no Avro serializer for Python objects."""
-        return self._set(options.FORCE_AVRO, True)
+        return self._set(pipeline_options.FORCE_AVRO, True)
 
     def disable_force_avro(self) -> ExecutionConfig:
         """Recorded, without effect: there is no Avro serializer for Python objects."""
-        return self._set(options.FORCE_AVRO, False)
+        return self._set(pipeline_options.FORCE_AVRO, False)
 
     def is_force_avro_enabled(self) -> bool:
         """What was recorded last."""
-        return self._configuration.get(options.FORCE_AVRO)
+        return self._configuration.get(pipeline_options.FORCE_AVRO)
 
     def enable_object_reuse(self) -> ExecutionConfig:
         """Hands records and state values on without copies; functions must not change what others may have."""
-        return self._set(options.OBJECT_REUSE, True)
+        return self._set(pipeline_options.OBJECT_REUSE, True)
 
     def disable_object_reuse(self) -> ExecutionConfig:
         """Copies records and state values that a function could change while others have them: the default."""
-        return self._set(options.OBJECT_REUSE, False)
+        return self._set(pipeline_options.OBJECT_REUSE, False)
 
     def is_object_reuse_enabled(self) -> bool:
         """Whether objects are handed on without copies."""
-        return self._configuration.get(options.OBJECT_REUSE)
+        return self._configuration.get(pipeline_options.OBJECT_REUSE)
 
     def get_global_job_parameters(self) -> dict[str, str]:
         """The program's own parameters, as text."""
-        return self._configuration.get_optional(options.GLOBAL_JOB_PARAMETERS) or {}
+        return self._configuration.get_optional(pipeline_options.GLOBAL_JOB_PARAMETERS) or {}
 
     def set_global_job_parameters(self, global_job_parameters_dict: Mapping[str, Any]) -> ExecutionConfig:
         """Sets parameters of the program's own, which every function can read."""
         parameters = {key: str(value) for key, value in global_job_parameters_dict.items()}
-        return self._set(options.GLOBAL_JOB_PARAMETERS, parameters)
+        return self._set(pipeline_options.GLOBAL_JOB_PARAMETERS, parameters)
 
     def get_default_kryo_serializer_classes(self) -> dict[str, str]:
         """Always empty: there is no Kryo."""
@@ -185,11 +185,11 @@ class ExecutionConfig:
 
     def is_use_snapshot_compression(self) -> bool:
         """Whether keyed state is compressed in full checkpoints and savepoints."""
-        return self._configuration.get(options.SNAPSHOT_COMPRESSION)
+        return self._configuration.get(checkpointing_options.SNAPSHOT_COMPRESSION)
 
     def set_use_snapshot_compression(self, use_snapshot_compression: bool) -> ExecutionConfig:
         """Sets whether keyed state is compressed in full checkpoints and savepoints."""
-        return self._set(options.SNAPSHOT_COMPRESSION, use_snapshot_compression)
+        return self._set(checkpointing_options.SNAPSHOT_COMPRESSION, use_snapshot_compression)
 
     def set_restart_strategy(self, restart_strategy: RestartStrategyConfiguration) -> ExecutionConfig:
         """Sets what happens after a failure, as its ``restart-strategy.*`` keys."""

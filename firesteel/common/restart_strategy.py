@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 
 from firesteel.common.time import Duration, Time, to_millis
-from firesteel.config import options
+from firesteel.config import checkpointing_options, restart_options
 from firesteel.config.configuration import Configuration
 from firesteel.config.option import InvalidConfigurationError
 
@@ -52,7 +52,7 @@ class RestartStrategies:
 
         def write_to(self, configuration: Configuration) -> None:
             """Sets the strategy's keys."""
-            configuration.set(options.RESTART_STRATEGY, "none")
+            configuration.set(restart_options.RESTART_STRATEGY, "none")
 
     @dataclass(frozen=True)
     class FallbackRestartStrategyConfiguration(RestartStrategyConfiguration):
@@ -64,7 +64,7 @@ class RestartStrategies:
 
         def write_to(self, configuration: Configuration) -> None:
             """Unsets the key that names a strategy."""
-            configuration.remove_config(options.RESTART_STRATEGY)
+            configuration.remove_config(restart_options.RESTART_STRATEGY)
 
     class FixedDelayRestartStrategyConfiguration(RestartStrategyConfiguration):
         """So many restarts, always after the same wait."""
@@ -89,9 +89,9 @@ class RestartStrategies:
 
         def write_to(self, configuration: Configuration) -> None:
             """Sets the strategy's keys."""
-            configuration.set(options.RESTART_STRATEGY, "fixed-delay")
-            configuration.set(options.FIXED_DELAY_ATTEMPTS, self._restart_attempts)
-            configuration.set(options.FIXED_DELAY_DELAY, self._delay)
+            configuration.set(restart_options.RESTART_STRATEGY, "fixed-delay")
+            configuration.set(restart_options.FIXED_DELAY_ATTEMPTS, self._restart_attempts)
+            configuration.set(restart_options.FIXED_DELAY_DELAY, self._delay)
 
         def __eq__(self, other: object) -> bool:
             return type(other) is type(self) and self.__dict__ == other.__dict__
@@ -139,10 +139,10 @@ class RestartStrategies:
 
         def write_to(self, configuration: Configuration) -> None:
             """Sets the strategy's keys."""
-            configuration.set(options.RESTART_STRATEGY, "failure-rate")
-            configuration.set(options.FAILURE_RATE_MAX_FAILURES, self._max_failure_rate)
-            configuration.set(options.FAILURE_RATE_INTERVAL, self._failure_interval)
-            configuration.set(options.FAILURE_RATE_DELAY, self._delay)
+            configuration.set(restart_options.RESTART_STRATEGY, "failure-rate")
+            configuration.set(restart_options.FAILURE_RATE_MAX_FAILURES, self._max_failure_rate)
+            configuration.set(restart_options.FAILURE_RATE_INTERVAL, self._failure_interval)
+            configuration.set(restart_options.FAILURE_RATE_DELAY, self._delay)
 
         def __eq__(self, other: object) -> bool:
             return type(other) is type(self) and self.__dict__ == other.__dict__
@@ -154,12 +154,12 @@ class RestartStrategies:
     class ExponentialDelayRestartStrategyConfiguration(RestartStrategyConfiguration):
         """Waits longer with each failure, and from the beginning again after a quiet time."""
 
-        initial_backoff: Duration = options.EXPONENTIAL_DELAY_INITIAL_BACKOFF.default
-        max_backoff: Duration = options.EXPONENTIAL_DELAY_MAX_BACKOFF.default
-        backoff_multiplier: float = options.EXPONENTIAL_DELAY_BACKOFF_MULTIPLIER.default
-        reset_backoff_threshold: Duration = options.EXPONENTIAL_DELAY_RESET_BACKOFF_THRESHOLD.default
-        jitter_factor: float = options.EXPONENTIAL_DELAY_JITTER_FACTOR.default
-        attempts_before_reset_backoff: int = options.EXPONENTIAL_DELAY_ATTEMPTS_BEFORE_RESET.default
+        initial_backoff: Duration = restart_options.EXPONENTIAL_DELAY_INITIAL_BACKOFF.default
+        max_backoff: Duration = restart_options.EXPONENTIAL_DELAY_MAX_BACKOFF.default
+        backoff_multiplier: float = restart_options.EXPONENTIAL_DELAY_BACKOFF_MULTIPLIER.default
+        reset_backoff_threshold: Duration = restart_options.EXPONENTIAL_DELAY_RESET_BACKOFF_THRESHOLD.default
+        jitter_factor: float = restart_options.EXPONENTIAL_DELAY_JITTER_FACTOR.default
+        attempts_before_reset_backoff: int = restart_options.EXPONENTIAL_DELAY_ATTEMPTS_BEFORE_RESET.default
 
         def __post_init__(self) -> None:
             if self.initial_backoff.to_millis() < 1:
@@ -186,13 +186,15 @@ class RestartStrategies:
 
         def write_to(self, configuration: Configuration) -> None:
             """Sets the strategy's keys."""
-            configuration.set(options.RESTART_STRATEGY, "exponential-delay")
-            configuration.set(options.EXPONENTIAL_DELAY_INITIAL_BACKOFF, self.initial_backoff)
-            configuration.set(options.EXPONENTIAL_DELAY_MAX_BACKOFF, self.max_backoff)
-            configuration.set(options.EXPONENTIAL_DELAY_BACKOFF_MULTIPLIER, self.backoff_multiplier)
-            configuration.set(options.EXPONENTIAL_DELAY_RESET_BACKOFF_THRESHOLD, self.reset_backoff_threshold)
-            configuration.set(options.EXPONENTIAL_DELAY_JITTER_FACTOR, self.jitter_factor)
-            configuration.set(options.EXPONENTIAL_DELAY_ATTEMPTS_BEFORE_RESET, self.attempts_before_reset_backoff)
+            configuration.set(restart_options.RESTART_STRATEGY, "exponential-delay")
+            configuration.set(restart_options.EXPONENTIAL_DELAY_INITIAL_BACKOFF, self.initial_backoff)
+            configuration.set(restart_options.EXPONENTIAL_DELAY_MAX_BACKOFF, self.max_backoff)
+            configuration.set(restart_options.EXPONENTIAL_DELAY_BACKOFF_MULTIPLIER, self.backoff_multiplier)
+            configuration.set(restart_options.EXPONENTIAL_DELAY_RESET_BACKOFF_THRESHOLD, self.reset_backoff_threshold)
+            configuration.set(restart_options.EXPONENTIAL_DELAY_JITTER_FACTOR, self.jitter_factor)
+            configuration.set(
+                restart_options.EXPONENTIAL_DELAY_ATTEMPTS_BEFORE_RESET, self.attempts_before_reset_backoff
+            )
 
     @staticmethod
     def no_restart() -> NoRestartStrategyConfiguration:
@@ -240,7 +242,7 @@ class RestartStrategies:
     @staticmethod
     def from_configuration(configuration: Configuration) -> RestartStrategyConfiguration:
         """The strategy that the configuration's keys describe; the fallback if they name none."""
-        name = configuration.get(options.RESTART_STRATEGY)
+        name = configuration.get(restart_options.RESTART_STRATEGY)
         if name is None:
             return RestartStrategies.fall_back_restart()
         kind = _TYPE_OF_NAME.get(name.strip().lower())
@@ -248,26 +250,27 @@ class RestartStrategies:
             return RestartStrategies.no_restart()
         if kind == "fixed-delay":
             return RestartStrategies.fixed_delay_restart(
-                configuration.get(options.FIXED_DELAY_ATTEMPTS), configuration.get(options.FIXED_DELAY_DELAY)
+                configuration.get(restart_options.FIXED_DELAY_ATTEMPTS),
+                configuration.get(restart_options.FIXED_DELAY_DELAY),
             )
         if kind == "failure-rate":
             return RestartStrategies.failure_rate_restart(
-                configuration.get(options.FAILURE_RATE_MAX_FAILURES),
-                configuration.get(options.FAILURE_RATE_INTERVAL),
-                configuration.get(options.FAILURE_RATE_DELAY),
+                configuration.get(restart_options.FAILURE_RATE_MAX_FAILURES),
+                configuration.get(restart_options.FAILURE_RATE_INTERVAL),
+                configuration.get(restart_options.FAILURE_RATE_DELAY),
             )
         if kind == "exponential-delay":
             return RestartStrategies.ExponentialDelayRestartStrategyConfiguration(
-                configuration.get(options.EXPONENTIAL_DELAY_INITIAL_BACKOFF),
-                configuration.get(options.EXPONENTIAL_DELAY_MAX_BACKOFF),
-                configuration.get(options.EXPONENTIAL_DELAY_BACKOFF_MULTIPLIER),
-                configuration.get(options.EXPONENTIAL_DELAY_RESET_BACKOFF_THRESHOLD),
-                configuration.get(options.EXPONENTIAL_DELAY_JITTER_FACTOR),
-                configuration.get(options.EXPONENTIAL_DELAY_ATTEMPTS_BEFORE_RESET),
+                configuration.get(restart_options.EXPONENTIAL_DELAY_INITIAL_BACKOFF),
+                configuration.get(restart_options.EXPONENTIAL_DELAY_MAX_BACKOFF),
+                configuration.get(restart_options.EXPONENTIAL_DELAY_BACKOFF_MULTIPLIER),
+                configuration.get(restart_options.EXPONENTIAL_DELAY_RESET_BACKOFF_THRESHOLD),
+                configuration.get(restart_options.EXPONENTIAL_DELAY_JITTER_FACTOR),
+                configuration.get(restart_options.EXPONENTIAL_DELAY_ATTEMPTS_BEFORE_RESET),
             )
         known = ", ".join(dict.fromkeys(_TYPE_OF_NAME.values()))
         raise InvalidConfigurationError(
-            options.RESTART_STRATEGY.key, name, f"it is none of {known}", "restart strategy"
+            restart_options.RESTART_STRATEGY.key, name, f"it is none of {known}", "restart strategy"
         )
 
     @staticmethod
@@ -279,7 +282,7 @@ class RestartStrategies:
         strategy = RestartStrategies.from_configuration(configuration)
         if not isinstance(strategy, RestartStrategies.FallbackRestartStrategyConfiguration):
             return strategy
-        interval = configuration.get(options.CHECKPOINTING_INTERVAL)
+        interval = configuration.get(checkpointing_options.CHECKPOINTING_INTERVAL)
         if interval is not None and interval.to_millis() > 0:
             return RestartStrategies.ExponentialDelayRestartStrategyConfiguration()
         return RestartStrategies.no_restart()

@@ -36,9 +36,9 @@ def shown(key: str, value: str) -> str:
 class Configuration:
     """Holds values by key; text is read as a type when a value is asked for.
 
-    >>> from firesteel.common import options
+    >>> from firesteel.config import pipeline_options
     >>> config = Configuration().set_string("pipeline.auto-watermark-interval", "1 s")
-    >>> config.get(options.AUTO_WATERMARK_INTERVAL).to_millis()
+    >>> config.get(pipeline_options.AUTO_WATERMARK_INTERVAL).to_millis()
     1000
     """
 

@@ -1,4 +1,4 @@
-"""The configuration options of Spark's own shuffle as exchange; ``options`` has them beside all others."""
+"""The configuration options of Spark's own shuffle as exchange."""
 
 from __future__ import annotations
 

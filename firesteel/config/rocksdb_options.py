@@ -1,4 +1,4 @@
-"""The configuration options of the RocksDB state backend; ``options`` has them beside all others."""
+"""The configuration options of the RocksDB state backend."""
 
 from __future__ import annotations
 

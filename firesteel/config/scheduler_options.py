@@ -1,4 +1,4 @@
-"""The configuration options of the schedulers; ``options`` has them beside all others."""
+"""The configuration options of the schedulers."""
 
 from __future__ import annotations
 

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from functools import cache
 
 from firesteel.common.errors import FiresteelWarning, InvalidProgramError
-from firesteel.config import options
+from firesteel.config import options, pipeline_options
 from firesteel.config.configuration import Configuration
 
 __all__ = ["check_keys", "describe_unknown", "unknown_keys"]
@@ -47,7 +47,7 @@ def describe_unknown(key: str) -> str:
 def check_keys(configuration: Configuration) -> None:
     """Warns of unknown keys, or raises an error with ``pipeline.strict-config``."""
     unknown = unknown_keys(configuration.key_set())
-    strict = configuration.get(options.STRICT_CONFIG)
+    strict = configuration.get(pipeline_options.STRICT_CONFIG)
     if unknown and strict:
         raise InvalidProgramError(
             " ".join(describe_unknown(key) for key in unknown),

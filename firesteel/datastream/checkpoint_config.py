@@ -6,7 +6,7 @@ from typing import Any, Final
 
 from firesteel.common.errors import InvalidProgramError
 from firesteel.common.time import Duration, to_millis
-from firesteel.config import options
+from firesteel.config import checkpointing_options
 from firesteel.config.configuration import Configuration
 from firesteel.config.option import ConfigOption
 from firesteel.datastream.checkpointing_mode import CheckpointingMode
@@ -31,48 +31,50 @@ class CheckpointConfig:
 
     def get_checkpointing_mode(self) -> CheckpointingMode:
         """Exactly once or at least once."""
-        return CheckpointingMode[self._configuration.get(options.CHECKPOINTING_MODE)]
+        return CheckpointingMode[self._configuration.get(checkpointing_options.CHECKPOINTING_MODE)]
 
     def set_checkpointing_mode(self, checkpointing_mode: CheckpointingMode) -> CheckpointConfig:
         """Exactly once or at least once."""
-        return self._set(options.CHECKPOINTING_MODE, checkpointing_mode.name)
+        return self._set(checkpointing_options.CHECKPOINTING_MODE, checkpointing_mode.name)
 
     def get_checkpoint_interval(self) -> int:
         """Milliseconds between checkpoints; -1 if there are none."""
-        interval: Duration | None = self._configuration.get(options.CHECKPOINTING_INTERVAL)
+        interval: Duration | None = self._configuration.get(checkpointing_options.CHECKPOINTING_INTERVAL)
         return -1 if interval is None else interval.to_millis()
 
     def set_checkpoint_interval(self, checkpoint_interval: int) -> CheckpointConfig:
         """Milliseconds between checkpoints."""
         _check("checkpoint interval", checkpoint_interval, _MIN_DURATION_MS, " ms")
-        return self._set(options.CHECKPOINTING_INTERVAL, Duration.of_millis(checkpoint_interval))
+        return self._set(checkpointing_options.CHECKPOINTING_INTERVAL, Duration.of_millis(checkpoint_interval))
 
     def get_checkpoint_timeout(self) -> int:
         """Milliseconds a checkpoint may take."""
-        return self._configuration.get(options.CHECKPOINTING_TIMEOUT).to_millis()
+        return self._configuration.get(checkpointing_options.CHECKPOINTING_TIMEOUT).to_millis()
 
     def set_checkpoint_timeout(self, checkpoint_timeout: int) -> CheckpointConfig:
         """Milliseconds a checkpoint may take."""
         _check("checkpoint timeout", checkpoint_timeout, _MIN_DURATION_MS, " ms")
-        return self._set(options.CHECKPOINTING_TIMEOUT, Duration.of_millis(checkpoint_timeout))
+        return self._set(checkpointing_options.CHECKPOINTING_TIMEOUT, Duration.of_millis(checkpoint_timeout))
 
     def get_min_pause_between_checkpoints(self) -> int:
         """Milliseconds from the end of a checkpoint to the start of the next."""
-        return self._configuration.get(options.MIN_PAUSE_BETWEEN_CHECKPOINTS).to_millis()
+        return self._configuration.get(checkpointing_options.MIN_PAUSE_BETWEEN_CHECKPOINTS).to_millis()
 
     def set_min_pause_between_checkpoints(self, min_pause_between_checkpoints: int) -> CheckpointConfig:
         """Milliseconds from the end of a checkpoint to the start of the next, at least."""
         _check("pause between checkpoints", min_pause_between_checkpoints, 0, " ms")
-        return self._set(options.MIN_PAUSE_BETWEEN_CHECKPOINTS, Duration.of_millis(min_pause_between_checkpoints))
+        return self._set(
+            checkpointing_options.MIN_PAUSE_BETWEEN_CHECKPOINTS, Duration.of_millis(min_pause_between_checkpoints)
+        )
 
     def get_max_concurrent_checkpoints(self) -> int:
         """How many checkpoints may be under way at once."""
-        return self._configuration.get(options.MAX_CONCURRENT_CHECKPOINTS)
+        return self._configuration.get(checkpointing_options.MAX_CONCURRENT_CHECKPOINTS)
 
     def set_max_concurrent_checkpoints(self, max_concurrent_checkpoints: int) -> CheckpointConfig:
         """How many checkpoints may be under way at once."""
         _check("number of concurrent checkpoints", max_concurrent_checkpoints, 1, "")
-        return self._set(options.MAX_CONCURRENT_CHECKPOINTS, max_concurrent_checkpoints)
+        return self._set(checkpointing_options.MAX_CONCURRENT_CHECKPOINTS, max_concurrent_checkpoints)
 
     def is_fail_on_checkpointing_errors(self) -> bool:
         """Whether the first failed checkpoint fails the job."""
@@ -84,18 +86,18 @@ class CheckpointConfig:
 
     def get_tolerable_checkpoint_failure_number(self) -> int:
         """How many checkpoints in a row may fail before the job does."""
-        return self._configuration.get(options.TOLERABLE_FAILED_CHECKPOINTS)
+        return self._configuration.get(checkpointing_options.TOLERABLE_FAILED_CHECKPOINTS)
 
     def set_tolerable_checkpoint_failure_number(self, tolerable_checkpoint_failure_number: int) -> CheckpointConfig:
         """How many checkpoints in a row may fail before the job does."""
         _check("number of tolerable checkpoint failures", tolerable_checkpoint_failure_number, 0, "")
-        return self._set(options.TOLERABLE_FAILED_CHECKPOINTS, tolerable_checkpoint_failure_number)
+        return self._set(checkpointing_options.TOLERABLE_FAILED_CHECKPOINTS, tolerable_checkpoint_failure_number)
 
     def set_externalized_checkpoint_retention(
         self, retention_mode: ExternalizedCheckpointRetention
     ) -> CheckpointConfig:
         """What becomes of checkpoints when the job is cancelled."""
-        return self._set(options.EXTERNALIZED_CHECKPOINT_RETENTION, retention_mode.name)
+        return self._set(checkpointing_options.EXTERNALIZED_CHECKPOINT_RETENTION, retention_mode.name)
 
     def is_externalized_checkpoints_enabled(self) -> bool:
         """Whether checkpoints outlive a failed job."""
@@ -104,15 +106,17 @@ class CheckpointConfig:
 
     def get_externalized_checkpoint_retention(self) -> ExternalizedCheckpointRetention:
         """What becomes of checkpoints when the job is cancelled."""
-        return ExternalizedCheckpointRetention[self._configuration.get(options.EXTERNALIZED_CHECKPOINT_RETENTION)]
+        return ExternalizedCheckpointRetention[
+            self._configuration.get(checkpointing_options.EXTERNALIZED_CHECKPOINT_RETENTION)
+        ]
 
     def is_unaligned_checkpoints_enabled(self) -> bool:
         """Whether barriers may overtake records."""
-        return self._configuration.get(options.ENABLE_UNALIGNED)
+        return self._configuration.get(checkpointing_options.ENABLE_UNALIGNED)
 
     def enable_unaligned_checkpoints(self, enabled: bool = True) -> CheckpointConfig:
         """Whether barriers may overtake records."""
-        return self._set(options.ENABLE_UNALIGNED, enabled)
+        return self._set(checkpointing_options.ENABLE_UNALIGNED, enabled)
 
     def disable_unaligned_checkpoints(self) -> CheckpointConfig:
         """Barriers never overtake records."""
@@ -120,11 +124,13 @@ class CheckpointConfig:
 
     def set_aligned_checkpoint_timeout(self, alignment_timeout: Any) -> CheckpointConfig:
         """How long a checkpoint stays aligned before it goes on unaligned, if that is enabled."""
-        return self._set(options.ALIGNED_CHECKPOINT_TIMEOUT, Duration.of_millis(to_millis(alignment_timeout)))
+        return self._set(
+            checkpointing_options.ALIGNED_CHECKPOINT_TIMEOUT, Duration.of_millis(to_millis(alignment_timeout))
+        )
 
     def get_aligned_checkpoint_timeout(self) -> Duration:
         """How long a checkpoint stays aligned before it goes on unaligned."""
-        return self._configuration.get(options.ALIGNED_CHECKPOINT_TIMEOUT)
+        return self._configuration.get(checkpointing_options.ALIGNED_CHECKPOINT_TIMEOUT)
 
     def set_alignment_timeout(self, alignment_timeout: Any) -> CheckpointConfig:
         """The old name of :meth:`set_aligned_checkpoint_timeout`."""
@@ -136,11 +142,11 @@ class CheckpointConfig:
 
     def set_force_unaligned_checkpoints(self, force_unaligned_checkpoints: bool = True) -> CheckpointConfig:
         """Unaligned checkpoints also where they are not known to be safe."""
-        return self._set(options.FORCE_UNALIGNED, force_unaligned_checkpoints)
+        return self._set(checkpointing_options.FORCE_UNALIGNED, force_unaligned_checkpoints)
 
     def is_force_unaligned_checkpoints(self) -> bool:
         """Whether unaligned checkpoints are forced."""
-        return self._configuration.get(options.FORCE_UNALIGNED)
+        return self._configuration.get(checkpointing_options.FORCE_UNALIGNED)
 
     def _set(self, option: ConfigOption[Any], value: Any) -> CheckpointConfig:
         self._configuration.set(option, value)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from enum import Enum
 
-from firesteel.config import options
+from firesteel.config import checkpointing_options
 from firesteel.config.configuration import Configuration
 from firesteel.runtime.state.registry import HASHMAP, ROCKSDB
 
@@ -28,7 +28,7 @@ class HashMapStateBackend(StateBackend):
 
     def to_configuration(self) -> Configuration:
         """The configuration that selects this backend."""
-        return Configuration().set(options.STATE_BACKEND, HASHMAP.name)
+        return Configuration().set(checkpointing_options.STATE_BACKEND, HASHMAP.name)
 
 
 class PredefinedOptions(Enum):
@@ -84,9 +84,9 @@ class EmbeddedRocksDBStateBackend(StateBackend):
 
     def to_configuration(self) -> Configuration:
         """The configuration that selects this backend; what was not set is left to other configuration."""
-        configuration = Configuration().set(options.STATE_BACKEND, ROCKSDB.name)
+        configuration = Configuration().set(checkpointing_options.STATE_BACKEND, ROCKSDB.name)
         if self._incremental is not None:
-            configuration.set(options.INCREMENTAL_CHECKPOINTS, self._incremental)
+            configuration.set(checkpointing_options.INCREMENTAL_CHECKPOINTS, self._incremental)
         if self._paths:
             configuration.set("state.backend.rocksdb.localdir", ",".join(self._paths))
         if self._predefined_options is not None:

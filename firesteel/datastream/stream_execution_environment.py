@@ -13,7 +13,7 @@ from firesteel.common.job_execution_result import JobExecutionResult
 from firesteel.common.time import Duration
 from firesteel.common.typeinfo import TupleTypeInfo, TypeInformation, Types
 from firesteel.common.watermark_strategy import WatermarkStrategy
-from firesteel.config import options
+from firesteel.config import checkpointing_options, network_options, pipeline_options
 from firesteel.config.configuration import Configuration
 from firesteel.config.option import ConfigOptions
 from firesteel.config.unknown_keys import check_keys
@@ -102,23 +102,23 @@ class StreamExecutionEnvironment:
                 f"The environment's parallelism must be a whole number of at least 1, got {parallelism!r}."
             )
         self._check_parallelism(parallelism, self._configured_max_parallelism())
-        self._configuration.set(options.DEFAULT_PARALLELISM, parallelism)
+        self._configuration.set(pipeline_options.DEFAULT_PARALLELISM, parallelism)
         return self
 
     def get_parallelism(self) -> int:
         """The parallelism of operators that do not set their own."""
-        return self._configuration.get(options.DEFAULT_PARALLELISM)
+        return self._configuration.get(pipeline_options.DEFAULT_PARALLELISM)
 
     def set_max_parallelism(self, max_parallelism: int) -> StreamExecutionEnvironment:
         """Sets the number of key groups, which is the most subtasks an operator can ever have."""
         check_max_parallelism(max_parallelism, "the environment")
-        self._check_parallelism(self._configuration.get_optional(options.DEFAULT_PARALLELISM), max_parallelism)
-        self._configuration.set(options.MAX_PARALLELISM, max_parallelism)
+        self._check_parallelism(self._configuration.get_optional(pipeline_options.DEFAULT_PARALLELISM), max_parallelism)
+        self._configuration.set(pipeline_options.MAX_PARALLELISM, max_parallelism)
         return self
 
     def get_max_parallelism(self) -> int:
         """The number of key groups; -1 if it is derived from the parallelism."""
-        return self._configuration.get(options.MAX_PARALLELISM)
+        return self._configuration.get(pipeline_options.MAX_PARALLELISM)
 
     def register_slot_sharing_group(self, slot_sharing_group: SlotSharingGroup) -> StreamExecutionEnvironment:
         """Makes the resources of a group known, so that operators can name it."""
@@ -127,32 +127,32 @@ class StreamExecutionEnvironment:
 
     def set_runtime_mode(self, execution_mode: RuntimeExecutionMode) -> StreamExecutionEnvironment:
         """Sets whether the program runs as a stream, as a batch, or as its sources allow."""
-        self._configuration.set(options.RUNTIME_MODE, execution_mode.name)
+        self._configuration.set(pipeline_options.RUNTIME_MODE, execution_mode.name)
         return self
 
     def set_buffer_timeout(self, timeout_millis: int) -> StreamExecutionEnvironment:
         """How long a record may wait in a buffer: -1 until it is full, 0 not at all."""
         if timeout_millis < -1:
             raise InvalidProgramError(f"The buffer timeout must be -1, 0 or more milliseconds, got {timeout_millis}.")
-        self._configuration.set(options.BUFFER_TIMEOUT_ENABLED, timeout_millis >= 0)
+        self._configuration.set(network_options.BUFFER_TIMEOUT_ENABLED, timeout_millis >= 0)
         if timeout_millis >= 0:
-            self._configuration.set(options.BUFFER_TIMEOUT, Duration.of_millis(timeout_millis))
+            self._configuration.set(network_options.BUFFER_TIMEOUT, Duration.of_millis(timeout_millis))
         return self
 
     def get_buffer_timeout(self) -> int:
         """How long a record may wait in a buffer, in milliseconds; -1 until it is full."""
-        if not self._configuration.get(options.BUFFER_TIMEOUT_ENABLED):
+        if not self._configuration.get(network_options.BUFFER_TIMEOUT_ENABLED):
             return -1
-        return self._configuration.get(options.BUFFER_TIMEOUT).to_millis()
+        return self._configuration.get(network_options.BUFFER_TIMEOUT).to_millis()
 
     def disable_operator_chaining(self) -> StreamExecutionEnvironment:
         """Runs every operator in a task of its own."""
-        self._configuration.set(options.OPERATOR_CHAINING, False)
+        self._configuration.set(pipeline_options.OPERATOR_CHAINING, False)
         return self
 
     def is_chaining_enabled(self) -> bool:
         """Whether operators share tasks."""
-        return self._configuration.get(options.OPERATOR_CHAINING)
+        return self._configuration.get(pipeline_options.OPERATOR_CHAINING)
 
     def is_chaining_of_operators_with_different_max_parallelism_enabled(self) -> bool:
         """Whether operators share tasks although their max parallelism differs."""
@@ -191,12 +191,12 @@ class StreamExecutionEnvironment:
 
     def set_default_savepoint_directory(self, directory: str) -> StreamExecutionEnvironment:
         """Where savepoints are written unless a place is given."""
-        self._configuration.set(options.SAVEPOINTS_DIRECTORY, directory)
+        self._configuration.set(checkpointing_options.SAVEPOINTS_DIRECTORY, directory)
         return self
 
     def get_default_savepoint_directory(self) -> str | None:
         """Where savepoints are written unless a place is given."""
-        return self._configuration.get_optional(options.SAVEPOINTS_DIRECTORY)
+        return self._configuration.get_optional(checkpointing_options.SAVEPOINTS_DIRECTORY)
 
     # ---- sources ------------------------------------------------------------------------------------
 
@@ -374,7 +374,7 @@ class StreamExecutionEnvironment:
         self._transformations.append(transformation)
 
     def _configured_max_parallelism(self) -> int | None:
-        maximum = self._configuration.get(options.MAX_PARALLELISM)
+        maximum = self._configuration.get(pipeline_options.MAX_PARALLELISM)
         return maximum if maximum > 0 else None
 
     def _add_source(
@@ -391,7 +391,7 @@ class StreamExecutionEnvironment:
     def _create_batch_graph(self, transformation: Transformation) -> JobGraph:
         """What leads to a transformation, as a job of its own that runs as a batch; the program stays as it is."""
         self._apply_registered_slot_sharing_groups([transformation])
-        configuration = Configuration(self._configuration).set(options.RUNTIME_MODE, "BATCH")
+        configuration = Configuration(self._configuration).set(pipeline_options.RUNTIME_MODE, "BATCH")
         return create_job_graph(generate([transformation], configuration, self._job_name(None)))
 
     def _add_spark_source(
@@ -407,7 +407,7 @@ class StreamExecutionEnvironment:
     def _job_name(self, job_name: str | None) -> str:
         if job_name is not None and job_name != DEFAULT_JOB_NAME:
             return job_name
-        return self._configuration.get_optional(options.PIPELINE_NAME) or DEFAULT_JOB_NAME
+        return self._configuration.get_optional(pipeline_options.PIPELINE_NAME) or DEFAULT_JOB_NAME
 
     def _generate_stream_graph(self, job_name: str, clear: bool) -> StreamGraph:
         transformations = list(self._transformations)

@@ -11,7 +11,7 @@ from functools import lru_cache
 from typing import Any, BinaryIO, cast
 
 from firesteel.common.errors import CheckpointDirectoryError, CheckpointStorageError
-from firesteel.config import options
+from firesteel.config import s3_options
 from firesteel.config.configuration import Configuration
 from firesteel.filesystem.filesystem import CHUNK, FileStatus, FileSystem, FileWriter
 from firesteel.filesystem.input_stream import READ_AHEAD, RangedInputStream
@@ -233,18 +233,18 @@ def _s3_session(pid: int) -> Any:  # noqa: ARG001 - one for each process
 
 def _s3_arguments(settings: Mapping[str, str]) -> dict[str, Any]:
     configuration = Configuration.from_dict(settings)
-    client = {"region_name": configuration.get(options.S3_REGION)} if configuration.get(options.S3_REGION) else {}
+    client = {"region_name": configuration.get(s3_options.S3_REGION)} if configuration.get(s3_options.S3_REGION) else {}
     arguments: dict[str, Any] = {
-        "endpoint_url": configuration.get(options.S3_ENDPOINT),
-        "key": configuration.get(options.S3_ACCESS_KEY),
-        "secret": configuration.get(options.S3_SECRET_KEY),
-        "token": configuration.get(options.S3_SESSION_TOKEN),
+        "endpoint_url": configuration.get(s3_options.S3_ENDPOINT),
+        "key": configuration.get(s3_options.S3_ACCESS_KEY),
+        "secret": configuration.get(s3_options.S3_SECRET_KEY),
+        "token": configuration.get(s3_options.S3_SESSION_TOKEN),
         "client_kwargs": client,
         "config_kwargs": {"retries": {"mode": "standard", "max_attempts": _MAX_ATTEMPTS}},
         "session": _s3_session(os.getpid()),
         "skip_instance_cache": True,
         "use_listings_cache": False,
     }
-    if configuration.get(options.S3_PATH_STYLE_ACCESS):
+    if configuration.get(s3_options.S3_PATH_STYLE_ACCESS):
         arguments["config_kwargs"]["s3"] = {"addressing_style": "path"}
     return arguments

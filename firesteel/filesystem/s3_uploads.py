@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from firesteel.common.errors import FileWriteError, InvalidProgramError
-from firesteel.config import options
+from firesteel.config import s3_options
 from firesteel.config.configuration import Configuration
 from firesteel.filesystem.filesystem import scheme_of
 from firesteel.filesystem.stores import current_stores
@@ -109,9 +109,9 @@ class S3Uploads:
     def __init__(self, settings: dict[str, str] | None = None) -> None:
         self._settings = current_stores().settings if settings is None else settings
         configuration = Configuration.from_dict(self._settings)
-        self.part_bytes: int = configuration.get(options.S3_UPLOAD_PART_SIZE)
-        self.concurrency: int = configuration.get(options.S3_UPLOAD_CONCURRENCY)
-        self.timeout_s: float = configuration.get(options.S3_UPLOAD_TIMEOUT).to_millis() / 1000
+        self.part_bytes: int = configuration.get(s3_options.S3_UPLOAD_PART_SIZE)
+        self.concurrency: int = configuration.get(s3_options.S3_UPLOAD_CONCURRENCY)
+        self.timeout_s: float = configuration.get(s3_options.S3_UPLOAD_TIMEOUT).to_millis() / 1000
         if self.part_bytes < MIN_PART_BYTES:
             raise InvalidProgramError(f"s3.upload.min.part.size must be at least 5 MB, not {self.part_bytes} bytes.")
         if self.concurrency < 1:
@@ -287,7 +287,7 @@ def _new_client(configuration: Configuration, concurrency: int, target: S3Object
             path=str(target),
             hint="pip install 'firesteel[s3]', on every host.",
         ) from error
-    style = {"addressing_style": "path"} if configuration.get(options.S3_PATH_STYLE_ACCESS) else {}
+    style = {"addressing_style": "path"} if configuration.get(s3_options.S3_PATH_STYLE_ACCESS) else {}
     config = config_class(
         connect_timeout=_CONNECT_TIMEOUT_S,
         read_timeout=_READ_TIMEOUT_S,
@@ -299,14 +299,14 @@ def _new_client(configuration: Configuration, concurrency: int, target: S3Object
         response_checksum_validation="when_required",
     )
     # the service's region must have some name; services other than Amazon's mostly do not care which
-    region = configuration.get(options.S3_REGION) or os.environ.get("AWS_DEFAULT_REGION") or "us-east-1"
+    region = configuration.get(s3_options.S3_REGION) or os.environ.get("AWS_DEFAULT_REGION") or "us-east-1"
     with _making:  # a session is not for several threads
         return _session(os.getpid()).create_client(
             "s3",
             region_name=region,
-            endpoint_url=configuration.get(options.S3_ENDPOINT),
-            aws_access_key_id=configuration.get(options.S3_ACCESS_KEY),
-            aws_secret_access_key=configuration.get(options.S3_SECRET_KEY),
-            aws_session_token=configuration.get(options.S3_SESSION_TOKEN),
+            endpoint_url=configuration.get(s3_options.S3_ENDPOINT),
+            aws_access_key_id=configuration.get(s3_options.S3_ACCESS_KEY),
+            aws_secret_access_key=configuration.get(s3_options.S3_SECRET_KEY),
+            aws_session_token=configuration.get(s3_options.S3_SESSION_TOKEN),
             config=config,
         )

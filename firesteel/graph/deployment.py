@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from firesteel.config import options
+from firesteel.config import checkpointing_options
 from firesteel.graph.channels import Connections, connections, edge_name
 from firesteel.graph.job_graph import JobEdge, JobGraph, JobVertex
 from firesteel.graph.slots import SlotAssignment, assign_slots
@@ -151,7 +151,7 @@ def _range_of(channels: Sequence[ChannelDescriptor], length: int) -> ChannelRang
 def _can_be_overtaken(partitioner: Partitioner, job_graph: JobGraph) -> bool:
     """Whether an unaligned barrier overtakes records that are sent so."""
     if isinstance(partitioner, CustomPartitioner):
-        return job_graph.configuration.get(options.FORCE_UNALIGNED)
+        return job_graph.configuration.get(checkpointing_options.FORCE_UNALIGNED)
     return partitioner.can_be_overtaken
 
 

@@ -8,7 +8,7 @@ from enum import Enum
 from typing import TYPE_CHECKING
 
 from firesteel.common.errors import InvalidProgramError
-from firesteel.config import exchange_options, options
+from firesteel.config import exchange_options, pipeline_options
 from firesteel.config.configuration import Configuration
 from firesteel.spi import execution_traits
 from firesteel.spi.execution_traits import ExecutionTraits
@@ -68,7 +68,7 @@ def decide_execution(nodes: Collection[StreamNode], configuration: Configuration
     """
     sources = [node for node in nodes if node.is_source]
     unbounded = [node for node in sources if boundedness_of([node]) is not Boundedness.BOUNDED]
-    mode = configuration.get(options.RUNTIME_MODE)
+    mode = configuration.get(pipeline_options.RUNTIME_MODE)
     exchange = configuration.get(exchange_options.EXCHANGE)
     if mode == "BATCH" or (mode == "AUTOMATIC" and not unbounded):
         _check_bounded(unbounded)
@@ -117,7 +117,7 @@ def _why_pipelined(mode: str, unbounded: Iterable[StreamNode], configuration: Co
         return "execution.exchange is pipelined"
     if mode == "AUTOMATIC":
         return f"execution.runtime-mode is AUTOMATIC and not all sources are bounded: {_names(unbounded)}"
-    if configuration.contains(options.RUNTIME_MODE):
+    if configuration.contains(pipeline_options.RUNTIME_MODE):
         return "execution.runtime-mode is STREAMING"
     return "it is the default"
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from firesteel.config import exchange_options, options
+from firesteel.config import checkpointing_options, exchange_options
 from firesteel.config.configuration import Configuration
 from firesteel.graph.exchange import exchange_of
 from firesteel.graph.execution import JobExecution
@@ -59,7 +59,7 @@ def facts(job_graph: JobGraph) -> dict[str, str]:
     """What the execution means for this job, by subject."""
     slots = sum(slot_counts(job_graph).values())
     configuration = job_graph.configuration
-    backend = configuration.get(options.STATE_BACKEND)
+    backend = configuration.get(checkpointing_options.STATE_BACKEND)
     kind = job_graph.execution.kind
     if kind is JobExecution.BATCH:
         widest = max(vertex.parallelism for vertex in job_graph.vertices)
@@ -76,7 +76,7 @@ def facts(job_graph: JobGraph) -> dict[str, str]:
         about["state"] = f"{backend}, kept in the Python workers from epoch to epoch"
         about["checkpoints"] = f"one with every epoch, in {_directory(configuration)}"
     else:
-        interval = configuration.get_optional(options.CHECKPOINTING_INTERVAL)
+        interval = configuration.get_optional(checkpointing_options.CHECKPOINTING_INTERVAL)
         about["slots"] = f"{slots}, held all the time; without them the job does not start"
         about["state"] = f"{backend}, in the slots"
         about["checkpoints"] = (
@@ -84,7 +84,7 @@ def facts(job_graph: JobGraph) -> dict[str, str]:
             if interval is None
             else f"every {interval.format()}, in {_directory(configuration)}"
         )
-    path = configuration.get(options.SAVEPOINT_PATH)
+    path = configuration.get(checkpointing_options.SAVEPOINT_PATH)
     if path is not None:
         about["starts from"] = path
     elif kind is JobExecution.EPOCHS and _resumes(configuration):
@@ -96,7 +96,7 @@ def _resumes(configuration: Configuration) -> bool:
     resume = configuration.get_optional(exchange_options.EPOCH_RESUME)
     if resume is None:
         resume = configuration.get(exchange_options.EPOCH_TRIGGER) == "available-now"
-    return resume and configuration.get_optional(options.CHECKPOINTS_DIRECTORY) is not None
+    return resume and configuration.get_optional(checkpointing_options.CHECKPOINTS_DIRECTORY) is not None
 
 
 def _trigger(configuration: Configuration) -> str:
@@ -120,5 +120,5 @@ def _read_quota(configuration: Configuration) -> str:
 
 
 def _directory(configuration: Configuration) -> str:
-    directory = configuration.get_optional(options.CHECKPOINTS_DIRECTORY)
+    directory = configuration.get_optional(checkpointing_options.CHECKPOINTS_DIRECTORY)
     return directory or "a temporary directory that goes when the job does (execution.checkpointing.dir is not set)"

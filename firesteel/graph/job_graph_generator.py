@@ -6,7 +6,7 @@ import uuid
 from collections.abc import Sequence
 from typing import Any
 
-from firesteel.config.options import INLINE_FUNCTIONS
+from firesteel.config.pipeline_options import INLINE_FUNCTIONS
 from firesteel.graph.chaining import is_chainable
 from firesteel.graph.job_graph import ChainedOperator, JobEdge, JobGraph, JobVertex
 from firesteel.graph.stream_graph import StreamEdge, StreamGraph

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 from firesteel.api.output_tag import OutputTag
 from firesteel.common.errors import InvalidProgramError
-from firesteel.config import options
+from firesteel.config import network_options, pipeline_options
 from firesteel.config.configuration import Configuration
 from firesteel.graph.execution import decide_execution
 from firesteel.graph.operator_id import operator_ids
@@ -53,7 +53,7 @@ def generate(transformations: Sequence[Transformation], configuration: Configura
         nodes=tuple(builder.nodes.values()),
         edges=tuple(builder.edges),
         execution=decide_execution(builder.nodes.values(), configuration),
-        chaining_enabled=configuration.get(options.OPERATOR_CHAINING),
+        chaining_enabled=configuration.get(pipeline_options.OPERATOR_CHAINING),
         chain_different_max_parallelism=configuration.get_boolean(_CHAIN_DIFFERENT_MAX_PARALLELISM, True),
         slot_resources=_slot_resources(operators),
     )
@@ -112,12 +112,12 @@ class _Builder:
     def __init__(self, configuration: Configuration):
         self.nodes: dict[int, StreamNode] = {}
         self.edges: list[StreamEdge] = []
-        self._default_parallelism = configuration.get(options.DEFAULT_PARALLELISM)
-        max_parallelism = configuration.get(options.MAX_PARALLELISM)
+        self._default_parallelism = configuration.get(pipeline_options.DEFAULT_PARALLELISM)
+        max_parallelism = configuration.get(pipeline_options.MAX_PARALLELISM)
         self._max_parallelism = None if max_parallelism == -1 else max_parallelism
         self._buffer_timeout = (
-            configuration.get(options.BUFFER_TIMEOUT).to_millis()
-            if configuration.get(options.BUFFER_TIMEOUT_ENABLED)
+            configuration.get(network_options.BUFFER_TIMEOUT).to_millis()
+            if configuration.get(network_options.BUFFER_TIMEOUT_ENABLED)
             else -1
         )
 
@@ -192,7 +192,7 @@ def _check_uids(operators: Iterable[PhysicalTransformation], configuration: Conf
                 hint="Use uid() unless you restore state whose operator hash you know from logs.",
             )
         if operator.uid is None:
-            if operator.uid_hash is None and not configuration.get(options.AUTO_GENERATE_UIDS):
+            if operator.uid_hash is None and not configuration.get(pipeline_options.AUTO_GENERATE_UIDS):
                 raise InvalidProgramError(
                     f"Operator {describe(operator)} has no uid, and 'pipeline.auto-generate-uids' is off.",
                     hint="Give it one with uid().",

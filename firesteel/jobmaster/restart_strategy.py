@@ -8,7 +8,7 @@ from collections import deque
 from collections.abc import Callable
 
 from firesteel.common.errors import InvalidProgramError
-from firesteel.config import options
+from firesteel.config import checkpointing_options, restart_options
 from firesteel.config.configuration import Configuration
 
 __all__ = [
@@ -169,32 +169,32 @@ def create_restart_strategy(
     >>> create_restart_strategy(config.set_integer("restart-strategy.fixed-delay.attempts", 3)).describe()
     'fixed delay: 3 restarts, 1000 ms apart'
     """
-    name = configuration.get_optional(options.RESTART_STRATEGY)
+    name = configuration.get_optional(restart_options.RESTART_STRATEGY)
     if name is None:
-        checkpointing = configuration.get_optional(options.CHECKPOINTING_INTERVAL)
+        checkpointing = configuration.get_optional(checkpointing_options.CHECKPOINTING_INTERVAL)
         name = "none" if checkpointing is None else "exponential-delay"
     kind = name.lower().replace("-", "")
     if kind in ("none", "off", "disable"):
         return NoRestartStrategy()
     if kind == "fixeddelay":
         return FixedDelayRestartStrategy(
-            configuration.get(options.FIXED_DELAY_ATTEMPTS),
-            configuration.get(options.FIXED_DELAY_DELAY).to_millis(),
+            configuration.get(restart_options.FIXED_DELAY_ATTEMPTS),
+            configuration.get(restart_options.FIXED_DELAY_DELAY).to_millis(),
         )
     if kind == "failurerate":
         return FailureRateRestartStrategy(
-            configuration.get(options.FAILURE_RATE_MAX_FAILURES),
-            configuration.get(options.FAILURE_RATE_INTERVAL).to_millis(),
-            configuration.get(options.FAILURE_RATE_DELAY).to_millis(),
+            configuration.get(restart_options.FAILURE_RATE_MAX_FAILURES),
+            configuration.get(restart_options.FAILURE_RATE_INTERVAL).to_millis(),
+            configuration.get(restart_options.FAILURE_RATE_DELAY).to_millis(),
         )
     if kind == "exponentialdelay":
         return ExponentialDelayRestartStrategy(
-            configuration.get(options.EXPONENTIAL_DELAY_INITIAL_BACKOFF).to_millis(),
-            configuration.get(options.EXPONENTIAL_DELAY_MAX_BACKOFF).to_millis(),
-            configuration.get(options.EXPONENTIAL_DELAY_BACKOFF_MULTIPLIER),
-            configuration.get(options.EXPONENTIAL_DELAY_RESET_BACKOFF_THRESHOLD).to_millis(),
-            configuration.get(options.EXPONENTIAL_DELAY_JITTER_FACTOR),
-            configuration.get(options.EXPONENTIAL_DELAY_ATTEMPTS_BEFORE_RESET),
+            configuration.get(restart_options.EXPONENTIAL_DELAY_INITIAL_BACKOFF).to_millis(),
+            configuration.get(restart_options.EXPONENTIAL_DELAY_MAX_BACKOFF).to_millis(),
+            configuration.get(restart_options.EXPONENTIAL_DELAY_BACKOFF_MULTIPLIER),
+            configuration.get(restart_options.EXPONENTIAL_DELAY_RESET_BACKOFF_THRESHOLD).to_millis(),
+            configuration.get(restart_options.EXPONENTIAL_DELAY_JITTER_FACTOR),
+            configuration.get(restart_options.EXPONENTIAL_DELAY_ATTEMPTS_BEFORE_RESET),
             random_source,
         )
     raise InvalidProgramError(

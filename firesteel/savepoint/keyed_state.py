@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from firesteel.common.errors import StateIncompatibleError
-from firesteel.config import options
+from firesteel.config import checkpointing_options
 from firesteel.config.configuration import Configuration
 from firesteel.runtime.checkpoint.files import StateFileReader
 from firesteel.runtime.checkpoint.metadata import OperatorState
@@ -126,7 +126,7 @@ def restored_backend(piece: KeyedSlice, files: StateFileReader) -> Iterator[Keye
             f"The state of operator '{piece.operator}' has the format '{name}', which no state backend reads.",
             operator=piece.operator,
         )
-    configuration = Configuration().set(options.STATE_BACKEND, name)
+    configuration = Configuration().set(checkpointing_options.STATE_BACKEND, name)
     with tempfile.TemporaryDirectory(prefix="firesteel-savepoint-") as directory:
         key_groups = piece.key_groups
         if has_moved_keys(piece.handle):

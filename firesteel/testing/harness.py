@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from firesteel.api.output_tag import OutputTag
 from firesteel.api.state import StateDescriptor
-from firesteel.config import options
+from firesteel.config import checkpointing_options
 from firesteel.config.configuration import Configuration
 from firesteel.runtime.chain.chained_operator import ChainedOperator, SecondInput
 from firesteel.runtime.checkpoint.files import StateFileReader
@@ -87,7 +87,7 @@ class OperatorHarness:
         self.clock = FakeClock() if clock is None else clock
         settings = Configuration() if configuration is None else Configuration(configuration)
         if backend is not None:
-            settings.set(options.STATE_BACKEND, backend)
+            settings.set(checkpointing_options.STATE_BACKEND, backend)
         operator = OperatorDescriptor(1, name, name, spec, key_selectors=tuple(key_selectors), output_type=output_type)
         capture = OperatorDescriptor(2, "capture", "capture", spec, parent=1)
         task = TaskDeploymentDescriptor(

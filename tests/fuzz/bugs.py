@@ -12,7 +12,7 @@ from typing import Any
 from unittest.mock import patch
 
 from firesteel.config import option as config_options
-from firesteel.config import options
+from firesteel.config import pipeline_options
 from firesteel.runtime.model import key_groups
 from firesteel.runtime.operators.timestamps import TimestampsAndWatermarksOperator
 from firesteel.runtime.slot import scheduling
@@ -73,7 +73,7 @@ def restored_watermark() -> list[Any]:
 def shared_objects() -> list[Any]:
     """State, accumulators and emitted records are one object, as if objects were to be reused."""
     always = config_options.ConfigOptions.key("tests.object-reuse").boolean_type().default_value(True)
-    return [patch.object(options, "OBJECT_REUSE", always)]
+    return [patch.object(pipeline_options, "OBJECT_REUSE", always)]
 
 
 def starving_tasks() -> list[Any]:

@@ -51,7 +51,7 @@ def register(commands: Any) -> None:
 def run(options: argparse.Namespace) -> int:
     """Prints the comparison; 1 if the job would be refused."""
     from firesteel.client.program import load_program
-    from firesteel.config import options as config_options
+    from firesteel.config import checkpointing_options
     from firesteel.runtime.checkpoint.storage import load
     from firesteel.savepoint.declared_states import declared_states
     from firesteel.savepoint.diff import compare
@@ -61,7 +61,7 @@ def run(options: argparse.Namespace) -> int:
     with load_program(options.program, options.arguments, _settings(options)) as program:
         declared = declared_states(program.job_graph, open_functions=not options.no_open)
         allowed = options.allow_non_restored_state or bool(
-            program.job_graph.configuration.get(config_options.IGNORE_UNCLAIMED_STATE)
+            program.job_graph.configuration.get(checkpointing_options.IGNORE_UNCLAIMED_STATE)
         )
         diff = compare(metadata, program.job_graph, declared, allow_non_restored_state=allowed)
     notes = []
@@ -78,11 +78,11 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _settings(options: argparse.Namespace) -> dict[str, str]:
-    from firesteel.config import options as config_options
+    from firesteel.config import pipeline_options
 
     settings = settings_of(options)
     if options.parallelism is not None:
-        settings[config_options.DEFAULT_PARALLELISM.key] = str(options.parallelism)
+        settings[pipeline_options.DEFAULT_PARALLELISM.key] = str(options.parallelism)
     return settings
 
 

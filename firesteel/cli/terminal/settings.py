@@ -160,20 +160,19 @@ def add_program_options(parser: argparse.ArgumentParser, *, settings: bool = Tru
 
 def program_settings(options: argparse.Namespace) -> dict[str, str]:
     """What the options of :func:`add_program_options` say; those with a name of their own win over ``-D``."""
-    from firesteel.config import exchange_options
-    from firesteel.config import options as config_options
+    from firesteel.config import checkpointing_options, exchange_options, pipeline_options
 
     settings = settings_of(options)
     if options.parallelism is not None:
-        settings[config_options.DEFAULT_PARALLELISM.key] = str(options.parallelism)
+        settings[pipeline_options.DEFAULT_PARALLELISM.key] = str(options.parallelism)
     if options.savepoint is not None:
-        settings[config_options.SAVEPOINT_PATH.key] = options.savepoint
+        settings[checkpointing_options.SAVEPOINT_PATH.key] = options.savepoint
     if options.allow_non_restored_state:
-        settings[config_options.IGNORE_UNCLAIMED_STATE.key] = "true"
+        settings[checkpointing_options.IGNORE_UNCLAIMED_STATE.key] = "true"
     if options.mode is not None:
-        settings[config_options.RUNTIME_MODE.key] = options.mode.upper()
+        settings[pipeline_options.RUNTIME_MODE.key] = options.mode.upper()
     if getattr(options, "strict_config", False):
-        settings[config_options.STRICT_CONFIG.key] = "true"
+        settings[pipeline_options.STRICT_CONFIG.key] = "true"
     if options.available_now:
         settings[exchange_options.EXCHANGE.key] = "spark"
         settings[exchange_options.EPOCH_TRIGGER.key] = "available-now"
@@ -194,6 +193,7 @@ def check_settings(settings: Mapping[str, str], *, warn: bool = True) -> None:
     Without it, unknown keys are printed as warnings.
     """
     from firesteel.config import options as config_options
+    from firesteel.config import pipeline_options
     from firesteel.config.configuration import Configuration
     from firesteel.config.option import InvalidConfigurationError
     from firesteel.config.unknown_keys import describe_unknown, unknown_keys
@@ -205,7 +205,7 @@ def check_settings(settings: Mapping[str, str], *, warn: bool = True) -> None:
         except InvalidConfigurationError as error:
             raise UsageError(str(error)) from None
     unknown = [describe_unknown(key) for key in unknown_keys(settings)]
-    strict = configuration.get(config_options.STRICT_CONFIG)
+    strict = configuration.get(pipeline_options.STRICT_CONFIG)
     if unknown and strict:
         raise UsageError(" ".join(unknown))
     for text in unknown if warn else ():

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any, NoReturn
 
 from firesteel.common.errors import HostError, TaskFailure
-from firesteel.config import options
+from firesteel.config import checkpointing_options
 from firesteel.execution.epochs.commits import CommitFailed, EpochCommits
 from firesteel.execution.epochs.messages import EpochMessages, EpochResult
 from firesteel.execution.epochs.read_quota import ReadQuotaControl, SplitRequests
@@ -139,7 +139,7 @@ class _EpochAttempt(PlayedSlots):
         """When a source expects more, by the monotonic clock."""
         self._completed: set[int] = set()
         self._aborted: set[int] = set()
-        self._timeout_s = configuration.get(options.CHECKPOINTING_TIMEOUT).to_millis() / 1000
+        self._timeout_s = configuration.get(checkpointing_options.CHECKPOINTING_TIMEOUT).to_millis() / 1000
         self._running: int | None = None
         """The epoch that runs."""
         self._overdue = False

@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 from itertools import chain
 
 from firesteel.common.errors import FiresteelError
-from firesteel.config import options
+from firesteel.config import pipeline_options
 from firesteel.execution.stages.errors import StageTaskError, TaskStateLostError
 from firesteel.execution.stages.exchange_rows import EVENTS, REPORT, ExchangeRow, pack_row, unpack_row
 from firesteel.execution.stages.stage_task import RowFile, StageTask
@@ -132,7 +132,7 @@ class EpochTask(StageTask):
         self._early: RowFile | None = None
         self._has_all_splits = False
         self._loaded = False
-        self._interval = command.descriptor.task.configuration.get(options.AUTO_WATERMARK_INTERVAL).to_millis()
+        self._interval = command.descriptor.task.configuration.get(pipeline_options.AUTO_WATERMARK_INTERVAL).to_millis()
         self._event_time = [
             chained.operator
             for chained in self.task.chain

@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
-from firesteel.config import options
+from firesteel.config import pipeline_options
 from firesteel.execution.stages.errors import StageTaskError
 from firesteel.execution.stages.exchange_rows import BATCH, EVENTS, REPORT, ExchangeRow, pack_number, pack_row
 from firesteel.execution.stages.task_commands import StageTaskDescriptor
@@ -122,7 +122,7 @@ class StageTask:
         ]
         """What stands before a row, by output and channel."""
         self.restart_rows()
-        interval = task.configuration.get(options.AUTO_WATERMARK_INTERVAL).to_millis()
+        interval = task.configuration.get(pipeline_options.AUTO_WATERMARK_INTERVAL).to_millis()
         try:
             self.task = self.task_class(task, gate, list(zip(task.outputs, partitions, strict=True)), self, interval)
         except Exception as error:

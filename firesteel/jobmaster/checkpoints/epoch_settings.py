@@ -8,7 +8,7 @@ from enum import Enum
 
 from firesteel.common.errors import InvalidProgramError
 from firesteel.common.time import Duration
-from firesteel.config import exchange_options, options
+from firesteel.config import checkpointing_options, exchange_options, restart_options
 from firesteel.config.configuration import Configuration
 from firesteel.graph.job_graph import JobGraph
 from firesteel.jobmaster.checkpoints.settings import CheckpointSettings
@@ -70,7 +70,7 @@ class EpochSettings:
             max_records=configuration.get_optional(exchange_options.EPOCH_MAX_RECORDS),
             idle_interval=configuration.get(exchange_options.EPOCH_IDLE_INTERVAL).to_millis(),
             resumes=(trigger is EpochTriggerKind.AVAILABLE_NOW if resume is None else resume)
-            and configuration.get_optional(options.CHECKPOINTS_DIRECTORY) is not None,
+            and configuration.get_optional(checkpointing_options.CHECKPOINTS_DIRECTORY) is not None,
         )
 
 
@@ -84,17 +84,17 @@ def as_epochs(job_graph: JobGraph) -> JobGraph:
     A job that is to stop when it has read what is there is restarted a few times only, if nothing else is said.
     """
     configuration = Configuration(job_graph.configuration)
-    if configuration.get_optional(options.CHECKPOINTING_INTERVAL) is None:
-        configuration.set(options.CHECKPOINTING_INTERVAL, Duration.of_millis(10))
-    configuration.set(options.CHECKPOINTING_MODE, "EXACTLY_ONCE")
-    configuration.set(options.ENABLE_UNALIGNED, False)
-    configuration.set(options.CHECKPOINTS_AFTER_TASKS_FINISH, True)
+    if configuration.get_optional(checkpointing_options.CHECKPOINTING_INTERVAL) is None:
+        configuration.set(checkpointing_options.CHECKPOINTING_INTERVAL, Duration.of_millis(10))
+    configuration.set(checkpointing_options.CHECKPOINTING_MODE, "EXACTLY_ONCE")
+    configuration.set(checkpointing_options.ENABLE_UNALIGNED, False)
+    configuration.set(checkpointing_options.CHECKPOINTS_AFTER_TASKS_FINISH, True)
     available_now = configuration.get(exchange_options.EPOCH_TRIGGER) == EpochTriggerKind.AVAILABLE_NOW.value
-    if available_now and configuration.get_optional(options.RESTART_STRATEGY) is None:
+    if available_now and configuration.get_optional(restart_options.RESTART_STRATEGY) is None:
         # Somebody waits for the end of such a job: restarts for ever would hide a function that always fails.
-        configuration.set(options.RESTART_STRATEGY, "fixed-delay")
-        if not configuration.contains(options.FIXED_DELAY_ATTEMPTS):
-            configuration.set(options.FIXED_DELAY_ATTEMPTS, AVAILABLE_NOW_RESTARTS)
+        configuration.set(restart_options.RESTART_STRATEGY, "fixed-delay")
+        if not configuration.contains(restart_options.FIXED_DELAY_ATTEMPTS):
+            configuration.set(restart_options.FIXED_DELAY_ATTEMPTS, AVAILABLE_NOW_RESTARTS)
     job_id = job_graph.job_id
     if EpochSettings.from_configuration(configuration).resumes:
         job_id = hashlib.blake2b(job_graph.job_name.encode(), digest_size=16).hexdigest()

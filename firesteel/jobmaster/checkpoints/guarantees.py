@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from firesteel.common.errors import InvalidProgramError
-from firesteel.config import options
+from firesteel.config import checkpointing_options, pipeline_options
 from firesteel.graph.execution import JobExecution
 from firesteel.graph.job_graph import JobGraph
 from firesteel.graph.stream_graph import StreamNode
@@ -16,7 +16,7 @@ __all__ = ["check_guarantees", "commits"]
 def check_guarantees(job_graph: JobGraph, *, checkpoints: bool) -> None:
     """InvalidProgramError if a sink cannot keep what it promises, or what the program or the configuration asks."""
     configuration = job_graph.configuration
-    wanted_of_all = DeliveryGuarantee(configuration.get(options.REQUIRED_DELIVERY_GUARANTEE))
+    wanted_of_all = DeliveryGuarantee(configuration.get(pipeline_options.REQUIRED_DELIVERY_GUARANTEE))
     is_batch = job_graph.execution.kind is JobExecution.BATCH
     strongest: tuple[DeliveryGuarantee, StreamNode] | None = None
     for node in job_graph.nodes():
@@ -37,7 +37,7 @@ def check_guarantees(job_graph: JobGraph, *, checkpoints: bool) -> None:
         )
     if wanted is not DeliveryGuarantee.EXACTLY_ONCE:
         return
-    if checkpoints and configuration.get(options.CHECKPOINTING_MODE) != "EXACTLY_ONCE":
+    if checkpoints and configuration.get(checkpointing_options.CHECKPOINTING_MODE) != "EXACTLY_ONCE":
         raise InvalidProgramError(
             f"{_named(sink_node)} is asked for EXACTLY_ONCE, but execution.checkpointing.mode is AT_LEAST_ONCE.",
             hint="Set execution.checkpointing.mode to EXACTLY_ONCE.",

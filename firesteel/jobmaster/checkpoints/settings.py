@@ -7,7 +7,7 @@ from enum import Enum
 
 from firesteel.common.errors import InvalidProgramError
 from firesteel.common.job_status import JobStatus
-from firesteel.config import options
+from firesteel.config import checkpointing_options
 from firesteel.config.configuration import Configuration
 
 __all__ = ["UNLIMITED", "CheckpointRetention", "CheckpointSettings"]
@@ -109,23 +109,23 @@ class CheckpointSettings:
         >>> settings.interval, settings.timeout, settings.num_retained
         (10000, 600000, 1)
         """
-        interval = configuration.get_optional(options.CHECKPOINTING_INTERVAL)
-        exactly_once = configuration.get(options.CHECKPOINTING_MODE) == "EXACTLY_ONCE"
+        interval = configuration.get_optional(checkpointing_options.CHECKPOINTING_INTERVAL)
+        exactly_once = configuration.get(checkpointing_options.CHECKPOINTING_MODE) == "EXACTLY_ONCE"
         return cls(
             interval=None if interval is None else interval.to_millis(),
-            timeout=configuration.get(options.CHECKPOINTING_TIMEOUT).to_millis(),
-            min_pause=configuration.get(options.MIN_PAUSE_BETWEEN_CHECKPOINTS).to_millis(),
-            max_concurrent=configuration.get(options.MAX_CONCURRENT_CHECKPOINTS),
-            tolerable_failures=configuration.get(options.TOLERABLE_FAILED_CHECKPOINTS),
+            timeout=configuration.get(checkpointing_options.CHECKPOINTING_TIMEOUT).to_millis(),
+            min_pause=configuration.get(checkpointing_options.MIN_PAUSE_BETWEEN_CHECKPOINTS).to_millis(),
+            max_concurrent=configuration.get(checkpointing_options.MAX_CONCURRENT_CHECKPOINTS),
+            tolerable_failures=configuration.get(checkpointing_options.TOLERABLE_FAILED_CHECKPOINTS),
             exactly_once=exactly_once,
-            unaligned=configuration.get(options.ENABLE_UNALIGNED),
-            aligned_timeout=configuration.get(options.ALIGNED_CHECKPOINT_TIMEOUT).to_millis(),
-            retention=CheckpointRetention[configuration.get(options.EXTERNALIZED_CHECKPOINT_RETENTION)],
-            num_retained=configuration.get(options.MAX_RETAINED_CHECKPOINTS),
-            incremental=configuration.get(options.INCREMENTAL_CHECKPOINTS),
-            after_tasks_finish=configuration.get(options.CHECKPOINTS_AFTER_TASKS_FINISH),
-            directory=configuration.get_optional(options.CHECKPOINTS_DIRECTORY),
-            savepoint_directory=configuration.get_optional(options.SAVEPOINTS_DIRECTORY),
+            unaligned=configuration.get(checkpointing_options.ENABLE_UNALIGNED),
+            aligned_timeout=configuration.get(checkpointing_options.ALIGNED_CHECKPOINT_TIMEOUT).to_millis(),
+            retention=CheckpointRetention[configuration.get(checkpointing_options.EXTERNALIZED_CHECKPOINT_RETENTION)],
+            num_retained=configuration.get(checkpointing_options.MAX_RETAINED_CHECKPOINTS),
+            incremental=configuration.get(checkpointing_options.INCREMENTAL_CHECKPOINTS),
+            after_tasks_finish=configuration.get(checkpointing_options.CHECKPOINTS_AFTER_TASKS_FINISH),
+            directory=configuration.get_optional(checkpointing_options.CHECKPOINTS_DIRECTORY),
+            savepoint_directory=configuration.get_optional(checkpointing_options.SAVEPOINTS_DIRECTORY),
         )
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from firesteel.config import options, scheduler_options
+from firesteel.config import checkpointing_options, scheduler_options, slot_options
 from firesteel.config.configuration import Configuration
 
 __all__ = ["AdaptiveSettings", "JobMasterSettings"]
@@ -46,7 +46,7 @@ class AdaptiveSettings:
         """
         if configuration.get(scheduler_options.SCHEDULER) != "Adaptive":
             return None
-        interval = configuration.get(options.CHECKPOINTING_INTERVAL)
+        interval = configuration.get(checkpointing_options.CHECKPOINTING_INTERVAL)
         failures = configuration.get(scheduler_options.RESCALE_MAX_CHECKPOINT_FAILURES)
         max_delay = configuration.get(scheduler_options.RESCALE_MAX_DELAY)
         default_delay = 0 if interval is None else interval.to_millis() * (failures + 1)
@@ -118,11 +118,11 @@ class JobMasterSettings:
         20000
         """
         return cls(
-            slot_request_timeout=configuration.get(options.SLOT_REQUEST_TIMEOUT).to_millis(),
-            heartbeat_timeout=configuration.get(options.HEARTBEAT_TIMEOUT).to_millis(),
-            cancellation_timeout=configuration.get(options.TASK_CANCELLATION_TIMEOUT).to_millis(),
-            checkpointing=configuration.get(options.CHECKPOINTING_INTERVAL) is not None
-            and configuration.get(options.CHECKPOINTS_AFTER_TASKS_FINISH),
-            allow_non_restored_state=configuration.get(options.IGNORE_UNCLAIMED_STATE),
+            slot_request_timeout=configuration.get(slot_options.SLOT_REQUEST_TIMEOUT).to_millis(),
+            heartbeat_timeout=configuration.get(slot_options.HEARTBEAT_TIMEOUT).to_millis(),
+            cancellation_timeout=configuration.get(slot_options.TASK_CANCELLATION_TIMEOUT).to_millis(),
+            checkpointing=configuration.get(checkpointing_options.CHECKPOINTING_INTERVAL) is not None
+            and configuration.get(checkpointing_options.CHECKPOINTS_AFTER_TASKS_FINISH),
+            allow_non_restored_state=configuration.get(checkpointing_options.IGNORE_UNCLAIMED_STATE),
             adaptive=AdaptiveSettings.from_configuration(configuration),
         )

@@ -16,7 +16,7 @@ from firesteel.common.errors import (
     InvalidProgramError,
     StateIncompatibleError,
 )
-from firesteel.config import options
+from firesteel.config import checkpointing_options
 from firesteel.config.configuration import Configuration
 from firesteel.filesystem.filesystem import join, parent
 from firesteel.filesystem.stores import Stores, configure_filesystems, current_stores, get_filesystem
@@ -116,7 +116,7 @@ def prepare_job(
     restored = None if own else _resume(job_graph, settings, _load(configuration))
     for metadata in [own[-1][0]] if own else [restored.metadata] if restored is not None else []:
         job_graph = adopt_max_parallelism(job_graph, metadata)
-        check_compatibility(metadata, job_graph, configuration.get(options.IGNORE_UNCLAIMED_STATE))
+        check_compatibility(metadata, job_graph, configuration.get(checkpointing_options.IGNORE_UNCLAIMED_STATE))
         _check_formats(metadata, job_graph)
         checkpoint_storage.check_files(metadata)
     temporary = None
@@ -129,7 +129,7 @@ def prepare_job(
         if default_directory is None:
             default_directory = temporary = tempfile.mkdtemp(prefix="firesteel-checkpoints-")
         settings = replace(settings, directory=default_directory)
-        configuration = Configuration(configuration).set(options.CHECKPOINTS_DIRECTORY, default_directory)
+        configuration = Configuration(configuration).set(checkpointing_options.CHECKPOINTS_DIRECTORY, default_directory)
         job_graph = replace(job_graph, configuration=configuration)
     job_graph = replace(job_graph, run_id=uuid.uuid4().hex)
     try:
@@ -227,7 +227,7 @@ def _next_checkpoint_id(registered: Sequence[tuple[int, str]], storage: Checkpoi
 
 def _without_checkpoints(job_graph: JobGraph) -> JobGraph:
     """A batch has none: it begins with nothing, and what had finished before a failure is kept by its stages."""
-    path = job_graph.configuration.get(options.SAVEPOINT_PATH)
+    path = job_graph.configuration.get(checkpointing_options.SAVEPOINT_PATH)
     if path is not None:
         raise InvalidProgramError(
             f"Job '{job_graph.job_name}' runs as a batch, which cannot start from a checkpoint or savepoint, but "
@@ -235,13 +235,13 @@ def _without_checkpoints(job_graph: JobGraph) -> JobGraph:
             hint="Leave it out, or set execution.runtime-mode to STREAMING.",
         )
     configuration = Configuration(job_graph.configuration)
-    configuration.remove_config(options.CHECKPOINTING_INTERVAL)
+    configuration.remove_config(checkpointing_options.CHECKPOINTING_INTERVAL)
     return replace(job_graph, configuration=configuration)
 
 
 def _check_formats(metadata: CheckpointMetadata, job_graph: JobGraph) -> None:
     """StateIncompatibleError if keyed state is in a format of its own that the configured backend does not read."""
-    backend = job_graph.configuration.get(options.STATE_BACKEND)
+    backend = job_graph.configuration.get(checkpointing_options.STATE_BACKEND)
     wanted = {node.operator_id for node in job_graph.nodes()}
     for state in metadata.operators:
         handles = (subtask.keyed for subtask in state.subtasks.values() if subtask.keyed is not None)
@@ -257,12 +257,12 @@ def _check_formats(metadata: CheckpointMetadata, job_graph: JobGraph) -> None:
 
 
 def _load(configuration: Configuration) -> RestoredJob | None:
-    path = configuration.get(options.SAVEPOINT_PATH)
+    path = configuration.get(checkpointing_options.SAVEPOINT_PATH)
     if path is None:
         return None
     directory = checkpoint_storage.resolve(path)
     metadata = checkpoint_storage.load(directory)
-    return RestoredJob(metadata, directory, configuration.get(options.RESTORE_MODE) == "CLAIM")
+    return RestoredJob(metadata, directory, configuration.get(checkpointing_options.RESTORE_MODE) == "CLAIM")
 
 
 def _resume(job_graph: JobGraph, settings: CheckpointSettings, given: RestoredJob | None) -> RestoredJob | None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from firesteel.api.output_tag import OutputTag
 from firesteel.common.errors import InvalidProgramError
-from firesteel.config import options
+from firesteel.config import checkpointing_options, pipeline_options
 from firesteel.runtime.chain.context import StreamingRuntimeContext
 from firesteel.runtime.chain.first_loops import FirstLoops
 from firesteel.runtime.chain.output import TaskOutput
@@ -120,7 +120,7 @@ class ChainedOperator:
                 open_files=self._open_state_files,
                 execution=task.execution,
             )
-        self.reuses_objects = task.configuration.get(options.OBJECT_REUSE)
+        self.reuses_objects = task.configuration.get(pipeline_options.OBJECT_REUSE)
         self.operator_state = OperatorStateBackend(self.reuses_objects)
         self.checkpointing = _checkpoint_follows(task)
         """Whether a checkpoint follows the end of the input: sinks then commit with it, not at the end itself."""
@@ -487,8 +487,8 @@ def _checkpoint_follows(task: TaskDeploymentDescriptor) -> bool:
     if not task.execution.is_long_lived:
         return task.execution.has_idle_gaps
     configuration = task.configuration
-    return configuration.get(options.CHECKPOINTING_INTERVAL) is not None and configuration.get(
-        options.CHECKPOINTS_AFTER_TASKS_FINISH
+    return configuration.get(checkpointing_options.CHECKPOINTING_INTERVAL) is not None and configuration.get(
+        checkpointing_options.CHECKPOINTS_AFTER_TASKS_FINISH
     )
 
 

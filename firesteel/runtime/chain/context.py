@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from firesteel.config.options import GLOBAL_JOB_PARAMETERS
+from firesteel.config.pipeline_options import GLOBAL_JOB_PARAMETERS
 from firesteel.runtime.model.deployment import OperatorDescriptor, TaskDeploymentDescriptor
 from firesteel.runtime.model.metrics import MetricGroup, MetricRegistry
 from firesteel.runtime.state.api.backend import KeyedStateBackend

@@ -17,7 +17,7 @@ from types import TracebackType
 from typing import BinaryIO, final
 
 from firesteel.common.errors import CheckpointError, CheckpointStorageError
-from firesteel.config import options
+from firesteel.config import checkpointing_options
 from firesteel.config.configuration import Configuration
 from firesteel.filesystem.filesystem import CHUNK, FileWriter, join, new_checksum
 from firesteel.filesystem.stores import current_stores, get_filesystem
@@ -79,11 +79,13 @@ class SnapshotFiles:
         """The files of a checkpoint, with thresholds and threads as configured."""
         return cls(
             location,
-            inline_threshold=min(configuration.get(options.INLINE_STATE_THRESHOLD).bytes, MAX_INLINE_THRESHOLD),
+            inline_threshold=min(
+                configuration.get(checkpointing_options.INLINE_STATE_THRESHOLD).bytes, MAX_INLINE_THRESHOLD
+            ),
             local_state=local_state,
-            transfer_threads=configuration.get(options.STATE_TRANSFER_THREADS),
-            write_buffer=configuration.get(options.STATE_WRITE_BUFFER_SIZE),
-            file_merging=configuration.get(options.FILE_MERGING_ENABLED),
+            transfer_threads=configuration.get(checkpointing_options.STATE_TRANSFER_THREADS),
+            write_buffer=configuration.get(checkpointing_options.STATE_WRITE_BUFFER_SIZE),
+            file_merging=configuration.get(checkpointing_options.FILE_MERGING_ENABLED),
         )
 
     def write(self, data: bytes | Iterable[bytes], *, shared: bool) -> StateBytes:

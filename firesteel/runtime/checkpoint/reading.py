@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import BinaryIO, cast, final
 
 from firesteel.common.errors import CorruptStateError
-from firesteel.config import options
+from firesteel.config import checkpointing_options
 from firesteel.config.configuration import Configuration
 from firesteel.filesystem.filesystem import CHUNK, checksum, file_chunks, new_checksum
 from firesteel.filesystem.stores import current_stores, get_filesystem
@@ -47,7 +47,7 @@ class StateFileReader:
     @classmethod
     def configured(cls, configuration: Configuration, local_state: LocalStateStore | None = None) -> StateFileReader:
         """A reader with as many threads as configured."""
-        return cls(local_state, configuration.get(options.STATE_TRANSFER_THREADS))
+        return cls(local_state, configuration.get(checkpointing_options.STATE_TRANSFER_THREADS))
 
     def read(self, data: StateBytes) -> bytes:
         """The bytes of a handle. CorruptStateError if they are missing, too few or not those that were written."""

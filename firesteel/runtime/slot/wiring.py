@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
-from firesteel.config import options
+from firesteel.config import network_options, pipeline_options
 from firesteel.config.configuration import Configuration
 from firesteel.runtime.model.deployment import TaskDeploymentDescriptor
 from firesteel.runtime.model.messages import Address, TaskKey
@@ -26,10 +26,10 @@ PEER_TIMEOUT_S = 60.0
 def network_config(configuration: Configuration) -> NetworkConfig:
     """The network's numbers from Flink's options."""
     return NetworkConfig(
-        segment_size=configuration.get(options.SEGMENT_SIZE).bytes,
-        buffers_per_channel=configuration.get(options.BUFFERS_PER_CHANNEL),
-        floating_buffers_per_gate=configuration.get(options.FLOATING_BUFFERS_PER_GATE),
-        max_buffers_per_channel=configuration.get(options.MAX_BUFFERS_PER_CHANNEL),
+        segment_size=configuration.get(network_options.SEGMENT_SIZE).bytes,
+        buffers_per_channel=configuration.get(network_options.BUFFERS_PER_CHANNEL),
+        floating_buffers_per_gate=configuration.get(network_options.FLOATING_BUFFERS_PER_GATE),
+        max_buffers_per_channel=configuration.get(network_options.MAX_BUFFERS_PER_CHANNEL),
     )
 
 
@@ -45,7 +45,7 @@ class Wiring:
         self._hosted = frozenset(hosted_slots)
         self._network = network
         self._config = network_config(configuration)
-        self._watermark_interval = configuration.get(options.AUTO_WATERMARK_INTERVAL).to_millis()
+        self._watermark_interval = configuration.get(pipeline_options.AUTO_WATERMARK_INTERVAL).to_millis()
         self._inputs: dict[int, InputChannel] = {}
         self._local: list[tuple[int, ResultSubpartition, bool]] = []
 

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from firesteel.config import options
+from firesteel.config import checkpointing_options, pipeline_options
 from firesteel.config.configuration import Configuration
 from firesteel.runtime.model.key_groups import KeyGroupRange
 from firesteel.runtime.state.api.backend import Clock, KeyedStateBackend, KeyedStateBackendParameters
@@ -37,12 +37,12 @@ def create_keyed_backend(
     ``open_files`` gives a reader of state files for snapshots that rewrite what earlier ones wrote; without it they
     are read from the checkpoint storage. ``working_directory`` is for a backend that keeps state on local disk.
     """
-    reuses_objects = configuration.get(options.OBJECT_REUSE)
+    reuses_objects = configuration.get(pipeline_options.OBJECT_REUSE)
     if execution.one_key_at_a_time:
         return SingleKeyStateBackend(key_groups, max_parallelism, reuses_objects=reuses_objects)
     incremental = (
-        configuration.get(options.CHECKPOINTING_INTERVAL) is not None
-        and configuration.get(options.INCREMENTAL_CHECKPOINTS) is True
+        configuration.get(checkpointing_options.CHECKPOINTING_INTERVAL) is not None
+        and configuration.get(checkpointing_options.INCREMENTAL_CHECKPOINTS) is True
     )
     parameters = KeyedStateBackendParameters(
         key_groups,

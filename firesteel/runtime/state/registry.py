@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from importlib import import_module
 
 from firesteel.common.errors import InvalidProgramError
-from firesteel.config import options
+from firesteel.config import checkpointing_options
 from firesteel.config.configuration import Configuration
 from firesteel.runtime.state.api.backend import KeyedStateBackend, KeyedStateBackendParameters
 
@@ -46,7 +46,7 @@ BACKENDS = {backend.name: backend for backend in (HASHMAP, ROCKSDB)}
 
 def configured_backend(configuration: Configuration) -> StateBackendType:
     """Returns the backend that a configuration selects; InvalidProgramError if there is none of that name."""
-    name = configuration.get(options.STATE_BACKEND)
+    name = configuration.get(checkpointing_options.STATE_BACKEND)
     if name not in BACKENDS:
         raise InvalidProgramError(
             f"There is no state backend '{name}'.",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import queue
 from collections.abc import Callable
 
-from firesteel.config import options
+from firesteel.config import checkpointing_options
 from firesteel.config.configuration import Configuration
 from firesteel.filesystem.stores import configure_filesystems
 from firesteel.process.concurrency import SYSTEM, BackgroundThread, Concurrency
@@ -29,8 +29,10 @@ class SlotSnapshots:
         self._concurrency = concurrency
         self._stores = configure_filesystems(configuration)
         self._local_state: LocalStateStore | None = None
-        if job_id and configuration.get(options.LOCAL_RECOVERY):
-            self._local_state = LocalStateStore(job_id, configuration.get(options.LOCAL_RECOVERY_DIRECTORY))
+        if job_id and configuration.get(checkpointing_options.LOCAL_RECOVERY):
+            self._local_state = LocalStateStore(
+                job_id, configuration.get(checkpointing_options.LOCAL_RECOVERY_DIRECTORY)
+            )
         self._work: queue.Queue[Callable[[], None] | None] = concurrency.queue()
         self._threads: list[BackgroundThread] = []
 
@@ -40,7 +42,7 @@ class SlotSnapshots:
 
     def check_storage(self, token: str | None) -> None:
         """CheckpointStorageError unless this process sees the JobMaster's checkpoint directory."""
-        directory = self._configuration.get(options.CHECKPOINTS_DIRECTORY)
+        directory = self._configuration.get(checkpointing_options.CHECKPOINTS_DIRECTORY)
         if token is not None and directory is not None:
             CheckpointStorage(directory, self._job_id).check_token(token)
 

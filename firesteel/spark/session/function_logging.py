@@ -7,7 +7,7 @@ import sys
 from typing import TYPE_CHECKING, Any, TextIO
 
 from firesteel.config.configuration import Configuration
-from firesteel.config.options import LOG_LEVEL
+from firesteel.config.slot_options import LOG_LEVEL
 
 __all__ = ["setup_function_logging"]
 

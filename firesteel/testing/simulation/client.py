@@ -18,8 +18,8 @@ from firesteel.cluster.dispatcher.dispatcher import (
 from firesteel.cluster.ha.services import FencedError, JobSubmission
 from firesteel.common.errors import FiresteelError
 from firesteel.common.job_status import JobStatus
+from firesteel.config.checkpointing_options import CHECKPOINTING_INTERVAL, CHECKPOINTING_TIMEOUT, SAVEPOINT_PATH
 from firesteel.config.configuration import Configuration
-from firesteel.config.options import CHECKPOINTING_INTERVAL, CHECKPOINTING_TIMEOUT, SAVEPOINT_PATH
 from firesteel.jobmaster.shell.job_serialization import serialize_job
 from firesteel.testing.simulation.cluster import Cluster, RequestFailedError
 from firesteel.testing.simulation.faults import Faults

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from itertools import pairwise
 
 from firesteel.common.job_status import JobStatus
-from firesteel.config.options import STATE_BACKEND
+from firesteel.config.checkpointing_options import STATE_BACKEND
 from firesteel.testing.simulation.client import JobPlan, JobWatch
 from firesteel.testing.simulation.cluster import Cluster, ClusterSettings, RequestFailedError
 from firesteel.testing.simulation.faults import KINDS, SET_WORKER_CLOCK, Fault, Faults, draw_faults

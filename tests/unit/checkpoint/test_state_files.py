@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from firesteel.common.errors import CheckpointError, CheckpointStorageError, CorruptStateError
-from firesteel.config import options
+from firesteel.config import checkpointing_options
 from firesteel.config.configuration import Configuration
 from firesteel.filesystem.filesystem import checksum
 from firesteel.runtime.checkpoint import files as files_module
@@ -261,9 +261,9 @@ def test_discard_does_what_it_can(store: CheckpointStore, faults: StorageFaults)
 def test_thresholds_come_from_the_configuration(store: CheckpointStore) -> None:
     configuration = Configuration.from_dict(
         {
-            options.INLINE_STATE_THRESHOLD.key: "5 mb",
-            options.STATE_TRANSFER_THREADS.key: "2",
-            options.FILE_MERGING_ENABLED.key: "false",
+            checkpointing_options.INLINE_STATE_THRESHOLD.key: "5 mb",
+            checkpointing_options.STATE_TRANSFER_THREADS.key: "2",
+            checkpointing_options.FILE_MERGING_ENABLED.key: "false",
         }
     )
     files = SnapshotFiles.configured(location(store), configuration)

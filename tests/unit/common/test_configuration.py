@@ -8,7 +8,7 @@ from enum import Enum
 import pytest
 
 from firesteel.common import ConfigOptions, Configuration, Duration, ExecutionConfig, RestartStrategies
-from firesteel.config import options
+from firesteel.config import checkpointing_options, options, pipeline_options, slot_options
 from firesteel.config.memory_size import MemorySize
 from firesteel.config.option import InvalidConfigurationError
 
@@ -77,7 +77,7 @@ def test_a_value_of_another_type_names_key_and_value(read, value):
 
 def test_configuration_errors_survive_pickling():
     with pytest.raises(InvalidConfigurationError) as caught:
-        Configuration().set(options.AUTO_WATERMARK_INTERVAL, "soon")
+        Configuration().set(pipeline_options.AUTO_WATERMARK_INTERVAL, "soon")
     again = pickle.loads(pickle.dumps(caught.value))
     assert (again.key, again.value, str(again)) == (
         "pipeline.auto-watermark-interval",
@@ -171,9 +171,9 @@ def test_a_wrong_value_under_a_fallback_key_names_that_key():
 
 def test_setting_an_option_checks_at_once():
     with pytest.raises(InvalidConfigurationError):
-        Configuration().set(options.DEFAULT_PARALLELISM, "many")
+        Configuration().set(pipeline_options.DEFAULT_PARALLELISM, "many")
     with pytest.raises(InvalidConfigurationError):
-        Configuration().set(options.DEFAULT_PARALLELISM, 1 << 31)
+        Configuration().set(pipeline_options.DEFAULT_PARALLELISM, 1 << 31)
 
 
 def test_wrong_default_is_refused():
@@ -196,11 +196,11 @@ def test_choices_fold_case_and_take_enum_members():
         BATCH = 1
 
     config = Configuration().set_string("execution.runtime-mode", "batch")
-    assert config.get(options.RUNTIME_MODE) == "BATCH"
-    config.set(options.RUNTIME_MODE, Mode.BATCH)
-    assert config.get(options.RUNTIME_MODE) == "BATCH"
+    assert config.get(pipeline_options.RUNTIME_MODE) == "BATCH"
+    config.set(pipeline_options.RUNTIME_MODE, Mode.BATCH)
+    assert config.get(pipeline_options.RUNTIME_MODE) == "BATCH"
     with pytest.raises(InvalidConfigurationError, match="STREAMING, BATCH, AUTOMATIC"):
-        config.set(options.RUNTIME_MODE, "both")
+        config.set(pipeline_options.RUNTIME_MODE, "both")
 
 
 @pytest.mark.parametrize(
@@ -278,8 +278,8 @@ def test_what_is_no_memory_size(text):
 
 @pytest.mark.parametrize("value", ["5 min", 300_000, Duration.of_minutes(5), timedelta(minutes=5)])
 def test_duration_options_take_every_way_to_say_one(value):
-    config = Configuration().set(options.SLOT_REQUEST_TIMEOUT, value)
-    assert config.get(options.SLOT_REQUEST_TIMEOUT) == Duration.of_minutes(5)
+    config = Configuration().set(slot_options.SLOT_REQUEST_TIMEOUT, value)
+    assert config.get(slot_options.SLOT_REQUEST_TIMEOUT) == Duration.of_minutes(5)
     assert config.to_dict() == {"slot.request.timeout": "5 min"}
 
 
@@ -323,7 +323,7 @@ def test_defaults_are_flinks(key, default):
 
 def test_savepoint_directory_is_found_under_its_old_key():
     config = Configuration().set_string("state.savepoints.dir", "/sp")
-    assert config.get(options.SAVEPOINTS_DIRECTORY) == "/sp"
+    assert config.get(checkpointing_options.SAVEPOINTS_DIRECTORY) == "/sp"
 
 
 def test_execution_config_and_configuration_are_one_store():
@@ -331,7 +331,7 @@ def test_execution_config_and_configuration_are_one_store():
     execution = ExecutionConfig(config)
     assert execution.get_auto_watermark_interval() == 200
     execution.set_auto_watermark_interval(50)
-    assert config.get(options.AUTO_WATERMARK_INTERVAL) == Duration.of_millis(50)
+    assert config.get(pipeline_options.AUTO_WATERMARK_INTERVAL) == Duration.of_millis(50)
     config.set_string("pipeline.auto-watermark-interval", "1 s")
     assert execution.get_auto_watermark_interval() == 1000
     assert execution.to_configuration() is config

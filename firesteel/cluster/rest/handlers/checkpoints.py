@@ -8,7 +8,7 @@ import msgspec
 
 from firesteel.cluster.diagnostics.known_jobs import KnownJobs, find_job, find_number, find_vertex
 from firesteel.cluster.rest.request import RestError, RestRequest, Route
-from firesteel.config import options
+from firesteel.config import checkpointing_options
 from firesteel.jobmaster.checkpoints.settings import CheckpointRetention, CheckpointSettings
 from firesteel.rest import checkpoints as rest
 from firesteel.runtime.state.registry import BACKENDS
@@ -42,7 +42,7 @@ class _CheckpointHandlers:
         view = find_job(self._jobs, request)
         configuration = view.configuration
         settings = CheckpointSettings() if view.snapshot is None else view.snapshot.checkpoint_settings
-        backend = configuration.get(options.STATE_BACKEND)
+        backend = configuration.get(checkpointing_options.STATE_BACKEND)
         retention = settings.retention
         return rest.CheckpointConfig(
             mode="exactly_once" if settings.exactly_once else "at_least_once",

@@ -14,7 +14,7 @@ from firesteel.cluster.rest.request import RestRequest, Route
 from firesteel.cluster.rest.serialized_throwable import serialized_throwable
 from firesteel.common.errors import TaskFailure
 from firesteel.common.job_status import JobStatus
-from firesteel.config import options
+from firesteel.config import pipeline_options
 from firesteel.config.configuration import shown
 from firesteel.graph.execution_graph import ExecutionState, aggregate_state
 from firesteel.jobmaster.restart_strategy import create_restart_strategy
@@ -122,7 +122,7 @@ class _JobHandlers:
             start_time=view.start_time,
             end_time=view.end_time,
             duration=view.duration(now),
-            max_parallelism=view.configuration.get(options.MAX_PARALLELISM),
+            max_parallelism=view.configuration.get(pipeline_options.MAX_PARALLELISM),
             now=now,
             timestamps=rest.JobTimestamps(*(view.timestamp(status) for status in _JOB_STATES)),
             vertices=[_vertex(vertex, now) for vertex in vertices],
@@ -146,9 +146,9 @@ class _JobHandlers:
             view.name,
             rest.ExecutionConfig(
                 restart_strategy=create_restart_strategy(configuration).describe().capitalize(),
-                job_parallelism=configuration.get_optional(options.DEFAULT_PARALLELISM) or widest,
-                object_reuse_mode=configuration.get(options.OBJECT_REUSE),
-                user_config=_texts(configuration.get_optional(options.GLOBAL_JOB_PARAMETERS)),
+                job_parallelism=configuration.get_optional(pipeline_options.DEFAULT_PARALLELISM) or widest,
+                object_reuse_mode=configuration.get(pipeline_options.OBJECT_REUSE),
+                user_config=_texts(configuration.get_optional(pipeline_options.GLOBAL_JOB_PARAMETERS)),
             ),
         )
 

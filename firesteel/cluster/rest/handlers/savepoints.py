@@ -11,7 +11,7 @@ from firesteel.cluster.dispatcher.dispatcher import Dispatcher, JobNotFoundError
 from firesteel.cluster.rest.async_operations import AsyncOperations
 from firesteel.cluster.rest.request import RestError, RestRequest, Route
 from firesteel.common.errors import CheckpointError, FiresteelError
-from firesteel.config import options
+from firesteel.config import checkpointing_options
 from firesteel.filesystem.stores import Stores
 from firesteel.jobmaster.shell.runner import JobMasterRunner
 from firesteel.rest.savepoints import (
@@ -129,13 +129,13 @@ def _directory(dispatcher: Dispatcher, job_id: str, given: str | None, field: st
     except JobNotFoundError:
         configurations = [dispatcher.configuration]
     for configuration in configurations:
-        directory = configuration.get(options.SAVEPOINTS_DIRECTORY)
+        directory = configuration.get(checkpointing_options.SAVEPOINTS_DIRECTORY)
         if directory is not None:
             return directory
     raise RestError(
         400,
         f"There is no directory to write the savepoint to. Name one ({field}), or set "
-        f"{options.SAVEPOINTS_DIRECTORY.key} for the job or for the cluster.",
+        f"{checkpointing_options.SAVEPOINTS_DIRECTORY.key} for the job or for the cluster.",
     )
 
 
