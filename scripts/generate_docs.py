@@ -11,12 +11,14 @@ import inspect
 import json
 import re
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).resolve().parents[1]
-sys.path.insert(0, str(ROOT))
+sys.path[:0] = [str(ROOT), str(ROOT / "scripts")]
+
+from option_readers import readers  # noqa: E402
 
 from firesteel.common.time import Duration  # noqa: E402
 from firesteel.config import options  # noqa: E402
@@ -25,34 +27,29 @@ from firesteel.rest.endpoint import Endpoint  # noqa: E402
 from firesteel.rest.endpoints import all_endpoints  # noqa: E402
 from firesteel.rest.openapi import openapi_document  # noqa: E402
 
-__all__ = ["PAGES", "api_page", "configuration_page", "rest_page"]
+__all__ = ["PAGES", "WITHOUT_EFFECT", "api_page", "configuration_page", "rest_page"]
 
 # ---- configuration --------------------------------------------------------------------------------------------------
 
-READERS = (
-    "graph",
-    "runtime",
-    "jobmaster",
-    "execution",
-    "spark",
-    "cluster",
-    "rest",
-    "cli",
-    "client",
-    "filesystem",
-    "formats",
-    "connectors",
-    "savepoint",
-)
-"""Packages that make an option do something; the API only stores it."""
-
-READ_ELSEWHERE = {"PIPELINE_NAME", "SPARK_MASTER", "STRICT_CONFIG"}
-"""Read by the environment, and by Spark itself."""
+WITHOUT_EFFECT = {
+    "execution.attached": "`execute` waits for the job and `execute_async` does not; `firesteel run -d` does not wait.",
+    "execution.checkpointing.snapshot-compression": "The files of keyed state are not compressed. RocksDB compresses "
+    "its own, see `state.backend.rocksdb.compression.per.level`.",
+    "jobmanager.adaptive-scheduler.min-parallelism-increase": "Flink 2 does not use it any more either.",
+    "metrics.latency.interval": "Sources send no latency markers.",
+    "pipeline.closure-cleaner-level": "Python functions need no closure cleaning.",
+    "pipeline.force-avro": "There is no Avro serializer for Python objects.",
+    "pipeline.force-kryo": "There is no Kryo serializer for Python objects.",
+    "pipeline.generic-types": "Records may be of any type that can be pickled.",
+    "task.cancellation.interval": "A task that does not end is interrupted every half second until "
+    "`task.cancellation.timeout`.",
+}
+"""Options that no part reads, by key, with the reason."""
 
 CONFIGURATION = """\
 # Configuration
 
-<!-- Made from options.py and cluster_options.py in firesteel/config by scripts/generate_docs.py: change them there. -->
+<!-- Made by scripts/generate_docs.py from firesteel/config/*_options.py and the code that reads these options. -->
 
 Keys, values and defaults are Flink's. A program sets them in its `Configuration`:
 
@@ -79,11 +76,13 @@ Durations are written as `200 ms`, `5 s`, `1 min` or `PT5S`; sizes as `32 kb` or
 
 ## In effect
 
+The fourth column names the packages of `firesteel` that read an option.
+
 {in_effect}
 
-## Accepted, without effect
+## Known, without effect
 
-A Flink program may set these; nothing happens.
+A Flink program may set these. Nothing reads them, for the reason given.
 
 {without_effect}
 """
@@ -91,26 +90,27 @@ A Flink program may set these; nothing happens.
 
 def configuration_page() -> str:
     """The text of docs/configuration.md."""
-    named = {id(value): name for owner in options.OWNERS for name, value in options.declared_options(owner).items()}
-    read = _identifiers(path for package in READERS for path in (ROOT / "firesteel" / package).rglob("*.py"))
+    read_by = readers()
     in_effect, without_effect = [], []
     for option in options.all_options():
-        name = named[id(option)]
-        effective = name in read or name in READ_ELSEWHERE
-        (in_effect if effective else without_effect).append(option)
-    return CONFIGURATION.format(in_effect=_option_table(in_effect), without_effect=_option_table(without_effect))
+        packages = ", ".join(read_by[option.key])
+        if packages:
+            in_effect.append((*_option_cells(option), packages, option.description))
+        else:
+            without_effect.append((*_option_cells(option), WITHOUT_EFFECT.get(option.key, "")))
+    return CONFIGURATION.format(
+        in_effect=_table(("key", "default", "type", "read by", ""), in_effect),
+        without_effect=_table(("key", "default", "type", "why"), without_effect),
+    )
 
 
-def _identifiers(paths: Iterable[Path]) -> set[str]:
-    return {word for path in paths for word in re.findall(r"\b[A-Z][A-Z0-9_]+\b", path.read_text())}
+def _option_cells(option: ConfigOption[Any]) -> tuple[str, str, str]:
+    return f"`{option.key}`", _default(option), option.type_name.partition(" (such as")[0]
 
 
-def _option_table(rows: Iterable[ConfigOption[Any]]) -> str:
-    lines = ["| key | default | type | |", "|---|---|---|---|"]
-    for option in rows:
-        type_name = option.type_name.partition(" (such as")[0]
-        lines.append(f"| `{option.key}` | {_default(option)} | {type_name} | {option.description} |")
-    return "\n".join(lines)
+def _table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    lines = [header, ["---"] * len(header), *rows]
+    return "\n".join(f"| {' | '.join(cells)} |".replace("|  |", "| |") for cells in lines).replace(" --- ", "---")
 
 
 def _default(option: ConfigOption[Any]) -> str:
