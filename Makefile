@@ -5,10 +5,10 @@ BIN = $(VENV)/bin
 STAMP = $(VENV)/.installed
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-versions lint types unit chaos chaos-outside soak simulate fuzz bench docs format lock clean check-python check-java
+.PHONY: help demo test test-versions test-dependencies lint types unit chaos chaos-outside soak simulate fuzz bench docs format lock clean check-python check-java
 
 help: ## List every target
-	@awk 'BEGIN {FS = ":.*## "} /^[a-z-]+:.*## / {printf "  %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk 'BEGIN {FS = ":.*## "} /^[a-z-]+:.*## / {printf "  %-18s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 demo: check-java $(STAMP) ## Run the example job: spend per customer in five-minute windows, on embedded Spark
 	@$(BIN)/python -m examples.demo
@@ -19,6 +19,9 @@ test: check-java $(STAMP) ## Check style and types, then run every test
 
 test-versions: check-java ## Run the unit tests and a job on Spark with every supported Python that is installed; tests in ARGS
 	@$(PYTHON) scripts/test_versions.py $(ARGS)
+
+test-dependencies: check-java $(STAMP) ## Run tests with other minor versions of PySpark and uvicorn; ARGS=pyspark-4.1
+	@$(BIN)/python scripts/test_dependencies.py $(ARGS)
 
 lint: $(STAMP) ## Check style
 	@$(BIN)/ruff check .

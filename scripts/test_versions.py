@@ -80,11 +80,12 @@ def _version_of(interpreter: str) -> str | None:
     return asked.stdout.strip()
 
 
-def set_up(version: str, interpreter: str) -> Path:
-    """The interpreter of the version's virtual environment, which has everything installed."""
-    directory = VENVS / version
+def set_up(name: str, interpreter: str, *replacements: str) -> Path:
+    """The interpreter of a virtual environment with everything installed, and some packages in another version."""
+    directory = VENVS / name
     python, stamp = directory / "bin" / "python", directory / ".installed"
-    wanted = hashlib.sha256(LOCK.read_bytes() + (ROOT / "pyproject.toml").read_bytes()).hexdigest()
+    content = LOCK.read_bytes() + (ROOT / "pyproject.toml").read_bytes() + " ".join(replacements).encode()
+    wanted = hashlib.sha256(content).hexdigest()
     if stamp.exists() and stamp.read_text() == wanted:
         return python
     sys.stdout.write(f"Setting up {directory} (once)…\n")
@@ -93,6 +94,7 @@ def set_up(version: str, interpreter: str) -> Path:
     for command in (
         [interpreter, "-m", "venv", "--clear", str(directory)],
         [*pip, "--require-hashes", "-r", str(LOCK)],
+        *([*pip, replacement] for replacement in replacements),
         [*pip, "--no-deps", "--no-build-isolation", "-e", str(ROOT)],
     ):
         subprocess.run(command, cwd=ROOT, check=True)  # noqa: S603 - a command of ours

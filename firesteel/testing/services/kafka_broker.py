@@ -20,7 +20,13 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from firesteel.testing.services.processes import ServerProcess, ServiceUnavailable, cache_directory, free_ports
+from firesteel.testing.services.processes import (
+    ServerProcess,
+    ServiceUnavailable,
+    cache_directory,
+    free_ports,
+    require_package,
+)
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -96,6 +102,7 @@ class KafkaBroker:
         heap: str = "384m",
         directory: str | None = None,
     ) -> None:
+        require_package("confluent_kafka", "A Kafka broker")
         self._jars = kafka_jars()
         self._heap = heap
         self._keeps = directory is not None

@@ -12,7 +12,7 @@ import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from firesteel.testing.services.processes import ServerProcess, ServiceUnavailable, free_ports
+from firesteel.testing.services.processes import ServerProcess, ServiceUnavailable, free_ports, require_package
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -28,6 +28,7 @@ class PostgresServer:
     """One server on loopback that keeps a log for logical replication; the data is deleted with it."""
 
     def __init__(self, **settings: str) -> None:
+        require_package("psycopg", "A PostgreSQL server")
         self._bin = postgres_binaries()
         # the server refuses to run as root
         self._user = _USER if os.geteuid() == 0 else None

@@ -14,11 +14,20 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from importlib.util import find_spec
 from pathlib import Path
 
 from firesteel.common.errors import FiresteelError
 
-__all__ = ["ServerProcess", "ServiceUnavailable", "cache_directory", "die_with_parent", "free_ports", "is_listening"]
+__all__ = [
+    "ServerProcess",
+    "ServiceUnavailable",
+    "cache_directory",
+    "die_with_parent",
+    "free_ports",
+    "is_listening",
+    "require_package",
+]
 
 _TAIL = 2000
 _FIRST_PORT = 10_000
@@ -28,6 +37,14 @@ _MANY = 5_000
 
 class ServiceUnavailable(FiresteelError):
     """A server cannot be had on this machine, or does not come up; the message says why."""
+
+
+def require_package(name: str, server: str) -> None:
+    """Raises ServiceUnavailable if the client library of a server is not installed."""
+    if find_spec(name) is None:
+        raise ServiceUnavailable(
+            f"{server} needs the package {name}, which is not installed.", hint="pip install 'firesteel[services]'"
+        )
 
 
 def free_ports(count: int) -> list[int]:
