@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy
 import pytest
-from driven_batches import DrivenBatch, Given, given, graph_of, run
 from hypothesis import given as drawn
 from hypothesis import settings
 from hypothesis import strategies as st
@@ -27,6 +26,7 @@ from firesteel.execution.stages.exchange_rows import unpack_row
 from firesteel.execution.stages.row_order import REPORT_ORDER
 from firesteel.runtime.codegen.inlining import find_inline_expressions, register_inline_expressions
 from firesteel.types.number_records import NumberRecords
+from tests.support.epochs.driven_batches import DrivenBatch, Given, given, graph_of, run
 
 LONGS = st.integers(-(2**63), 2**63 - 1)
 

@@ -6,7 +6,6 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 import pytest
-from driven_batches import DrivenBatch, given, graph_of, run
 
 from firesteel.common import Types
 from firesteel.common.errors import TaskFailure
@@ -30,6 +29,7 @@ from firesteel.datastream.state import (
 )
 from firesteel.execution.stages.errors import StageTaskError
 from firesteel.runtime.model.elements import MAX_WATERMARK, MIN_TIMESTAMP
+from tests.support.epochs.driven_batches import DrivenBatch, given, graph_of, run
 
 ONE_BUCKET = {"execution.batch.key-buckets": "1"}
 

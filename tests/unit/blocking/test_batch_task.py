@@ -8,7 +8,6 @@ from contextlib import contextmanager
 from typing import Any, ClassVar
 
 import pytest
-from driven_batches import DrivenBatch, Given, given, graph_of, results_of, run
 
 from firesteel.common.watermark_strategy import TimestampAssigner, WatermarkGenerator, WatermarkStrategy
 from firesteel.datastream import (
@@ -26,6 +25,7 @@ from firesteel.execution.stages.exchange_rows import BATCH, REPORT, pack_row, un
 from firesteel.runtime.model.elements import MAX_WATERMARK, MIN_TIMESTAMP
 from firesteel.runtime.model.messages import TaskStateChanged
 from firesteel.spi.sink import Committer, Sink, SinkWriter
+from tests.support.epochs.driven_batches import DrivenBatch, Given, given, graph_of, results_of, run
 
 
 def test_rows_of_other_exchanges_are_read_producer_by_producer() -> None:

@@ -7,7 +7,6 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 import pytest
-from driven_batches import DrivenBatch, given, graph_of, run
 from hypothesis import given as drawn
 from hypothesis import settings
 from hypothesis import strategies as st
@@ -36,6 +35,7 @@ from firesteel.datastream.windowing.triggers import ContinuousEventTimeTrigger
 from firesteel.execution.stages.errors import StageTaskError
 from firesteel.runtime.model.elements import MAX_WATERMARK
 from firesteel.testing.clock import FakeClock
+from tests.support.epochs.driven_batches import DrivenBatch, given, graph_of, run
 
 Stamped = list[tuple[Any, int]]
 

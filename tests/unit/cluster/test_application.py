@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from dispatched_jobs import Cluster, MemoryStore, bounded, endless, is_running, job_graph_of, numbers
 
 from firesteel.cluster.application import DispatcherExecutor
 from firesteel.cluster.ha.creation import create_services
@@ -21,6 +20,7 @@ from firesteel.config.configuration import Configuration
 from firesteel.jobmaster.shell.slot_allocator import SlotAllocator
 from firesteel.rest.jobs import ParallelismBounds, VertexRequirements
 from firesteel.testing import eventually
+from tests.support.jobs.dispatched_jobs import Cluster, MemoryStore, bounded, endless, is_running, job_graph_of, numbers
 
 CHECKPOINTED = {"execution.checkpointing.interval": "20 ms"}
 

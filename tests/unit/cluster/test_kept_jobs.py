@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from dispatched_jobs import Cluster, MemoryStore, bounded, endless, is_running, numbers
 
 from firesteel.cluster.dispatcher.managed_job import ManagedJob
 from firesteel.cluster.ha.services import JobResult
@@ -28,6 +27,7 @@ from firesteel.runtime.checkpoint.storage import CheckpointStorage
 from firesteel.testing import eventually
 from firesteel.testing.in_process import InProcessHost
 from firesteel.testing.source import PAUSE
+from tests.support.jobs.dispatched_jobs import Cluster, MemoryStore, bounded, endless, is_running, numbers
 
 CHECKPOINTED = {"execution.checkpointing.interval": "20 ms"}
 NEVER_RESTARTED = {"restart-strategy.type": "none"}

@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from dispatched_jobs import Cluster, MemoryStore, endless, is_running
 
 from firesteel.cluster.dispatcher.resource_manager import ResourceManager
 from firesteel.common.watermark_strategy import WatermarkStrategy
@@ -18,6 +17,7 @@ from firesteel.jobmaster.shell.runner import JobMasterRunner
 from firesteel.testing import eventually
 from firesteel.testing.in_process import InProcessHost
 from firesteel.testing.source import TestingSource
+from tests.support.jobs.dispatched_jobs import Cluster, MemoryStore, endless, is_running
 
 RESTARTS = {
     "restart-strategy.type": "fixed-delay",

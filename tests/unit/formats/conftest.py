@@ -1,13 +1,5 @@
-import pytest
+"""Both JSON libraries: what holds for one must hold for the other."""
 
-from firesteel.formats.json import library as json_library
+from tests.support.fixtures.formats import library
 
-
-@pytest.fixture(params=["json", "orjson"])
-def library(request, monkeypatch):
-    """Both JSON libraries: what holds for one must hold for the other."""
-    if request.param == "orjson":
-        pytest.importorskip("orjson")
-    else:
-        monkeypatch.setattr(json_library, "_orjson", lambda: None)
-    return request.param
+__all__ = ["library"]

@@ -7,7 +7,6 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from test_job_master_random_events import explore, machine
 
 from firesteel.common.errors import JobExecutionError, NotEnoughSlotsError, TaskFailure
 from firesteel.common.job_status import JobStatus
@@ -30,6 +29,7 @@ from firesteel.runtime.model.messages import (
 )
 from firesteel.runtime.model.state_handles import TaskStateSnapshot
 from tests.support.checkpoints.harness import location_of, savepoint_location_of
+from tests.support.jobs.random_events import explore, machine
 
 ADAPTIVE = AdaptiveSettings(
     resource_wait_timeout=60_000,

@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from dispatched_jobs import Cluster, MemoryStore, bounded, endless, is_running, numbers, submission_of
 
 from firesteel.api.state import ValueStateDescriptor
 from firesteel.cluster.dispatcher.dispatcher import DuplicateJobSubmissionError
@@ -29,6 +28,15 @@ from firesteel.jobmaster.shell.runner import JobMasterRunner
 from firesteel.testing import eventually
 from firesteel.testing.source import PAUSE
 from firesteel.testing.stages import InProcessStageRunner
+from tests.support.jobs.dispatched_jobs import (
+    Cluster,
+    MemoryStore,
+    bounded,
+    endless,
+    is_running,
+    numbers,
+    submission_of,
+)
 
 CHECKPOINTED = {"execution.checkpointing.interval": "20 ms"}
 LONG = 20_000

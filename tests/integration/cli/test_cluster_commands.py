@@ -13,12 +13,12 @@ from pathlib import Path
 
 import psutil
 import pytest
-from cluster_in_process import InProcessCluster
 
 from firesteel.cli.main import main, parser
 from firesteel.cli.terminal.job_manager import _warnings
 from firesteel.client import cluster_processes
 from firesteel.testing import eventually
+from tests.support.rest.cluster_in_process import InProcessCluster
 
 JOB_MANAGER = """\
 import http.server, json, os, subprocess, sys, threading, time

@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from cluster_in_process import InProcessCluster
 
 from firesteel.cli.main import main
 from firesteel.client.progress import duration_text
@@ -23,6 +22,7 @@ from firesteel.jobmaster.shell.slot_allocator import SlotAllocator
 from firesteel.runtime.checkpoint import storage
 from firesteel.runtime.model.checkpoint_options import SnapshotKind
 from firesteel.testing import TestingSource, eventually
+from tests.support.rest.cluster_in_process import InProcessCluster
 
 
 class _Submit:

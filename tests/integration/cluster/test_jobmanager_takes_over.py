@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from dispatched_jobs import MemoryStore, start_in_process
 
 from firesteel.cluster.diagnostics.logs import LogFiles
 from firesteel.cluster.ha.services import JobResult, Leadership
@@ -19,6 +18,7 @@ from firesteel.cluster.jobmanager import JobManager
 from firesteel.cluster.launch import APPLICATION, SESSION, Launch
 from firesteel.cluster.rest.request import Route
 from firesteel.config.configuration import Configuration
+from tests.support.jobs.dispatched_jobs import MemoryStore, start_in_process
 
 
 class _NoSpark:

@@ -12,7 +12,6 @@ from typing import Any
 
 import cloudpickle
 import pytest
-from dispatched_jobs import Cluster, MemoryStore, bounded, endless, is_running, numbers, submission_of
 
 from firesteel.cluster.dispatcher.dispatcher import (
     DispatcherClosedError,
@@ -31,6 +30,15 @@ from firesteel.jobmaster.shell.runner import JobMasterRunner
 from firesteel.process.concurrency import SystemConcurrency
 from firesteel.testing import eventually
 from tests.support.clocks import SettableClock
+from tests.support.jobs.dispatched_jobs import (
+    Cluster,
+    MemoryStore,
+    bounded,
+    endless,
+    is_running,
+    numbers,
+    submission_of,
+)
 
 
 @pytest.fixture

@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from dispatched_jobs import Cluster, MemoryStore
 
 from firesteel.cluster.dispatcher.programs import (
     ProgramArguments,
@@ -35,6 +34,7 @@ from firesteel.rest.client import RestClient, RestClientError
 from firesteel.rest.cluster import CLUSTER_OVERVIEW, FLINK_VERSION, ClusterOverview
 from firesteel.rest.programs import ProgramRequest
 from firesteel.testing import eventually
+from tests.support.jobs.dispatched_jobs import Cluster, MemoryStore
 
 
 def archive_of(**files: str) -> bytes:

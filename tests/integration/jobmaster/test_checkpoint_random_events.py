@@ -11,7 +11,6 @@ from dataclasses import dataclass, field
 import pytest
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, rule
-from test_job_master_random_events import explore
 
 from firesteel.common.job_status import JobStatus
 from firesteel.jobmaster.checkpoints.settings import UNLIMITED, CheckpointRetention
@@ -26,6 +25,7 @@ from firesteel.jobmaster.model.instructions import (
 from firesteel.runtime.model.checkpoint_metrics import CheckpointMetrics
 from firesteel.runtime.model.checkpoint_options import SnapshotKind, StopMode
 from tests.support.checkpoints.harness import JOB, TASKS, CoordinatorHarness, plan, snapshot
+from tests.support.jobs.random_events import explore
 
 tasks = st.sampled_from(TASKS)
 

@@ -14,11 +14,11 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from cluster_in_process import InProcessCluster
 
 from firesteel.cli.main import main
 from firesteel.jobmaster.shell.slot_allocator import SlotAllocator
 from firesteel.testing import eventually
+from tests.support.rest.cluster_in_process import InProcessCluster
 
 ROOT = Path(__file__).parents[3]
 HEAD = """\

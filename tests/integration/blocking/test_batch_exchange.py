@@ -7,7 +7,6 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from driven_batches import DrivenBatch, given, graph_of
 from hypothesis import given as drawn
 from hypothesis import settings
 from hypothesis import strategies as st
@@ -19,6 +18,7 @@ from firesteel.execution.stages import row_spool
 from firesteel.execution.stages.errors import StageTaskError
 from firesteel.execution.stages.exchange_rows import GROUPS, unpack_row
 from firesteel.execution.stages.row_order import REPORT_ORDER, bucket_order, record_order
+from tests.support.epochs.driven_batches import DrivenBatch, given, graph_of
 
 KEYS = st.one_of(st.integers(-3, 3), st.sampled_from(["a", "b", ""]), st.tuples(st.booleans(), st.integers(0, 1)))
 VALUES = st.one_of(st.integers(), st.text(max_size=3), st.none(), st.floats(allow_nan=False))

@@ -14,7 +14,6 @@ from urllib.parse import urlsplit
 
 import cloudpickle
 import pytest
-from dispatched_jobs import Cluster, MemoryStore, bounded, endless, is_running, job_graph_of, numbers
 
 from firesteel.cluster.dispatcher.managed_job import ManagedJob
 from firesteel.cluster.rest.handlers import savepoints as savepoint_handlers
@@ -36,6 +35,7 @@ from firesteel.runtime.model.checkpoint_options import SnapshotKind
 from firesteel.runtime.model.serialization import deserialize_batch
 from firesteel.testing import eventually
 from firesteel.testing.source import PAUSE
+from tests.support.jobs.dispatched_jobs import Cluster, MemoryStore, bounded, endless, is_running, job_graph_of, numbers
 
 TOKEN = "0123456789abcdef-token"
 UNKNOWN = "f" * 32

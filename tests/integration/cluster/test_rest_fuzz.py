@@ -12,7 +12,6 @@ from typing import Any
 import pytest
 import requests
 import schemathesis
-from dispatched_jobs import MemoryStore, endless, numbers, start_in_process, submission_of
 from hypothesis import HealthCheck, Phase, given, seed, settings
 from hypothesis.errors import Unsatisfiable
 from schemathesis import GenerationMode
@@ -26,6 +25,7 @@ from firesteel.cluster.routes import all_routes
 from firesteel.common import Configuration, JobStatus
 from firesteel.rest.openapi import OPENAPI
 from firesteel.testing import eventually
+from tests.support.jobs.dispatched_jobs import MemoryStore, endless, numbers, start_in_process, submission_of
 from tests.support.rest.samples import TOKEN, bearer, client_of, serving
 
 SEED = 20_260
