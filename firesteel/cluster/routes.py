@@ -7,7 +7,7 @@ from pathlib import Path
 
 from firesteel.cluster.diagnostics.logs import LogFiles
 from firesteel.cluster.diagnostics.prometheus import PrometheusMetrics
-from firesteel.cluster.diagnostics.task_managers import TaskManagers
+from firesteel.cluster.diagnostics.task_managers import TaskManagerInventory
 from firesteel.cluster.dispatcher.dispatcher import Dispatcher
 from firesteel.cluster.dispatcher.programs import ProgramRunner, ProgramStore
 from firesteel.cluster.rest.handlers import (
@@ -40,7 +40,7 @@ def all_routes(
     """The routes of every topic; ``directory`` is the cluster's, and ``stop`` tells the JobManager to end."""
     configuration, resources = dispatcher.configuration, spark.resources
     slot_memory = configuration.get(cluster_options.SLOT_MEMORY)
-    managers = TaskManagers(
+    managers = TaskManagerInventory(
         spark.executors,
         resources,
         dispatcher.jobs,

@@ -389,7 +389,7 @@ class DataStream(OperatorSettings):
         self._environment._add_operator(transformation)
         return DataStream(self._environment, transformation)
 
-    def _partition(self, partitioner: partitioners.Partitioner) -> PartitionTransformation:
+    def _partition(self, partitioner: partitioners.StreamPartitioner) -> PartitionTransformation:
         return PartitionTransformation(
             self._transformation,
             partitioner,
@@ -397,7 +397,7 @@ class DataStream(OperatorSettings):
             defined_at=user_call_site(),
         )
 
-    def _repartition(self, partitioner: partitioners.Partitioner) -> DataStream:
+    def _repartition(self, partitioner: partitioners.StreamPartitioner) -> DataStream:
         return DataStream(self._environment, self._partition(partitioner))
 
     def _operator(self) -> Transformation:

@@ -20,13 +20,13 @@ from firesteel.formats.compression import decompressed, is_compressed
 from firesteel.formats.file_split import CheckpointedPosition, FileSourceSplit
 from firesteel.spi.source import ReaderOutput
 
-__all__ = ["Batch", "FileFormat", "FormatReader", "SplitInput"]
+__all__ = ["FetchedBatch", "FileFormat", "FormatReader", "SplitInput"]
 
 _COMPRESSED_BYTES = 256 * 1024
 
 
 @dataclass
-class Batch:
+class FetchedBatch:
     """What a reader fetched at once: items in order, each of which becomes at most one record."""
 
     items: Any
@@ -48,15 +48,15 @@ class FormatReader(ABC):
     """How many of the split's ``records_to_skip`` do not come any more."""
 
     @abstractmethod
-    def fetch(self) -> Batch | None:
+    def fetch(self) -> FetchedBatch | None:
         """The next items; None at the end of the split."""
 
-    def unpack(self, batch: Batch, output: ReaderOutput) -> Sequence[Any]:
+    def unpack(self, batch: FetchedBatch, output: ReaderOutput) -> Sequence[Any]:
         """The items of a batch, as a sequence."""
         items: Sequence[Any] = batch.items
         return items
 
-    def decode(self, batch: Batch, items: Sequence[Any], first: int, output: ReaderOutput) -> Sequence[Any]:
+    def decode(self, batch: FetchedBatch, items: Sequence[Any], first: int, output: ReaderOutput) -> Sequence[Any]:
         """The records of some items of a batch, beginning with its ``first``-th."""
         return items
 

@@ -10,7 +10,7 @@ from firesteel.common.serialization import DeserializationSchema
 from firesteel.common.typeinfo import TypeInformation
 from firesteel.formats.compression import is_compressed
 from firesteel.formats.file_split import CheckpointedPosition, FileSourceSplit
-from firesteel.formats.format_reader import Batch, FileFormat, FormatReader, SplitInput, length_of
+from firesteel.formats.format_reader import FetchedBatch, FileFormat, FormatReader, SplitInput, length_of
 
 __all__ = ["BulkFormat", "SimpleStreamFormat", "StreamFormat"]
 
@@ -160,10 +160,10 @@ class _CountingReader(FormatReader):
     def __init__(self, split: FileSourceSplit) -> None:
         self._at = CheckpointedPosition(split.position, 0)
 
-    def _batch(self, items: Sequence[Any], told: CheckpointedPosition | None) -> Batch:
+    def _batch(self, items: Sequence[Any], told: CheckpointedPosition | None) -> FetchedBatch:
         at = self._at
         self._at = told or CheckpointedPosition(at.offset, at.records_after_offset + len(items))
-        return Batch(items, at, self._at)
+        return FetchedBatch(items, at, self._at)
 
 
 class _StreamFormatReader(_CountingReader):
@@ -181,7 +181,7 @@ class _StreamFormatReader(_CountingReader):
         else:
             self._reader = stream_format.restore_reader(stream, split.position, length, end)
 
-    def fetch(self) -> Batch | None:
+    def fetch(self) -> FetchedBatch | None:
         records = self._reader.read_batch(_BATCH_RECORDS)
         return self._batch(records, self._reader.get_checkpointed_position()) if records else None
 
@@ -198,7 +198,7 @@ class _BulkFormatReader(_CountingReader):
         else:
             self._reader = bulk_format.restore_reader(source.split, file)
 
-    def fetch(self) -> Batch | None:
+    def fetch(self) -> FetchedBatch | None:
         records = self._reader.read_batch()
         return None if records is None else self._batch(records, self._reader.get_checkpointed_position())
 

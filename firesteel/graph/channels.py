@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from firesteel.api.output_tag import OutputTag
 from firesteel.graph.job_graph import JobEdge, JobGraph
-from firesteel.runtime.model.partitioner import Partitioner
+from firesteel.runtime.model.partitioner import StreamPartitioner
 
 __all__ = ["Connections", "connections", "edge_name"]
 
@@ -62,7 +62,7 @@ class Connections:
         return producer if self.producers >= self.consumers else consumer
 
 
-def connections(partitioner: Partitioner, producers: int, consumers: int) -> Connections:
+def connections(partitioner: StreamPartitioner, producers: int, consumers: int) -> Connections:
     """The channels of an edge: FORWARD and RESCALE connect neighbours, all others everybody."""
     if producers < 1 or consumers < 1:
         raise ValueError(f"parallelism must be at least 1, not {producers} and {consumers}")

@@ -17,7 +17,7 @@ from firesteel.runtime.model.deployment import (
     OutputDescriptor,
     TaskDeploymentDescriptor,
 )
-from firesteel.runtime.model.partitioner import CustomPartitioner, Partitioner
+from firesteel.runtime.model.partitioner import CustomPartitioner, StreamPartitioner
 
 __all__ = ["Deployment"]
 
@@ -148,7 +148,7 @@ def _range_of(channels: Sequence[ChannelDescriptor], length: int) -> ChannelRang
     return ChannelRange(channels[0], ChannelDescriptor(*steps), length)
 
 
-def _can_be_overtaken(partitioner: Partitioner, job_graph: JobGraph) -> bool:
+def _can_be_overtaken(partitioner: StreamPartitioner, job_graph: JobGraph) -> bool:
     """Whether an unaligned barrier overtakes records that are sent so."""
     if isinstance(partitioner, CustomPartitioner):
         return job_graph.configuration.get(checkpointing_options.FORCE_UNALIGNED)

@@ -19,7 +19,7 @@ from firesteel.graph.slots import SlotAssignment, assign_slots
 
 __all__ = [
     "ATTEMPTS_HISTORY_SIZE",
-    "Execution",
+    "ExecutionAttempt",
     "ExecutionGraph",
     "ExecutionGraphSnapshot",
     "ExecutionJobVertex",
@@ -85,7 +85,7 @@ def _may_follow(current: ExecutionState, new: ExecutionState) -> bool:
 class InvalidTransitionError(FiresteelError):
     """An attempt was told to enter a state that cannot follow its own; carries the story so far."""
 
-    def __init__(self, execution: Execution, new: ExecutionState):
+    def __init__(self, execution: ExecutionAttempt, new: ExecutionState):
         story = " -> ".join(f"{state.value}@{at}" for state, at in execution.state_timestamps.items())
         super().__init__(
             f"{execution.vertex.task_name} attempt {execution.attempt_number} cannot go from "
@@ -124,7 +124,7 @@ class ExecutionGraphSnapshot(msgspec.Struct, frozen=True):
     """The subtasks of each vertex, by its id."""
 
 
-class Execution:
+class ExecutionAttempt:
     """One attempt to run one subtask."""
 
     __slots__ = ("_snapshot", "attempt_number", "failure", "slot", "state", "state_timestamps", "vertex")
@@ -191,8 +191,8 @@ class ExecutionVertex:
         self.subtask_index = subtask_index
         self.slot = slot
         self._changes = changes
-        self.previous: deque[Execution] = deque(maxlen=ATTEMPTS_HISTORY_SIZE)
-        self.current = Execution(self, 0, slot, timestamp)
+        self.previous: deque[ExecutionAttempt] = deque(maxlen=ATTEMPTS_HISTORY_SIZE)
+        self.current = ExecutionAttempt(self, 0, slot, timestamp)
 
     @property
     def vertex_id(self) -> str:
@@ -209,12 +209,12 @@ class ExecutionVertex:
         """The subtask as Flink prints it: ``Map (1/2)``."""
         return f"{self.job_vertex.name} ({self.subtask_index + 1}/{self.job_vertex.parallelism})"
 
-    def reset_for_new_execution(self, timestamp: int) -> Execution:
+    def reset_for_new_execution(self, timestamp: int) -> ExecutionAttempt:
         """Starts the next attempt; the current one must have ended."""
         if not self.current.state.is_terminal:
             raise InvalidTransitionError(self.current, ExecutionState.CREATED)
         self.previous.append(self.current)
-        self.current = Execution(self, self.current.attempt_number + 1, self.slot, timestamp)
+        self.current = ExecutionAttempt(self, self.current.attempt_number + 1, self.slot, timestamp)
         self.has_changed()
         return self.current
 
@@ -273,7 +273,7 @@ class ExecutionGraph:
         """One subtask."""
         return self.job_vertices[vertex_id].task_vertices[subtask]
 
-    def execution(self, vertex_id: str, subtask: int, attempt_number: int) -> Execution | None:
+    def execution(self, vertex_id: str, subtask: int, attempt_number: int) -> ExecutionAttempt | None:
         """The current attempt of a subtask if it is that one, else None: the caller's news is out of date."""
         current = self.vertex(vertex_id, subtask).current
         return current if current.attempt_number == attempt_number else None

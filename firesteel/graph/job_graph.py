@@ -12,7 +12,7 @@ from firesteel.graph.execution import Execution, JobType, boundedness_of
 from firesteel.graph.stream_graph import StreamEdge, StreamNode
 from firesteel.graph.transformation import ResourceProfile
 from firesteel.runtime.codegen.inlining import InlineTable
-from firesteel.runtime.model.partitioner import Partitioner
+from firesteel.runtime.model.partitioner import StreamPartitioner
 from firesteel.spi.source import Boundedness
 
 __all__ = ["ChainedOperator", "JobEdge", "JobGraph", "JobVertex"]
@@ -48,7 +48,7 @@ class JobEdge:
     target_vertex: str
     target_node_id: int
     input_index: int
-    partitioner: Partitioner
+    partitioner: StreamPartitioner
     output_tag: OutputTag | None = None
     buffer_timeout: int = 100
 

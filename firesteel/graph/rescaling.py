@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import replace
 
 from firesteel.common.errors import InvalidProgramError
-from firesteel.graph.execution_graph import Execution, ExecutionGraph
+from firesteel.graph.execution_graph import ExecutionAttempt, ExecutionGraph
 from firesteel.graph.job_graph import JobGraph, JobVertex
 from firesteel.graph.slots import slot_counts
 from firesteel.runtime.model.partitioner import ForwardPartitioner
@@ -125,6 +125,6 @@ def rescale_execution_graph(graph: ExecutionGraph, job_graph: JobGraph, timestam
             if old.current.state.is_terminal:
                 vertex.previous.append(old.current)
                 number += 1
-            vertex.current = Execution(vertex, number, vertex.slot, timestamp)
+            vertex.current = ExecutionAttempt(vertex, number, vertex.slot, timestamp)
             vertex.has_changed()
     return rescaled

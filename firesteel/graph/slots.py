@@ -9,11 +9,11 @@ import mmh3
 from firesteel.graph.job_graph import JobGraph
 from firesteel.graph.transformation import ResourceProfile
 
-__all__ = ["SlotAssignment", "SlotSharingGroup", "assign_slots", "slot_counts"]
+__all__ = ["SlotAssignment", "SlotGroup", "assign_slots", "slot_counts"]
 
 
 @dataclass(frozen=True)
-class SlotSharingGroup:
+class SlotGroup:
     """Vertices whose subtasks share slots: as many slots as the widest of them has subtasks."""
 
     name: str
@@ -28,7 +28,7 @@ class SlotSharingGroup:
 class SlotAssignment:
     """Slots numbered from 0, one group's after the other's."""
 
-    groups: tuple[SlotSharingGroup, ...]
+    groups: tuple[SlotGroup, ...]
     _parallelism: dict[str, int]
 
     @property
@@ -36,7 +36,7 @@ class SlotAssignment:
         """How many slots the job needs."""
         return sum(group.slot_count for group in self.groups)
 
-    def group_of(self, vertex_id: str) -> SlotSharingGroup:
+    def group_of(self, vertex_id: str) -> SlotGroup:
         """The group a vertex belongs to."""
         return next(group for group in self.groups if vertex_id in group.vertex_ids)
 
@@ -65,11 +65,11 @@ def slot_counts(job_graph: JobGraph) -> dict[str, int]:
 
 def assign_slots(job_graph: JobGraph) -> SlotAssignment:
     """Places every subtask of a job, the same way each time."""
-    groups: list[SlotSharingGroup] = []
+    groups: list[SlotGroup] = []
     first_slot = 0
     for name, count in slot_counts(job_graph).items():
         groups.append(
-            SlotSharingGroup(
+            SlotGroup(
                 name=name,
                 id=mmh3.hash_bytes(f"{job_graph.job_id}/{name}".encode()).hex(),
                 vertex_ids=tuple(v.id for v in job_graph.vertices if v.slot_sharing_group == name),

@@ -12,7 +12,7 @@ from firesteel.config.configuration import Configuration
 from firesteel.graph.execution import Execution, JobType, boundedness_of
 from firesteel.graph.transformation import ChainingStrategy, ResourceProfile
 from firesteel.runtime.model.operator_spec import OperatorSpec
-from firesteel.runtime.model.partitioner import Partitioner
+from firesteel.runtime.model.partitioner import StreamPartitioner
 from firesteel.spi.source import Boundedness
 
 __all__ = ["StreamEdge", "StreamGraph", "StreamNode"]
@@ -66,7 +66,7 @@ class StreamEdge:
     source_id: int
     target_id: int
     input_index: int
-    partitioner: Partitioner
+    partitioner: StreamPartitioner
     output_tag: OutputTag | None = None
 
 

@@ -24,7 +24,7 @@ from firesteel.graph.transformation import (
     Transformation,
     UnionTransformation,
 )
-from firesteel.runtime.model.partitioner import ForwardPartitioner, Partitioner, RebalancePartitioner
+from firesteel.runtime.model.partitioner import ForwardPartitioner, RebalancePartitioner, StreamPartitioner
 
 __all__ = ["DEFAULT_SLOT_SHARING_GROUP", "generate"]
 
@@ -83,14 +83,14 @@ class _Upstream:
     """A real operator found behind virtual transformations, and what those asked of the edge."""
 
     operator: PhysicalTransformation
-    partitioner: Partitioner | None = None
+    partitioner: StreamPartitioner | None = None
     output_tag: OutputTag | None = None
 
 
 def _resolve(transformation: Transformation) -> list[_Upstream]:
     """Looks through partitions, unions and side outputs; of several, the one nearest the reader counts."""
     found: list[_Upstream] = []
-    pending: list[tuple[Transformation, Partitioner | None, OutputTag | None]] = [(transformation, None, None)]
+    pending: list[tuple[Transformation, StreamPartitioner | None, OutputTag | None]] = [(transformation, None, None)]
     while pending:
         current, partitioner, tag = pending.pop()
         if isinstance(current, PhysicalTransformation):

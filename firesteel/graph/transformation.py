@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from firesteel.api.output_tag import OutputTag
 from firesteel.runtime.model.operator_spec import OperatorSpec
-from firesteel.runtime.model.partitioner import Partitioner
+from firesteel.runtime.model.partitioner import StreamPartitioner
 
 if TYPE_CHECKING:
     from firesteel.runtime.operators.sink import SinkSpec
@@ -196,7 +196,7 @@ class PartitionTransformation(Transformation):
     """Tells how records of a stream travel to the next operator; makes no operator itself."""
 
     input: Transformation
-    partitioner: Partitioner
+    partitioner: StreamPartitioner
     name: str = field(default="Partition", kw_only=True)
 
     @property

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from firesteel.common.errors import FiresteelError, TaskFailure
-from firesteel.graph.execution_graph import Execution, ExecutionGraph, ExecutionState
+from firesteel.graph.execution_graph import ExecutionAttempt, ExecutionGraph, ExecutionState
 from firesteel.runtime.model.messages import TaskStateChanged
 
 __all__ = ["cancel_all", "end_all", "end_slot", "report", "transition_all"]
@@ -58,7 +58,7 @@ def end_all(graph: ExecutionGraph, now: int) -> None:
             _cancelled(vertex.current, now)
 
 
-def _cancelled(execution: Execution, now: int) -> None:
+def _cancelled(execution: ExecutionAttempt, now: int) -> None:
     if execution.can_transition_to(ExecutionState.CANCELING):
         execution.transition_to(ExecutionState.CANCELING, now)
     execution.transition_to(ExecutionState.CANCELED, now)

@@ -14,7 +14,7 @@ from firesteel.api.output_tag import OutputTag
 from firesteel.api.state import StateDescriptor
 from firesteel.config import checkpointing_options
 from firesteel.config.configuration import Configuration
-from firesteel.runtime.chain.chained_operator import ChainedOperator, SecondInput
+from firesteel.runtime.chain.running_operator import RunningOperator, SecondInput
 from firesteel.runtime.checkpoint.files import StateFileReader
 from firesteel.runtime.codegen.loops import Loop, LoopWriter
 from firesteel.runtime.model.deployment import OperatorDescriptor, TaskDeploymentDescriptor
@@ -110,7 +110,7 @@ class OperatorHarness:
         created = spec.create(OperatorRuntime(task.execution, _WATERMARK_INTERVAL_MS, keeps_objects))
         self._task = task
         self._chained = _HarnessOperator(operator, created, task, services)
-        self._consumer = ChainedOperator(capture, self._captured, task, services)
+        self._consumer = RunningOperator(capture, self._captured, task, services)
         self._chained.add_consumer(None, self._consumer)
         self._valve = WatermarkValve(self._inputs, self._chained.process_watermark, self._chained.process_idle)
         self._loops: dict[tuple[int, bool], Loop] = {}
@@ -401,7 +401,7 @@ class _Capture(StreamOperator):
         pass
 
 
-class _HarnessOperator(ChainedOperator):
+class _HarnessOperator(RunningOperator):
     """An operator of which every side output is read."""
 
     def __init__(self, *args: Any):

@@ -6,7 +6,7 @@ import sys
 from dataclasses import dataclass
 
 from firesteel.jobmaster.checkpoints.operator_state_repartitioner import repartition
-from firesteel.runtime.chain.chained_operator import ChainedOperator
+from firesteel.runtime.chain.running_operator import RunningOperator
 from firesteel.runtime.checkpoint.files import SnapshotFiles
 from firesteel.runtime.model.assigned_state import RestoredOperator, TaskRestore
 from firesteel.runtime.model.checkpoint_options import CheckpointLocation, CheckpointOptions, SnapshotKind
@@ -54,7 +54,7 @@ class HarnessSnapshot:
         return TaskRestore(self.checkpoint_id, {operator_id: RestoredOperator(keyed, operator)})
 
 
-def take_snapshot(chained: ChainedOperator, checkpoint_id: int, timestamp: int) -> HarnessSnapshot:
+def take_snapshot(chained: RunningOperator, checkpoint_id: int, timestamp: int) -> HarnessSnapshot:
     """Takes an operator's part of a checkpoint, whole and in the format that all backends read."""
     chained.prepare_snapshot_pre_barrier(checkpoint_id)
     options = CheckpointOptions(SnapshotKind.SAVEPOINT, _NOWHERE)

@@ -18,7 +18,14 @@ from firesteel.jobmaster.job_snapshot import JobSnapshot
 from firesteel.jobmaster.slots.task_manager_id import task_manager_id
 from firesteel.runtime.slot.thread_dump import ThreadDumpQuestion, ThreadStack
 
-__all__ = ["AllocatedSlot", "Executor", "ProcessMemory", "TaskManagerInfo", "TaskManagerNotFoundError", "TaskManagers"]
+__all__ = [
+    "Executor",
+    "OccupiedSlot",
+    "ProcessMemory",
+    "TaskManagerInfo",
+    "TaskManagerInventory",
+    "TaskManagerNotFoundError",
+]
 
 _MAX_AGE_S = 1.0
 """How old what Spark and the system said may be."""
@@ -48,7 +55,7 @@ class Executor(Protocol):
     def is_embedded(self) -> bool: ...  # noqa: D102
 
 
-class Runner(Protocol):
+class JobRunner(Protocol):
     """What runs a job."""
 
     @property
@@ -62,11 +69,11 @@ class Job(Protocol):
     @property
     def job_id(self) -> str: ...
     @property
-    def runner(self) -> Runner | None: ...
+    def runner(self) -> JobRunner | None: ...
 
 
 @dataclass(frozen=True)
-class AllocatedSlot:
+class OccupiedSlot:
     """A slot that a job runs in, with what its process said of itself last."""
 
     job_id: str
@@ -105,7 +112,7 @@ class TaskManagerInfo:
     free_memory: int
     last_heartbeat: int
     """Epoch milliseconds."""
-    allocated: tuple[AllocatedSlot, ...]
+    allocated: tuple[OccupiedSlot, ...]
     memory: ProcessMemory
     slot_memory: int | None
     """The budget of each slot."""
@@ -121,7 +128,7 @@ class TaskManagerInfo:
         return next((slot.data_port for slot in self.allocated if slot.data_port), 0)
 
 
-class TaskManagers:
+class TaskManagerInventory:
     """The inventory. An executor that Spark has lost is not in it any more. Its methods take milliseconds.
 
     ``java_pid`` is the process of an embedded Spark, whose memory and that of its Python workers is measured here; of
@@ -186,9 +193,9 @@ class TaskManagers:
                 self._asked_at = time.monotonic()
             return self._executors
 
-    def _slots(self) -> dict[str, list[AllocatedSlot]]:
+    def _slots(self) -> dict[str, list[OccupiedSlot]]:
         """The slots of all jobs, by TaskManager."""
-        found: dict[str, list[AllocatedSlot]] = {}
+        found: dict[str, list[OccupiedSlot]] = {}
         for job in self._jobs():
             runner = job.runner
             if runner is None:
@@ -199,7 +206,7 @@ class TaskManagers:
                 known = slot.registration
                 if known is not None and slot.index < assignment.total:
                     found.setdefault(task_manager_id(known), []).append(
-                        AllocatedSlot(
+                        OccupiedSlot(
                             job.job_id,
                             slot.index,
                             len(assignment.subtasks_in(slot.index)),
@@ -211,7 +218,7 @@ class TaskManagers:
                     )
         return found
 
-    def _describe(self, executor: Executor, allocated: Sequence[AllocatedSlot]) -> TaskManagerInfo:
+    def _describe(self, executor: Executor, allocated: Sequence[OccupiedSlot]) -> TaskManagerInfo:
         now = time.time_ns() // 1_000_000
         if executor.is_embedded:
             machine = psutil.virtual_memory()

@@ -10,7 +10,7 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from firesteel.cluster.rest.peers import is_same_user
 
-__all__ = ["SAME_USER", "Connection"]
+__all__ = ["SAME_USER", "HttpConnection"]
 
 SAME_USER = "firesteel.same_user"
 """In the scope of a request: whether it comes from this machine, and from this process's own user."""
@@ -22,7 +22,7 @@ MAX_LEFTOVER_BYTES = 1024 * 1024
 """How much of a body may still come once its request is answered."""
 
 
-class Connection(HttpToolsProtocol):
+class HttpConnection(HttpToolsProtocol):
     """Closes on a client that takes too long to say what it wants, or sends endless headers or bodies to nobody.
 
     uvicorn bounds none of these; what is read of a body is bounded where it is read.
@@ -53,7 +53,7 @@ class Connection(HttpToolsProtocol):
         silent = [
             (other._head_since, id(other), other)
             for other in self.connections
-            if isinstance(other, Connection) and other is not self and other._head_since is not None
+            if isinstance(other, HttpConnection) and other is not self and other._head_since is not None
         ]
         # if all are busy, this one goes
         (min(silent)[2] if silent else self).transport.abort()

@@ -15,7 +15,7 @@ import uvicorn
 
 from firesteel.cluster.rest.application import RestApplication
 from firesteel.cluster.rest.authentication import AccessControl
-from firesteel.cluster.rest.connection import Connection
+from firesteel.cluster.rest.connection import HttpConnection
 from firesteel.cluster.rest.request import Route
 from firesteel.cluster.rest.standby import StandbyRoutes
 from firesteel.cluster.rest.static_files import StaticFiles
@@ -104,7 +104,7 @@ class RestServer:
             config = uvicorn.Config(
                 self._application,
                 loop="asyncio",
-                http=Connection,
+                http=HttpConnection,
                 ws="none",
                 interface="asgi3",
                 lifespan="off",

@@ -65,7 +65,7 @@ class S3PartStore(PartStore):
     """Part files beneath ``s3://bucket/…``.
 
     A part file in progress is a multipart upload of the object it is to become: nobody sees it. Full parts are uploaded
-    in the background as they come. Its steps are those of FileWriter, with these means:
+    in the background as they come. Its steps are those of FileSinkWriter, with these means:
 
     1. *In progress*: bytes that do not fill a part yet are in memory; there is no upload before the first full part.
     2. *Pending*: what is left becomes the last part, which may be of any size.

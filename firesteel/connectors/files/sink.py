@@ -23,7 +23,7 @@ from firesteel.connectors.files.sink_policies import (
     OutputFileConfig,
     RollingPolicy,
 )
-from firesteel.connectors.files.writer import FileWriter
+from firesteel.connectors.files.writer import FileSinkWriter
 from firesteel.filesystem.local_paths import to_local_path
 from firesteel.filesystem.s3_uploads import S3Object, is_s3_path
 from firesteel.spi.sink import Committer, DeliveryGuarantee, Sink, WriterContext
@@ -106,19 +106,19 @@ class FileSink(Sink):
             raise InvalidProgramError(f"for_bulk_format needs a BulkWriterFactory, not {writer_factory!r}.")
         return FileSink.BulkFormatBuilder(base_path, writer_factory)
 
-    def create_writer(self, context: WriterContext) -> FileWriter:
+    def create_writer(self, context: WriterContext) -> FileSinkWriter:
         """A writer with part files of its own."""
         return self._writer(context, None)
 
-    def restore_writer(self, context: WriterContext, state: list[Any]) -> FileWriter:
+    def restore_writer(self, context: WriterContext, state: list[Any]) -> FileSinkWriter:
         """A writer that goes on with files that were in progress."""
         return self._writer(context, state)
 
-    def _writer(self, context: WriterContext, restored: list[Any] | None) -> FileWriter:
+    def _writer(self, context: WriterContext, restored: list[Any] | None) -> FileSinkWriter:
         config, suffix = self.output_file_config, self.content.suffix
         if not config.part_suffix.endswith(suffix):
             config = OutputFileConfig(config.part_prefix, config.part_suffix + suffix)
-        return FileWriter(
+        return FileSinkWriter(
             context,
             self._store(context),
             self.content.slice_records,

@@ -16,7 +16,7 @@ from firesteel.filesystem.input_paths import cannot_read, is_remote
 from firesteel.formats.bad_records import BadRecords, RecordDecoder
 from firesteel.formats.compression import DECOMPRESSION_ERRORS, is_compressed
 from firesteel.formats.file_split import CheckpointedPosition, FileSourceSplit
-from firesteel.formats.format_reader import Batch, FileFormat, FormatReader, SplitInput
+from firesteel.formats.format_reader import FetchedBatch, FileFormat, FormatReader, SplitInput
 from firesteel.spi.source import InputStatus, ReaderContext, ReaderOutput
 
 if TYPE_CHECKING:
@@ -57,7 +57,7 @@ class FileSourceReader(SequentialSplitReader[FileSourceSplit]):
         self._input: SplitInput | None = None
         self._fetcher: SplitFetcher | None = None
         self._reader: FormatReader | None = None
-        self._batch: Batch | None = None
+        self._batch: FetchedBatch | None = None
         self._items: Sequence[Any] = ()
         self._emitted = 0
         self._skip: int | None = None
@@ -146,7 +146,7 @@ class FileSourceReader(SequentialSplitReader[FileSourceSplit]):
                 self._schema = _OpenedSchema(self._format.schema)
         return self._schema
 
-    def _next_batch(self) -> Batch | None:
+    def _next_batch(self) -> FetchedBatch | None:
         if self._fetcher is None:
             assert self._reader is not None
             return self._reader.fetch()
@@ -164,7 +164,7 @@ class FileSourceReader(SequentialSplitReader[FileSourceSplit]):
         self._wait_s = min(self._wait_s * 2, _MAX_WAIT_S)
         return InputStatus.NOTHING_AVAILABLE
 
-    def _take(self, batch: Batch, split: FileSourceSplit, output: ReaderOutput) -> None:
+    def _take(self, batch: FetchedBatch, split: FileSourceSplit, output: ReaderOutput) -> None:
         assert self._reader is not None
         self._wait_s = _MIN_WAIT_S
         if self._skip is None:

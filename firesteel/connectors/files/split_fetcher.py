@@ -7,7 +7,7 @@ from collections import deque
 from collections.abc import Callable
 
 from firesteel.filesystem.stores import current_stores
-from firesteel.formats.format_reader import Batch, FormatReader
+from firesteel.formats.format_reader import FetchedBatch, FormatReader
 
 __all__ = ["SplitFetcher"]
 
@@ -24,7 +24,7 @@ class SplitFetcher:
     def __init__(self, open_reader: Callable[[], FormatReader], name: str) -> None:
         self._open_reader = open_reader
         self._changed = threading.Condition()
-        self._ready: deque[Batch] = deque()
+        self._ready: deque[FetchedBatch] = deque()
         self._reader: FormatReader | None = None
         self._error: Exception | None = None
         self._ended = False
@@ -40,7 +40,7 @@ class SplitFetcher:
         assert self._reader is not None
         return self._reader
 
-    def take(self, timeout_s: float) -> Batch | None:
+    def take(self, timeout_s: float) -> FetchedBatch | None:
         """The next batch, None if there is none yet; raises what the reader raised."""
         with self._changed:
             if timeout_s > 0:

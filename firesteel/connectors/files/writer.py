@@ -13,12 +13,12 @@ from firesteel.connectors.files.part_store import PartFile, PartStore
 from firesteel.connectors.files.sink_policies import BucketAssigner, OutputFileConfig, RollingPolicy
 from firesteel.spi.sink import SinkWriter, WriterContext
 
-__all__ = ["FileWriter"]
+__all__ = ["FileSinkWriter"]
 
 CAREFUL_BYTES = 1024 * 1024
 
 
-class FileWriter(SinkWriter[Any]):
+class FileSinkWriter(SinkWriter[Any]):
     """Writes one subtask's part files, at most one at a time in each bucket.
 
     1. *In progress*: a record goes into its bucket's part file, which is hidden. What 4 needs is tried before the first

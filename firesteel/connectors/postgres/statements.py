@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from firesteel.common.errors import InvalidProgramError
-from firesteel.connectors.postgres.tables import Column
+from firesteel.connectors.postgres.tables import PostgresColumn
 
 if TYPE_CHECKING:
     from psycopg import sql
@@ -87,7 +87,7 @@ class UpsertStatements:
     That order keeps two writers of the same keys from waiting for each other in a circle.
     """
 
-    def __init__(self, table: tuple[str, ...], columns: Sequence[Column], key: Sequence[str]) -> None:
+    def __init__(self, table: tuple[str, ...], columns: Sequence[PostgresColumn], key: Sequence[str]) -> None:
         from psycopg import sql
 
         names = [column.name for column in columns]

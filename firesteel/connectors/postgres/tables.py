@@ -11,7 +11,7 @@ from firesteel.connectors.postgres.errors import PostgresError
 if TYPE_CHECKING:
     import psycopg
 
-__all__ = ["Column", "Table", "find_table", "need_table"]
+__all__ = ["PostgresColumn", "PostgresTable", "find_table", "need_table"]
 
 _COLUMNS = """
     SELECT a.attname, a.atttypid, format_type(a.atttypid, a.atttypmod), a.attnotnull,
@@ -35,7 +35,7 @@ _UNIQUE = """
 
 
 @dataclass(frozen=True)
-class Column:
+class PostgresColumn:
     """A column of a table; ``is_insertable`` unless its value is always generated."""
 
     name: str
@@ -49,14 +49,14 @@ class Column:
 
 
 @dataclass(frozen=True)
-class Table:
+class PostgresTable:
     """A table as the server describes it; ``unique_keys`` has the primary key first, if there is one."""
 
     server: str
     schema: str
     name: str
     oid: int
-    columns: tuple[Column, ...]
+    columns: tuple[PostgresColumn, ...]
     unique_keys: tuple[tuple[str, ...], ...]
     primary_key: tuple[str, ...] | None
 
@@ -65,7 +65,7 @@ class Table:
         """With its schema, for messages."""
         return f"{self.schema}.{self.name}"
 
-    def select(self, names: Sequence[str] | None) -> tuple[Column, ...]:
+    def select(self, names: Sequence[str] | None) -> tuple[PostgresColumn, ...]:
         """The columns of those names; without names, all that can be written."""
         if names is None:
             return tuple(column for column in self.columns if column.is_insertable)
@@ -140,7 +140,7 @@ class Table:
         )
 
 
-def find_table(connection: psycopg.Connection[Any], name: tuple[str, ...], server: str) -> Table | None:
+def find_table(connection: psycopg.Connection[Any], name: tuple[str, ...], server: str) -> PostgresTable | None:
     """The table of that name, in the search path if it has no schema; None if there is none."""
     from psycopg import sql
 
@@ -155,10 +155,10 @@ def find_table(connection: psycopg.Connection[Any], name: tuple[str, ...], serve
     columns = _describe_columns(connection, oid)
     keys = [(primary, tuple(names)) for primary, names in connection.execute(_UNIQUE, (oid,))]
     primary_key = next((names for primary, names in keys if primary), None)
-    return Table(server, schema, relation, oid, columns, tuple(names for _, names in keys), primary_key)
+    return PostgresTable(server, schema, relation, oid, columns, tuple(names for _, names in keys), primary_key)
 
 
-def _describe_columns(connection: psycopg.Connection[Any], table: int) -> tuple[Column, ...]:
+def _describe_columns(connection: psycopg.Connection[Any], table: int) -> tuple[PostgresColumn, ...]:
     rows = connection.execute(_COLUMNS, (table,)).fetchall()
     types: dict[int, Any] = {}
     missing = {row[1] for row in rows}
@@ -173,7 +173,7 @@ def _describe_columns(connection: psycopg.Connection[Any], table: int) -> tuple[
         _, _, element, base_type = types[base]
         if element and (below_element := _below_domains(element, types)) != element:
             base, base_type = 0, f"{types[below_element][3]}[]"
-        columns.append(Column(name, base, type_name, not_null, is_insertable, base_type))
+        columns.append(PostgresColumn(name, base, type_name, not_null, is_insertable, base_type))
     return tuple(columns)
 
 
@@ -183,7 +183,7 @@ def _below_domains(oid: int, types: dict[int, Any]) -> int:
     return oid
 
 
-def need_table(connection: psycopg.Connection[Any], name: tuple[str, ...], server: str) -> Table:
+def need_table(connection: psycopg.Connection[Any], name: tuple[str, ...], server: str) -> PostgresTable:
     """The table of that name, or an error that says that there is none."""
     table = find_table(connection, name, server)
     if table is None:

@@ -18,7 +18,7 @@ from firesteel.runtime.codegen.loops import Loop, compile_loop
 from firesteel.runtime.model.serialization import deserialize_batch
 
 if TYPE_CHECKING:
-    from firesteel.runtime.chain.chained_operator import ChainedOperator
+    from firesteel.runtime.chain.running_operator import RunningOperator
     from firesteel.runtime.codegen.loops import LoopWriter
 
 __all__ = ["Grouping", "count_records", "read_columns", "read_frames", "sort_by_timestamps"]
@@ -88,7 +88,7 @@ class _Stamped(dict[Any, tuple[Any, Any, list[Any], list[int]]]):
 class Grouping:
     """Divides records of one input of a keyed operator by key."""
 
-    def __init__(self, head: ChainedOperator, index: int):
+    def __init__(self, head: RunningOperator, index: int):
         self.plain = _Lists()
         self.stamped = _Stamped()
         self._head = head

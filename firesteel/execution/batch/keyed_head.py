@@ -16,7 +16,7 @@ from firesteel.execution.batch.bucket_split import BucketSplit, is_large
 from firesteel.execution.batch.columns import Columns, SortedPart, sort_columns
 from firesteel.execution.batch.grouped_input import Grouping, read_columns, sort_by_timestamps
 from firesteel.execution.stages.row_spool import RowSpool
-from firesteel.runtime.chain.chained_operator import ChainedOperator, SecondInput
+from firesteel.runtime.chain.running_operator import RunningOperator, SecondInput
 from firesteel.runtime.codegen.loops import Loop, PartsLoop, compile_loop, compile_loop_over_parts
 from firesteel.runtime.model.partitioner import KeyGroupPartitioner
 from firesteel.runtime.operators.grouped import GroupedOperator
@@ -39,7 +39,7 @@ class KeyedHead:
 
     def __init__(self, task: Task):
         self._task = task
-        self._head: ChainedOperator = task.head
+        self._head: RunningOperator = task.head
         backend = self._head.backend
         assert isinstance(backend, SingleKeyStateBackend)
         self._backend = backend

@@ -13,7 +13,7 @@ from firesteel.config import pipeline_options
 from firesteel.execution.stages.errors import StageTaskError
 from firesteel.execution.stages.exchange_rows import BATCH, EVENTS, REPORT, ExchangeRow, pack_number, pack_row
 from firesteel.execution.stages.task_commands import StageTaskDescriptor
-from firesteel.runtime.chain.chained_operator import ChainedOperator
+from firesteel.runtime.chain.running_operator import RunningOperator
 from firesteel.runtime.checkpoint.files import SnapshotFiles, StateFileReader
 from firesteel.runtime.codegen.inlining import register_inline_expressions
 from firesteel.runtime.failure.failure_report import describe_failure
@@ -173,7 +173,7 @@ class StageTask:
         return self._failure(error, self.task.chain, self.task.at_work)
 
     def _failure(
-        self, error: BaseException, chain: Sequence[ChainedOperator], at_work: ChainedOperator | None
+        self, error: BaseException, chain: Sequence[RunningOperator], at_work: RunningOperator | None
     ) -> messages.TaskStateChanged:
         descriptor = self.descriptor.task
         failure = describe_failure(error, descriptor, chain, at_work)

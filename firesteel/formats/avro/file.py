@@ -13,7 +13,7 @@ from firesteel.filesystem.input_stream import READ_AHEAD
 from firesteel.filesystem.local_paths import FileReadError
 from firesteel.formats.avro.schema import AvroSchema, GenericRecordAvroTypeInfo, import_fastavro
 from firesteel.formats.file_split import CheckpointedPosition, FileSourceSplit
-from firesteel.formats.format_reader import Batch, FormatReader, SplitInput, length_of
+from firesteel.formats.format_reader import FetchedBatch, FormatReader, SplitInput, length_of
 from firesteel.formats.stream_format import BulkFormat
 from firesteel.spi.source import ReaderOutput
 
@@ -90,7 +90,7 @@ class _AvroReader(FormatReader):
         if self._position is not None:
             self._file.seek(self._position)
 
-    def fetch(self) -> Batch | None:
+    def fetch(self) -> FetchedBatch | None:
         begin, end = self._position, self._split.end
         if begin is None or begin >= self._length or (end is not None and begin - _SYNC_BYTES >= end):
             return None
@@ -102,9 +102,9 @@ class _AvroReader(FormatReader):
             if self._position is not None:
                 self._file.seek(self._position)
         then = self._length if self._position is None else self._position
-        return Batch(block, CheckpointedPosition(begin), CheckpointedPosition(then))
+        return FetchedBatch(block, CheckpointedPosition(begin), CheckpointedPosition(then))
 
-    def unpack(self, batch: Batch, output: ReaderOutput) -> Sequence[Any]:
+    def unpack(self, batch: FetchedBatch, output: ReaderOutput) -> Sequence[Any]:
         block: _Block = batch.items
         error: Exception
         if block.error is not None:

@@ -11,7 +11,7 @@ from firesteel.filesystem.local_paths import FileReadError
 from firesteel.formats.csv.messages import CsvParser, CsvSchema
 from firesteel.formats.csv.row_ends import RowEnds
 from firesteel.formats.file_split import CheckpointedPosition
-from firesteel.formats.format_reader import Batch, FormatReader, SplitInput
+from firesteel.formats.format_reader import FetchedBatch, FormatReader, SplitInput
 from firesteel.formats.stream_format import StreamFormat
 from firesteel.formats.text.line_blocks import LineBlock, LineBlocks, LineOffsets
 from firesteel.formats.text.line_codec import check_charset, is_splittable_charset
@@ -99,15 +99,15 @@ class _CsvReader(FormatReader):
         self._header_lines = self._parser.lines_to_skip if split.position is None and split.start == 0 else 0
         self._open = b""  # of a row that the last block ended in the middle of
 
-    def fetch(self) -> Batch | None:
+    def fetch(self) -> FetchedBatch | None:
         block = self._blocks.next()
         if block is None:
             return None
         if self._header_lines:
             block = self._without_header(block)
-        return Batch(block, CheckpointedPosition(block.offset), CheckpointedPosition(block.end), block.is_last)
+        return FetchedBatch(block, CheckpointedPosition(block.offset), CheckpointedPosition(block.end), block.is_last)
 
-    def unpack(self, batch: Batch, output: ReaderOutput) -> Sequence[Any]:
+    def unpack(self, batch: FetchedBatch, output: ReaderOutput) -> Sequence[Any]:
         block: LineBlock = batch.items
         if self._open:
             block = LineBlock(self._open + block.data, block.offset - len(self._open), block.is_last)
@@ -127,7 +127,7 @@ class _CsvReader(FormatReader):
             lines = [line.removesuffix("\r") for line in lines]
         return lines
 
-    def decode(self, batch: Batch, items: Sequence[Any], first: int, output: ReaderOutput) -> Sequence[Any]:
+    def decode(self, batch: FetchedBatch, items: Sequence[Any], first: int, output: ReaderOutput) -> Sequence[Any]:
         numbers: Sequence[int] = range(first, first + len(items))
         if "" in items:
             numbers = [first + index for index, item in enumerate(items) if item]

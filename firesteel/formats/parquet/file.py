@@ -15,7 +15,7 @@ from firesteel.filesystem.input_paths import is_remote
 from firesteel.filesystem.local_paths import FileReadError
 from firesteel.filesystem.stores import get_filesystem
 from firesteel.formats.file_split import CheckpointedPosition, FileSourceSplit
-from firesteel.formats.format_reader import Batch, FileFormat, FormatReader, SplitInput
+from firesteel.formats.format_reader import FetchedBatch, FileFormat, FormatReader, SplitInput
 from firesteel.formats.stream_format import BulkFormat, StreamFormat
 from firesteel.spi.source import ReaderOutput
 from firesteel.types.arrow import require_pyarrow
@@ -165,10 +165,10 @@ class _ParquetReader(FormatReader):
             self.already_skipped = skip = split.records_to_skip
         self._batches = self._read(skip, parquet.batch_rows or _BATCH_ROWS)
 
-    def fetch(self) -> Batch | None:
+    def fetch(self) -> FetchedBatch | None:
         return next(self._batches, None)
 
-    def unpack(self, batch: Batch, output: ReaderOutput) -> Sequence[Any]:
+    def unpack(self, batch: FetchedBatch, output: ReaderOutput) -> Sequence[Any]:
         if self._records is not None:
             return self._records.decode(batch.items)
         records: list[Any] = batch.items.to_pylist()
@@ -178,14 +178,14 @@ class _ParquetReader(FormatReader):
         self._batches = iter(())
         self._file.close()
 
-    def _read(self, skip: int, rows: int) -> Iterator[Batch]:
+    def _read(self, skip: int, rows: int) -> Iterator[FetchedBatch]:
         for group in self._groups:
             row = skip
             for piece in self._file.batches(group, skip, rows):
                 if piece.num_rows:
                     at = CheckpointedPosition(group, row)
                     row += piece.num_rows
-                    yield Batch(piece, at, CheckpointedPosition(group, row))
+                    yield FetchedBatch(piece, at, CheckpointedPosition(group, row))
             skip = 0
 
 

@@ -9,7 +9,7 @@ from firesteel.common.errors import InvalidProgramError
 from firesteel.common.serialization import DeserializationSchema
 from firesteel.common.typeinfo import TypeInformation
 from firesteel.formats.file_split import CheckpointedPosition
-from firesteel.formats.format_reader import Batch, FormatReader, SplitInput
+from firesteel.formats.format_reader import FetchedBatch, FormatReader, SplitInput
 from firesteel.formats.stream_format import StreamFormat
 from firesteel.formats.text.line_blocks import LineBlocks, LineOffsets
 from firesteel.spi.source import ReaderOutput
@@ -57,13 +57,13 @@ class _SchemaLineReader(FormatReader):
         self._decoder = source.decoder
         self._blocks = LineBlocks(source.open_stream(), source.split, "utf-8", source.fetch_bytes, passes_mark=True)
 
-    def fetch(self) -> Batch | None:
+    def fetch(self) -> FetchedBatch | None:
         block = self._blocks.next()
         if block is None:
             return None
-        return Batch(block, CheckpointedPosition(block.offset), CheckpointedPosition(block.end), block.is_last)
+        return FetchedBatch(block, CheckpointedPosition(block.offset), CheckpointedPosition(block.end), block.is_last)
 
-    def unpack(self, batch: Batch, output: ReaderOutput) -> Sequence[Any]:
+    def unpack(self, batch: FetchedBatch, output: ReaderOutput) -> Sequence[Any]:
         data = batch.items.data
         lines: list[bytes] = data.split(b"\n")
         if not lines[-1]:
@@ -72,7 +72,7 @@ class _SchemaLineReader(FormatReader):
             lines = [line[:-1] if line.endswith(b"\r") else line for line in lines]
         return lines
 
-    def decode(self, batch: Batch, items: Sequence[Any], first: int, output: ReaderOutput) -> Sequence[Any]:
+    def decode(self, batch: FetchedBatch, items: Sequence[Any], first: int, output: ReaderOutput) -> Sequence[Any]:
         numbers: Sequence[int] = range(first, first + len(items))
         if b"" in items:
             numbers = [first + index for index, item in enumerate(items) if item]

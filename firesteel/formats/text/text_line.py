@@ -8,7 +8,7 @@ from typing import Any, BinaryIO, NamedTuple
 from firesteel.common.typeinfo import TypeInformation, Types
 from firesteel.filesystem.local_paths import FileReadError
 from firesteel.formats.file_split import CheckpointedPosition
-from firesteel.formats.format_reader import Batch, FormatReader, SplitInput
+from firesteel.formats.format_reader import FetchedBatch, FormatReader, SplitInput
 from firesteel.formats.stream_format import StreamFormat
 from firesteel.formats.text.line_blocks import LineBlock, LineBlocks
 from firesteel.formats.text.line_codec import LineCodec, check_charset, is_splittable_charset
@@ -58,13 +58,13 @@ class _TextLineReader(FormatReader):
         self._skips_bad_records = source.skips_bad_records
         self._blocks = LineBlocks(source.open_stream(), source.split, charset_name, source.fetch_bytes)
 
-    def fetch(self) -> Batch | None:
+    def fetch(self) -> FetchedBatch | None:
         block = self._blocks.next()
         if block is None:
             return None
-        return Batch(block, CheckpointedPosition(block.offset), CheckpointedPosition(block.end), block.is_last)
+        return FetchedBatch(block, CheckpointedPosition(block.offset), CheckpointedPosition(block.end), block.is_last)
 
-    def unpack(self, batch: Batch, output: ReaderOutput) -> Sequence[Any]:
+    def unpack(self, batch: FetchedBatch, output: ReaderOutput) -> Sequence[Any]:
         try:
             return self._blocks.codec.split_lines(batch.items.data)
         except UnicodeDecodeError as error:
@@ -73,7 +73,7 @@ class _TextLineReader(FormatReader):
             batch.data = batch.items
             return lines_one_by_one(self._blocks.codec, batch.items)
 
-    def decode(self, batch: Batch, items: Sequence[Any], first: int, output: ReaderOutput) -> Sequence[Any]:
+    def decode(self, batch: FetchedBatch, items: Sequence[Any], first: int, output: ReaderOutput) -> Sequence[Any]:
         if batch.data is None:
             return items
         for item in items:

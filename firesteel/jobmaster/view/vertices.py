@@ -14,7 +14,7 @@ from firesteel.jobmaster.job_snapshot import JobSnapshot
 from firesteel.jobmaster.slots.task_manager_id import task_endpoint, task_manager_id
 from firesteel.runtime.model.messages import RegisterSlot
 
-__all__ = ["LIVELY_STATES", "IoMetrics", "Span", "SubtaskView", "VertexView", "span_of"]
+__all__ = ["LIVELY_STATES", "SubtaskView", "TaskIo", "TimeSpan", "VertexView", "span_of"]
 
 LIVELY_STATES = (
     ExecutionState.CREATED,
@@ -27,7 +27,7 @@ LIVELY_STATES = (
 
 
 @dataclass(frozen=True, slots=True)
-class Span:
+class TimeSpan:
     """When something ran, in epoch milliseconds; -1 for what has not come yet."""
 
     start: int
@@ -36,7 +36,7 @@ class Span:
 
 
 @dataclass(slots=True)
-class IoMetrics:
+class TaskIo:
     """What a task, or several, have read and written, and how their time went."""
 
     bytes_in: int = 0
@@ -49,7 +49,7 @@ class IoMetrics:
     is_complete: bool = True
     """False while a task that runs has not reported yet."""
 
-    def add(self, other: IoMetrics) -> None:
+    def add(self, other: TaskIo) -> None:
         """Adds what another task has done."""
         self.bytes_in += other.bytes_in
         self.bytes_out += other.bytes_out
@@ -61,7 +61,7 @@ class IoMetrics:
         self.is_complete = self.is_complete and other.is_complete
 
     @classmethod
-    def total(cls, parts: Iterable[IoMetrics]) -> IoMetrics:
+    def total(cls, parts: Iterable[TaskIo]) -> TaskIo:
         """The sum of several."""
         total = cls()
         for part in parts:
@@ -124,13 +124,13 @@ class SubtaskView:
             timestamps[ExecutionState.CREATED] = timestamps.get(ExecutionState.SCHEDULED, created)
         return timestamps
 
-    def span(self, now: int) -> Span:
+    def span(self, now: int) -> TimeSpan:
         """From its deployment to its end."""
         timestamps = self.execution.state_timestamps
         state = self.execution.state
         start = timestamps.get(ExecutionState.DEPLOYING, -1)
         end = timestamps.get(state, -1) if state.is_terminal else -1
-        return Span(start, end, -1 if start < 0 else max(0, (now if end < 0 else end) - start))
+        return TimeSpan(start, end, -1 if start < 0 else max(0, (now if end < 0 else end) - start))
 
     def status_durations(self, now: int) -> dict[ExecutionState, int]:
         """How long it was in each of the states up to RUNNING; -1 for those it never was in."""
@@ -162,12 +162,12 @@ class SubtaskView:
         value = self.metrics().get(name, 0)
         return float(value) if isinstance(value, (int, float)) else 0.0
 
-    def io(self) -> IoMetrics:
+    def io(self) -> TaskIo:
         """What it has read and written."""
         metrics = self.metrics()
         if not metrics:
-            return IoMetrics(is_complete=self.execution.state.is_terminal)
-        return IoMetrics(
+            return TaskIo(is_complete=self.execution.state.is_terminal)
+        return TaskIo(
             _number(metrics, "numBytesIn"),
             _number(metrics, "numBytesOut"),
             _number(metrics, "numRecordsIn"),
@@ -184,7 +184,7 @@ def _end_of(state: ExecutionState, timestamps: Mapping[ExecutionState, int]) -> 
     return timestamps[entered[min(entered.index(state) + 1, len(entered) - 1)]]
 
 
-def span_of(executions: Iterable[ExecutionSnapshot], now: int) -> Span:
+def span_of(executions: Iterable[ExecutionSnapshot], now: int) -> TimeSpan:
     """From the first deployment to the last end."""
     start, end, all_ended = -1, 0, True
     for execution in executions:
@@ -195,8 +195,8 @@ def span_of(executions: Iterable[ExecutionSnapshot], now: int) -> Span:
         all_ended = all_ended and state.is_terminal
         end = max(end, timestamps.get(state, 0))
     if start < 0:
-        return Span(-1, -1, -1)
-    return Span(start, end, max(0, end - start)) if all_ended else Span(start, -1, max(0, now - start))
+        return TimeSpan(-1, -1, -1)
+    return TimeSpan(start, end, max(0, end - start)) if all_ended else TimeSpan(start, -1, max(0, now - start))
 
 
 class VertexView:
@@ -256,7 +256,7 @@ class VertexView:
         """One state for all subtasks."""
         return aggregate_state([execution.state for execution in self.executions()])
 
-    def span(self, now: int) -> Span:
+    def span(self, now: int) -> TimeSpan:
         """From the first deployment of a subtask to the end of all."""
         return span_of(self.executions(), now)
 
@@ -280,6 +280,6 @@ class VertexView:
                 return SubtaskView(self._job, execution, is_current=execution is subtask.current)
         return None
 
-    def io(self) -> IoMetrics:
+    def io(self) -> TaskIo:
         """What all subtasks have read and written."""
-        return IoMetrics.total(subtask.io() for subtask in self.subtasks())
+        return TaskIo.total(subtask.io() for subtask in self.subtasks())

@@ -9,8 +9,8 @@ from firesteel.runtime.codegen.loops import Loop, compile_loop
 from firesteel.runtime.codegen.ownership import Ownership
 
 if TYPE_CHECKING:
-    from firesteel.runtime.chain.chained_operator import ChainedOperator
     from firesteel.runtime.chain.output import TaskOutput
+    from firesteel.runtime.chain.running_operator import RunningOperator
 
 __all__ = ["FirstLoops"]
 
@@ -34,7 +34,7 @@ class FirstLoops(Generic[KeyT]):
         self,
         key: KeyT,
         name: str,
-        targets: Sequence[ChainedOperator | TaskOutput | Any],
+        targets: Sequence[RunningOperator | TaskOutput | Any],
         with_timestamps: bool,
         records: int,
         ownership: Ownership = Ownership.EXCLUSIVE,

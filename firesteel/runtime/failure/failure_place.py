@@ -27,7 +27,7 @@ from firesteel.runtime.operators.inline import InlineOperator
 from firesteel.runtime.state.api.backend import NO_KEY
 
 if TYPE_CHECKING:
-    from firesteel.runtime.chain.chained_operator import ChainedOperator
+    from firesteel.runtime.chain.running_operator import RunningOperator
 
 __all__ = ["KEY_BY", "PARTITION_CUSTOM", "Place", "find_place"]
 
@@ -54,7 +54,7 @@ _ABSENT = object()
 class Place:
     """What a traceback tells about its exception."""
 
-    chained: ChainedOperator | None = None
+    chained: RunningOperator | None = None
     """The operator it belongs to, if that is one of the task's own."""
     output: TaskOutput | None = None
     """The output, where the user's key selector or partitioner for the next operator failed."""
@@ -83,7 +83,7 @@ class Place:
 
 
 def find_place(
-    error: BaseException, chain: Sequence[ChainedOperator], operator: ChainedOperator | None = None
+    error: BaseException, chain: Sequence[RunningOperator], operator: RunningOperator | None = None
 ) -> Place:
     """Reads the place off the exception's traceback; ``operator`` is used where that names none."""
     frames = list(_frames(error.__traceback__))
@@ -113,9 +113,9 @@ def _is_outside(frame: FrameType) -> bool:
 # -- the operator --------------------------------------------------------------------------------------------
 
 
-def _owners(chain: Sequence[ChainedOperator]) -> dict[int, ChainedOperator | TaskOutput]:
+def _owners(chain: Sequence[RunningOperator]) -> dict[int, RunningOperator | TaskOutput]:
     """The objects whose methods are on a traceback, and what they belong to."""
-    owners: dict[int, ChainedOperator | TaskOutput] = {}
+    owners: dict[int, RunningOperator | TaskOutput] = {}
     for chained in chain:
         for part in (chained, chained.operator, *chained.timer_services):
             owners[id(part)] = chained
@@ -127,8 +127,8 @@ def _owners(chain: Sequence[ChainedOperator]) -> dict[int, ChainedOperator | Tas
 
 
 def _locate(
-    frames: _Frames, chain: Sequence[ChainedOperator]
-) -> tuple[int, ChainedOperator | TaskOutput | None, LoopLine | None]:
+    frames: _Frames, chain: Sequence[RunningOperator]
+) -> tuple[int, RunningOperator | TaskOutput | None, LoopLine | None]:
     """Where the innermost frames begin that belong to the chain, and to what in it."""
     owners = _owners(chain)
     for index in range(len(frames) - 1, -1, -1):
@@ -149,10 +149,10 @@ def _locate(
 
 def _assign_owner(
     place: Place,
-    owner: ChainedOperator | TaskOutput | None,
+    owner: RunningOperator | TaskOutput | None,
     line: LoopLine | None,
-    chain: Sequence[ChainedOperator],
-    operator: ChainedOperator | None,
+    chain: Sequence[RunningOperator],
+    operator: RunningOperator | None,
     error: BaseException,
 ) -> None:
     if line is not None and isinstance(line.output, TaskOutput):

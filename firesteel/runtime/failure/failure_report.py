@@ -21,7 +21,7 @@ from firesteel.runtime.failure.failure_place import KEY_BY, Place, find_place
 from firesteel.runtime.model.serialization import preview_record as preview
 
 if TYPE_CHECKING:
-    from firesteel.runtime.chain.chained_operator import ChainedOperator
+    from firesteel.runtime.chain.running_operator import RunningOperator
     from firesteel.runtime.model.deployment import TaskDeploymentDescriptor
 
 __all__ = ["describe_failure", "preview"]
@@ -37,8 +37,8 @@ _ARGUMENTS_HINT = (
 def describe_failure(
     error: BaseException,
     task: TaskDeploymentDescriptor | None = None,
-    chain: Sequence[ChainedOperator] = (),
-    operator: ChainedOperator | None = None,
+    chain: Sequence[RunningOperator] = (),
+    operator: RunningOperator | None = None,
 ) -> TaskFailure:
     """What happened, where in the user's program, on which element; ``operator`` where it is known already."""
     if isinstance(error, UserCodeError):

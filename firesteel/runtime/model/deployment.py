@@ -10,7 +10,7 @@ from typing import Any, NamedTuple, overload
 from firesteel.api.output_tag import OutputTag
 from firesteel.config.configuration import Configuration
 from firesteel.runtime.model.operator_spec import OperatorSpec
-from firesteel.runtime.model.partitioner import Partitioner
+from firesteel.runtime.model.partitioner import StreamPartitioner
 from firesteel.spi.execution_traits import PIPELINED, ExecutionTraits
 
 __all__ = [
@@ -93,7 +93,7 @@ class InputDescriptor:
     channels: Sequence[ChannelDescriptor]
     edge: str = ""
     """Names the edge across restarts, whatever the parallelism: see ChannelStateHandle."""
-    partitioner: Partitioner | None = None
+    partitioner: StreamPartitioner | None = None
     unaligned: bool = True
     """Whether an unaligned barrier overtakes records here: all inputs of a task are alike."""
 
@@ -104,7 +104,7 @@ class OutputDescriptor:
 
     node_id: int
     tag: OutputTag | None
-    partitioner: Partitioner
+    partitioner: StreamPartitioner
     consumer_max_parallelism: int
     consumer_name: str
     channels: Sequence[ChannelDescriptor]

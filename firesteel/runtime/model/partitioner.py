@@ -11,15 +11,15 @@ __all__ = [
     "ForwardPartitioner",
     "GlobalPartitioner",
     "KeyGroupPartitioner",
-    "Partitioner",
     "RebalancePartitioner",
     "RescalePartitioner",
     "ShufflePartitioner",
+    "StreamPartitioner",
 ]
 
 
 @dataclass(frozen=True)
-class Partitioner:
+class StreamPartitioner:
     """Root of all partitioners; ``name`` is what Flink's plans print."""
 
     name: ClassVar[str] = ""
@@ -34,7 +34,7 @@ class Partitioner:
 
 
 @dataclass(frozen=True)
-class ForwardPartitioner(Partitioner):
+class ForwardPartitioner(StreamPartitioner):
     """Subtask i to subtask i; the only one that allows chaining."""
 
     name: ClassVar[str] = "FORWARD"
@@ -43,7 +43,7 @@ class ForwardPartitioner(Partitioner):
 
 
 @dataclass(frozen=True)
-class KeyGroupPartitioner(Partitioner):
+class KeyGroupPartitioner(StreamPartitioner):
     """To the subtask that owns the key's key group."""
 
     key_selector: Any
@@ -51,14 +51,14 @@ class KeyGroupPartitioner(Partitioner):
 
 
 @dataclass(frozen=True)
-class RebalancePartitioner(Partitioner):
+class RebalancePartitioner(StreamPartitioner):
     """Round robin over all subtasks."""
 
     name: ClassVar[str] = "REBALANCE"
 
 
 @dataclass(frozen=True)
-class RescalePartitioner(Partitioner):
+class RescalePartitioner(StreamPartitioner):
     """Round robin over the few subtasks a producer is connected to."""
 
     name: ClassVar[str] = "RESCALE"
@@ -67,14 +67,14 @@ class RescalePartitioner(Partitioner):
 
 
 @dataclass(frozen=True)
-class ShufflePartitioner(Partitioner):
+class ShufflePartitioner(StreamPartitioner):
     """To a random subtask."""
 
     name: ClassVar[str] = "SHUFFLE"
 
 
 @dataclass(frozen=True)
-class BroadcastPartitioner(Partitioner):
+class BroadcastPartitioner(StreamPartitioner):
     """To every subtask."""
 
     name: ClassVar[str] = "BROADCAST"
@@ -82,14 +82,14 @@ class BroadcastPartitioner(Partitioner):
 
 
 @dataclass(frozen=True)
-class GlobalPartitioner(Partitioner):
+class GlobalPartitioner(StreamPartitioner):
     """To subtask 0."""
 
     name: ClassVar[str] = "GLOBAL"
 
 
 @dataclass(frozen=True)
-class CustomPartitioner(Partitioner):
+class CustomPartitioner(StreamPartitioner):
     """To the subtask the user's partitioner names for the user's key."""
 
     partitioner: Any

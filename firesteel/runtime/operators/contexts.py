@@ -12,7 +12,7 @@ from firesteel.types.copying import copy_value
 if TYPE_CHECKING:
     from firesteel.runtime.operators.base import OperatorContext
 
-__all__ = ["Collector", "ProcessContext", "TimerService"]
+__all__ = ["Collector", "OperatorTimerService", "ProcessContext"]
 
 _FLUSH_THRESHOLD = 1024
 
@@ -67,7 +67,7 @@ class Collector:
                 self._context.emit_side(tag, side, side_times)
 
 
-class TimerService:
+class OperatorTimerService:
     """Flink's TimerService as user functions call it."""
 
     __slots__ = ("_context", "_timers")
@@ -132,13 +132,13 @@ class ProcessContext:
             self._timers: Any = _NoTimers()
         else:
             self._timers = context.timer_service("user-timers", self)
-        self._timer_service = TimerService(context, self._timers)
+        self._timer_service = OperatorTimerService(context, self._timers)
 
     def timestamp(self) -> int | None:
         """The event time of the record or timer at hand, None if it has none."""
         return self.time
 
-    def timer_service(self) -> TimerService:
+    def timer_service(self) -> OperatorTimerService:
         """Time and timers."""
         return self._timer_service
 

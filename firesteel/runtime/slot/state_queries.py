@@ -16,7 +16,7 @@ from firesteel.runtime.state.api.backend import VOID_NAMESPACE
 from firesteel.runtime.state.api.ttl import alive_after, stored_remainder, without_stamps
 
 if TYPE_CHECKING:
-    from firesteel.runtime.chain.chained_operator import ChainedOperator
+    from firesteel.runtime.chain.running_operator import RunningOperator
     from firesteel.runtime.task.task import Task
 
 __all__ = ["ListStates", "QueryState", "StateAnswer", "namespace_text", "to_json"]
@@ -85,7 +85,7 @@ class QueryState:
         return StateAnswer(descriptor.kind, _kinds(chained), values)
 
 
-def _kinds(chained: ChainedOperator) -> dict[str, str]:
+def _kinds(chained: RunningOperator) -> dict[str, str]:
     assert chained.backend is not None
     return {name: descriptor.kind for name, descriptor in chained.backend.descriptors().items()}
 

@@ -10,7 +10,7 @@ from firesteel.runtime.operators.sink import SinkOperator
 from firesteel.runtime.operators.source import SourceOperator
 
 if TYPE_CHECKING:
-    from firesteel.runtime.chain.chained_operator import ChainedOperator
+    from firesteel.runtime.chain.running_operator import RunningOperator
     from firesteel.runtime.task.task import Task
 
 __all__ = ["count_records", "operator_metrics"]
@@ -34,7 +34,7 @@ def operator_metrics(task: Task) -> dict[str, dict[str, Any]]:
     return reports
 
 
-def count_records(task: Task) -> dict[ChainedOperator, tuple[int | None, int | None]]:
+def count_records(task: Task) -> dict[RunningOperator, tuple[int | None, int | None]]:
     """How many records went into each operator and came out of it, where that is known.
 
     The generated loop counts nothing. But it is known how many records the chain reads, how many reach its outputs and
@@ -52,8 +52,8 @@ class _Chain:
 
     def __init__(self, task: Task):
         self._chain = task.chain
-        self.into: dict[ChainedOperator, int] = {task.head: task.records_in}
-        self.out_of: dict[tuple[ChainedOperator, str | None], int] = {}
+        self.into: dict[RunningOperator, int] = {task.head: task.records_in}
+        self.out_of: dict[tuple[RunningOperator, str | None], int] = {}
         for chained in task.chain:
             operator = chained.operator
             if isinstance(operator, SinkOperator):
@@ -71,14 +71,14 @@ class _Chain:
                 self._handed_on((chained, tag), consumers)
         return len(self.into) + len(self.out_of) > known
 
-    def _one_to_one(self, chained: ChainedOperator) -> None:
+    def _one_to_one(self, chained: RunningOperator) -> None:
         if chained.operator.is_one_to_one:
             if chained in self.into:
                 self.out_of.setdefault((chained, None), self.into[chained])
             elif (chained, None) in self.out_of:
                 self.into[chained] = self.out_of[chained, None]
 
-    def _handed_on(self, output: tuple[ChainedOperator, str | None], consumers: list[Any]) -> None:
+    def _handed_on(self, output: tuple[RunningOperator, str | None], consumers: list[Any]) -> None:
         """What comes out of an operator goes into each of its consumers."""
         count = self.out_of.get(output)
         for consumer in consumers:

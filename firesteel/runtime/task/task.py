@@ -7,9 +7,9 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
-from firesteel.runtime.chain.chained_operator import ChainedOperator, SecondInput
 from firesteel.runtime.chain.first_loops import FirstLoops
 from firesteel.runtime.chain.output import TaskOutput
+from firesteel.runtime.chain.running_operator import RunningOperator, SecondInput
 from firesteel.runtime.checkpoint.files import SnapshotFiles, StateFileReader
 from firesteel.runtime.codegen.loops import Loop
 from firesteel.runtime.model.assigned_state import TaskRestore
@@ -82,7 +82,7 @@ class Task:
         """All input has been processed and the operators have finished; only barriers are still of interest."""
         self.suspended = False
         """Stopped with a savepoint that is not complete yet."""
-        self.at_work: ChainedOperator | None = None
+        self.at_work: RunningOperator | None = None
         """The operator being opened, finished or closed: where an error outside a loop belongs."""
         self.records_in = 0
         self.busy_s = 0.0
@@ -94,13 +94,13 @@ class Task:
         self.input_clock = InputClock(services.monotonic_ms)
         self._services = services
         self._monotonic = services.monotonic
-        self._opened: list[ChainedOperator] = []
+        self._opened: list[RunningOperator] = []
         self.outputs = [self.create_output(output, partition) for output, partition in partitions]
         execution = descriptor.execution
         interval = 0 if execution.event_time_stands_still else watermark_interval_ms
         runtime = OperatorRuntime(execution, interval, configured_backend(descriptor.configuration).keeps_objects)
         self.chain = [
-            ChainedOperator(operator, operator.spec.create(runtime), descriptor, self)
+            RunningOperator(operator, operator.spec.create(runtime), descriptor, self)
             for operator in descriptor.operators
         ]
         self._connect()

@@ -19,8 +19,8 @@ from firesteel.runtime.network.gate import InFlightItem
 from firesteel.runtime.task.barriers import InFlightInput, alignment_delay
 
 if TYPE_CHECKING:
-    from firesteel.runtime.chain.chained_operator import ChainedOperator, OperatorSnapshot
     from firesteel.runtime.chain.output import TaskOutput
+    from firesteel.runtime.chain.running_operator import OperatorSnapshot, RunningOperator
     from firesteel.runtime.model.deployment import InputDescriptor
 
 __all__ = ["SnapshotServices", "TaskSnapshots"]
@@ -29,7 +29,7 @@ __all__ = ["SnapshotServices", "TaskSnapshots"]
 class SnapshotServices(Protocol):
     """What a task gives to its snapshots."""
 
-    at_work: ChainedOperator | None
+    at_work: RunningOperator | None
     """The operator whose own code runs."""
 
     @property
@@ -102,7 +102,7 @@ class TaskSnapshots:
 
     def __init__(
         self,
-        chain: Sequence[ChainedOperator],
+        chain: Sequence[RunningOperator],
         outputs: Sequence[TaskOutput],
         inputs: Sequence[InputDescriptor],
         services: SnapshotServices,

@@ -18,7 +18,7 @@ import msgspec
 import pytest
 
 from firesteel.cluster.diagnostics.logs import LogFiles, LogNotFoundError, OutputFile, setup_logging
-from firesteel.cluster.diagnostics.task_managers import TaskManagerNotFoundError, TaskManagers
+from firesteel.cluster.diagnostics.task_managers import TaskManagerInventory, TaskManagerNotFoundError
 from firesteel.cluster.dispatcher.resource_manager import ResourceManager
 from firesteel.cluster.rest.handlers import cluster as cluster_handlers
 from firesteel.cluster.rest.handlers import jobmanager as jobmanager_handlers
@@ -122,7 +122,7 @@ def test_what_a_slot_says_of_its_process_is_kept() -> None:
 def test_a_task_manager_per_executor() -> None:
     job = running("10.0.0.7-1", "10.0.0.7-1", "10.0.0.8-2")
     executors = [FakeExecutor("10.0.0.7-1"), FakeExecutor("10.0.0.8-2"), FakeExecutor("10.0.0.9-3")]
-    inventory = TaskManagers(lambda: executors, resources(6, 3), lambda: [job])
+    inventory = TaskManagerInventory(lambda: executors, resources(6, 3), lambda: [job])
     first, second, third = inventory.all()
     assert [info.free_slots for info in (first, second, third)] == [0, 1, 2]
     assert first.memory.python == 200 * MB
@@ -134,7 +134,7 @@ def test_a_task_manager_per_executor() -> None:
 
 def test_an_executor_that_is_lost_disappears() -> None:
     executors = [FakeExecutor("10.0.0.7-1"), FakeExecutor("10.0.0.8-2")]
-    inventory = TaskManagers(lambda: executors, resources(4), list)
+    inventory = TaskManagerInventory(lambda: executors, resources(4), list)
     assert inventory.count() == 2
     del executors[0]
     inventory._asked_at -= 10
@@ -145,7 +145,7 @@ def test_an_executor_that_is_lost_disappears() -> None:
 
 def test_the_embedded_one_has_the_slots_of_the_resource_manager() -> None:
     executor = FakeExecutor(EMBEDDED, is_embedded=True)
-    inventory = TaskManagers(lambda: [executor], resources(8, 3), list, java_pid=os.getpid())
+    inventory = TaskManagerInventory(lambda: [executor], resources(8, 3), list, java_pid=os.getpid())
     (info,) = inventory.all()
     assert (info.slots, info.free_slots) == (8, 5)
     assert info.memory.jvm > MB, "this process plays the JVM"
@@ -154,7 +154,7 @@ def test_the_embedded_one_has_the_slots_of_the_resource_manager() -> None:
 
 def test_a_thread_dump_asks_every_slot() -> None:
     job = running(EMBEDDED, EMBEDDED)
-    inventory = TaskManagers(lambda: [FakeExecutor(EMBEDDED, is_embedded=True)], resources(4, 2), lambda: [job])
+    inventory = TaskManagerInventory(lambda: [FakeExecutor(EMBEDDED, is_embedded=True)], resources(4, 2), lambda: [job])
     stacks = inventory.thread_dump(EMBEDDED)
     assert any(stack.name == f"{JOB[:8]} slot 0: MainThread" for stack in stacks)
     assert stacks[-1].stack.startswith("no answer: it did not answer")
@@ -288,7 +288,7 @@ def api(logs: LogFiles, ended: threading.Event) -> Api:
     jobs = FakeJobs(job, failed, FakeJob("ef" * 16, JobStatus.CREATED))
     manager = resources(4, 2)
     executor = FakeExecutor(EMBEDDED, "127.0.0.1", is_embedded=True)
-    inventory = TaskManagers(lambda: [executor], manager, jobs.jobs, java_pid=os.getpid(), slot_memory=256 * MB)
+    inventory = TaskManagerInventory(lambda: [executor], manager, jobs.jobs, java_pid=os.getpid(), slot_memory=256 * MB)
     configuration = Configuration().set_string("rest.port", "0").set_string("s3.secret-key", "hush")
     return Api(
         [

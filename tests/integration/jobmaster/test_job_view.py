@@ -19,7 +19,7 @@ from firesteel.jobmaster.restart_strategy import FixedDelayRestartStrategy
 from firesteel.jobmaster.view import job as job_view
 from firesteel.jobmaster.view.job import JobView
 from firesteel.jobmaster.view.metrics import VertexMetrics, job_metrics, operator_scope_name
-from firesteel.jobmaster.view.vertices import IoMetrics, VertexView
+from firesteel.jobmaster.view.vertices import TaskIo, VertexView
 from firesteel.runtime.model import messages
 from firesteel.testing import test_environment
 
@@ -126,7 +126,7 @@ def test_where_subtasks_of_past_attempts_ran(driven: Driven) -> None:
     assert (past.endpoint, past.state) == ("host:4001", ExecutionState.FAILED)
     assert past.status_durations(driven.now)[ExecutionState.INITIALIZING] == -1
     assert past.span(driven.now).end < driven.now
-    assert past.io() == IoMetrics(is_complete=True)
+    assert past.io() == TaskIo(is_complete=True)
     assert source.attempt(1, 2) is None
     assert len(driven.master.snapshot.live_slots()) == 2
     assert job_metrics(view, driven.now)["numRestarts"] == 1

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from firesteel.datastream import FlatMapFunction, KeyedProcessFunction, ProcessFunction
-from firesteel.runtime.chain.chained_operator import ChainedOperator
 from firesteel.runtime.chain.output import TaskOutput
+from firesteel.runtime.chain.running_operator import RunningOperator
 from firesteel.runtime.codegen.loops import ROOM_CHECK_INTERVAL, compile_loop
 from firesteel.runtime.model.deployment import (
     ChannelDescriptor,
@@ -87,7 +87,7 @@ class Services:
 
 def operator_of(
     spec: Any, partitioner: Any, channels: int, keyed: bool = False
-) -> tuple[ChainedOperator, SlowConsumer]:
+) -> tuple[RunningOperator, SlowConsumer]:
     partition = ResultPartition([ResultSubpartition(serialized=False) for _ in range(channels)])
     consumer = SlowConsumer(partition)
     services = Services()
@@ -98,7 +98,7 @@ def operator_of(
     selectors = (lambda value: 0,) if keyed else ()
     descriptor = OperatorDescriptor(1, "id", "operator", spec, key_selectors=selectors)
     task = TaskDeploymentDescriptor("v", "task", 0, 1, 128, 0, 0, (descriptor,))
-    chained = ChainedOperator(descriptor, spec.create(FAKE_RUNTIME), task, services)
+    chained = RunningOperator(descriptor, spec.create(FAKE_RUNTIME), task, services)
     chained.add_consumer(None, services.output)
     chained.open()
     return chained, consumer

@@ -14,7 +14,7 @@ from firesteel.api.output_tag import OutputTag
 from firesteel.common import Types
 from firesteel.common.errors import FiresteelError
 from firesteel.datastream import FlatMapFunction, MapFunction, ProcessFunction
-from firesteel.runtime.chain.chained_operator import ChainedOperator
+from firesteel.runtime.chain.running_operator import RunningOperator
 from firesteel.runtime.codegen.inlining import find_inline_expressions, inline_expression, register_inline_expressions
 from firesteel.runtime.codegen.loops import compile_loop
 from firesteel.runtime.model.deployment import OperatorDescriptor, TaskDeploymentDescriptor
@@ -197,22 +197,22 @@ def as_number(function: Any) -> Any:
     return call
 
 
-def chain_of(root: Node, services: Services, output_type: Any = None) -> ChainedOperator:
+def chain_of(root: Node, services: Services, output_type: Any = None) -> RunningOperator:
     """The running chain of a tree of nodes; each node's main output is kept as well."""
     counter = iter(range(1, 1000))
     task = TaskDeploymentDescriptor("v", "chain", 0, 1, 128, 0, 0, ())
-    opened: list[ChainedOperator] = []
+    opened: list[RunningOperator] = []
 
-    def build(node: Node, parent: ChainedOperator | None, tag: OutputTag | None) -> ChainedOperator:
+    def build(node: Node, parent: RunningOperator | None, tag: OutputTag | None) -> RunningOperator:
         keys = (lambda value: value % 3,) if node.kind == "reduce" else ()
         spec = SPECS.get(node.kind, MapSpec)(node.function)
         descriptor = OperatorDescriptor(
             next(counter), "id", node.kind, spec, key_selectors=keys, output_type=output_type
         )
         operator = Twice() if node.kind == "twice" else spec.create(FAKE_RUNTIME)
-        chained = ChainedOperator(descriptor, operator, task, services)
+        chained = RunningOperator(descriptor, operator, task, services)
         keep = OperatorDescriptor(next(counter), "id", "keep", spec)
-        consumer = ChainedOperator(keep, Keep(node.got), task, services)
+        consumer = RunningOperator(keep, Keep(node.got), task, services)
         chained.add_consumer(None, consumer)
         opened.extend((chained, consumer))
         if parent is not None:

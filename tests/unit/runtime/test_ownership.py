@@ -18,7 +18,7 @@ from firesteel.api.output_tag import OutputTag
 from firesteel.common import Configuration, Types
 from firesteel.common.typeinfo import LocalTimeTypeInfo
 from firesteel.datastream import FilterFunction, FlatMapFunction, MapFunction, ProcessFunction
-from firesteel.runtime.chain.chained_operator import ChainedOperator
+from firesteel.runtime.chain.running_operator import RunningOperator
 from firesteel.runtime.codegen.inlining import find_inline_expressions, register_inline_expressions
 from firesteel.runtime.codegen.loops import compile_loop
 from firesteel.runtime.codegen.ownership import Ownership, copy_batch, keeps_nothing, ownership_of_type
@@ -177,21 +177,21 @@ class Node:
 SPECS: dict[str, Any] = {"map": MapSpec, "filter": FilterSpec, "flat_map": FlatMapSpec}
 
 
-def build(root: Node, output_type: Any = None, *, reuses_objects: bool = False) -> ChainedOperator:
+def build(root: Node, output_type: Any = None, *, reuses_objects: bool = False) -> RunningOperator:
     """The chain of a tree of nodes; the results of those without children are kept."""
     configuration = Configuration()
     configuration.set_string("pipeline.object-reuse", str(reuses_objects).lower())
     task = TaskDeploymentDescriptor("v", "chain", 0, 1, 128, 0, 0, (), configuration=configuration)
-    opened: list[ChainedOperator] = []
+    opened: list[RunningOperator] = []
 
-    def make(node: Node) -> ChainedOperator:
+    def make(node: Node) -> RunningOperator:
         spec = SPECS.get(node.kind, ProcessSpec)(node.function)
         descriptor = OperatorDescriptor(len(opened), "id", node.kind, spec, output_type=output_type)
-        chained = ChainedOperator(descriptor, spec.create(FAKE_RUNTIME), task, Services())
+        chained = RunningOperator(descriptor, spec.create(FAKE_RUNTIME), task, Services())
         opened.append(chained)
         for child in node.children:
             chained.add_consumer(None, make(child))
-        keep = ChainedOperator(OperatorDescriptor(len(opened), "id", "keep", spec), Keep(node.got), task, Services())
+        keep = RunningOperator(OperatorDescriptor(len(opened), "id", "keep", spec), Keep(node.got), task, Services())
         opened.append(keep)
         if not node.children:
             chained.add_consumer(None, keep)

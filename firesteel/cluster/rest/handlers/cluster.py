@@ -9,7 +9,7 @@ from typing import Any
 
 import firesteel
 from firesteel.cluster.diagnostics.known_jobs import KnownJobs, find_job, now_ms
-from firesteel.cluster.diagnostics.task_managers import TaskManagers
+from firesteel.cluster.diagnostics.task_managers import TaskManagerInventory
 from firesteel.cluster.dispatcher.resource_manager import ResourceManager
 from firesteel.cluster.rest.handlers.jobs import job_overview
 from firesteel.cluster.rest.request import RestRequest, Route
@@ -37,7 +37,7 @@ _APPLICATION_STATES: Mapping[JobStatus, str] = {
 def routes(
     jobs: KnownJobs,
     resources: ResourceManager,
-    task_managers: TaskManagers,
+    task_managers: TaskManagerInventory,
     configuration: Configuration,
     shut_down: Callable[[], None],
 ) -> list[Route]:
@@ -60,7 +60,7 @@ class _ClusterHandlers:
         self,
         jobs: KnownJobs,
         resources: ResourceManager,
-        task_managers: TaskManagers,
+        task_managers: TaskManagerInventory,
         configuration: Configuration,
         shut_down: Callable[[], None],
     ):

@@ -14,7 +14,7 @@ import psutil
 
 from firesteel.cluster.diagnostics.known_jobs import KnownJobs
 from firesteel.cluster.diagnostics.logs import LogFiles
-from firesteel.cluster.diagnostics.task_managers import TaskManagers
+from firesteel.cluster.diagnostics.task_managers import TaskManagerInventory
 from firesteel.cluster.dispatcher.resource_manager import ResourceManager
 from firesteel.cluster.rest.handlers.cluster import configuration_entries
 from firesteel.cluster.rest.handlers.metrics import named_metrics
@@ -33,7 +33,7 @@ __all__ = ["JobManagerMetrics", "routes"]
 def routes(
     jobs: KnownJobs,
     resources: ResourceManager,
-    task_managers: TaskManagers,
+    task_managers: TaskManagerInventory,
     configuration: Configuration,
     logs: LogFiles,
 ) -> list[Route]:
@@ -54,7 +54,7 @@ def routes(
 class JobManagerMetrics:
     """What a JobManager measures of itself, by Flink's names."""
 
-    def __init__(self, jobs: KnownJobs, resources: ResourceManager, task_managers: TaskManagers):
+    def __init__(self, jobs: KnownJobs, resources: ResourceManager, task_managers: TaskManagerInventory):
         self._jobs = jobs
         self._resources = resources
         self._task_managers = task_managers

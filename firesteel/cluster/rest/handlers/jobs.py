@@ -248,7 +248,7 @@ def state_counts(states: list[ExecutionState]) -> rest.StateCounts:
     return rest.StateCounts(*(states.count(state) for state in _STATES))
 
 
-def io_metrics(io: job_view_vertices.IoMetrics) -> rest.IoMetrics:
+def io_metrics(io: job_view_vertices.TaskIo) -> rest.IoMetrics:
     """What was read and written, as the API shows it."""
     complete = io.is_complete
     return rest.IoMetrics(

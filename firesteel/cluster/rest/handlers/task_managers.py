@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from firesteel.cluster.diagnostics.logs import LogFile, LogFiles, LogNotFoundError
-from firesteel.cluster.diagnostics.task_managers import TaskManagerInfo, TaskManagerNotFoundError, TaskManagers
+from firesteel.cluster.diagnostics.task_managers import TaskManagerInfo, TaskManagerInventory, TaskManagerNotFoundError
 from firesteel.cluster.rest.handlers.metrics import aggregated, named_metrics
 from firesteel.cluster.rest.request import RestError, RestRequest, Route
 from firesteel.rest import task_managers as rest
@@ -20,7 +20,7 @@ _CACHE_MS = 500
 _LOGS = ("spark", "taskmanager")
 
 
-def routes(task_managers: TaskManagers, logs: LogFiles) -> list[Route]:
+def routes(task_managers: TaskManagerInventory, logs: LogFiles) -> list[Route]:
     """What answers each endpoint. All of them ask Spark, the system or the disk."""
     handlers = _TaskManagerHandlers(task_managers, logs)
     return [
@@ -37,7 +37,7 @@ def routes(task_managers: TaskManagers, logs: LogFiles) -> list[Route]:
 
 
 class _TaskManagerHandlers:
-    def __init__(self, task_managers: TaskManagers, logs: LogFiles):
+    def __init__(self, task_managers: TaskManagerInventory, logs: LogFiles):
         self._task_managers = task_managers
         self._logs = logs
 

@@ -17,7 +17,7 @@ from firesteel.cluster.rest.handlers.jobs import io_metrics, shown_accumulators,
 from firesteel.cluster.rest.request import RestError, RestRequest, Route
 from firesteel.graph.execution_graph import ExecutionState, aggregate_state
 from firesteel.jobmaster.checkpoints.statistics import percentile
-from firesteel.jobmaster.view.vertices import LIVELY_STATES, IoMetrics, SubtaskView, VertexView, span_of
+from firesteel.jobmaster.view.vertices import LIVELY_STATES, SubtaskView, TaskIo, VertexView, span_of
 from firesteel.rest import vertices as rest
 
 __all__ = ["back_pressure_level", "routes"]
@@ -166,7 +166,7 @@ def _task_manager(name: str, subtasks: Sequence[SubtaskView], now: int) -> rest.
         start_time=span.start,
         end_time=span.end,
         duration=span.duration,
-        metrics=io_metrics(IoMetrics.total(subtask.io() for subtask in subtasks)),
+        metrics=io_metrics(TaskIo.total(subtask.io() for subtask in subtasks)),
         status_counts=state_counts(states),
         taskmanager_id=name,
         aggregated=_aggregated(subtasks, now),

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from firesteel.connectors.postgres.errors import PostgresError, hint_for
 from firesteel.connectors.postgres.statements import STAGE, identifier, identifiers
-from firesteel.connectors.postgres.tables import Table
+from firesteel.connectors.postgres.tables import PostgresTable
 
 if TYPE_CHECKING:
     import psycopg
@@ -63,7 +63,11 @@ class CommitChecks:
     """
 
     def __init__(
-        self, connection: psycopg.Connection[Any], staging: tuple[str, ...], table: Table, columns: Sequence[str]
+        self,
+        connection: psycopg.Connection[Any],
+        staging: tuple[str, ...],
+        table: PostgresTable,
+        columns: Sequence[str],
     ) -> None:
         self._table = table
         self._staging = staging

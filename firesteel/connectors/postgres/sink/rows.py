@@ -19,7 +19,7 @@ from firesteel.connectors.postgres.sink.copy_values import (
     checked_dumpers,
     text_converter,
 )
-from firesteel.connectors.postgres.tables import Column
+from firesteel.connectors.postgres.tables import PostgresColumn
 
 if TYPE_CHECKING:
     import psycopg
@@ -84,7 +84,7 @@ class CopyFormat:
     cannot read it refuses, naming row, column and value.
     """
 
-    def __init__(self, columns: Sequence[Column], extra: Sequence[str] = ()) -> None:
+    def __init__(self, columns: Sequence[PostgresColumn], extra: Sequence[str] = ()) -> None:
         """``extra`` are the types of columns that come before those of the records."""
         self._names = [column.name for column in columns]
         self._oids = [column.oid for column in columns]

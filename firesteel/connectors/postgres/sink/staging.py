@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from firesteel.connectors.postgres.connection import describe_table
 from firesteel.connectors.postgres.errors import PostgresError
 from firesteel.connectors.postgres.statements import STAGE, StagingStatements
-from firesteel.connectors.postgres.tables import Table, find_table
+from firesteel.connectors.postgres.tables import PostgresTable, find_table
 
 if TYPE_CHECKING:
     import psycopg
@@ -69,7 +69,7 @@ def staging_name(target: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def ensure_staging_table(
-    connection: psycopg.Connection[Any], staging: tuple[str, ...], table: Table, columns: tuple[str, ...]
+    connection: psycopg.Connection[Any], staging: tuple[str, ...], table: PostgresTable, columns: tuple[str, ...]
 ) -> None:
     """Creates the staging table unless it is there with columns like the target's.
 
@@ -101,7 +101,7 @@ def ensure_staging_table(
         connection.execute(statements.create)
 
 
-def _difference(table: Table, staging: Table, columns: tuple[str, ...]) -> str | None:
+def _difference(table: PostgresTable, staging: PostgresTable, columns: tuple[str, ...]) -> str | None:
     there = {column.name: column for column in staging.columns}
     if STAGE not in there:
         return f"it has no column {STAGE}"

@@ -19,7 +19,7 @@ from firesteel.connectors.postgres.connection import connect, translating
 from firesteel.connectors.postgres.errors import PostgresError
 from firesteel.connectors.postgres.source.splits import KeyType, PostgresSplit, SourceSettings, from_clause
 from firesteel.connectors.postgres.statements import identifier, identifiers
-from firesteel.connectors.postgres.tables import Table, need_table
+from firesteel.connectors.postgres.tables import PostgresTable, need_table
 from firesteel.spi.source import SplitEnumeratorContext
 
 if TYPE_CHECKING:
@@ -88,7 +88,7 @@ def plan_splits(settings: SourceSettings, parallelism: int) -> list[PostgresSpli
             return _cut(connection, settings, whole, settings.partitions or parallelism)
 
 
-def _check_columns(table: Table, settings: SourceSettings) -> None:
+def _check_columns(table: PostgresTable, settings: SourceSettings) -> None:
     wanted = [*(settings.columns or ()), *(settings.key or ())]
     if settings.partition_column is not None:
         wanted.append(settings.partition_column)
@@ -103,7 +103,7 @@ def _check_columns(table: Table, settings: SourceSettings) -> None:
         )
 
 
-def _find_key(table: Table | None, settings: SourceSettings) -> tuple[str, ...]:
+def _find_key(table: PostgresTable | None, settings: SourceSettings) -> tuple[str, ...]:
     if settings.key is not None:
         return settings.key
     if table is None:

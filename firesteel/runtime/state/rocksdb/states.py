@@ -20,7 +20,7 @@ from firesteel.api.state import (
     ValueState,
 )
 from firesteel.runtime.state.api.backend import VOID_NAMESPACE, check_not_none
-from firesteel.runtime.state.rocksdb.database import Table
+from firesteel.runtime.state.rocksdb.database import StateTable
 from firesteel.runtime.state.rocksdb.keys import (
     VOID_SUFFIX,
     decode_object,
@@ -55,7 +55,7 @@ _NO_KEY = object()
 class RocksDBState:
     """What all kinds share: the row of the current key and namespace, made once for each."""
 
-    def __init__(self, backend: RocksDBKeyedStateBackend, table: Table, descriptor: StateDescriptor):
+    def __init__(self, backend: RocksDBKeyedStateBackend, table: StateTable, descriptor: StateDescriptor):
         self._backend = backend
         self._table = table
         self._descriptor = descriptor
@@ -159,7 +159,7 @@ class RocksDBValueState(RocksDBState, ValueState[Any]):
 class RocksDBListState(RocksDBState, ListState[Any]):
     """A list per key: a row for each element, in the order of their numbers."""
 
-    def __init__(self, backend: RocksDBKeyedStateBackend, table: Table, descriptor: StateDescriptor):
+    def __init__(self, backend: RocksDBKeyedStateBackend, table: StateTable, descriptor: StateDescriptor):
         super().__init__(backend, table, descriptor)
         self._next_number = backend.next_number
 
@@ -292,7 +292,7 @@ class RocksDBMapState(RocksDBState, MapState[Any, Any]):
 class RocksDBReducingState(RocksDBState, ReducingState[Any]):
     """One value per key, reduced with each addition."""
 
-    def __init__(self, backend: RocksDBKeyedStateBackend, table: Table, descriptor: Any):
+    def __init__(self, backend: RocksDBKeyedStateBackend, table: StateTable, descriptor: Any):
         super().__init__(backend, table, descriptor)
         self._reduce: Callable[[Any, Any], Any] = descriptor.get_reduce_function().reduce
 
@@ -326,7 +326,7 @@ class RocksDBReducingState(RocksDBState, ReducingState[Any]):
 class RocksDBAggregatingState(RocksDBState, AggregatingState[Any, Any]):
     """One accumulator per key."""
 
-    def __init__(self, backend: RocksDBKeyedStateBackend, table: Table, descriptor: Any):
+    def __init__(self, backend: RocksDBKeyedStateBackend, table: StateTable, descriptor: Any):
         super().__init__(backend, table, descriptor)
         self._function = descriptor.get_agg_function()
 

@@ -6,7 +6,7 @@ import heapq
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from firesteel.runtime.state.rocksdb.database import Table
+from firesteel.runtime.state.rocksdb.database import StateTable
 from firesteel.runtime.state.rocksdb.keys import KeyEncoder
 from firesteel.runtime.state.rocksdb.rows import Timer, timer_row, timers_of
 from firesteel.runtime.time.timers import TimerQueue, renumbered
@@ -26,7 +26,9 @@ class StoredTimerQueue(TimerQueue):
 
     __slots__ = ("_encoder", "_fresh", "_gone", "_open_table")
 
-    def __init__(self, open_table: Callable[[], Table], restored: Table | None, encoder: KeyEncoder, *, merged: bool):
+    def __init__(
+        self, open_table: Callable[[], StateTable], restored: StateTable | None, encoder: KeyEncoder, *, merged: bool
+    ):
         """The table is opened with the first change; if it was restored, it has timers already.
 
         ``merged``: those are of several queues, each of which gave numbers of its own.

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from firesteel.runtime.time.input_clock import InputClock
     from firesteel.runtime.time.turns import Turn
 
-__all__ = ["ChainServices", "ChainedOperator", "OperatorSnapshot", "SecondInput"]
+__all__ = ["ChainServices", "OperatorSnapshot", "RunningOperator", "SecondInput"]
 
 _MAX_EMITTED_RECORDS = 4096
 
@@ -86,7 +86,7 @@ class OperatorSnapshot:
     operator: PendingOperatorState
 
 
-class ChainedOperator:
+class RunningOperator:
     """One operator of a running chain. Is its operator's OperatorContext."""
 
     def __init__(
@@ -135,7 +135,7 @@ class ChainedOperator:
         self.usual_shape: Shape | None = None
         """What the first results were, if they were all alike; empty if they were not."""
         self._services = services
-        self.downstream: dict[str | None, list[ChainedOperator | TaskOutput]] = {None: []}
+        self.downstream: dict[str | None, list[RunningOperator | TaskOutput]] = {None: []}
         """What reads the results (None) and each side output that is read."""
         self.emitted: dict[str | None, int] = {}
         """Records handed on outside of generated loops, by side output."""
@@ -151,7 +151,7 @@ class ChainedOperator:
 
     # -- the chain around the operator --------------------------------------------------------------
 
-    def add_consumer(self, tag: OutputTag | None, consumer: ChainedOperator | TaskOutput) -> None:
+    def add_consumer(self, tag: OutputTag | None, consumer: RunningOperator | TaskOutput) -> None:
         """Connects what reads this operator's results, or one of its side outputs."""
         if tag is None:
             self.downstream[None].append(consumer)
@@ -159,7 +159,7 @@ class ChainedOperator:
             self._tags[tag.tag_id] = tag
             self.downstream.setdefault(tag.tag_id, []).append(consumer)
 
-    def consumers(self, tag: OutputTag | None) -> Sequence[ChainedOperator | TaskOutput]:
+    def consumers(self, tag: OutputTag | None) -> Sequence[RunningOperator | TaskOutput]:
         """What reads the results, or a side output."""
         return self.downstream.get(None if tag is None else tag.tag_id, ())
 
@@ -303,7 +303,7 @@ class ChainedOperator:
         """Says that whoever hands records to this operator takes back those that are left; so does the operator."""
         self.takes_rest = True
         targets = self.downstream[None]
-        if self._can_leave_rest and len(targets) == 1 and isinstance(targets[0], ChainedOperator):
+        if self._can_leave_rest and len(targets) == 1 and isinstance(targets[0], RunningOperator):
             targets[0].take_rest()
 
     def _look_downstream(self) -> None:
@@ -313,7 +313,7 @@ class ChainedOperator:
         self._reads_whole = first is not None and first.batch_function() is not None
         if not self.execution.is_long_lived or not self.takes_rest or not targets:
             return
-        self._cuts = not self._reads_whole or (isinstance(first, ChainedOperator) and first.leaves_rest)
+        self._cuts = not self._reads_whole or (isinstance(first, RunningOperator) and first.leaves_rest)
 
     # -- OperatorContext ----------------------------------------------------------------------------
 
@@ -395,7 +395,7 @@ class ChainedOperator:
         self.output_watermark = timestamp
         for consumers in self.downstream.values():
             for consumer in consumers:
-                if isinstance(consumer, ChainedOperator):
+                if isinstance(consumer, RunningOperator):
                     consumer.process_watermark(timestamp)
                 else:
                     consumer.broadcast_event(Watermark(timestamp))
@@ -414,7 +414,7 @@ class ChainedOperator:
         """Tells downstream whether this operator's watermark counts."""
         for consumers in self.downstream.values():
             for consumer in consumers:
-                if isinstance(consumer, ChainedOperator):
+                if isinstance(consumer, RunningOperator):
                     consumer.process_idle(idle)
                 else:
                     consumer.broadcast_event(WatermarkStatus(idle))
@@ -468,7 +468,7 @@ class SecondInput:
     discards = False
     keeps_records = True
 
-    def __init__(self, chained: ChainedOperator):
+    def __init__(self, chained: RunningOperator):
         self._chained = chained
 
     def write(self, writer: LoopWriter, value: str) -> None:
