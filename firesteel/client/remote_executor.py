@@ -14,7 +14,7 @@ from firesteel.common.job_status import JobStatus
 from firesteel.config.configuration import Configuration
 from firesteel.graph.job_graph import JobGraph
 from firesteel.jobmaster.shell.job_serialization import serialize_job
-from firesteel.jobmaster.shell.shipping import program_roots, shipped_by_value
+from firesteel.jobmaster.shell.program_shipping import program_roots, shipped_by_value
 from firesteel.rest import jobs as rest
 from firesteel.rest.client import RestClientError
 from firesteel.rest.submission import SUBMIT_JOB, JobSubmitRequest

@@ -17,7 +17,7 @@ from firesteel.common.job_status import JobStatus
 from firesteel.config.configuration import Configuration
 from firesteel.graph.job_graph import JobGraph
 from firesteel.jobmaster.shell.job_serialization import serialize_job
-from firesteel.jobmaster.shell.shipping import shipped_by_value
+from firesteel.jobmaster.shell.program_shipping import shipped_by_value
 
 __all__ = ["DispatcherExecutor"]
 

@@ -7,8 +7,8 @@ from collections.abc import Mapping, MutableMapping
 from typing import Any, TypeVar, overload
 
 from firesteel.config.option import ConfigOption, ConfigOptions, InvalidConfigurationError
+from firesteel.config.option_values import parse_list, parse_map, to_bytes, to_text
 from firesteel.config.redaction import HIDDEN, hide_passwords, is_sensitive
-from firesteel.config.values import parse_list, parse_map, to_bytes, to_text
 
 __all__ = ["HIDDEN", "Configuration", "is_sensitive", "shown"]
 

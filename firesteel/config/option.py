@@ -9,7 +9,7 @@ from typing import Any, Generic, TypeVar
 
 from firesteel.common.errors import FiresteelError
 from firesteel.common.time import Duration
-from firesteel.config import values
+from firesteel.config import option_values
 from firesteel.config.memory_size import MemorySize
 
 __all__ = ["ConfigOption", "ConfigOptions", "InvalidConfigurationError"]
@@ -97,47 +97,47 @@ class ConfigOptions:
 
         def boolean_type(self) -> ConfigOptions.TypedConfigOptionBuilder[bool]:
             """True or false."""
-            return self._typed("boolean", values.to_boolean)
+            return self._typed("boolean", option_values.to_boolean)
 
         def int_type(self) -> ConfigOptions.TypedConfigOptionBuilder[int]:
             """A whole number of 32 bits."""
-            return self._typed("int", values.ToInteger(32))
+            return self._typed("int", option_values.ToInteger(32))
 
         def long_type(self) -> ConfigOptions.TypedConfigOptionBuilder[int]:
             """A whole number of 64 bits."""
-            return self._typed("long", values.ToInteger(64))
+            return self._typed("long", option_values.ToInteger(64))
 
         def float_type(self) -> ConfigOptions.TypedConfigOptionBuilder[float]:
             """A number with fractions."""
-            return self._typed("float", values.to_float)
+            return self._typed("float", option_values.to_float)
 
         def double_type(self) -> ConfigOptions.TypedConfigOptionBuilder[float]:
             """A number with fractions."""
-            return self._typed("double", values.to_float)
+            return self._typed("double", option_values.to_float)
 
         def string_type(self) -> ConfigOptions.TypedConfigOptionBuilder[str]:
             """Text."""
-            return self._typed("string", values.to_text)
+            return self._typed("string", option_values.to_text)
 
         def duration_type(self) -> ConfigOptions.TypedConfigOptionBuilder[Duration]:
             """A duration such as ``200 ms``."""
-            return self._typed("duration (such as '200 ms')", values.to_duration)
+            return self._typed("duration (such as '200 ms')", option_values.to_duration)
 
         def memory_type(self) -> ConfigOptions.TypedConfigOptionBuilder[MemorySize]:
             """A memory size such as ``32 kb``."""
-            return self._typed("memory size (such as '32 kb')", values.to_memory_size)
+            return self._typed("memory size (such as '32 kb')", option_values.to_memory_size)
 
         def enum_type(self, enum_class: type[E]) -> ConfigOptions.TypedConfigOptionBuilder[E]:
             """A member of an Enum, by name or value."""
-            return self._typed(enum_class.__name__, values.ToEnum(enum_class))
+            return self._typed(enum_class.__name__, option_values.ToEnum(enum_class))
 
         def choice_type(self, *choices: str) -> ConfigOptions.TypedConfigOptionBuilder[str]:
             """One of some words."""
-            return self._typed("one of " + ", ".join(choices), values.ToChoice(choices))
+            return self._typed("one of " + ", ".join(choices), option_values.ToChoice(choices))
 
         def map_type(self) -> ConfigOptions.TypedConfigOptionBuilder[dict[str, str]]:
             """Pairs of texts such as ``a:1,b:2``."""
-            return self._typed("map (such as 'a:1,b:2')", values.parse_map)
+            return self._typed("map (such as 'a:1,b:2')", option_values.parse_map)
 
     class TypedConfigOptionBuilder(Generic[T]):
         """Knows key and type; the last step says what the default is."""
@@ -150,7 +150,7 @@ class ConfigOptions:
         def as_list(self) -> ConfigOptions.TypedConfigOptionBuilder[list[T]]:
             """A list of such values, such as ``a;b`` or ``[a, b]``."""
             name = f"list of {self._type_name}"
-            return ConfigOptions.TypedConfigOptionBuilder(self._key, name, values.ToList(self._converter))
+            return ConfigOptions.TypedConfigOptionBuilder(self._key, name, option_values.ToList(self._converter))
 
         def default_value(self, value: T) -> ConfigOption[T]:
             """The option with that default."""

@@ -17,9 +17,9 @@ from firesteel.jobmaster.checkpoints.state_compatibility import (
 from firesteel.runtime.checkpoint.metadata import CheckpointMetadata, OperatorState
 from firesteel.runtime.model.state_handles import StateMeta
 from firesteel.runtime.state.api.compatibility import check_same
-from firesteel.savepoint.contents import has_state, keyed_states, operator_lists
 from firesteel.savepoint.declared_states import DeclaredStates
 from firesteel.savepoint.keyed_state import TIMERS
+from firesteel.savepoint.metadata_contents import has_state, keyed_states, operator_lists
 
 __all__ = ["OperatorDiff", "SavepointDiff", "StateDiff", "Verdict", "compare"]
 

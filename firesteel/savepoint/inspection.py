@@ -12,14 +12,14 @@ from firesteel.runtime.checkpoint.files import StateFileReader
 from firesteel.runtime.checkpoint.metadata import CheckpointMetadata, OperatorState
 from firesteel.runtime.model.state_handles import FileSegment
 from firesteel.runtime.state.api.chunks import encode_chunk
-from firesteel.savepoint.contents import (
+from firesteel.savepoint.keyed_state import TIMERS, read_entries, slices, table_of
+from firesteel.savepoint.metadata_contents import (
     has_state,
     keyed_handles,
     keyed_states,
     operator_lists,
     segments,
 )
-from firesteel.savepoint.keyed_state import TIMERS, read_entries, slices, table_of
 
 __all__ = ["count_states", "describe", "find_states", "list_keys", "verify"]
 

@@ -22,7 +22,7 @@ from firesteel.runtime.state.api.chunks import is_timer_table, read_canonical, t
 from firesteel.runtime.state.api.moved_keys import has_moved_keys
 from firesteel.runtime.state.factory import create_keyed_backend
 from firesteel.runtime.state.registry import BACKENDS, HASHMAP
-from firesteel.savepoint.contents import keyed_handles
+from firesteel.savepoint.metadata_contents import keyed_handles
 
 __all__ = ["TIMERS", "Entry", "KeyedSlice", "read_entries", "restored_backend", "slices", "table_of"]
 

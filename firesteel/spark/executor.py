@@ -16,9 +16,9 @@ from firesteel.graph.execution import JobExecution
 from firesteel.graph.job_graph import JobGraph
 from firesteel.graph.slots import assign_slots
 from firesteel.jobmaster.shell.job_preparation import PreparedJob, prepare_job
+from firesteel.jobmaster.shell.program_shipping import program_archive, program_roots
 from firesteel.jobmaster.shell.queued_host import QueuedHost
 from firesteel.jobmaster.shell.runner import JobMasterRunner
-from firesteel.jobmaster.shell.shipping import program_archive, program_roots
 from firesteel.spark.host_creation import create_host
 from firesteel.spark.session.session import get_spark_context, is_single_host
 

@@ -19,8 +19,8 @@ from firesteel.execution.stages.stage_runner import StageError
 from firesteel.graph.execution import JobExecution
 from firesteel.graph.job_graph import JobGraph
 from firesteel.runtime.model.messages import TaskKey
-from firesteel.spark.blocking.placement import worker_slots
 from firesteel.spark.blocking.stage_runner import SparkStageRunner
+from firesteel.spark.blocking.task_placement import worker_slots
 from firesteel.spark.session.session import spark_log
 from firesteel.testing import eventually
 from tests.support.epochs import passing_on

@@ -15,8 +15,8 @@ from firesteel.execution.stages.stage_graph import stages_of
 from firesteel.execution.stages.task_cache import TaskCache
 from firesteel.runtime.model.messages import TaskStateChanged
 from firesteel.spark.blocking.batch_rdds import padded_offsets
-from firesteel.spark.blocking.placement import slots_of
-from firesteel.spark.blocking.printed import MAX_CHARACTERS, Printed
+from firesteel.spark.blocking.printed_output import MAX_CHARACTERS, Printed
+from firesteel.spark.blocking.task_placement import slots_of
 from firesteel.spark.blocking.worker import _Garbage
 from firesteel.spark.session.failures import reason_of, stage_error
 from tests.support.epochs.passing_on import epoch_of, graph_of

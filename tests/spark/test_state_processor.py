@@ -33,9 +33,9 @@ from firesteel.runtime.checkpoint.storage import load
 from firesteel.runtime.model.checkpoint_options import SnapshotKind
 from firesteel.runtime.model.key_groups import key_group_of
 from firesteel.runtime.model.state_handles import CANONICAL, ChannelStateHandle, InlineBytes, StateMeta
-from firesteel.savepoint.contents import find_operator, keyed_states
 from firesteel.savepoint.inspection import verify
 from firesteel.savepoint.keyed_state import read_entries, slices
+from firesteel.savepoint.metadata_contents import find_operator, keyed_states
 from firesteel.spark.state_processor import KeyedStateReaderFunction, SavepointReader, SavepointWriter
 from firesteel.testing import collect, test_environment
 from tests.support.checkpoints.savepoints import (

@@ -16,13 +16,13 @@ from firesteel.common.typeinfo import Types
 from firesteel.runtime.checkpoint.files import StateFileReader
 from firesteel.runtime.checkpoint.storage import load
 from firesteel.runtime.model.state_handles import StateMeta
-from firesteel.savepoint.contents import find_operator
 from firesteel.savepoint.keyed_state import read_entries, slices
+from firesteel.savepoint.metadata_contents import find_operator
 from firesteel.spark.state_processor import SavepointReader, SavepointWriter
 from firesteel.spark.state_processor.bootstrap import BootstrapError
 from firesteel.spark.state_processor.columns import field_of, shape_of
 from firesteel.spark.state_processor.shapes import infer
-from firesteel.spark.state_processor.values import from_shape, to_column
+from firesteel.spark.state_processor.value_conversion import from_shape, to_column
 from tests.support.checkpoints.savepoints import Keyed, Operator, Timers, write_savepoint
 from tests.support.state.values import KEYS, VALUES, Color, Order, same
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from firesteel.common.errors import InvalidProgramError
-from firesteel.connectors.postgres.tables import PostgresColumn
+from firesteel.connectors.postgres.table_description import PostgresColumn
 
 if TYPE_CHECKING:
     from psycopg import sql

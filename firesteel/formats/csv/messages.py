@@ -10,9 +10,9 @@ from firesteel.common.errors import RecordSerializationError
 from firesteel.common.serialization import DeserializationSchema, SerializationSchema
 from firesteel.common.typeinfo import TypeInformation
 from firesteel.formats.compiled_schema import CompiledSchema, require_row_type
-from firesteel.formats.csv.reading import BYTE_ORDER_MARK, CsvParser
+from firesteel.formats.csv.line_parser import BYTE_ORDER_MARK, CsvParser
+from firesteel.formats.csv.line_writer import CsvWriter
 from firesteel.formats.csv.schema import CsvSchema, CsvSchemaBuilder
-from firesteel.formats.csv.writing import CsvWriter
 from firesteel.types.codec import describe
 
 __all__ = [

@@ -7,8 +7,8 @@ import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from firesteel.formats.csv.line_parser import READS_NUL, is_comment
 from firesteel.formats.csv.messages import CsvSchema
-from firesteel.formats.csv.reading import READS_NUL, is_comment
 
 __all__ = ["RowEnds"]
 

@@ -10,9 +10,9 @@ from firesteel.common.serialization import DeserializationSchema, SerializationS
 from firesteel.common.typeinfo import RowTypeInfo, TypeInformation, Types
 from firesteel.formats.compiled_schema import CompiledSchema, require_row_type
 from firesteel.formats.json.library import JsonCodec
-from firesteel.formats.json.reading import NumberIsTextError, RowReader, needs_exact_numbers
+from firesteel.formats.json.row_reader import NumberIsTextError, RowReader, needs_exact_numbers
+from firesteel.formats.json.row_writer import row_writer
 from firesteel.formats.json.schema import row_type_of_json_schema
-from firesteel.formats.json.writing import row_writer
 from firesteel.types.codec import SchemaMismatchError, describe
 
 __all__ = [

@@ -9,8 +9,8 @@ from firesteel.common.errors import InvalidProgramError, RecordSerializationErro
 from firesteel.common.serialization import BulkWriter, BulkWriterFactory
 from firesteel.formats.avro.conversion import record_writer
 from firesteel.formats.avro.schema import AvroSchema, import_fastavro, row_type_of
+from firesteel.formats.csv.line_writer import CsvWriter
 from firesteel.formats.csv.schema import CsvSchema
-from firesteel.formats.csv.writing import CsvWriter
 from firesteel.types.arrow_encoding import preview
 
 __all__ = ["AvroBulkWriters", "CsvBulkWriters", "convert_records"]

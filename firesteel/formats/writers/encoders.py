@@ -6,9 +6,9 @@ from collections.abc import Iterable, Sequence
 from typing import Any, BinaryIO
 
 from firesteel.common.serialization import Encoder, SerializationSchema
+from firesteel.formats.csv.line_writer import CsvWriter
 from firesteel.formats.csv.messages import CsvRowSerializationSchema
 from firesteel.formats.csv.schema import CsvSchema
-from firesteel.formats.csv.writing import CsvWriter
 from firesteel.formats.json.messages import JsonSerializationSchema
 from firesteel.formats.writers.bulk_writers import convert_records
 

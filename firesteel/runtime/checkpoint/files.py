@@ -23,7 +23,7 @@ from firesteel.filesystem.filesystem import CHUNK, FileWriter, join, new_checksu
 from firesteel.filesystem.stores import current_stores, get_filesystem
 from firesteel.runtime.checkpoint.layout import checkpoint_id_of
 from firesteel.runtime.checkpoint.local_state import LocalCopy, LocalStateStore
-from firesteel.runtime.checkpoint.reading import StateFileReader
+from firesteel.runtime.checkpoint.state_file_reader import StateFileReader
 from firesteel.runtime.model.checkpoint_options import CheckpointLocation
 from firesteel.runtime.model.state_handles import FileSegment, InlineBytes, StateBytes
 

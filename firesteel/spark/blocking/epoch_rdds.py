@@ -15,8 +15,8 @@ from firesteel.execution.stages.stage_runner import EpochRun
 from firesteel.execution.stages.task_commands import EpochCommand, StageTaskDescriptor
 from firesteel.graph.job_graph import JobGraph
 from firesteel.runtime.model.messages import TaskKey
-from firesteel.spark.blocking.placement import SLOT_VARIABLE, Executors, slots_of, worker_slots
 from firesteel.spark.blocking.rdds import JavaRDD, PythonStage, Rdds
+from firesteel.spark.blocking.task_placement import SLOT_VARIABLE, Executors, slots_of, worker_slots
 from firesteel.spark.blocking.worker import CloseTasks, RunEpochTask
 
 __all__ = ["EpochRdds"]

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import cloudpickle
 
 from firesteel.execution.stages.task_commands import BatchCommand, EpochCommand, StageTaskDescriptor
-from firesteel.spark.blocking.printed import Printed
+from firesteel.spark.blocking.printed_output import Printed
 from firesteel.spark.session.function_logging import setup_function_logging
 
 if TYPE_CHECKING:

@@ -31,7 +31,7 @@ from firesteel.runtime.state.api.chunks import CanonicalWriter, is_timer_table, 
 from firesteel.runtime.state.api.pickling import dumps_by_value
 from firesteel.savepoint.keyed_state import Entry, KeyedSlice, read_entries
 from firesteel.spark.state_processor.reader_tasks import class_name, open_files
-from firesteel.spark.state_processor.values import from_shape, from_spark
+from firesteel.spark.state_processor.value_conversion import from_shape, from_spark
 from firesteel.types.type_information import TypeInformation
 
 __all__ = [

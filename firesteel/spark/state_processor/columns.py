@@ -25,7 +25,7 @@ from firesteel.runtime.state.api.chunks import timer_table
 from firesteel.savepoint.keyed_state import TIMERS, Entry
 from firesteel.spark.state_processor.shapes import PLAIN, Column, fit, infer, merge
 from firesteel.spark.state_processor.spark_types import ConversionError, parse_declared_type
-from firesteel.spark.state_processor.values import to_column
+from firesteel.spark.state_processor.value_conversion import to_column
 
 __all__ = ["KeyedColumns", "Sample", "declared_columns", "field_of", "sample_of", "shape_of"]
 

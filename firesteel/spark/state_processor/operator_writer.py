@@ -25,8 +25,8 @@ from firesteel.runtime.model.state_handles import (
     StateBytes,
 )
 from firesteel.runtime.state.api.chunks import timer_table
-from firesteel.savepoint.contents import keyed_handles, keyed_states
 from firesteel.savepoint.keyed_state import slices, table_of
+from firesteel.savepoint.metadata_contents import keyed_handles, keyed_states
 from firesteel.spark.state_processor.bootstrap import (
     EntryMaker,
     Keyed,

@@ -16,8 +16,8 @@ from firesteel.filesystem.stores import configure_filesystems
 from firesteel.runtime.checkpoint.metadata import CheckpointMetadata, OperatorState
 from firesteel.runtime.checkpoint.storage import load
 from firesteel.runtime.model.state_handles import BROADCAST, SPLIT, UNION, OperatorStateHandle, StateMeta
-from firesteel.savepoint.contents import find_operator, keyed_states, operator_handles, operator_lists
 from firesteel.savepoint.keyed_state import TIMERS, KeyedSlice, slices, table_of
+from firesteel.savepoint.metadata_contents import find_operator, keyed_states, operator_handles, operator_lists
 from firesteel.spark.state_processor import reader_tasks as tasks
 from firesteel.spark.state_processor.columns import KeyedColumns, Sample, declared_columns, field_of
 from firesteel.spark.state_processor.reader_function import KeyedStateReaderFunction

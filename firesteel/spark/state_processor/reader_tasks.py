@@ -19,7 +19,7 @@ from firesteel.savepoint.keyed_state import Entry, KeyedSlice, read_entries
 from firesteel.spark.state_processor.columns import KeyedColumns, Sample, sample_of
 from firesteel.spark.state_processor.reader_function import KeyedStateReaderFunction, read_with_function
 from firesteel.spark.state_processor.shapes import Column, infer, merge
-from firesteel.spark.state_processor.values import to_column, to_spark
+from firesteel.spark.state_processor.value_conversion import to_column, to_spark
 
 __all__ = [
     "class_name",

@@ -28,8 +28,8 @@ from firesteel.runtime.model.state_handles import (
     StateMeta,
 )
 from firesteel.runtime.state.api.compatibility import meta_of
-from firesteel.savepoint.contents import find_operator, keyed_states, operator_lists
 from firesteel.savepoint.keyed_state import TIMERS, table_of
+from firesteel.savepoint.metadata_contents import find_operator, keyed_states, operator_lists
 from firesteel.spark.state_processor.bootstrap import (
     Accessor,
     BootstrapError,
@@ -39,7 +39,7 @@ from firesteel.spark.state_processor.columns import shape_of
 from firesteel.spark.state_processor.operator_writer import OperatorChanges, OperatorWriter, tables_of
 from firesteel.spark.state_processor.reader import SavepointReader
 from firesteel.spark.state_processor.shapes import LOSSY
-from firesteel.spark.state_processor.values import from_shape, from_spark
+from firesteel.spark.state_processor.value_conversion import from_shape, from_spark
 from firesteel.types.type_information import TypeInformation
 
 __all__ = ["SavepointWriter"]

@@ -17,9 +17,9 @@ from firesteel.spi.sink import DeliveryGuarantee, Sink
 from firesteel.testing.conformance.differences import difference, missing_or_foreign
 from firesteel.testing.conformance.errors import ConformanceError
 from firesteel.testing.conformance.guarded_thread import GuardedThread
-from firesteel.testing.conformance.holdings import nothing_left_behind
 from firesteel.testing.conformance.kill_points import KillPoint
 from firesteel.testing.conformance.killed_process import write_and_kill
+from firesteel.testing.conformance.open_resources import nothing_left_behind
 from firesteel.testing.conformance.sink_attempt import SinkAttempt, StandaloneContext, copy_of
 from firesteel.testing.conformance.sink_jobs import run_sink_job
 from firesteel.testing.conformance.suite import ConformanceSuite

@@ -16,7 +16,7 @@ from firesteel.common.typeinfo import TypeInformation
 from firesteel.spi.source import Boundedness, InputStatus, Source
 from firesteel.testing.conformance.differences import difference
 from firesteel.testing.conformance.errors import ConformanceError
-from firesteel.testing.conformance.holdings import nothing_left_behind
+from firesteel.testing.conformance.open_resources import nothing_left_behind
 from firesteel.testing.conformance.sample_values import draw_value, extremes
 from firesteel.testing.conformance.source_harness import SourceHarness, SourceSnapshot
 from firesteel.testing.conformance.source_jobs import run_source_job

@@ -12,7 +12,7 @@ from firesteel.connectors.client.collect_sink import CollectWriter
 from firesteel.datastream import KeyedBroadcastProcessFunction
 from firesteel.datastream.state import ListStateDescriptor, MapStateDescriptor, ValueStateDescriptor
 from firesteel.runtime.model.state_handles import BROADCAST
-from firesteel.savepoint.contents import operator_lists
+from firesteel.savepoint.metadata_contents import operator_lists
 from firesteel.spi.sink import WriterContext
 from firesteel.testing import ABORT, eventually
 from tests.support.jobs.running_jobs import (

@@ -15,7 +15,7 @@ from firesteel.config import checkpointing_options
 from firesteel.config.configuration import Configuration
 from firesteel.filesystem.filesystem import checksum
 from firesteel.runtime.checkpoint import files as files_module
-from firesteel.runtime.checkpoint import reading
+from firesteel.runtime.checkpoint import state_file_reader
 from firesteel.runtime.checkpoint.files import SnapshotFiles, StateFileReader
 from firesteel.runtime.checkpoint.local_state import LocalStateStore
 from firesteel.runtime.model.checkpoint_options import CheckpointLocation
@@ -317,7 +317,7 @@ def test_a_truncated_file_is_corrupt_state(
     monkeypatch: pytest.MonkeyPatch,
     limit: int,
 ) -> None:
-    monkeypatch.setattr(reading, "_IN_MEMORY", limit)
+    monkeypatch.setattr(state_file_reader, "_IN_MEMORY", limit)
     store.damage(two[0].path, keep=2 * BIG - 10)
     with StateFileReader() as reader:
         assert every_way_to_read(reader, two[0], tmp_path) == [data_of(1)] * 3, "a segment's own bytes count"
@@ -337,7 +337,7 @@ def test_a_changed_file_is_corrupt_state(
     monkeypatch: pytest.MonkeyPatch,
     limit: int,
 ) -> None:
-    monkeypatch.setattr(reading, "_IN_MEMORY", limit)
+    monkeypatch.setattr(state_file_reader, "_IN_MEMORY", limit)
     store.damage(two[0].path, flip=BIG // 2)
     with StateFileReader() as reader:
         for way in (reader.read, reader.open, lambda segment: reader.download(segment, tmp_path / "target")):
@@ -370,7 +370,7 @@ def test_storage_that_cannot_be_read_is_not_corrupt(
 
 
 def test_large_state_is_read_from_where_one_wants(store: CheckpointStore, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(reading, "_IN_MEMORY", 1000)
+    monkeypatch.setattr(state_file_reader, "_IN_MEMORY", 1000)
     content = os.urandom(300_000)
     files = SnapshotFiles(location(store))
     files.write(data_of(1), shared=True)

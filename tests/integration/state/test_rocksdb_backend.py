@@ -38,7 +38,7 @@ from firesteel.runtime.state.rocksdb.keys import (
     is_told_by_bytes,
     split_row,
 )
-from firesteel.runtime.state.rocksdb.values import loads, originals_of, trailer_of
+from firesteel.runtime.state.rocksdb.value_encoding import loads, originals_of, trailer_of
 from firesteel.testing import FakeClock, eventually
 from tests.support.state.keyed_backends import Workbench
 from tests.support.state.memory_files import MemorySnapshotFiles

@@ -21,9 +21,9 @@ from firesteel.common.typeinfo import ListTypeInfo, TypeInformation
 from firesteel.common.types import Row
 from firesteel.connectors.postgres.connection import PostgresConnectionOptions, connect
 from firesteel.connectors.postgres.sink.copy_values import BINARY_TYPES
-from firesteel.connectors.postgres.sink.rows import CopyFormat
+from firesteel.connectors.postgres.sink.row_conversion import CopyFormat
 from firesteel.connectors.postgres.statements import columns_of
-from firesteel.connectors.postgres.tables import need_table
+from firesteel.connectors.postgres.table_description import need_table
 from firesteel.testing.conformance import RoundTripConformance
 from firesteel.testing.conformance.sample_values import BYTES, SCALAR_TYPES
 from firesteel.types.python import to_single

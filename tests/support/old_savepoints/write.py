@@ -22,7 +22,7 @@ from firesteel.connectors.client.collect_sink import CollectSink, CollectWriter
 from firesteel.graph.job_graph import JobGraph
 from firesteel.runtime.checkpoint import storage
 from firesteel.runtime.checkpoint.metadata import CheckpointMetadata
-from firesteel.runtime.checkpoint.reading import StateFileReader
+from firesteel.runtime.checkpoint.state_file_reader import StateFileReader
 from firesteel.runtime.operators.sink import COMMITTABLES
 from firesteel.runtime.operators.source import SourceSpec
 from firesteel.spi.sink import WriterContext

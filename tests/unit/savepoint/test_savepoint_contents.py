@@ -15,9 +15,9 @@ from firesteel.runtime.checkpoint.storage import load
 from firesteel.runtime.model.checkpoint_options import SnapshotKind
 from firesteel.runtime.model.key_groups import key_group_of
 from firesteel.runtime.model.state_handles import StateMeta
-from firesteel.savepoint.contents import find_operator
 from firesteel.savepoint.inspection import count_states, describe, list_keys, verify
 from firesteel.savepoint.keyed_state import Entry, read_entries, restored_backend, slices
+from firesteel.savepoint.metadata_contents import find_operator
 from tests.support.checkpoints.savepoints import JOB_ID, Keyed, Operator, Timers, backend_operator, write_savepoint
 
 NUMBERS = {number: f"value of {number}" for number in range(300)}

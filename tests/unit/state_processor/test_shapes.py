@@ -17,7 +17,7 @@ from firesteel.common import Row
 from firesteel.common.time import Instant
 from firesteel.spark.state_processor.shapes import LOSSY, Column, fit, infer, merge
 from firesteel.spark.state_processor.spark_types import ConversionError
-from firesteel.spark.state_processor.values import from_shape, to_column
+from firesteel.spark.state_processor.value_conversion import from_shape, to_column
 from tests.support.state.values import KEYS, VALUES, Color, Order, Pair, same
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from firesteel.connectors.postgres.errors import PostgresError, hint_for
 from firesteel.connectors.postgres.statements import STAGE, identifier, identifiers
-from firesteel.connectors.postgres.tables import PostgresTable
+from firesteel.connectors.postgres.table_description import PostgresTable
 
 if TYPE_CHECKING:
     import psycopg

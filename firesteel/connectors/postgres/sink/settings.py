@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from firesteel.connectors.postgres.connection import PostgresConnectionOptions
-from firesteel.connectors.postgres.sink.rows import RecordMapper
+from firesteel.connectors.postgres.sink.row_conversion import RecordMapper
 from firesteel.spi.sink import DeliveryGuarantee
 
 __all__ = ["SinkSettings"]

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from firesteel.connectors.postgres.connection import describe_table
 from firesteel.connectors.postgres.errors import PostgresError
 from firesteel.connectors.postgres.statements import STAGE, StagingStatements
-from firesteel.connectors.postgres.tables import PostgresTable, find_table
+from firesteel.connectors.postgres.table_description import PostgresTable, find_table
 
 if TYPE_CHECKING:
     import psycopg

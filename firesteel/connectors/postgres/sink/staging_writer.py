@@ -7,12 +7,12 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from firesteel.connectors.postgres.sink.commit_checks import CommitChecks, StagedRows
-from firesteel.connectors.postgres.sink.rows import CopyFormat
+from firesteel.connectors.postgres.sink.row_conversion import CopyFormat
 from firesteel.connectors.postgres.sink.settings import SinkSettings
 from firesteel.connectors.postgres.sink.staging import BatchIds, Stage, ensure_staging_table, staging_name
 from firesteel.connectors.postgres.sink.writer import AppendWriter
 from firesteel.connectors.postgres.statements import StagingStatements
-from firesteel.connectors.postgres.tables import need_table
+from firesteel.connectors.postgres.table_description import need_table
 from firesteel.spi.sink import WriterContext
 
 if TYPE_CHECKING:

@@ -14,10 +14,10 @@ from firesteel.common.types import Row, RowKind
 from firesteel.connectors.postgres.connection import describe_table
 from firesteel.connectors.postgres.errors import PostgresError
 from firesteel.connectors.postgres.session import Session, end_sessions, find_sessions
-from firesteel.connectors.postgres.sink.rows import CopyFormat, values_of
+from firesteel.connectors.postgres.sink.row_conversion import CopyFormat, values_of
 from firesteel.connectors.postgres.sink.settings import SinkSettings
 from firesteel.connectors.postgres.statements import UpsertStatements, columns_of, to_placeholders
-from firesteel.connectors.postgres.tables import need_table
+from firesteel.connectors.postgres.table_description import need_table
 from firesteel.spi.sink import SinkWriter, WriterContext
 
 if TYPE_CHECKING:

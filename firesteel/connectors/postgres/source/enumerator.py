@@ -19,7 +19,7 @@ from firesteel.connectors.postgres.connection import connect, translating
 from firesteel.connectors.postgres.errors import PostgresError
 from firesteel.connectors.postgres.source.splits import KeyType, PostgresSplit, SourceSettings, from_clause
 from firesteel.connectors.postgres.statements import identifier, identifiers
-from firesteel.connectors.postgres.tables import PostgresTable, need_table
+from firesteel.connectors.postgres.table_description import PostgresTable, need_table
 from firesteel.spi.source import SplitEnumeratorContext
 
 if TYPE_CHECKING:

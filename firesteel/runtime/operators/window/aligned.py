@@ -18,15 +18,14 @@ from firesteel.common.errors import FiresteelError
 from firesteel.common.windows import TimeWindow
 from firesteel.runtime.model.elements import MAX_WATERMARK, MIN_TIMESTAMP
 from firesteel.runtime.operators.base import OperatorContext, StreamOperator
-from firesteel.runtime.operators.window.contents import Panes, make_contents
 from firesteel.runtime.operators.window.contexts import (
     ProcessWindowContext,
     WindowAssignerContext,
     WindowStateStore,
 )
 from firesteel.runtime.operators.window.functions import InternalWindowFunction, check_spec
-from firesteel.runtime.operators.window.late import LateRecords
-from firesteel.runtime.operators.window.leftovers import LeftoverWindows
+from firesteel.runtime.operators.window.late_records import LateRecords
+from firesteel.runtime.operators.window.leftover_windows import LeftoverWindows
 from firesteel.runtime.operators.window.output import WindowOutput
 from firesteel.runtime.operators.window.spec import WindowSpec
 from firesteel.runtime.operators.window.state import (
@@ -36,6 +35,7 @@ from firesteel.runtime.operators.window.state import (
     contents_descriptor,
     panes_yet_to_fire,
 )
+from firesteel.runtime.operators.window.window_contents import Panes, make_contents
 from firesteel.runtime.state.api.backend import ObjectStateBackend
 from firesteel.types.copying import are_immutable, copy_all, copy_value
 

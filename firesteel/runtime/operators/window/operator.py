@@ -18,7 +18,7 @@ from firesteel.runtime.operators.window.contexts import (
     WindowStateStore,
 )
 from firesteel.runtime.operators.window.functions import InternalWindowFunction, check_spec
-from firesteel.runtime.operators.window.late import LateRecords
+from firesteel.runtime.operators.window.late_records import LateRecords
 from firesteel.runtime.operators.window.merging_window_set import MergingWindowSet
 from firesteel.runtime.operators.window.output import WindowOutput
 from firesteel.runtime.operators.window.spec import WindowSpec

@@ -15,12 +15,12 @@ from firesteel.common.windows import TimeWindow
 from firesteel.runtime.model.elements import MAX_WATERMARK, MIN_TIMESTAMP
 from firesteel.runtime.operators.base import OperatorContext, StreamOperator
 from firesteel.runtime.operators.window.aligned import alignment_of
-from firesteel.runtime.operators.window.contents import make_contents
 from firesteel.runtime.operators.window.contexts import ProcessWindowContext, WindowAssignerContext, WindowStateStore
 from firesteel.runtime.operators.window.functions import InternalWindowFunction, check_spec
-from firesteel.runtime.operators.window.late import LateRecords
+from firesteel.runtime.operators.window.late_records import LateRecords
 from firesteel.runtime.operators.window.output import WindowOutput
 from firesteel.runtime.operators.window.spec import WindowSpec
+from firesteel.runtime.operators.window.window_contents import make_contents
 from firesteel.types.copying import copy_all
 
 __all__ = ["SortedWindowOperator"]

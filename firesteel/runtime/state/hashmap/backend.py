@@ -22,7 +22,7 @@ from firesteel.runtime.state.hashmap import owning_states, states, tracked_state
 from firesteel.runtime.state.hashmap.restore import read_tables
 from firesteel.runtime.state.hashmap.snapshots import BASE, DELTA, HashMapSnapshot, Held, Snapshots
 from firesteel.runtime.state.hashmap.stamped import IncrementalCleanup, cell_format, raw_kind
-from firesteel.runtime.state.hashmap.tables import Cleanup, StateTable
+from firesteel.runtime.state.hashmap.state_table import Cleanup, StateTable
 from firesteel.runtime.state.hashmap.timers import TrackedTimerQueue
 from firesteel.runtime.time.timers import TimerQueue
 

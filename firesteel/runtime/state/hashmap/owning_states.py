@@ -15,7 +15,7 @@ from firesteel.api.state import StateDescriptor
 from firesteel.runtime.codegen.ownership import python_type
 from firesteel.runtime.state.api.backend import KeyedStateBackend, check_not_none
 from firesteel.runtime.state.hashmap import states, tracked_states
-from firesteel.runtime.state.hashmap.tables import StateTable
+from firesteel.runtime.state.hashmap.state_table import StateTable
 from firesteel.types.copying import IMMUTABLE, are_immutable, copy_flat, copy_known_flat, copy_value, is_fixed
 
 __all__ = ["classes"]

@@ -11,7 +11,7 @@ from firesteel.runtime.model.state_handles import CANONICAL, KeyedStateHandle
 from firesteel.runtime.state.api.backend import VOID_NAMESPACE
 from firesteel.runtime.state.api.chunks import Chunk, is_timer_table, key_groups_of, read_canonical, read_part
 from firesteel.runtime.state.api.moved_keys import check_groups, has_moved_keys, two_states
-from firesteel.runtime.state.hashmap.tables import StateTable
+from firesteel.runtime.state.hashmap.state_table import StateTable
 from firesteel.runtime.time.timers import renumbered
 
 if TYPE_CHECKING:

@@ -32,8 +32,8 @@ from firesteel.runtime.model.key_groups import KeyGroupRange
 from firesteel.runtime.model.state_handles import CANONICAL, KeyedPart, KeyedStateHandle, StateMeta
 from firesteel.runtime.state.api.backend import DerivedTimers
 from firesteel.runtime.state.api.chunks import CanonicalWriter, Chunk, PartWriter, decode_chunks, read_part
-from firesteel.runtime.state.hashmap.merging import CanonicalGroups, Source, delta_frames, frames_of, merge
-from firesteel.runtime.state.hashmap.tables import Cleanup
+from firesteel.runtime.state.hashmap.snapshot_merging import CanonicalGroups, Source, delta_frames, frames_of, merge
+from firesteel.runtime.state.hashmap.state_table import Cleanup
 
 if TYPE_CHECKING:
     from firesteel.runtime.checkpoint.files import SnapshotFiles, StateFileReader

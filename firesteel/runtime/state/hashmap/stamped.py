@@ -11,8 +11,8 @@ from firesteel.api.state import StateDescriptor
 from firesteel.api.state_ttl import StateTtlConfig
 from firesteel.runtime.state.api.backend import VOID_NAMESPACE
 from firesteel.runtime.state.api.ttl import CellFormat, alive_after, stored_remainder
+from firesteel.runtime.state.hashmap.state_table import StateTable
 from firesteel.runtime.state.hashmap.states import HashMapState
-from firesteel.runtime.state.hashmap.tables import StateTable
 from firesteel.types.copying import copy_value
 
 __all__ = ["IncrementalCleanup", "cell_format", "raw_kind"]

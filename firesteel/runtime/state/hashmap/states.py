@@ -14,7 +14,7 @@ from firesteel.api.state import (
     ValueState,
 )
 from firesteel.runtime.state.api.backend import VOID_NAMESPACE, KeyedStateBackend, check_not_none
-from firesteel.runtime.state.hashmap.tables import StateTable
+from firesteel.runtime.state.hashmap.state_table import StateTable
 
 __all__ = [
     "STATES",

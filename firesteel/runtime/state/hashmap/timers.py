@@ -6,7 +6,7 @@ import heapq
 from typing import Any
 
 from firesteel.runtime.state.api.backend import VOID_NAMESPACE
-from firesteel.runtime.state.hashmap.tables import StateTable
+from firesteel.runtime.state.hashmap.state_table import StateTable
 from firesteel.runtime.time.timers import TimerQueue
 
 __all__ = ["TrackedTimerQueue"]

@@ -12,7 +12,7 @@ from typing import Any
 from firesteel.api.state import StateDescriptor
 from firesteel.runtime.state.api.backend import VOID_NAMESPACE, KeyedStateBackend, check_not_none
 from firesteel.runtime.state.hashmap import states
-from firesteel.runtime.state.hashmap.tables import StateTable
+from firesteel.runtime.state.hashmap.state_table import StateTable
 
 __all__ = ["STATES", "TrackedState"]
 

@@ -28,7 +28,7 @@ from firesteel.runtime.state.rocksdb.directories import OwnedDirectory, remove_l
 from firesteel.runtime.state.rocksdb.keys import KeyEncoder
 from firesteel.runtime.state.rocksdb.options import RocksDBOptions
 from firesteel.runtime.state.rocksdb.restore import Restore
-from firesteel.runtime.state.rocksdb.rows import bounds_of, keys_of, stored_values
+from firesteel.runtime.state.rocksdb.row_encoding import bounds_of, keys_of, stored_values
 from firesteel.runtime.state.rocksdb.snapshots import (
     FORMAT,
     CanonicalSnapshot,

@@ -13,7 +13,7 @@ from firesteel.runtime.state.api.chunks import is_timer_table
 from firesteel.runtime.state.api.moved_keys import moved_out, two_states
 from firesteel.runtime.state.rocksdb.database import Database, StateTable
 from firesteel.runtime.state.rocksdb.keys import KeyEncoder, encode_namespace, encode_object, split_row
-from firesteel.runtime.state.rocksdb.rows import Rows, RowWriter, bounds_of, group_of, row_originals, timer_row
+from firesteel.runtime.state.rocksdb.row_encoding import Rows, RowWriter, bounds_of, group_of, row_originals, timer_row
 
 __all__ = ["MovedEntries", "move_rows"]
 

@@ -20,7 +20,7 @@ from firesteel.runtime.state.rocksdb.database import SST, Database
 from firesteel.runtime.state.rocksdb.keys import KeyEncoder
 from firesteel.runtime.state.rocksdb.moved_rows import MovedEntries, move_rows
 from firesteel.runtime.state.rocksdb.options import RocksDBOptions
-from firesteel.runtime.state.rocksdb.rows import Rows, RowWriter, bounds_of, timer_row
+from firesteel.runtime.state.rocksdb.row_encoding import Rows, RowWriter, bounds_of, timer_row
 from firesteel.runtime.state.rocksdb.snapshots import FORMAT, SharedFiles
 
 if TYPE_CHECKING:

@@ -15,7 +15,7 @@ from firesteel.runtime.state.api.chunks import CanonicalWriter, is_timer_table
 from firesteel.runtime.state.rocksdb.database import SST, View, files_of
 from firesteel.runtime.state.rocksdb.directories import OwnedDirectory
 from firesteel.runtime.state.rocksdb.keys import group_start
-from firesteel.runtime.state.rocksdb.rows import stored_values, timers_of
+from firesteel.runtime.state.rocksdb.row_encoding import stored_values, timers_of
 
 if TYPE_CHECKING:
     from firesteel.runtime.checkpoint.files import SnapshotFiles

@@ -26,7 +26,7 @@ from firesteel.runtime.state.rocksdb.states import (
     RocksDBValueState,
     pack_number,
 )
-from firesteel.runtime.state.rocksdb.values import (
+from firesteel.runtime.state.rocksdb.value_encoding import (
     PROTOCOL,
     STAMP_BYTES,
     originals_of,

@@ -28,7 +28,13 @@ from firesteel.runtime.state.rocksdb.keys import (
     encode_object,
     is_told_by_bytes,
 )
-from firesteel.runtime.state.rocksdb.values import PROTOCOL, dumps_any, originals_of, trailer_of, without_originals
+from firesteel.runtime.state.rocksdb.value_encoding import (
+    PROTOCOL,
+    dumps_any,
+    originals_of,
+    trailer_of,
+    without_originals,
+)
 from firesteel.types.copying import copy_value
 
 if TYPE_CHECKING:

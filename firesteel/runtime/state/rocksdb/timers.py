@@ -8,7 +8,7 @@ from typing import Any
 
 from firesteel.runtime.state.rocksdb.database import StateTable
 from firesteel.runtime.state.rocksdb.keys import KeyEncoder
-from firesteel.runtime.state.rocksdb.rows import Timer, timer_row, timers_of
+from firesteel.runtime.state.rocksdb.row_encoding import Timer, timer_row, timers_of
 from firesteel.runtime.time.timers import TimerQueue, renumbered
 
 __all__ = ["StoredTimerQueue"]
@@ -27,7 +27,12 @@ class StoredTimerQueue(TimerQueue):
     __slots__ = ("_encoder", "_fresh", "_gone", "_open_table")
 
     def __init__(
-        self, open_table: Callable[[], StateTable], restored: StateTable | None, encoder: KeyEncoder, *, merged: bool
+        self,
+        open_table: Callable[[], StateTable],
+        restored: StateTable | None,
+        encoder: KeyEncoder,
+        *,
+        merged: bool,
     ):
         """The table is opened with the first change; if it was restored, it has timers already.
 

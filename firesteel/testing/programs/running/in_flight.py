@@ -8,7 +8,7 @@ from pathlib import Path
 
 from firesteel.common.errors import CorruptStateError
 from firesteel.runtime.checkpoint.metadata import CheckpointMetadata
-from firesteel.runtime.checkpoint.reading import StateFileReader
+from firesteel.runtime.checkpoint.state_file_reader import StateFileReader
 from firesteel.runtime.model.elements import Watermark, WatermarkStatus
 from firesteel.runtime.network.gate import InFlightItem
 

@@ -13,7 +13,7 @@ import pytest
 from firesteel.common import Row, RowKind, Types
 from firesteel.common.errors import FiresteelError, InvalidProgramError, RecordSerializationError
 from firesteel.connectors.postgres.connection import PostgresConnectionOptions, connect, split_name
-from firesteel.connectors.postgres.sink.rows import values_of
+from firesteel.connectors.postgres.sink.row_conversion import values_of
 from firesteel.connectors.postgres.sink.staging import BatchIds, sink_range, staging_name
 from firesteel.connectors.postgres.source.enumerator import boundaries
 from firesteel.connectors.postgres.statements import to_placeholders

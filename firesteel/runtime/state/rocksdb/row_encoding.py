@@ -21,7 +21,7 @@ from firesteel.runtime.state.rocksdb.keys import (
     split_row,
 )
 from firesteel.runtime.state.rocksdb.states import pack_number
-from firesteel.runtime.state.rocksdb.values import (
+from firesteel.runtime.state.rocksdb.value_encoding import (
     PROTOCOL,
     STAMP_BYTES,
     loads,

@@ -19,7 +19,7 @@ from firesteel.connectors.postgres.sink.copy_values import (
     checked_dumpers,
     text_converter,
 )
-from firesteel.connectors.postgres.tables import PostgresColumn
+from firesteel.connectors.postgres.table_description import PostgresColumn
 
 if TYPE_CHECKING:
     import psycopg

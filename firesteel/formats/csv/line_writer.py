@@ -6,7 +6,7 @@ import csv
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
-from firesteel.formats.csv.reading import BYTE_ORDER_MARK, is_comment
+from firesteel.formats.csv.line_parser import BYTE_ORDER_MARK, is_comment
 from firesteel.formats.csv.schema import CsvSchema
 from firesteel.types.codec import Converter, SchemaMismatchError, compile_writer, describe, values_of
 from firesteel.types.logical import ArrayType, LogicalType, RowType

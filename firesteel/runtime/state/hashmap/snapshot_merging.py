@@ -15,7 +15,7 @@ from firesteel.runtime.state.api.chunks import (
     encode_chunks,
     key_groups_of,
 )
-from firesteel.runtime.state.hashmap.tables import Cleanup
+from firesteel.runtime.state.hashmap.state_table import Cleanup
 
 __all__ = ["CanonicalGroups", "Source", "delta_frames", "frames_of", "merge"]
 

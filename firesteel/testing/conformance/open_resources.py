@@ -11,25 +11,25 @@ from pathlib import Path
 
 from firesteel.testing.conformance.errors import ConformanceError
 
-__all__ = ["Holdings", "nothing_left_behind"]
+__all__ = ["OpenResources", "nothing_left_behind"]
 
 _PAUSE_S = 0.005
 _DESCRIPTORS = Path("/proc/self/fd")
 
 
 @dataclass(frozen=True)
-class Holdings:
+class OpenResources:
     """The threads and the open files of this process at one moment; of files only where the system tells."""
 
     threads: frozenset[threading.Thread]
     files: frozenset[tuple[str, str]]
 
     @classmethod
-    def now(cls) -> Holdings:
+    def now(cls) -> OpenResources:
         """Takes stock."""
         return cls(frozenset(threading.enumerate()), frozenset(_open_files()))
 
-    def more_than(self, before: Holdings) -> list[str]:
+    def more_than(self, before: OpenResources) -> list[str]:
         """What was not there before, as words."""
         threads = [f"thread {thread.name!r}" for thread in self.threads - before.threads]
         return sorted(threads + [f"open file {number} ({target})" for number, target in self.files - before.files])
@@ -51,11 +51,11 @@ def _open_files() -> Iterator[tuple[str, str]]:
 @contextmanager
 def nothing_left_behind(what: str, *, tolerated_files: int = 0, timeout_s: float = 5.0) -> Iterator[None]:
     """Raises a ConformanceError if there are threads or open files afterwards that were not there before."""
-    before = Holdings.now()
+    before = OpenResources.now()
     yield
     deadline = time.monotonic() + timeout_s
     while True:
-        now = Holdings.now()
+        now = OpenResources.now()
         left = now.more_than(before)
         threads = [one for one in left if one.startswith("thread")]
         if not threads and len(now.files) - len(before.files) <= tolerated_files:
