@@ -23,7 +23,7 @@ from firesteel.runtime.state.api.chunks import is_timer_table, timer_table
 from firesteel.runtime.state.api.compatibility import check_compatible, check_kind, meta_of
 from firesteel.runtime.state.api.ttl import alive_after, create_ttl_state
 from firesteel.runtime.state.rocksdb import states
-from firesteel.runtime.state.rocksdb.database import SST, Database, StateTable, files_of
+from firesteel.runtime.state.rocksdb.database import SST, ColumnFamilyTable, Database, files_of
 from firesteel.runtime.state.rocksdb.directories import OwnedDirectory, remove_leftovers
 from firesteel.runtime.state.rocksdb.keys import KeyEncoder
 from firesteel.runtime.state.rocksdb.options import RocksDBOptions
@@ -259,7 +259,7 @@ class RocksDBKeyedStateBackend(KeyedStateBackend):
 
     # -- what is known of states ------------------------------------------------------------------------
 
-    def _table(self, state_name: str) -> StateTable | None:
+    def _table(self, state_name: str) -> ColumnFamilyTable | None:
         return None if self._opened is None else self._opened.tables.get(state_name)
 
     def _meta(self, state_name: str) -> StateMeta | None:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from rocksdict import IngestExternalFileOptions, SstFileWriter
 
-from firesteel.runtime.state.rocksdb.database import SST, StateTable
+from firesteel.runtime.state.rocksdb.database import SST, ColumnFamilyTable
 from firesteel.runtime.state.rocksdb.options import RocksDBOptions
 
 __all__ = ["BulkLoad"]
@@ -23,7 +23,7 @@ _numbers = itertools.count(1)
 class BulkLoad:
     """Rows for one table, in ascending order; they are in the table after :meth:`finish`."""
 
-    def __init__(self, table: StateTable, directory: Path, options: RocksDBOptions):
+    def __init__(self, table: ColumnFamilyTable, directory: Path, options: RocksDBOptions):
         self._table = table
         self._directory = directory
         self._options = options

@@ -12,7 +12,7 @@ from firesteel.runtime.state.api.chunks import is_timer_table
 from firesteel.runtime.state.rocksdb.classes import definition_of, known_classes, learn_class
 from firesteel.runtime.state.rocksdb.options import RocksDBOptions
 
-__all__ = ["SST", "Database", "StateTable", "View", "files_of"]
+__all__ = ["SST", "ColumnFamilyTable", "Database", "View", "files_of"]
 
 SST = ".sst"
 _DEFAULT = "default"
@@ -54,7 +54,7 @@ class View:
             row = self._next = next(rows, None)
 
 
-class StateTable:
+class ColumnFamilyTable:
     """One column family."""
 
     __slots__ = ("_handle", "_write_batch", "delete", "family", "get", "name", "put")
@@ -132,7 +132,7 @@ class Database:
             AccessType.read_only(False) if read_only else AccessType.read_write(),
         )
         self._db.set_write_options(self._write_options)
-        self._tables: dict[str, StateTable] = {}
+        self._tables: dict[str, ColumnFamilyTable] = {}
         self._classes: set[tuple[str, str]] = set()
         for name in families:
             self._add(name.removeprefix(_TABLE), self._db.get_column_family(name))
@@ -144,20 +144,20 @@ class Database:
         return [name for name in Rdict.list_cf(str(path)) if name != _DEFAULT]
 
     @property
-    def tables(self) -> dict[str, StateTable]:
+    def tables(self) -> dict[str, ColumnFamilyTable]:
         """By name."""
         return self._tables
 
-    def table(self, name: str) -> StateTable:
+    def table(self, name: str) -> ColumnFamilyTable:
         """The table of that name; a new one if there is none."""
         found = self._tables.get(name)
         if found is None:
             found = self._add(name, self._db.create_column_family(_TABLE + name, self._options.column_family()))
         return found
 
-    def _add(self, name: str, family: Rdict) -> StateTable:
+    def _add(self, name: str, family: Rdict) -> ColumnFamilyTable:
         family.set_write_options(self._write_options)
-        table = StateTable(name, family, self._db.get_column_family_handle(_TABLE + name), self._write)
+        table = ColumnFamilyTable(name, family, self._db.get_column_family_handle(_TABLE + name), self._write)
         self._tables[name] = table
         return table
 

@@ -11,7 +11,7 @@ from firesteel.runtime.model.key_groups import KeyGroupRange
 from firesteel.runtime.model.state_handles import StateMeta
 from firesteel.runtime.state.api.chunks import is_timer_table
 from firesteel.runtime.state.api.moved_keys import moved_out, two_states
-from firesteel.runtime.state.rocksdb.database import Database, StateTable
+from firesteel.runtime.state.rocksdb.database import ColumnFamilyTable, Database
 from firesteel.runtime.state.rocksdb.keys import KeyEncoder, encode_namespace, encode_object, split_row
 from firesteel.runtime.state.rocksdb.row_encoding import Rows, RowWriter, bounds_of, group_of, row_originals, timer_row
 
@@ -36,7 +36,7 @@ def _start(row: tuple[bytes, bytes]) -> bytes:
 
 
 def _move_group(
-    table: StateTable, meta: StateMeta, encoder: KeyEncoder, key_groups: KeyGroupRange, start: bytes, rows: Rows
+    table: ColumnFamilyTable, meta: StateMeta, encoder: KeyEncoder, key_groups: KeyGroupRange, start: bytes, rows: Rows
 ) -> None:
     new_start: bytes | None = None
     changes: dict[bytes, bytes | None] = {}

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 from firesteel.api.state import StateDescriptor
 from firesteel.api.state_ttl import StateTtlConfig
 from firesteel.runtime.state.api.ttl import CellFormat, alive_after
-from firesteel.runtime.state.rocksdb.database import StateTable
+from firesteel.runtime.state.rocksdb.database import ColumnFamilyTable
 from firesteel.runtime.state.rocksdb.keys import decode_object, encode_object
 from firesteel.runtime.state.rocksdb.states import (
     RocksDBListState,
@@ -116,7 +116,7 @@ class StampedListState(StampedState, RocksDBListState):
 class StampedMapState(StampedState, RocksDBMapState):
     """A map of cells per key."""
 
-    def __init__(self, backend: RocksDBKeyedStateBackend, table: StateTable, descriptor: StateDescriptor):
+    def __init__(self, backend: RocksDBKeyedStateBackend, table: ColumnFamilyTable, descriptor: StateDescriptor):
         super().__init__(backend, table, descriptor)
         self.at: Callable[[bytes], bytes | None] = table.get
         self.put_at: Callable[[bytes, bytes], None] = table.put
@@ -165,7 +165,7 @@ def _with_originals(cell: bytes, trailer: bytes) -> bytes:
 class RowSweep:
     """Looks at rows of a table in turns and deletes those that have expired."""
 
-    def __init__(self, table: StateTable, config: StateTtlConfig):
+    def __init__(self, table: ColumnFamilyTable, config: StateTtlConfig):
         self._table = table
         self._config = config
         self._accesses = 0

@@ -20,7 +20,7 @@ from firesteel.api.state import (
     ValueState,
 )
 from firesteel.runtime.state.api.backend import VOID_NAMESPACE, check_not_none
-from firesteel.runtime.state.rocksdb.database import StateTable
+from firesteel.runtime.state.rocksdb.database import ColumnFamilyTable
 from firesteel.runtime.state.rocksdb.keys import (
     VOID_SUFFIX,
     decode_object,
@@ -61,7 +61,7 @@ _NO_KEY = object()
 class RocksDBState:
     """What all kinds share: the row of the current key and namespace, made once for each."""
 
-    def __init__(self, backend: RocksDBKeyedStateBackend, table: StateTable, descriptor: StateDescriptor):
+    def __init__(self, backend: RocksDBKeyedStateBackend, table: ColumnFamilyTable, descriptor: StateDescriptor):
         self._backend = backend
         self._table = table
         self._descriptor = descriptor
@@ -165,7 +165,7 @@ class RocksDBValueState(RocksDBState, ValueState[Any]):
 class RocksDBListState(RocksDBState, ListState[Any]):
     """A list per key: a row for each element, in the order of their numbers."""
 
-    def __init__(self, backend: RocksDBKeyedStateBackend, table: StateTable, descriptor: StateDescriptor):
+    def __init__(self, backend: RocksDBKeyedStateBackend, table: ColumnFamilyTable, descriptor: StateDescriptor):
         super().__init__(backend, table, descriptor)
         self._next_number = backend.next_number
 
@@ -298,7 +298,7 @@ class RocksDBMapState(RocksDBState, MapState[Any, Any]):
 class RocksDBReducingState(RocksDBState, ReducingState[Any]):
     """One value per key, reduced with each addition."""
 
-    def __init__(self, backend: RocksDBKeyedStateBackend, table: StateTable, descriptor: Any):
+    def __init__(self, backend: RocksDBKeyedStateBackend, table: ColumnFamilyTable, descriptor: Any):
         super().__init__(backend, table, descriptor)
         self._reduce: Callable[[Any, Any], Any] = descriptor.get_reduce_function().reduce
 
@@ -332,7 +332,7 @@ class RocksDBReducingState(RocksDBState, ReducingState[Any]):
 class RocksDBAggregatingState(RocksDBState, AggregatingState[Any, Any]):
     """One accumulator per key."""
 
-    def __init__(self, backend: RocksDBKeyedStateBackend, table: StateTable, descriptor: Any):
+    def __init__(self, backend: RocksDBKeyedStateBackend, table: ColumnFamilyTable, descriptor: Any):
         super().__init__(backend, table, descriptor)
         self._function = descriptor.get_agg_function()
 

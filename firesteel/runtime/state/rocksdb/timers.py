@@ -6,7 +6,7 @@ import heapq
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from firesteel.runtime.state.rocksdb.database import StateTable
+from firesteel.runtime.state.rocksdb.database import ColumnFamilyTable
 from firesteel.runtime.state.rocksdb.keys import KeyEncoder
 from firesteel.runtime.state.rocksdb.row_encoding import Timer, timer_row, timers_of
 from firesteel.runtime.time.timers import TimerQueue, renumbered
@@ -28,8 +28,8 @@ class StoredTimerQueue(TimerQueue):
 
     def __init__(
         self,
-        open_table: Callable[[], StateTable],
-        restored: StateTable | None,
+        open_table: Callable[[], ColumnFamilyTable],
+        restored: ColumnFamilyTable | None,
         encoder: KeyEncoder,
         *,
         merged: bool,
