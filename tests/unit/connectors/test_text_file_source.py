@@ -137,7 +137,7 @@ def test_resumes_in_the_middle_with_exactly_the_rest(
 ):
     with tempfile.TemporaryDirectory() as directory:
         path = Path(directory, "input.gz" if compressed else "input.txt")
-        path.write_bytes(gzip.compress(text.encode(, mtime=0)) if compressed else text.encode())
+        path.write_bytes(gzip.compress(text.encode()) if compressed else text.encode())
         first = fakes.SourceHarness(small_source(path, split_bytes=split_bytes, chunk_bytes=chunk_bytes))
         for _ in range(polls):
             if not first.ended[0]:
