@@ -20,10 +20,10 @@ def register(commands: Any) -> None:
     parser = commands.add_parser(
         "cancel",
         help="cancel a job",
-        description="Cancels a job and waits until it is over. Exit codes: 0, 1 if it cannot be cancelled, 3 if no "
-        "cluster answers.",
+        description="Cancels a job and waits until it has ended. Exit codes: 0, 1 if it cannot be cancelled, 3 if no "
+        "cluster responds.",
     )
-    parser.add_argument("job", metavar="JOB", help="the job's id, how it begins, or its name")
+    parser.add_argument("job", metavar="JOB", help="job id, id prefix, or name")
     parser.add_argument(
         "-s",
         "--withSavepoint",
@@ -32,10 +32,10 @@ def register(commands: Any) -> None:
         metavar="DIRECTORY",
         nargs="?",
         const="",
-        help="take a savepoint first, there or in execution.checkpointing.savepoint-dir; firesteel stop is better, as "
-        "it loses and repeats nothing",
+        help="take a savepoint first, in this directory or in execution.checkpointing.savepoint-dir; prefer "
+        "firesteel stop, which neither loses nor repeats output",
     )
-    parser.add_argument("-d", "--detached", action="store_true", help="do not wait until the job is over")
+    parser.add_argument("-d", "--detached", action="store_true", help="do not wait until the job has ended")
     add_cluster_options(parser)
     parser.set_defaults(run=run)
 
@@ -62,6 +62,6 @@ def run(options: argparse.Namespace, client: ClusterClient) -> int:
             return 0
         state = await_end(client, job.jid, progress)
     if state != "CANCELED":
-        raise NotEndedError(f"Job '{job.name}' ({job.jid}) is {state}: it has ended before it could be cancelled.")
+        raise NotEndedError(f"Job '{job.name}' ({job.jid}) is {state}: it ended before it could be cancelled.")
     print(f"Job {job.jid} is cancelled.")  # noqa: T201
     return 0

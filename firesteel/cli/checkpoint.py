@@ -21,14 +21,19 @@ def register(commands: Any) -> None:
     parser = commands.add_parser(
         "checkpoint",
         help="take a checkpoint of a job",
-        description="Takes a checkpoint of a running job and waits for it. Exit codes: 0, 1 if it fails, 3 if no "
-        "cluster answers.",
+        description="Takes a checkpoint of a running job and waits until it completes. Exit codes: 0, 1 if it fails, 3 "
+        "if no cluster responds.",
     )
-    parser.add_argument("job", metavar="JOB", help="the job's id, how it begins, or its name")
+    parser.add_argument("job", metavar="JOB", help="job id, id prefix, or name")
     kind = parser.add_mutually_exclusive_group()
-    kind.add_argument("-full", "--full", action="store_true", help="write all state anew, also what earlier ones hold")
     kind.add_argument(
-        "-incremental", "--incremental", action="store_true", help="write what has changed, if the job does"
+        "-full", "--full", action="store_true", help="take a full checkpoint, which shares no files with earlier ones"
+    )
+    kind.add_argument(
+        "-incremental",
+        "--incremental",
+        action="store_true",
+        help="take an incremental checkpoint, if the job uses them",
     )
     parser.add_argument("--json", action="store_true", help="print JSON")
     add_cluster_options(parser)

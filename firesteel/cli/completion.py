@@ -1,4 +1,4 @@
-"""``firesteel completion``: lets a shell complete the command."""
+"""``firesteel completion``: prints a script for shell completion."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ def register(commands: Any) -> None:
     """Adds the verb."""
     parser = commands.add_parser(
         "completion",
-        help="print what lets a shell complete commands and options",
+        help="print a script for shell completion",
         description='For bash: eval "$(firesteel completion bash)" in ~/.bashrc. For zsh: firesteel completion zsh > '
         "_firesteel in a directory of $fpath. For fish: firesteel completion fish > "
         "~/.config/fish/completions/firesteel.fish.",
@@ -31,7 +31,8 @@ def run(options: argparse.Namespace) -> int:
 
     if options.shell not in shtab.SUPPORTED_SHELLS:
         raise UsageError(
-            f"shtab {shtab.__version__} knows no {options.shell}.", hint="A newer one does: pip install -U shtab."
+            f"shtab {shtab.__version__} does not support {options.shell}.",
+            hint="Install a newer version: pip install -U shtab.",
         )
     sys.stdout.write(shtab.complete(parser(), options.shell))
     return 0

@@ -21,11 +21,13 @@ def register(commands: Any) -> None:
     parser = commands.add_parser(
         "exceptions",
         help="show why a job failed or restarted",
-        description="Shows the failures of a job, the latest first, with the place in the program. Exit codes: 0, 1 "
-        "if there is no such job, 3 if no cluster answers.",
+        description="Shows the failures of a job, the latest first, with the line of the program that failed. Exit "
+        "codes: 0, 1 if the job does not exist, 3 if no cluster responds.",
     )
-    parser.add_argument("job", metavar="JOB", help="the job's id, how it begins, or its name")
-    parser.add_argument("--limit", metavar="N", type=positive, default=10, help="how many (default: 10)")
+    parser.add_argument("job", metavar="JOB", help="job id, id prefix, or name")
+    parser.add_argument(
+        "--limit", metavar="N", type=positive, default=10, help="maximum number of failures to show (default: 10)"
+    )
     parser.add_argument("--json", action="store_true", help="print JSON")
     add_cluster_options(parser)
     parser.set_defaults(run=run)
@@ -56,5 +58,5 @@ def run(options: argparse.Namespace, client: ClusterClient) -> int:
             print(f"  (and {count(len(entry.concurrent_exceptions), 'failure')} at the same time)")  # noqa: T201
         print()  # noqa: T201
     if history.truncated:
-        print("There were more: --limit N shows them.")  # noqa: T201
+        print("There are more failures; use --limit N to show them.")  # noqa: T201
     return 0

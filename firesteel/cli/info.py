@@ -1,4 +1,4 @@
-"""``firesteel info``: what would become of a program, without running it."""
+"""``firesteel info``: shows the plan of a program without running it."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ def register(commands: Any) -> None:
     parser = commands.add_parser(
         "info",
         help="show a program's plan without running it",
-        description="Runs the program up to its first execute() and shows the plan of that job: its vertices, which "
-        "exchange each edge uses and why, slots, state and checkpoints. Nothing is started. Exit codes: 0, 1 if the "
-        "program is invalid, 2 if it executes no job.",
+        description="Runs the program up to its first execute() and shows the plan of that job: its vertices, the "
+        "exchange of each edge and the reason for it, slots, state and checkpoints. No job is started. Exit "
+        "codes: 0, 1 if the program is invalid, 2 if it executes no job.",
     )
     parser.add_argument("--format", choices=("text", "json", "mermaid"), default="text", help="default: text")
     add_program_options(parser)
@@ -48,9 +48,7 @@ def show(options: argparse.Namespace, format: str) -> int:
     ):
         text = explain(program.job_graph, format)
     if program.execute_calls > 1:
-        note = (
-            f"{options.program} has {program.execute_calls} calls of execute(): this is the job of the first reached."
-        )
+        note = f"{options.program} calls execute() {program.execute_calls} times; only the first call is considered."
         print(f"firesteel: {note}", file=sys.stderr)  # noqa: T201
     print(text.rstrip())  # noqa: T201
     return 0

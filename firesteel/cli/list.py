@@ -20,12 +20,12 @@ def register(commands: Any) -> None:
     parser = commands.add_parser(
         "list",
         help="list the jobs of a cluster",
-        description="Lists the jobs that run or wait. Exit codes: 0, 3 if no cluster answers.",
+        description="Lists the jobs that are running or waiting. Exit codes: 0, 3 if no cluster responds.",
     )
     which = parser.add_mutually_exclusive_group()
-    which.add_argument("-r", "--running", action="store_true", help="only those that run or restart")
-    which.add_argument("-s", "--scheduled", action="store_true", help="only those that wait")
-    which.add_argument("-a", "--all", action="store_true", help="also those that have ended")
+    which.add_argument("-r", "--running", action="store_true", help="only jobs that are running or restarting")
+    which.add_argument("-s", "--scheduled", action="store_true", help="only jobs that are waiting to be scheduled")
+    which.add_argument("-a", "--all", action="store_true", help="also jobs that have ended")
     parser.add_argument("--json", action="store_true", help="print JSON")
     add_cluster_options(parser)
     parser.set_defaults(run=run)
@@ -50,7 +50,8 @@ def run(options: argparse.Namespace, client: ClusterClient) -> int:
         return 0
     if not jobs:
         kind = "running " if options.running else "scheduled " if options.scheduled else ""
-        print(f"There are no {kind}jobs." + ("" if options.all else " firesteel list -a also shows those that ended."))  # noqa: T201
+        more = "" if options.all else " firesteel list -a also shows jobs that have ended."
+        print(f"There are no {kind}jobs.{more}")  # noqa: T201
         return 0
     rows = [
         [

@@ -1,4 +1,4 @@
-"""``firesteel logs``: what the processes of a cluster log."""
+"""``firesteel logs``: lists and prints the logs of a cluster."""
 
 from __future__ import annotations
 
@@ -30,18 +30,20 @@ def register(commands: Any) -> None:
         "logs",
         help="show the logs of a cluster",
         description="Lists the log files of the JobManager and the TaskManagers, or prints one: firesteel logs "
-        "jobmanager, firesteel logs taskmanager --stdout, firesteel logs jobmanager NAME. Exit codes: 0, 1 if "
-        "there is no such log, 3 if no cluster answers.",
+        "jobmanager, firesteel logs taskmanager --stdout, firesteel logs jobmanager NAME. Exit codes: 0, 1 "
+        "if the log does not exist, 3 if no cluster responds.",
     )
     parser.add_argument(
         "process",
         metavar="PROCESS",
         nargs="?",
-        help="jobmanager; the id of a TaskManager, or taskmanager if there is one only",
+        help="jobmanager, a TaskManager id, or taskmanager if there is only one",
     )
-    parser.add_argument("name", metavar="NAME", nargs="?", help="which log; by default its main one")
-    parser.add_argument("--stdout", action="store_true", help="what functions have printed")
-    parser.add_argument("-n", "--lines", metavar="N", type=positive, help="only the last lines")
+    parser.add_argument("name", metavar="NAME", nargs="?", help="name of the log; default: the main log")
+    parser.add_argument(
+        "--stdout", action="store_true", help="show standard output, for example of print() calls in functions"
+    )
+    parser.add_argument("-n", "--lines", metavar="N", type=positive, help="show only the last N lines")
     parser.add_argument("--json", action="store_true", help="print JSON")
     add_cluster_options(parser)
     parser.set_defaults(run=run)
@@ -97,6 +99,6 @@ def _find(client: ClusterClient, named: str) -> str:
     found = [each for each in managers if each == named] or [each for each in managers if each.startswith(named)]
     if len(found) != 1:
         raise LogNotFoundError(
-            f"{named!r} means {len(found) or 'none'} of the processes {', '.join([JOB_MANAGER, *managers])}.",
+            f"{named!r} matches {len(found) or 'none'} of the processes {', '.join([JOB_MANAGER, *managers])}.",
         )
     return found[0]

@@ -96,7 +96,7 @@ def _complain(error: FiresteelError) -> None:
 
 def parser() -> CommandParser:
     """The parser of the whole command line."""
-    parser = CommandParser(prog="firesteel", description="Runs jobs on Spark, and looks after them.")
+    parser = CommandParser(prog="firesteel", description="Submits and manages streaming jobs on Spark.")
     parser.add_argument("--version", action="version", version=f"firesteel {__version__}")
     verbs = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
     for verb in _VERBS:

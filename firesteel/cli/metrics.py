@@ -20,7 +20,7 @@ __all__ = ["MetricNotFoundError", "register", "run"]
 
 
 class MetricNotFoundError(FiresteelError):
-    """A job measures nothing of that name."""
+    """A job has no metric with the given name."""
 
 
 def register(commands: Any) -> None:
@@ -28,15 +28,14 @@ def register(commands: Any) -> None:
     parser = commands.add_parser(
         "metrics",
         help="show a job's metrics",
-        description="Shows the latest metrics of a job's vertices: the names there are, or the values of those that "
-        "are named, per subtask. Exit codes: 0, 1 if there is no such job or metric, 3 if no cluster "
-        "answers.",
+        description="Lists the metric names of a job's vertices, or shows the latest values of the given metrics per "
+        "subtask. Exit codes: 0, 1 if the job or metric does not exist, 3 if no cluster responds.",
     )
-    parser.add_argument("job", metavar="JOB", help="the job's id, how it begins, or its name")
+    parser.add_argument("job", metavar="JOB", help="job id, id prefix, or name")
     parser.add_argument(
-        "names", metavar="NAME", nargs="*", help="metrics, such as numRecordsInPerSecond; * stands for anything"
+        "names", metavar="NAME", nargs="*", help="metric names, such as numRecordsInPerSecond; * is a wildcard"
     )
-    parser.add_argument("--vertex", metavar="ID", help="only this vertex: its id, how it begins, or a part of its name")
+    parser.add_argument("--vertex", metavar="ID", help="only this vertex: id, id prefix, or part of its name")
     parser.add_argument("--json", action="store_true", help="print JSON")
     add_cluster_options(parser)
     parser.set_defaults(run=run)
@@ -62,8 +61,8 @@ def run(options: argparse.Namespace, client: ClusterClient) -> int:
         ]
     if not found:
         raise MetricNotFoundError(
-            f"Job '{job.name}' measures nothing of that name: {', '.join(options.names)}.",
-            hint="Without names, firesteel metrics lists those there are.",
+            f"Job '{job.name}' has no such metric: {', '.join(options.names)}.",
+            hint="Run firesteel metrics without names to list the available metrics.",
         )
     _say_what_is_missing(options.names, [str(each["metric"]) for each in found])
     if options.json:
@@ -88,11 +87,11 @@ def _list_names(options: argparse.Namespace, vertices: list[JobVertex], availabl
 def _say_what_is_missing(patterns: list[str], found: list[str]) -> None:
     missing = [each for each in patterns if not any(_is_wanted(f"0.{name}", [each]) for name in found)]
     if missing:
-        say(f"nothing of that name is measured: {', '.join(missing)}")
+        say(f"no such metric: {', '.join(missing)}")
 
 
 def _short(value: str | None) -> str | None:
-    """A value as it is shown: with no more digits than anybody reads.
+    """A metric value, rounded for display.
 
     >>> _short("198.84896198803295"), _short("17"), _short("NaN")
     ('198.849', '17', 'NaN')

@@ -1,4 +1,4 @@
-"""``firesteel rescale``: has a job go on with another parallelism."""
+"""``firesteel rescale``: rescales a running job."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _RETRY_TIMEOUT_S = 30.0
 
 
 class RescaleError(FiresteelError):
-    """The job does not run with the parallelism that was asked for."""
+    """The job does not run with the requested parallelism."""
 
 
 def register(commands: Any) -> None:
@@ -29,19 +29,22 @@ def register(commands: Any) -> None:
     parser = commands.add_parser(
         "rescale",
         help="change a job's parallelism",
-        description="Has a running job take a checkpoint and go on from it with another parallelism. Exit codes: 0 "
-        "when it runs so, 1 if it cannot, 3 if no cluster answers.",
+        description="Rescales a running job: takes a checkpoint and restarts the job from it with the new parallelism. "
+        "Exit codes: 0 if the job runs with the new parallelism, 1 if it cannot be rescaled, 3 if no cluster "
+        "responds.",
     )
-    parser.add_argument("job", metavar="JOB", help="the job's id, how it begins, or its name")
+    parser.add_argument("job", metavar="JOB", help="job id, id prefix, or name")
     parser.add_argument(
-        "-p", "--parallelism", metavar="N", type=positive, required=True, help="how many subtasks each vertex gets"
+        "-p", "--parallelism", metavar="N", type=positive, required=True, help="new parallelism of each vertex"
     )
     parser.add_argument(
-        "--vertex", metavar="ID", action="append", default=[], help="only this vertex: its id, or a part of its name"
+        "--vertex", metavar="ID", action="append", default=[], help="only this vertex: id, or part of its name"
     )
-    parser.add_argument("-d", "--detached", action="store_true", help="do not wait until the job runs so")
     parser.add_argument(
-        "--timeout", metavar="SECONDS", type=float, default=120.0, help="how long to wait (default: 120)"
+        "-d", "--detached", action="store_true", help="do not wait until the job runs with the new parallelism"
+    )
+    parser.add_argument(
+        "--timeout", metavar="SECONDS", type=float, default=120.0, help="seconds to wait (default: 120)"
     )
     add_cluster_options(parser)
     parser.set_defaults(run=run)
@@ -49,7 +52,7 @@ def register(commands: Any) -> None:
 
 @on_cluster
 def run(options: argparse.Namespace, client: ClusterClient) -> int:
-    """Asks for the parallelism, and waits until the job runs so."""
+    """Requests the new parallelism and waits until the job runs with it."""
     from firesteel.client.jobs import ENDED, find_job, find_vertices
     from firesteel.rest.jobs import JOB, JOB_RESOURCE_REQUIREMENTS, ParallelismBounds, VertexRequirements
     from firesteel.rest.rescaling import UPDATE_RESOURCE_REQUIREMENTS
@@ -66,7 +69,7 @@ def run(options: argparse.Namespace, client: ClusterClient) -> int:
         requirements[vertex_id] = VertexRequirements(ParallelismBounds(lower, options.parallelism))
     client.call(UPDATE_RESOURCE_REQUIREMENTS, path, body=requirements)
     if options.detached:
-        print(f"Job {job.jid} will go on with parallelism {options.parallelism}.")  # noqa: T201
+        print(f"Job {job.jid} is being rescaled to parallelism {options.parallelism}.")  # noqa: T201
         return 0
     deadline = time.monotonic() + options.timeout
     with TerminalProgress() as progress:
@@ -81,14 +84,15 @@ def run(options: argparse.Namespace, client: ClusterClient) -> int:
                 break
             if details.state in ENDED:
                 raise RescaleError(
-                    f"Job '{job.name}' is {details.state}.", hint=f"firesteel exceptions {job.jid} may say why."
+                    f"Job '{job.name}' is {details.state}.",
+                    hint=f"Run firesteel exceptions {job.jid} to see the cause.",
                 )
             if time.monotonic() > deadline:
                 now = ", ".join(f"{vertex.name}: {vertex.parallelism}" for vertex in details.vertices)
                 raise RescaleError(
-                    f"Job '{job.name}' does not run with parallelism {options.parallelism} after {options.timeout:g} s:"
-                    f" it is {details.state} ({now}).",
-                    hint="Are there enough slots? firesteel cluster status tells.",
+                    f"Job '{job.name}' does not run with parallelism {options.parallelism} "
+                    f"after {options.timeout:g} s; its state is {details.state} ({now}).",
+                    hint="Check with firesteel cluster status whether there are enough free slots.",
                 )
             progress.show(f"job '{job.name}' is {details.state} …")
             time.sleep(_POLL_S)

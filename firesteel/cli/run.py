@@ -29,11 +29,11 @@ EXIT_CODE_INTERRUPTED = 130
 
 
 class ProgramWithoutJobError(FiresteelError):
-    """A program that ended well, but has submitted nothing."""
+    """A program that ended without an error but submitted no job."""
 
 
 class _Interrupted(BaseException):
-    """Ctrl-C: ends the program, but not as KeyboardInterrupt does, which has execute() cancel its job."""
+    """Ctrl-C: ends the program. Unlike KeyboardInterrupt, it does not make execute() cancel the job."""
 
 
 def register(commands: Any) -> None:
@@ -41,17 +41,17 @@ def register(commands: Any) -> None:
     parser = commands.add_parser(
         "run",
         help="run a program",
-        description="Runs a program in this process, as python would, with the options as defaults of its "
-        "environments: what the program itself sets wins. Its jobs run on the cluster that is named or that runs on "
-        "this machine; if there is none, on a Spark that is embedded in this process. Exit codes: that of the program; "
-        "1 if a job or the program fails, 2 if it cannot be started, 3 if the cluster does not answer, 130 after "
-        "Ctrl-C, which cancels an embedded job and leaves one on a cluster alone.",
+        description="Runs a program in this process, as python does. The options are defaults for the program's "
+        "environments; settings made by the program take precedence. Its jobs run on the given cluster or on "
+        "the cluster on this machine; without a cluster, on a Spark embedded in this process. Exit codes: "
+        "that of the program; 1 if a job or the program fails, 2 if it cannot be started, 3 if the cluster "
+        "does not respond, 130 after Ctrl-C, which cancels an embedded job but not a job on a cluster.",
     )
     parser.add_argument(
-        "--explain", action="store_true", help="print the plan of the program's first job and run nothing"
+        "--explain", action="store_true", help="print the plan of the program's first job without running it"
     )
     parser.add_argument(
-        "-d", "--detached", action="store_true", help="on a cluster: do not wait for the jobs, only submit them"
+        "-d", "--detached", action="store_true", help="on a cluster: submit the jobs and do not wait until they end"
     )
     parser.add_argument(
         "-sae",
@@ -80,7 +80,7 @@ def run(options: argparse.Namespace) -> int:
     settings = program_settings(options)
     local = options.embedded or options.target == "local"
     if local and (options.jobmanager is not None or options.target == "remote"):
-        raise UsageError("The job is to run in this process and on a cluster: leave out one of both.")
+        raise UsageError("Conflicting options: one runs the job in this process, the other on a cluster.")
     cluster = None
     if options.target == "remote":
         cluster = connect(options)
@@ -91,8 +91,8 @@ def run(options: argparse.Namespace) -> int:
             return _run_on_cluster(options, settings, cluster, files)
         if options.detached:
             raise UsageError(
-                "Only a job on a cluster can be detached: one that is embedded ends with this process.",
-                hint="Start a cluster with firesteel cluster start, or name one with -m HOST:PORT.",
+                "Detached mode requires a cluster: an embedded job ends with this process.",
+                hint="Start a cluster with firesteel cluster start, or specify one with -m HOST:PORT.",
             )
         from firesteel.client.resuming_executor import ResumingExecutor
 
@@ -111,7 +111,7 @@ def _run_program(
 def _run_on_cluster(
     options: argparse.Namespace, settings: Mapping[str, str], cluster: ClusterAddress, files: ProgramFiles
 ) -> int:
-    """Runs the program here and its jobs there; the command's exit code."""
+    """Runs the program in this process and its jobs on the cluster; returns the exit code."""
     from firesteel.client.job_watch import JobWatch
     from firesteel.client.remote_executor import RemoteExecutor
     from firesteel.rest.cluster import CLUSTER_OVERVIEW
@@ -147,15 +147,15 @@ def _run_on_cluster(
     if code == 0 and not executor.jobs:
         raise ProgramWithoutJobError(
             f"{options.program} ended without submitting a job.",
-            hint="A program must call env.execute(); if it does so only under some condition, pass the arguments it "
-            "needs.",
+            hint="A program must call env.execute(). If the call depends on arguments, pass them after the "
+            "program's name.",
         )
     return code
 
 
 @contextmanager
 def _interruptible(replaced: bool) -> Iterator[None]:
-    """While it lasts, Ctrl-C raises _Interrupted."""
+    """Makes Ctrl-C raise _Interrupted within the context."""
     import signal
     import threading
 
@@ -180,4 +180,4 @@ def _say_what_goes_on(executor: RemoteExecutor) -> None:
     for job in executor.jobs:
         with suppress(FiresteelError):
             if job.status().name not in ENDED:
-                say(f"job '{job.job_name}' goes on. To cancel it: firesteel cancel {job.job_id()}")
+                say(f"job '{job.job_name}' continues to run. To cancel it: firesteel cancel {job.job_id()}")

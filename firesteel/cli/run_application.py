@@ -17,10 +17,10 @@ def register(commands: Any) -> None:
     parser = commands.add_parser(
         "run-application",
         help="run a program in a cluster of its own",
-        description="Starts a JobManager that runs the program itself and ends with its jobs. If it is lost or "
-        "stopped, the same command with --id and the id that was printed goes on from the last checkpoint. Exit codes: "
-        "0 once it is started, or with --foreground when its jobs have finished; 1 if it cannot be started or a job "
-        "failed or was cancelled.",
+        description="Starts a JobManager that runs the program and exits when its jobs have ended. If it is lost or "
+        "stopped, run the same command with --id and the printed id to resume from the last checkpoint. Exit "
+        "codes: 0 once it is started, or with --foreground when its jobs have finished; 1 if it cannot be "
+        "started or a job failed or was cancelled.",
     )
     add_jobmanager_options(parser)
     add_program_options(parser, settings=False)
@@ -28,7 +28,7 @@ def register(commands: Any) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Starts a JobManager that runs a program, or stays with one; 0 if it runs, or has ended well."""
+    """Starts a JobManager that runs a program, in the background or in the foreground; returns the exit code."""
     from pathlib import Path
 
     from firesteel.client.cluster_processes import starting
@@ -47,8 +47,8 @@ def run(options: argparse.Namespace) -> int:
         running = cluster.job_managers()
         if running:
             raise UsageError(
-                f"The cluster '{cluster.cluster_id}' runs already: {running[0].url}.",
-                hint="Stop it first, or give this one another id with --id.",
+                f"The cluster '{cluster.cluster_id}' is already running: {running[0].url}.",
+                hint="Stop it first, or choose another id with --id.",
             )
         program = find_program(options.program, options.module, files.search_path)
         beside = str(Path.cwd() if options.module else Path(program).parent)
@@ -63,7 +63,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _application_id(options: argparse.Namespace) -> str:
-    """A new one for every run: a run with the id of another one goes on with that one's jobs."""
+    """A new id for every run: a run with the id of an earlier run resumes the jobs of that run."""
     import re
     import uuid
     from pathlib import Path

@@ -27,11 +27,11 @@ def register(commands: Any) -> None:
     """Adds the verb."""
     parser = commands.add_parser(
         "status",
-        help="show how a job is doing",
-        description="Shows a job's state, its vertices with what they read and write, its last checkpoint and what "
-        "slows it down. Exit codes: 0, 1 if there is no such job, 3 if no cluster answers.",
+        help="show the status of a job",
+        description="Shows the state of a job, its vertices with their record counts, the last checkpoint, and the "
+        "bottleneck. Exit codes: 0, 1 if the job does not exist, 3 if no cluster responds.",
     )
-    parser.add_argument("job", metavar="JOB", help="the job's id, how it begins, or its name")
+    parser.add_argument("job", metavar="JOB", help="job id, id prefix, or name")
     parser.add_argument("--json", action="store_true", help="print JSON")
     add_cluster_options(parser)
     parser.set_defaults(run=run)
@@ -87,7 +87,7 @@ def run(options: argparse.Namespace, client: ClusterClient) -> int:
     table = ["", *fitted_table(headers, rows, shrink="vertex", right=headers[2:])] if rows else []
     print(printable("\n".join([*lines, *table])))  # noqa: T201
     if details.state == "FAILED":
-        print(f"\nfiresteel exceptions {details.jid} says why.")  # noqa: T201
+        print(f"\nRun firesteel exceptions {details.jid} to see the cause.")  # noqa: T201
     return 0
 
 
@@ -132,7 +132,7 @@ def _checkpoints(statistics: CheckpointingStatistics) -> str:
     counts = statistics.counts
     if not counts.total:
         return "none"
-    text = f"{counts.completed:,} completed, {counts.failed:,} failed, {counts.in_progress} under way"
+    text = f"{counts.completed:,} completed, {counts.failed:,} failed, {counts.in_progress} in progress"
     last = statistics.latest.completed
     if last is None:
         return text

@@ -21,26 +21,29 @@ def register(commands: Any) -> None:
     parser = commands.add_parser(
         "stop",
         help="stop a job with a savepoint",
-        description="Stops the sources, takes a savepoint, commits what the job has written and ends it; prints the "
-        "savepoint's path. Exit codes: 0, 1 if the savepoint fails, in which case the job goes on, 3 if "
-        "no cluster answers.",
+        description="Stops the sources, takes a savepoint, commits the job's output and ends the job; prints the "
+        "savepoint path. Exit codes: 0, 1 if the savepoint fails, in which case the job continues, 3 if no "
+        "cluster responds.",
     )
-    parser.add_argument("job", metavar="JOB", help="the job's id, how it begins, or its name")
+    parser.add_argument("job", metavar="JOB", help="job id, id prefix, or name")
     parser.add_argument(
         "-p",
         "--savepointPath",
         "--savepoint-path",
         dest="savepoint",
         metavar="DIRECTORY",
-        help="where the savepoint goes; by default to execution.checkpointing.savepoint-dir",
+        help="target directory; default: execution.checkpointing.savepoint-dir",
     )
     parser.add_argument(
-        "-d", "--drain", action="store_true", help="have all windows and timers fire, for a job that will not go on"
+        "-d",
+        "--drain",
+        action="store_true",
+        help="fire all windows and timers before the savepoint; for a job that will not be resumed",
     )
     parser.add_argument(
-        "-type", "--type", dest="format", choices=("canonical", "native"), default="canonical", help="its format"
+        "-type", "--type", dest="format", choices=("canonical", "native"), default="canonical", help="savepoint format"
     )
-    parser.add_argument("-detached", "--detached", action="store_true", help="do not wait: print the request's id")
+    parser.add_argument("-detached", "--detached", action="store_true", help="do not wait; print the request id")
     parser.add_argument("--json", action="store_true", help="print JSON")
     add_cluster_options(parser)
     parser.set_defaults(run=run)
@@ -56,7 +59,7 @@ def run(options: argparse.Namespace, client: ClusterClient) -> int:
     native = options.format == "native"
     if options.detached:
         request_id = request_stop(client, job.jid, options.savepoint, drain=options.drain, native=native)
-        text = f"The job was told to stop: request {request_id}."
+        text = f"Stop with savepoint triggered, request id {request_id}."
         print_result({"request-id": request_id}, text, as_json=options.json)
         return 0
     with TerminalProgress(quiet=options.json) as progress:
@@ -71,7 +74,7 @@ def run(options: argparse.Namespace, client: ClusterClient) -> int:
         print_json({"location": location, "state": state})
     if state != "FINISHED":
         raise NotEndedError(
-            f"Job '{job.name}' ({job.jid}) took the savepoint, but is {state}.",
-            hint=f"firesteel exceptions {job.jid} may say why.",
+            f"Job '{job.name}' ({job.jid}) completed the savepoint, but is {state}.",
+            hint=f"Run firesteel exceptions {job.jid} to see the cause.",
         )
     return 0

@@ -1,4 +1,4 @@
-"""The processes of a cluster on this machine: starts a JobManager, waits for it, ends it with all that it started."""
+"""Starts JobManager processes on this machine, waits until they are ready, and ends them with their children."""
 
 from __future__ import annotations
 
@@ -45,22 +45,22 @@ _PROBE_TIMEOUT_S = 10.0
 
 
 class ClusterStartError(FiresteelError):
-    """A JobManager that did not come up; the message has the end of its log."""
+    """A JobManager failed to start; the message contains the end of its log."""
 
 
 @contextmanager
 def starting(cluster: LocalCluster) -> Iterator[None]:
-    """Keeps other commands from starting the same cluster meanwhile."""
+    """Prevents other commands from starting the same cluster within the context."""
     try:
         cluster.directory.mkdir(parents=True, exist_ok=True, mode=0o700)
         file = (cluster.directory / "start.lock").open("w")
     except OSError as error:
-        raise UsageError(f"The cluster's directory {cluster.directory} cannot be used: {error}.") from None
+        raise UsageError(f"Cannot use the cluster directory {cluster.directory}: {error}.") from None
     with file:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            raise UsageError(f"Another command is starting the cluster '{cluster.cluster_id}' just now.") from None
+            raise UsageError(f"Another command is currently starting the cluster '{cluster.cluster_id}'.") from None
         yield
 
 
@@ -73,9 +73,9 @@ def start_job_manager(
     seconds: float = 120.0,
     waiting: Callable[[], None] = lambda: None,
 ) -> JobManagerEntry:
-    """Starts a JobManager process, see :func:`launch`, and waits until it takes jobs, or listens if it is a standby.
+    """Starts a JobManager process, see :func:`launch`, and waits until it accepts jobs, or listens if it is a standby.
 
-    Ends it again if it is not ready in time.
+    Stops it again if it is not ready in time.
     """
     log_from = log_size(cluster)
     process = launch(cluster, told, search_path=search_path)
@@ -84,7 +84,7 @@ def start_job_manager(
         while True:
             code = process.poll()
             if code is not None:
-                raise _not_started(cluster, f"ended with exit code {code}", log_from)
+                raise _not_started(cluster, f"exited with code {code}", log_from)
             entry = next((entry for entry in cluster.job_managers() if entry.pid == process.pid), None)
             if entry is not None and (standby or _answers(entry, told["configuration"])):
                 process.returncode = 0  # nobody waits for it any more, which is meant: no reason to complain
@@ -92,7 +92,7 @@ def start_job_manager(
             if time.monotonic() > deadline:
                 end_processes([process.pid], 5)
                 process.wait(10)
-                raise _not_started(cluster, f"was not ready after {seconds:g} s, and was ended", log_from)
+                raise _not_started(cluster, f"was not ready after {seconds:g} s and was stopped", log_from)
             waiting()
             time.sleep(_POLL_S)
     except BaseException:
@@ -112,11 +112,11 @@ def _answers(entry: JobManagerEntry, settings: Mapping[str, str]) -> bool:
 def launch(
     cluster: LocalCluster, told: Mapping[str, Any], *, search_path: Sequence[str] = (), foreground: bool = False
 ) -> subprocess.Popen[bytes]:
-    """Starts a JobManager process: one of its own session, or one that has this terminal.
+    """Starts a JobManager process, in a new session or attached to this terminal.
 
-    ``told`` is what it is to be, with its settings as ``configuration``. It stays in the cluster's directory, as the
-    process may begin anew from it. The directory is added to the settings: a standby that begins anew after the
-    leader is gone would not find it by the cluster's id.
+    ``told`` is what it is to be, with its settings as ``configuration``. It stays in directory of the cluster, as the
+    process may begin anew from it. The directory is added to the settings: a standby that begins anew after the leader
+    is gone would not find it by the cluster's id.
     """
     cluster.remember()
     settings = {**told["configuration"], cluster_options.CLUSTER_DIRECTORY.key: str(cluster.directory)}
@@ -144,12 +144,12 @@ def launch(
 
 
 def log_file(cluster: LocalCluster) -> Path:
-    """What JobManagers of this machine print."""
+    """The file with the output of the JobManagers on this machine."""
     return cluster.directory / "log" / "jobmanager.out"
 
 
 def log_tail(file: Path, since: int = 0) -> str:
-    """The last lines of a log, from a position of the file on."""
+    """The last lines of a log after the given position."""
     try:
         with file.open("rb") as opened:
             opened.seek(max(since, os.fstat(opened.fileno()).st_size - 65536))
@@ -160,7 +160,7 @@ def log_tail(file: Path, since: int = 0) -> str:
 
 
 def log_size(cluster: LocalCluster) -> int:
-    """How much JobManagers have printed."""
+    """The current size of the log."""
     try:
         return log_file(cluster).stat().st_size
     except OSError:
@@ -168,7 +168,7 @@ def log_size(cluster: LocalCluster) -> int:
 
 
 def end_processes(pids: Sequence[int], seconds: float) -> list[int]:
-    """Ends processes and what they have started: asks, waits, kills. The ids of those that had to be killed."""
+    """Terminates processes and their children, waits, and kills the rest. Returns the ids of the killed processes."""
     family: dict[int, psutil.Process] = {}
     for pid in pids:
         with suppress(psutil.NoSuchProcess):
@@ -196,10 +196,10 @@ def end_processes(pids: Sequence[int], seconds: float) -> list[int]:
 
 
 def run_in_foreground(process: subprocess.Popen[bytes], seconds: float, watch: Callable[[], bool]) -> int:
-    """Waits for a process that has this terminal, and passes on what ends this one; its exit code.
+    """Waits for a foreground process, forwards termination signals to it, and returns its exit code.
 
-    ``watch`` is called until it says that there is nothing more to look for. Ctrl-C reaches both processes. It counts
-    as a request to stop, which the other one answers in its own time.
+    ``watch`` is called until it returns True. Ctrl-C reaches both processes: it is a request to stop, and this process
+    waits until the other one has stopped.
     """
     deadline: float | None = None
     is_watching = True
@@ -238,7 +238,7 @@ def _not_started(cluster: LocalCluster, what: str, log_from: int) -> ClusterStar
 
 
 def _forget_launches(cluster: LocalCluster) -> None:
-    """Removes what JobManagers that are gone were told to be; it may hold passwords."""
+    """Removes the launch files of JobManagers that have exited; they may contain passwords."""
     if not cluster.job_managers():
         for path in (cluster.directory / "launch").glob("*.json"):
             path.unlink(missing_ok=True)

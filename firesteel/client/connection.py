@@ -22,13 +22,13 @@ __all__ = ["PATIENCE_S", "ClusterAddress", "ClusterClient"]
 ResponseT = TypeVar("ResponseT")
 
 PATIENCE_S = 60.0
-"""How long a cluster may be silent while something is waited for."""
+"""How long a cluster may fail to respond while a command waits."""
 _RETRY_INTERVAL_S = 0.2
 
 
 @dataclass(frozen=True)
 class ClusterAddress:
-    """Where the JobManagers of a cluster are reached, and what they take."""
+    """The addresses of the JobManagers of a cluster, with the token and settings to connect."""
 
     urls: tuple[str, ...]
     configuration: Configuration = field(repr=False)
@@ -47,7 +47,7 @@ class ClusterAddress:
         return ClusterClient(self, timeout)
 
     def current_urls(self) -> tuple[str, ...]:
-        """Where the JobManagers are now: those of this machine may have changed."""
+        """The current addresses of the JobManagers; those on this machine may have changed."""
         entries = () if self.local is None else self.local.job_managers()
         return tuple(entry.url for entry in entries) or self.urls
 
@@ -89,10 +89,10 @@ class ClusterClient(AbstractContextManager["ClusterClient"]):
         timeout: float | None = None,
         patience: float = 0.0,
     ) -> ResponseT:
-        """Calls an endpoint and returns its decoded answer; see RestClient.
+        """Calls an endpoint and returns its decoded response; see RestClient.
 
-        A cluster whose JobManagers do not answer, or have no leader, is asked again for ``patience`` seconds. What
-        changes something is asked for once only.
+        If the JobManagers do not respond, or there is no leader, the call is repeated for ``patience`` seconds.
+        Requests that change something are sent only once.
         """
         if endpoint.method != "GET":
             return self._client.call(endpoint, path, query, body, uploads, timeout=timeout)
@@ -125,7 +125,7 @@ class ClusterClient(AbstractContextManager["ClusterClient"]):
         return f"{self.leader_url.rstrip('/')}/#/login/{self.call(CREATE_LOGIN_CODE).code}"
 
     def _candidates(self) -> Iterator[RestClient]:
-        """The JobManager that answered last, then the others."""
+        """The JobManager that responded last, then the others."""
         tried = self._client.url
         yield self._client
         for url in self.address.current_urls():

@@ -1,4 +1,4 @@
-"""Finds the cluster to connect to: one that is named, or one that runs on this machine."""
+"""Cluster discovery: finds the cluster to connect to, by address or on this machine."""
 
 from __future__ import annotations
 
@@ -28,12 +28,14 @@ def connect(
     others = ", ".join(cluster.cluster_id for cluster in running_clusters({}))
     if cluster_id is not None:
         raise ClusterNotFoundError(
-            f"No cluster {cluster_id!r} runs on this machine.",
-            hint=f"Those that do: {others}." if others else f"Start it with firesteel cluster start --id {cluster_id}.",
+            f"No cluster {cluster_id!r} is running on this machine.",
+            hint=f"Running clusters: {others}."
+            if others
+            else f"Start it with firesteel cluster start --id {cluster_id}.",
         )
     raise ClusterNotFoundError(
-        "No cluster runs on this machine.",
-        hint="Start one with firesteel cluster start, or name the JobManager of another: -m HOST:PORT.",
+        "No cluster is running on this machine.",
+        hint="Start one with firesteel cluster start, or specify a JobManager with -m HOST:PORT.",
     )
 
 
@@ -73,10 +75,11 @@ def _url(given: str, configuration: Configuration) -> str:
         parts = urlsplit(url)
         port = parts.port
     except ValueError as error:
-        raise UsageError(f"{given!r} is no address of a JobManager: {error}.") from None
+        raise UsageError(f"{given!r} is not a valid JobManager address: {error}.") from None
     if parts.scheme not in ("http", "https") or not parts.hostname:
         raise UsageError(
-            f"{given!r} is no address of a JobManager.", hint="Write HOST:PORT, http://HOST:PORT or https://HOST:PORT."
+            f"{given!r} is not a valid JobManager address.",
+            hint="Use HOST:PORT, http://HOST:PORT or https://HOST:PORT.",
         )
     host = f"[{parts.hostname}]" if ":" in parts.hostname else parts.hostname
     if port is None and "://" not in given:

@@ -12,4 +12,4 @@ class UsageError(FiresteelError):
 
 
 class ClusterNotFoundError(FiresteelError):
-    """There is no cluster, or it does not answer."""
+    """There is no cluster, or it does not respond."""

@@ -28,7 +28,7 @@ class JobWatch(AbstractContextManager["JobWatch"]):
         self._running: dict[str, str] = {}
         self._created: dict[str, str] = {}
         self._reasons: dict[str, str] = {}
-        """Why jobs wait, as it was said last."""
+        """The reasons for waiting that were reported last."""
         self._closed = threading.Event()
         self._counts: dict[str, tuple[float, int, int]] = {}
         if not quiet:
@@ -69,7 +69,7 @@ class JobWatch(AbstractContextManager["JobWatch"]):
                 try:
                     text = self._figures(job_id)
                 except FiresteelError:
-                    text = "the cluster does not answer"
+                    text = "the cluster does not respond"
                 with self._lock:
                     if not self._closed.is_set() and job_id in self._running:
                         self._progress.show(f"job '{job_name}' is RUNNING", text)
@@ -101,7 +101,7 @@ class JobWatch(AbstractContextManager["JobWatch"]):
 
 
 def _in_and_out(details: JobDetails) -> tuple[int, int]:
-    """How many records the sources have given and the sinks have taken so far."""
+    """The number of records emitted by the sources and received by the sinks so far."""
     targets = {node.id for node in details.plan.nodes if node.inputs}
     sources_of = {edge.id for node in details.plan.nodes for edge in (node.inputs or ())}
     read = sum(vertex.metrics.write_records for vertex in details.vertices if vertex.id not in targets)

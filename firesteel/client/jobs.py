@@ -21,20 +21,20 @@ _ID = re.compile(r"[0-9a-f]{32}")
 
 
 class JobNotFoundError(FiresteelError):
-    """No job, or more than one, is called that."""
+    """No job, or more than one job, matches."""
 
 
 class NotEndedError(FiresteelError):
-    """A job that goes on although it was told to end."""
+    """A job did not end in time."""
 
 
 def find_job(client: ClusterClient, named: str) -> JobOverview:
-    """The job with that id, else the only one whose id begins so, else the only one with that name.
+    """Finds a job by id, else by unique id prefix, else by unique name.
 
-    Of jobs with the same name, one that has not ended is meant.
+    Of several jobs with the same name, the one that has not ended is used.
     """
     if not named:
-        raise UsageError("A job is named by its id, by how that begins, or by its name.")
+        raise UsageError("Give a job id, id prefix, or name.")
     try:
         return _find(client.call(JOBS_OVERVIEW).jobs, named)
     except JobNotFoundError:
@@ -53,19 +53,17 @@ def _find(jobs: list[JobOverview], named: str) -> JobOverview:
             return found[0]
         if found:
             several = "\n".join(f"  {job.jid}  {job.state}  {job.name}" for job in found[:20])
-            raise JobNotFoundError(
-                f"{len(found)} jobs are meant by {named!r}:\n{several}", hint="Name one of them by its id."
-            )
+            raise JobNotFoundError(f"{len(found)} jobs match {named!r}:\n{several}", hint="Use the job id.")
     raise JobNotFoundError(
         f"The cluster has no job {named!r}.",
-        hint="firesteel list -a shows all jobs. Those that have ended are forgotten after a while."
+        hint="firesteel list -a shows all jobs. Jobs that have ended are removed after some time."
         if jobs or _ID.fullmatch(lowered)
-        else "It has no jobs at all.",
+        else "The cluster has no jobs.",
     )
 
 
 def find_vertices(client: ClusterClient, job_id: str, named: str | None) -> list[JobVertex]:
-    """A job's vertices: all, or those that are meant by an id, how it begins, or a part of the name."""
+    """The vertices of a job: all, or those that match an id, an id prefix, or a part of the name."""
     vertices = client.call(JOB, {"jobid": job_id}).vertices
     if named is None:
         return vertices
@@ -78,7 +76,7 @@ def find_vertices(client: ClusterClient, job_id: str, named: str | None) -> list
 
 
 def await_end(client: ClusterClient, job_id: str, progress: Progress, seconds: float = 300.0) -> str:
-    """Waits until a job is over; its last state. NotEndedError if it takes longer than that."""
+    """Waits until a job has ended and returns its final state; raises NotEndedError after the timeout."""
     deadline = time.monotonic() + seconds
     while True:
         state = client.call(JOB_STATUS, {"jobid": job_id}, patience=PATIENCE_S).status

@@ -1,4 +1,4 @@
-"""The clusters of this user on this machine: where they keep their things, and which of them run."""
+"""The clusters of this user on this machine: their directories, and which of them are running."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _POINTER = ".directory"
 
 @dataclass(frozen=True)
 class JobManagerEntry:
-    """A JobManager that runs on this machine, as it says itself."""
+    """A JobManager on this machine, as registered by itself."""
 
     pid: int
     address: str
@@ -42,7 +42,7 @@ class JobManagerEntry:
     path: Path
 
     def is_running(self) -> bool:
-        """Whether the process is there; another one that has its number by now does not count."""
+        """Whether the process is alive; a later process with the same pid does not count."""
         try:
             process = psutil.Process(self.pid)
             started_before = process.create_time() <= self.started_at / 1000 + _START_TIME_TOLERANCE_S
@@ -68,7 +68,7 @@ class LocalCluster:
         return sorted(found, key=lambda entry: entry.started_at)
 
     def remember(self) -> None:
-        """Makes the cluster known by its id if it is not where clusters are by default."""
+        """Registers the directory of a cluster that is not in the default location."""
         pointer = _pointer(self.cluster_id)
         if self.directory == state_directory() / self.cluster_id:
             pointer.unlink(missing_ok=True)
@@ -78,7 +78,7 @@ class LocalCluster:
 
 
 def state_directory() -> Path:
-    """Where clusters are, unless told otherwise."""
+    """The default directory of clusters."""
     base = os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state"
     return Path(base) / "firesteel"
 
@@ -94,16 +94,16 @@ def cluster_directory(configuration: Configuration) -> Path:
 
 
 def local_cluster(settings: Mapping[str, str]) -> LocalCluster:
-    """The cluster of this machine that settings name, whether it runs or not."""
+    """The cluster on this machine that the settings select, running or not."""
     configuration = Configuration.from_dict(settings)
     cluster_id = configuration.get(cluster_options.CLUSTER_ID)
     if not cluster_id or cluster_id.startswith(".") or "/" in cluster_id:
-        raise UsageError(f"{cluster_id!r} cannot be the id of a cluster: it names a directory.")
+        raise UsageError(f"{cluster_id!r} is not a valid cluster id: the id is used as a directory name.")
     return LocalCluster(cluster_id, cluster_directory(configuration))
 
 
 def find_local_cluster(settings: Mapping[str, str]) -> LocalCluster | None:
-    """The cluster that runs on this machine: the one that settings name, else the only one there is."""
+    """The running cluster on this machine: the one that the settings select, else the only one."""
     default = local_cluster(settings)
     if default.job_managers():
         return default
@@ -112,12 +112,12 @@ def find_local_cluster(settings: Mapping[str, str]) -> LocalCluster | None:
     running = running_clusters(settings)
     if len(running) > 1:
         ids = ", ".join(cluster.cluster_id for cluster in running)
-        raise UsageError(f"Several clusters run on this machine: {ids}.", hint="Say which one is meant with -z ID.")
+        raise UsageError(f"Several clusters are running on this machine: {ids}.", hint="Select one with -z ID.")
     return running[0] if running else None
 
 
 def running_clusters(settings: Mapping[str, str]) -> list[LocalCluster]:
-    """The clusters of this user that run on this machine; only the one that settings name, if they name one."""
+    """The running clusters of this user on this machine; only the selected one if the settings select one."""
     if _is_named(settings):
         found = [local_cluster(settings)]
     else:

@@ -10,7 +10,7 @@ from firesteel.rest.metrics import VERTEX_METRICS
 __all__ = ["metric_names", "metric_values"]
 
 _AT_ONCE = 200
-"""How many metrics are requested at once: the length of a URL is limited."""
+"""Maximum number of metrics per request: the length of a URL is limited."""
 
 
 def metric_names(client: ClusterClient, job_id: str, vertex_id: str) -> list[str]:

@@ -1,4 +1,4 @@
-"""Runs a user's script: to its end, or up to its first execute(), which then hands over the job."""
+"""Runs a user's script to its end, or up to its first execute() to obtain the job graph."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _EXECUTE = ("execute", "execute_async", "execute_and_collect")
 
 @dataclass(frozen=True)
 class Program:
-    """What a script would run first."""
+    """The first job of a script."""
 
     path: str
     job_graph: JobGraph
@@ -37,7 +37,7 @@ class Program:
 
 
 class ProgramError(FiresteelError):
-    """A script that ended with an error of its own, which is in the message with its traceback."""
+    """A script failed; the message contains its error and traceback."""
 
 
 class _Built(BaseException):
@@ -62,11 +62,11 @@ def load_program(
     search_path: Sequence[str] = (),
     module: str | None = None,
 ) -> Iterator[Program]:
-    """The job a script defines; nothing is started.
+    """Loads the job that a script defines, without starting it.
 
     The script runs as ``__main__``, with its arguments and the settings as the defaults of its environments, until it
-    first executes a job: what comes after that does not run. While the context lasts, what the script imported and
-    defined is there. What it prints goes to standard error.
+    first executes a job; later statements do not run. Within the context, the script's imports and definitions are
+    available. Its output goes to standard error.
     """
     configuration = Configuration.from_dict(settings or {})
     with (
@@ -89,8 +89,8 @@ def run_program(
     """Runs a script as ``python script.py`` would, with the settings as the defaults of its environments.
 
     With ``module``, that is run instead, as ``python -m module`` would; ``search_path`` is where the program imports
-    from besides its own directory. Returns the exit code it asks for. Firesteel's own errors come out as they are:
-    their message says it all. Others come out as a ProgramError, with the frames of the script and of what it called.
+    from besides its own directory. Returns its exit code. Firesteel's own errors are raised unchanged. Other errors are
+    raised as ProgramError, with the frames of the script and of the code it called.
     """
     with (
         _as_script(path, arguments, search_path, module) as main_module,
@@ -109,13 +109,13 @@ def run_program(
 
 
 def find_program(path: str, module: str | None = None, search_path: Sequence[str] = ()) -> str:
-    """Where a program is that is to run elsewhere; UsageError if there is none."""
+    """The absolute path of a program; raises UsageError if it does not exist."""
     with _as_script(path, (), search_path, module) as main_module:
         return str(Path(main_module.__file__ or path).resolve())
 
 
 def _exit_code(exited: SystemExit) -> int:
-    """What the interpreter makes of the argument of sys.exit()."""
+    """The exit code for an argument of sys.exit(), as the interpreter computes it."""
     if exited.code is None or isinstance(exited.code, int):
         return exited.code or 0
     print(exited.code, file=sys.stderr)  # noqa: T201
@@ -134,8 +134,8 @@ def _capture(path: str, main_module: types.ModuleType) -> JobGraph:
         return built.job_graph
     except SystemExit as exited:
         raise UsageError(
-            f"{path} ended with exit code {exited.code} before it executed a job.",
-            hint="Give the program's own arguments behind its name.",
+            f"{path} exited with code {exited.code} before it executed a job.",
+            hint="Pass the program's arguments after its name.",
         ) from None
     except InvalidProgramError:
         raise
@@ -143,7 +143,7 @@ def _capture(path: str, main_module: types.ModuleType) -> JobGraph:
         raise UsageError(f"{path} failed before it executed a job:\n{_user_traceback(error)}") from None
     raise UsageError(
         f"{path} ended without executing a job.",
-        hint="A program must call env.execute(); if it does so only under some condition, pass the arguments it needs.",
+        hint="A program must call env.execute(). If the call depends on arguments, pass them after the program's name.",
     )
 
 
@@ -164,9 +164,9 @@ def _user_traceback(error: Exception) -> str:
 def _as_script(
     path: str, arguments: Sequence[str], search_path: Sequence[str] = (), module: str | None = None
 ) -> Iterator[types.ModuleType]:
-    """While it lasts, the process looks as if the script had been started; gives its module."""
+    """Makes the process look as if the script had been started, within the context; yields its module."""
     if module is None and not Path(path).is_file():
-        raise UsageError(f"There is no program {path}.")
+        raise UsageError(f"The program {path} does not exist.")
     main_module = types.ModuleType("__main__")
     saved_argv, saved_path, saved_main = sys.argv, list(sys.path), sys.modules.get("__main__")
     directory = os.getcwd()  # noqa: PTH109 - as the interpreter spells it
@@ -187,7 +187,7 @@ def _as_script(
 
 
 def _find_module(name: str, main_module: types.ModuleType, search_path: Sequence[str]) -> str:
-    """Where a module's source is; the module that runs is told what package it belongs to."""
+    """The path of a module's source, and its package."""
     try:
         if name == "__main__":
             # the import system would find the one that runs now: that of the command itself
@@ -197,11 +197,12 @@ def _find_module(name: str, main_module: types.ModuleType, search_path: Sequence
         if spec is not None and spec.submodule_search_locations is not None:
             spec = importlib.util.find_spec(f"{name}.__main__")
     except (ImportError, ValueError) as error:
-        raise UsageError(f"There is no module {name}: {error}.") from None
+        raise UsageError(f"Cannot import module {name}: {error}.") from None
     if spec is None or spec.origin is None or not Path(spec.origin).is_file():
         raise UsageError(
-            f"There is no module {name} that can be run.",
-            hint="It must be in the current directory, in what -pyfs names, or installed; a package needs a __main__.",
+            f"Module {name} does not exist or cannot be run.",
+            hint="The module must be in the current directory, in a path given with -pyfs, or installed; a "
+            "package requires a __main__ module.",
         )
     main_module.__package__ = spec.parent
     return spec.origin

@@ -1,4 +1,4 @@
-"""What a program imports besides what is installed: where it is found here, and what is sent to a cluster."""
+"""The files of a program (``-pyfs``): added to its import path, and shipped to the cluster."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class ProgramFiles:
             name = f"{path.resolve().name}.zip" if path.is_dir() else path.name
             if name in found:
                 raise UsageError(
-                    f"-pyfs names two files that are called {name}: a job's slots could find only one of them.",
+                    f"-pyfs contains two files named {name}: only one of them would be importable.",
                     hint="Rename one, or put both into one directory or archive.",
                 )
             found[name] = _zipped(path) if path.is_dir() else path.read_bytes()
@@ -42,7 +42,7 @@ class ProgramFiles:
 
 @contextmanager
 def program_files(given: Sequence[str], into: Path | None = None) -> Iterator[ProgramFiles]:
-    """What the values of ``-pyfs`` name; archives are unpacked while the context lasts, or to stay ``into``."""
+    """The files given with ``-pyfs``; archives are unpacked within the context, or permanently ``into``."""
     paths = [Path(text.strip()) for value in given for text in value.split(",") if text.strip()]
     unpacked: list[str] = []
     search_path: list[str] = []
@@ -58,7 +58,7 @@ def program_files(given: Sequence[str], into: Path | None = None) -> Iterator[Pr
                 if into is None:
                     unpacked.append(directory)
             else:
-                what = "is no Python file, zip archive or directory" if path.exists() else "does not exist"
+                what = "is not a Python file, zip archive or directory" if path.exists() else "does not exist"
                 raise UsageError(f"-pyfs: {path} {what}.")
         yield ProgramFiles(tuple(search_path), tuple(paths))
     finally:

@@ -1,4 +1,4 @@
-"""How a client reports what it waits for."""
+"""Interface for progress reports of a client."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ __all__ = ["Progress", "duration_text"]
 
 
 class Progress(Protocol):
-    """Shows a user what is waited for; passed in by whoever waits."""
+    """Shows progress to the user; passed in by the caller."""
 
     @property
     def shows_figures(self) -> bool:
@@ -25,7 +25,7 @@ class Progress(Protocol):
 
 
 def duration_text(milliseconds: float) -> str:
-    """A length of time as people read it.
+    """A duration as text.
 
     >>> duration_text(2400), duration_text(3_725_000), duration_text(200_000_000)
     ('2 s', '1 h 02 min', '2 d 07 h')

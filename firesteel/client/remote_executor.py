@@ -29,14 +29,14 @@ _INITIALIZATION_TIMEOUT_S = 60.0
 
 
 class SubmissionError(FiresteelError):
-    """The cluster did not take a job."""
+    """The cluster rejected a job."""
 
 
 class RemoteExecutor:
     """Sends job graphs to a cluster.
 
-    Modules from beside the program travel within the graph, what ``-pyfs`` names as files. ``on_submit`` and
-    ``on_status`` are told what becomes of the jobs, from the program's thread and from others.
+    Modules in the program's directory are shipped within the graph, those given with ``-pyfs`` as files. ``on_submit``
+    and ``on_status`` are called with the progress of the jobs, from the program's thread and from others.
     """
 
     def __init__(
@@ -60,7 +60,7 @@ class RemoteExecutor:
         self._on_status = on_status
 
     def execute(self, job_graph: JobGraph, configuration: Configuration) -> JobClient:
-        """Submits the job; returns once the cluster has looked at it."""
+        """Submits the job; returns once the cluster has initialized it."""
         # before anything is sent: what the program gets wrong is said at once
         configured_backend(configuration)
         with shipped_by_value(program_roots(self._search_path)):
@@ -101,13 +101,13 @@ class RemoteExecutor:
             hint = error.hint
             if error.status in (401, 403) and self.client.address.token_file is None:
                 hint = (
-                    "Submitting a job is running code in the cluster, and takes its token: set rest.token-file with "
-                    f"-D, or {TOKEN_FILE_VARIABLE}, to a copy of the file that firesteel cluster start names."
+                    "Submitting a job requires the token of the cluster: set rest.token-file with -D, "
+                    f"or {TOKEN_FILE_VARIABLE}, to a copy of the token file that firesteel cluster start prints."
                 )
             elif error.status == 413:
-                hint = "Have functions read large data in open(), or raise rest.server.max-content-length."
+                hint = "Load large data in the open() method of functions, or increase rest.server.max-content-length."
             raise SubmissionError(
-                f"The cluster did not take job '{job_graph.job_name}': {error.message}", hint=hint
+                f"The cluster rejected job '{job_graph.job_name}': {error.message}", hint=hint
             ) from None
         return answer.job_url.rpartition("/")[2]
 
@@ -117,7 +117,7 @@ class RemoteExecutor:
         return given or job_graph.job_id
 
     def _await_initialization(self, job_id: str, job_name: str) -> None:
-        """Waits until the job is prepared; raises why it cannot be."""
+        """Waits until the job is initialized; raises the error if initialization fails."""
         deadline = time.monotonic() + _INITIALIZATION_TIMEOUT_S
         path = {"jobid": job_id}
         while time.monotonic() < deadline:

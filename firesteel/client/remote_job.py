@@ -1,4 +1,4 @@
-"""A job that runs on a cluster, as the program that submitted it sees it."""
+"""RemoteJob: the handle of a job on a cluster, for the program that submitted it."""
 
 from __future__ import annotations
 
@@ -34,14 +34,14 @@ OnStatus = Callable[[JobStatus], None]
 
 
 class ResultsLostError(FiresteelError):
-    """What a job has collected cannot be read any further."""
+    """The remaining results of a collect sink are lost."""
 
 
 class RemoteJob:
     """The handle of a job's client.
 
-    A thread watches the job until it ends, unless it is detached: then its result is there at once, and says nothing.
-    ``heartbeat`` has the cluster cancel the job when this process is gone.
+    A thread monitors the job until it ends, unless it is detached: then an empty result is available at once. With
+    ``heartbeat``, the cluster cancels the job when this process has ended.
     """
 
     def __init__(
@@ -77,7 +77,7 @@ class RemoteJob:
         return JobStatus[self._call(rest.JOB_STATUS).status]
 
     def cancel(self) -> Future[None]:
-        """Cancels the job; the future completes when it is over, or at once if it is detached."""
+        """Cancels the job; the future completes when it has ended, or at once if it is detached."""
         over: Future[None] = Future()
         try:
             self._client.call(CANCEL_JOB, {"jobid": self._id})
@@ -92,7 +92,7 @@ class RemoteJob:
         return dependent(self._result)
 
     def accumulators(self) -> Mapping[str, Any]:
-        """The accumulators' present values: numbers and texts as they are, others as text."""
+        """The current values of the accumulators: numbers and strings unchanged, others as text."""
         return {each.name: _value(each) for each in self._call(rest.JOB_ACCUMULATORS).user_task_accumulators}
 
     def metrics(self) -> Mapping[Any, Mapping[str, Any]]:
@@ -107,18 +107,18 @@ class RemoteJob:
         return found
 
     def trigger_savepoint(self, savepoint_directory: str | None = None) -> Future[str]:
-        """Takes a savepoint while the job goes on; a future of its path."""
+        """Takes a savepoint of the running job; returns a future of its path."""
         return _in_background(lambda: trigger_savepoint(self._client, self._id, savepoint_directory))
 
     def stop_with_savepoint(
         self, advance_to_end_of_event_time: bool, savepoint_directory: str | None = None
     ) -> Future[str]:
-        """Stops the sources, takes a savepoint and ends the job; a future of the savepoint's path."""
+        """Stops the sources, takes a savepoint and ends the job; returns a future of the savepoint's path."""
         drain = advance_to_end_of_event_time
         return _in_background(lambda: trigger_stop(self._client, self._id, savepoint_directory, drain=drain))
 
     def collect_iterator(self, channel: str) -> Iterator[Any]:
-        """The records of a collect sink, as they come; raises the job's error at the end if it failed."""
+        """Iterates over the records of a collect sink as they arrive; raises the job's error at the end."""
         received, run = 0, ""
         while True:
             query = {"received": received, "timeout": _CHANNEL_WAIT_MS}
@@ -132,8 +132,8 @@ class RemoteJob:
                 raise
             if received and answer.run and answer.run != run:
                 raise ResultsLostError(
-                    f"Another JobManager runs job '{self.job_name}' now: results that were on their way are lost.",
-                    hint="Run the program again. Write results that must not get lost to a sink.",
+                    f"Another JobManager has taken over job '{self.job_name}': results in transit are lost.",
+                    hint="Run the program again. Use a sink for results that must not be lost.",
                 )
             run = answer.run or run
             for payload in answer.payloads[received - answer.first :]:
@@ -144,7 +144,7 @@ class RemoteJob:
         self._raise_failure()
 
     def close(self) -> None:
-        """Watches the job no longer; it goes on."""
+        """Stops monitoring the job; the job continues."""
         self._closed.set()
         if self._thread.is_alive():
             self._thread.join(_LAST_POLL_S + 5)
@@ -200,16 +200,16 @@ class RemoteJob:
         if not isinstance(error, FiresteelError):
             return error
         return FiresteelError(
-            f"Job '{self.job_name}' ({self._id}) cannot be watched any longer: {error.message}",
-            hint=f"It may still run: firesteel status {self._id} tells, once the cluster answers.",
+            f"Job '{self.job_name}' ({self._id}) can no longer be monitored: {error.message}",
+            hint=f"The job may still be running. Check it with firesteel status {self._id} when the cluster responds.",
         )
 
 
 def failure_of(job_name: str, ended: rest.JobExecutionResult) -> JobExecutionError:
-    """The error of a job that has failed, as a program beside its slots would get it."""
+    """The error of a failed job, as an embedded job would raise it."""
     cause = ended.failure_cause
     if not isinstance(cause, rest.FailureCause):
-        return JobExecutionError(job_name, TaskFailure("It does not say why."))
+        return JobExecutionError(job_name, TaskFailure("No cause was reported."))
     told, begins, trace = cause.stack_trace.partition(_TRACEBACK)
     return JobExecutionError(job_name, TaskFailure(told.rstrip(), traceback=(begins + trace).strip()))
 
@@ -238,7 +238,7 @@ class DetachedResult(JobExecutionResult):
 
 def _not_known() -> FiresteelError:
     return FiresteelError(
-        "The job was submitted in detached mode: its run time and accumulators are not known.",
+        "The job was submitted in detached mode: its run time and accumulators are not available.",
         hint="Run the program without -d.",
     )
 

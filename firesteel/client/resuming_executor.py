@@ -1,4 +1,4 @@
-"""Jobs whose runs go on from each other: says where from, and sees that there is one run at a time."""
+"""Executor for jobs whose runs resume from each other: finds the checkpoint, and allows one run at a time."""
 
 from __future__ import annotations
 
@@ -31,9 +31,9 @@ class RunUnderWayError(FiresteelError):
 
 
 class ResumingExecutor:
-    """Passes jobs on, and takes care of those whose runs go on from each other; see ``execution.epoch.resume``.
+    """Executes jobs; a job with ``execution.epoch.resume`` resumes from its previous run.
 
-    ``say`` is called with the place that a run starts from.
+    ``say`` is called with the location from which a run starts.
     """
 
     def __init__(self, executor: PipelineExecutor | None, say: Callable[[str], None]):
@@ -48,14 +48,14 @@ class ResumingExecutor:
         if not EpochSettings.from_configuration(configuration).resumes:
             if configuration.get(exchange_options.EPOCH_TRIGGER) == "available-now":
                 self._say(
-                    f"the next run of job '{job_graph.job_name}' will not know of this one: "
-                    "execution.checkpointing.dir is not set"
+                    f"execution.checkpointing.dir is not set: the next run of job '{job_graph.job_name}' "
+                    "cannot resume from this one"
                 )
             return executor.execute(job_graph, configuration)
         if job_graph.job_name == DEFAULT_JOB_NAME:
             raise UsageError(
-                "A run finds where the last one stopped by the job's name, but this job has none.",
-                hint="Name it, env.execute('my job'), or set pipeline.name.",
+                "The checkpoints of the previous run are found by the job's name, but this job has no name.",
+                hint="Name the job with env.execute('my job'), or set pipeline.name.",
             )
         directory = configuration.get(checkpointing_options.CHECKPOINTS_DIRECTORY)
         assert directory is not None
@@ -72,24 +72,24 @@ class ResumingExecutor:
 
 
 def _where(job_graph: JobGraph, storage: CheckpointStorage) -> str:
-    """Where a run starts from, as text."""
+    """A description of the location from which a run starts."""
     configure_filesystems(job_graph.configuration)
     given = job_graph.configuration.get(checkpointing_options.SAVEPOINT_PATH)
     completed = storage.completed()
     where = (
-        f"starts from {given}, as it was told to"
+        f"starts from {given} as configured"
         if given is not None
-        else f"goes on from {completed[-1]}"
+        else f"resumes from {completed[-1]}"
         if completed
-        else f"reads from the beginning: there is no checkpoint in {storage.job_directory}"
+        else f"starts from the beginning: there is no checkpoint in {storage.job_directory}"
     )
     return f"job '{job_graph.job_name}' {where}"
 
 
 class _Lock:
-    """Two runs at once would both read what came since the last one; the system releases the lock of a dead process.
+    """Prevents two concurrent runs of a job, which would read the same input; the system releases it on exit.
 
-    It is a lock of this machine: runs of the same job on several machines are not kept apart.
+    The lock is local to this machine: concurrent runs on different machines are not prevented.
     """
 
     def __init__(self, directory: str, job_name: str):
@@ -100,12 +100,12 @@ class _Lock:
             pass
         if self._file is None:
             raise RunUnderWayError(
-                f"Another run of job '{job_name}' with checkpoints in {directory} has not ended yet.",
-                hint="Wait for it; or let runs start less often.",
+                f"Another run of job '{job_name}' with checkpoints in {directory} is still in progress.",
+                hint="Wait until it ends, or start runs less often.",
             )
 
     def _acquire(self) -> bool:
-        """Tries to lock the file; False if whoever had locked it has just removed it, so that it must be made anew."""
+        """Tries to lock the file; False if the previous owner has just removed it, so that it must be created again."""
         file = self._path.open("w")
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)

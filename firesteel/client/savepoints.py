@@ -1,4 +1,4 @@
-"""Savepoints and checkpoints of jobs on a cluster: asks for them, and waits until they are there."""
+"""Triggers savepoints and checkpoints of jobs on a cluster, and waits until they complete."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ Waiting = Callable[[], None]
 def request_savepoint(
     client: ClusterClient, job_id: str, directory: str | None, *, native: bool = False, cancel: bool = False
 ) -> str:
-    """Asks for a savepoint, after which the job is cancelled if that is wanted; the request's id."""
+    """Triggers a savepoint, optionally cancelling the job afterwards; returns the request id."""
     body = rest.SavepointTrigger(directory, cancel, "NATIVE" if native else "CANONICAL", uuid.uuid4().hex)
     return client.call(rest.TRIGGER_SAVEPOINT, {"jobid": job_id}, body=body).request_id
 
@@ -54,7 +54,7 @@ def trigger_savepoint(
     cancel: bool = False,
     waiting: Waiting = lambda: None,
 ) -> str:
-    """Takes a savepoint, and cancels the job then if that is wanted; the savepoint's path."""
+    """Takes a savepoint, optionally cancelling the job afterwards; returns the savepoint's path."""
     request_id = request_savepoint(client, job_id, directory, native=native, cancel=cancel)
     return _location(client, job_id, request_id, waiting)
 
@@ -68,20 +68,20 @@ def trigger_stop(
     native: bool = False,
     waiting: Waiting = lambda: None,
 ) -> str:
-    """Takes a savepoint and ends the job; the savepoint's path."""
+    """Takes a savepoint and ends the job; returns the savepoint's path."""
     return _location(client, job_id, request_stop(client, job_id, directory, drain=drain, native=native), waiting)
 
 
 def request_stop(
     client: ClusterClient, job_id: str, directory: str | None, *, drain: bool = False, native: bool = False
 ) -> str:
-    """Asks for a savepoint with which the job ends; the request's id."""
+    """Triggers stop-with-savepoint; returns the request id."""
     body = rest.StopWithSavepoint(directory, drain, "NATIVE" if native else "CANONICAL", uuid.uuid4().hex)
     return client.call(rest.STOP_JOB, {"jobid": job_id}, body=body).request_id
 
 
 def dispose_savepoint(client: ClusterClient, path: str, *, waiting: Waiting = lambda: None) -> None:
-    """Has the cluster delete a savepoint."""
+    """Deletes a savepoint on the cluster."""
     request_id = client.call(rest.DISPOSE_SAVEPOINT, body=rest.SavepointDisposal(path)).request_id
     _await(client, rest.DISPOSAL_STATUS, {"triggerid": request_id}, waiting)
 
@@ -89,7 +89,7 @@ def dispose_savepoint(client: ClusterClient, path: str, *, waiting: Waiting = la
 def trigger_checkpoint(
     client: ClusterClient, job_id: str, kind: CheckpointKind = "CONFIGURED", *, waiting: Waiting = lambda: None
 ) -> tuple[int, str | None]:
-    """Takes a checkpoint; its number, and its path if that is still known."""
+    """Takes a checkpoint; returns its id, and its path if it is still retained."""
     path = {"jobid": job_id}
     body = rest.CheckpointTrigger(kind, uuid.uuid4().hex)
     request_id = client.call(rest.TRIGGER_CHECKPOINT, path, body=body).request_id
@@ -112,7 +112,7 @@ def _location(client: ClusterClient, job_id: str, request_id: str, waiting: Wait
 def _await(
     client: ClusterClient, endpoint: Endpoint[Any, OperationT], path: dict[str, str], waiting: Waiting
 ) -> OperationT:
-    """Asks until an operation is done; CheckpointError if it has failed."""
+    """Polls until an operation is done; raises CheckpointError if it failed."""
     pause = _FIRST_POLL_S
     while True:
         try:
@@ -120,8 +120,8 @@ def _await(
         except RestClientError as error:
             if error.status == 404:
                 raise CheckpointError(
-                    "The JobManager does not know of the request any more, so that its outcome is not known.",
-                    hint="Perhaps another JobManager has taken over: ask again.",
+                    "The JobManager no longer has this request: its outcome is unknown.",
+                    hint="Another JobManager may have taken over. Send the request again.",
                 ) from None
             raise CheckpointError(error.message) from None
         if answer.status.id == "COMPLETED":

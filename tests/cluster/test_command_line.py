@@ -147,7 +147,7 @@ def test_a_program_without_a_job(command: CommandLine) -> None:
 def test_the_cluster_is_found_and_described(command: CommandLine) -> None:
     status = command.json("cluster", "status")
     assert (status["running"], status["slots-total"]) == (True, 2)
-    assert "was running already" in command("cluster", "start")
+    assert "was already running" in command("cluster", "start")
     assert "jobmanager.log" in command("logs")
     assert "leads" in command("logs", "jobmanager")
     command("list", "-m", "localhost:1", code=3)

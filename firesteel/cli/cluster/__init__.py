@@ -1,4 +1,4 @@
-"""``firesteel cluster``: starts and stops a session cluster on this machine, and says how it is doing."""
+"""``firesteel cluster``: starts, stops and shows a session cluster on this machine."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ def register(commands: Any) -> None:
     """Adds the command to those of the parser."""
     parser = commands.add_parser(
         "cluster",
-        help="start, stop or look at a cluster",
-        description="A cluster is one JobManager process, or several of which one leads, and the Spark it runs jobs "
-        "on.",
+        help="start, stop or show a cluster",
+        description="A cluster consists of a JobManager process, optionally with standby JobManagers, and the Spark "
+        "application that runs its jobs.",
     )
     verbs = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
     for verb in _VERBS:

@@ -1,4 +1,4 @@
-"""``firesteel cluster link``: a link to the web pages that logs a browser in."""
+"""``firesteel cluster link``: prints a login link for the web UI."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ def register(commands: Any) -> None:
     """Adds the verb to those of ``firesteel cluster``."""
     parser = commands.add_parser(
         "link",
-        help="print a link that logs a browser in",
-        description="Prints a link to the web pages with which a browser gets the cluster's token. It works once, "
-        "within 15 minutes. Exit codes: 0, 1 if the cluster refuses, 3 if no cluster answers.",
+        help="print a login link for the web UI",
+        description="Prints a link to the web UI that gives a browser the cluster's token. The link can be used once, "
+        "within 15 minutes. Exit codes: 0, 1 if the cluster rejects the request, 3 if no cluster responds.",
     )
     add_local_cluster_options(parser)
     parser.set_defaults(run=run)

@@ -16,14 +16,14 @@ def register(commands: Any) -> None:
     parser = commands.add_parser(
         "start",
         help="start a session cluster on this machine",
-        description="Starts a JobManager that goes on by itself, and waits until it takes jobs. One that runs already"
-        " is left alone. Exit codes: 0 if the cluster runs, 1 if it cannot be started.",
+        description="Starts a JobManager in the background and waits until it accepts jobs. A cluster that is already "
+        "running is left unchanged. Exit codes: 0 if the cluster is running, 1 if it cannot be started.",
     )
     add_jobmanager_options(parser)
     parser.add_argument(
         "--standby",
         action="store_true",
-        help="start one more JobManager of a cluster that runs: it takes over when the leader is gone",
+        help="start a standby JobManager for a running cluster, which takes over if the leader fails",
     )
     parser.set_defaults(run=run)
 
@@ -43,8 +43,8 @@ def run(options: argparse.Namespace) -> int:
             return 0
         if options.standby and not running:
             raise UsageError(
-                f"The cluster '{cluster.cluster_id}' does not run, so there is nothing to stand by for.",
-                hint="Start it without --standby first.",
+                f"Cannot start a standby JobManager: the cluster '{cluster.cluster_id}' is not running.",
+                hint="Start the cluster without --standby first.",
             )
         if options.standby and options.port is None:
             settings.setdefault(cluster_options.REST_PORT.key, "0")

@@ -1,4 +1,4 @@
-"""``firesteel cluster status``: whether a cluster runs, where, and what it is doing."""
+"""``firesteel cluster status``: shows the status of a cluster: JobManagers, slots and jobs."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ def register(commands: Any) -> None:
     """Adds the verb to those of ``firesteel cluster``."""
     parser = commands.add_parser(
         "status",
-        help="show whether a cluster runs",
-        description="Shows the JobManagers and which of them leads, slots and jobs. Exit codes: 0 if the cluster "
-        "runs, 3 if it does not.",
+        help="show the status of a cluster",
+        description="Shows JobManagers, leader, slots and jobs. Exit codes: 0 if the cluster is running, 3 if it is "
+        "not.",
     )
     add_local_cluster_options(parser)
     parser.set_defaults(run=run)
@@ -42,7 +42,7 @@ def run(options: argparse.Namespace) -> int:
     cluster = find_cluster(options)
     if cluster is None:
         named = local_cluster(cluster_settings(options))
-        text = f"Cluster '{named.cluster_id}' does not run ({named.directory})."
+        text = f"Cluster '{named.cluster_id}' is not running ({named.directory})."
         print_result({"running": False}, text, as_json=options.json)
         return NOT_RUNNING
     managers = _job_managers(cluster)
@@ -50,7 +50,7 @@ def run(options: argparse.Namespace) -> int:
         if cluster.local is None:
             with cluster.client(_PROBE_TIMEOUT_S) as client:
                 client.call(CLUSTER_OVERVIEW)  # says why not
-        lines = ["The JobManager does not answer, or has no leader yet:", *_managers_table(managers)]
+        lines = ["The JobManager does not respond, or no leader has been elected yet:", *_managers_table(managers)]
         print_result({"running": False, "job-managers": managers}, "\n".join(lines), as_json=options.json)
         return NOT_RUNNING
     with cluster.client(_PROBE_TIMEOUT_S) as client:

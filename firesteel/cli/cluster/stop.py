@@ -1,4 +1,4 @@
-"""``firesteel cluster stop``: stops a cluster, and leaves nothing of it running."""
+"""``firesteel cluster stop``: stops a cluster and all its processes."""
 
 from __future__ import annotations
 
@@ -31,20 +31,24 @@ def register(commands: Any) -> None:
     parser = commands.add_parser(
         "stop",
         help="stop a cluster",
-        description="Asks the JobManagers to stop and waits until they and all their processes are gone; those that "
-        "do not go in time are killed. Jobs are suspended: they go on from their last checkpoint when the"
-        " cluster is started again. Exit codes: 0, 1 if something is left, 3 if no cluster runs.",
+        description="Stops the JobManagers and waits until they and all their processes have exited; processes that do "
+        "not exit in time are killed. Jobs are suspended: they resume from their last checkpoint when the "
+        "cluster is started again. Exit codes: 0, 1 if processes remain, 3 if no cluster is running.",
     )
-    parser.add_argument("--cancel-jobs", action="store_true", help="cancel all jobs first, so that none goes on")
+    parser.add_argument("--cancel-jobs", action="store_true", help="cancel all jobs first instead of suspending them")
     parser.add_argument(
-        "--timeout", metavar="SECONDS", type=float, default=60.0, help="how long to wait until what is left is killed"
+        "--timeout",
+        metavar="SECONDS",
+        type=float,
+        default=60.0,
+        help="seconds to wait before remaining processes are killed",
     )
     add_local_cluster_options(parser)
     parser.set_defaults(run=run)
 
 
 def run(options: argparse.Namespace) -> int:
-    """Stops the cluster; says what became of its jobs."""
+    """Stops the cluster and prints what happened to its jobs."""
     cluster = connect(options)
     with cluster.client(_PROBE_TIMEOUT_S) as client, TerminalProgress(quiet=options.json) as progress:
         jobs = _live_jobs(client)
@@ -69,15 +73,14 @@ def run(options: argparse.Namespace) -> int:
     if cancelled:
         print(f"  {count(len(cancelled), 'job')} cancelled")  # noqa: T201
     if left:
-        subject = "it goes" if len(left) == 1 else "they go"
-        print(f"  {count(len(left), 'job')} suspended: {subject} on when the cluster is started again")  # noqa: T201
+        print(f"  {count(len(left), 'job')} suspended, to be resumed when the cluster is started again")  # noqa: T201
     if killed:
-        print(f"  {count(len(killed), 'process', 'processes')} did not end in time and had to be killed")  # noqa: T201
+        print(f"  {count(len(killed), 'process', 'processes')} did not exit in time and had to be killed")  # noqa: T201
     return 0
 
 
 def _live_jobs(client: ClusterClient) -> list[JobOverview] | None:
-    """The jobs that have not ended; None if nobody can tell."""
+    """The jobs that have not ended; None if the cluster does not respond."""
     from firesteel.client.jobs import ENDED
     from firesteel.rest.client import ConnectionFailedError, RestClientError
     from firesteel.rest.jobs import JOBS_OVERVIEW
@@ -107,7 +110,7 @@ def _cancel(client: ClusterClient, jobs: list[JobOverview], seconds: float, prog
 
 
 def _stop_local(cluster: ClusterAddress, seconds: float, progress: TerminalProgress) -> list[int]:
-    """Ends the processes: the youngest is told first, as a standby told too late might take over for a moment."""
+    """Ends the processes, the youngest first: a standby stopped after the leader might take over for a moment."""
     from firesteel.client.cluster_processes import end_processes
 
     assert cluster.local is not None
@@ -128,7 +131,7 @@ def _stop_remote(client: ClusterClient, seconds: float, progress: TerminalProgre
     client.call(CLUSTER_SHUTDOWN)
     deadline = time.monotonic() + seconds
     while time.monotonic() < deadline:
-        progress.show(f"waiting until {client.url} is gone …")
+        progress.show(f"waiting until {client.url} has shut down …")
         try:
             client.call(CLUSTER_OVERVIEW)
         except ConnectionFailedError:
@@ -137,6 +140,6 @@ def _stop_remote(client: ClusterClient, seconds: float, progress: TerminalProgre
             pass  # it is shutting down
         time.sleep(_POLL_S)
     raise ClusterStopError(
-        f"The JobManager at {client.url} still answers {seconds:g} s after it was told to shut down.",
-        hint="Perhaps another one has taken over: tell it as well, or look at its log.",
+        f"The JobManager at {client.url} still responds {seconds:g} s after the shutdown request.",
+        hint="Another JobManager may have taken over: stop it as well, or check its log.",
     )

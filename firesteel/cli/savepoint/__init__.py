@@ -1,4 +1,4 @@
-"""``firesteel savepoint``: takes savepoints, looks into them, compares them with programs, deletes them."""
+"""``firesteel savepoint``: takes, inspects, compares and deletes savepoints."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ def register(commands: Any) -> None:
         "savepoint",
         help="take, inspect, compare or delete a savepoint",
         description="firesteel savepoint JOB [DIRECTORY] takes a savepoint of a running job; see firesteel savepoint "
-        "trigger --help. The other commands look into savepoints and checkpoints, compare them with programs, and "
-        "delete savepoints.",
+        "trigger --help. The other commands inspect savepoints and checkpoints, compare them with programs, "
+        "and delete savepoints.",
     )
     verbs = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
     for verb in _VERBS:

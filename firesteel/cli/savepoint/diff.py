@@ -30,26 +30,30 @@ def register(commands: Any) -> None:
     """Adds the verb to those of ``firesteel savepoint``."""
     parser = commands.add_parser(
         "diff",
-        help="say what a program would restore from a savepoint",
-        description="Builds the program's job without running it, opens its keyed functions to see which states they "
-        "ask for, and says for every operator what would be restored, new, dropped or incompatible. Exit codes: 0 if "
-        "the job would start from the savepoint, 1 if it would be refused, 2 if that cannot be said.",
+        help="show what a program would restore from a savepoint",
+        description="Builds the program's job without running it, opens its keyed functions to find the states they "
+        "declare, and shows for every operator which state would be restored, new, dropped or incompatible. "
+        "Exit codes: 0 if the job would start from the savepoint, 1 if it would be rejected, 2 if this "
+        "cannot be determined.",
     )
     parser.add_argument("savepoint", metavar="SAVEPOINT", help="directory of a savepoint or checkpoint")
     parser.add_argument("program", metavar="PROGRAM.py", help="the script that defines the job")
-    parser.add_argument("arguments", metavar="ARG", nargs=argparse.REMAINDER, help="arguments of the program")
+    parser.add_argument("arguments", metavar="ARG", nargs=argparse.REMAINDER, help="arguments for the program")
     parser.add_argument("--json", action="store_true", help="print JSON")
     parser.add_argument("-p", "--parallelism", type=int, help="default parallelism of the program")
     add_settings_option(parser)
     parser.add_argument("--no-open", action="store_true", help="do not call open() of the program's functions")
     parser.add_argument(
-        "-n", "--allow-non-restored-state", action="store_true", help="state without an operator is no reason to refuse"
+        "-n",
+        "--allow-non-restored-state",
+        action="store_true",
+        help="ignore state that belongs to no operator of the program",
     )
     parser.set_defaults(run=run)
 
 
 def run(options: argparse.Namespace) -> int:
-    """Prints the comparison; 1 if the job would be refused."""
+    """Prints the comparison; 1 if the job would be rejected."""
     from firesteel.client.program import load_program
     from firesteel.config import checkpointing_options
     from firesteel.runtime.checkpoint.storage import load
@@ -67,7 +71,7 @@ def run(options: argparse.Namespace) -> int:
     notes = []
     if program.execute_calls > 1:
         notes.append(
-            f"{options.program} has {program.execute_calls} calls of execute(): this is the job of the first reached."
+            f"{options.program} calls execute() {program.execute_calls} times; only the first call is considered."
         )
     if options.json:
         print(json.dumps(_as_json(diff, notes), indent=2))  # noqa: T201
@@ -114,10 +118,10 @@ def _text(diff: SavepointDiff) -> list[str]:
     if diff.would_restore:
         lines.append("The job would start from this savepoint.")
         return lines
-    lines.append("The job would be refused:")
+    lines.append("The job would be rejected:")
     lines += [f"  {reason}" for reason in diff.refusals]
     if any(operator.verdict is Verdict.DROPPED for operator in diff.operators) and not diff.allow_non_restored_state:
-        lines.append("  (state without an operator is accepted, and lost, with --allow-non-restored-state)")
+        lines.append("  (with --allow-non-restored-state, state without an operator is dropped)")
     return lines
 
 

@@ -17,8 +17,7 @@ def register(commands: Any) -> None:
     parser = commands.add_parser(
         "dispose",
         help="delete a savepoint",
-        description="Deletes a savepoint with all its files. Refuses anything that is not a savepoint: checkpoints "
-        "belong to their job.",
+        description="Deletes a savepoint with all its files. Fails for checkpoints, which belong to their job.",
     )
     parser.add_argument("path", metavar="PATH", help="directory of the savepoint")
     add_settings_option(parser)
@@ -37,7 +36,8 @@ def run(options: argparse.Namespace) -> int:
         raise UsageError(
             f"{options.path} is a {SnapshotKind(metadata.kind).value}, not a savepoint: it belongs to job "
             f"'{metadata.job_name}' and may share files with its other checkpoints.",
-            hint="Delete retained checkpoints of a job that will not come back with its whole directory.",
+            hint="To delete the retained checkpoints of a job that will not be restored, delete the job's whole "
+            "checkpoint directory.",
         )
     description = describe(metadata, options.path)
     dispose(options.path)

@@ -19,15 +19,18 @@ def register(commands: Any) -> None:
         "inspect",
         help="show what is in a savepoint or checkpoint",
         description="Shows the job, the operators and their states. Without --states, --keys and --verify only the "
-        "metadata is read, and nothing is unpickled. Exit codes: 0, or 1 if it cannot be read or is damaged.",
+        "metadata is read, and nothing is unpickled. Exit codes: 0, or 1 if the savepoint cannot be read or "
+        "is damaged.",
     )
     parser.add_argument("path", metavar="PATH", help="directory of a savepoint or checkpoint, or its _metadata file")
     parser.add_argument("--json", action="store_true", help="print JSON")
     parser.add_argument("--states", action="store_true", help="read all state and count keys and bytes exactly")
     parser.add_argument(
-        "--keys", metavar="STATE", action="append", default=[], help="list keys and values of a keyed state"
+        "--keys", metavar="STATE", action="append", default=[], help="list the keys and values of a keyed state"
     )
-    parser.add_argument("--limit", type=int, default=20, help="how many keys --keys lists of a state (default: 20)")
+    parser.add_argument(
+        "--limit", type=int, default=20, help="maximum number of keys that --keys lists per state (default: 20)"
+    )
     parser.add_argument("--subtasks", action="store_true", help="show the sizes of each subtask")
     parser.add_argument("--verify", action="store_true", help="check every state file against its checksum")
     add_settings_option(parser)
@@ -77,7 +80,7 @@ def _text(description: dict[str, Any], options: argparse.Namespace) -> list[str]
         facts.append(("in flight", f"{bytes_text(in_flight['size'])} in {count(in_flight['channels'], 'channel')}"))
     if options.verify:
         damaged = len(d["problems"])
-        facts.append(("verified", f"{count(damaged, 'problem')}" if damaged else "every file is as it was written"))
+        facts.append(("verified", f"{count(damaged, 'problem')}" if damaged else "all checksums match"))
     lines = [f"{name:<11} {value}" for name, value in facts]
     with_state = [operator for operator in d["operators"] if operator["has_state"]]
     without = [operator["name"] for operator in d["operators"] if not operator["has_state"]]

@@ -21,18 +21,21 @@ def register(commands: Any) -> None:
     """Adds the verb to those of ``firesteel savepoint``."""
     parser = commands.add_parser(
         "trigger",
-        help="take a savepoint of a running job; the word trigger can be left out",
-        description="Takes a savepoint while the job goes on, waits for it and prints its path. With -d, a savepoint "
-        "is deleted instead. Exit codes: 0, 1 if the savepoint fails, 3 if no cluster answers.",
+        help="take a savepoint of a running job; trigger may be omitted",
+        description="Takes a savepoint of a running job, waits for it and prints its path. With -d, deletes a "
+        "savepoint instead. Exit codes: 0, 1 if the savepoint fails, 3 if no cluster responds.",
     )
-    parser.add_argument("job", metavar="JOB", nargs="?", help="the job's id, how it begins, or its name")
+    parser.add_argument("job", metavar="JOB", nargs="?", help="job id, id prefix, or name")
     parser.add_argument(
-        "directory", metavar="DIRECTORY", nargs="?", help="where to; by default execution.checkpointing.savepoint-dir"
+        "directory",
+        metavar="DIRECTORY",
+        nargs="?",
+        help="target directory; default: execution.checkpointing.savepoint-dir",
     )
-    parser.add_argument("-d", "--dispose", metavar="PATH", help="have the cluster delete this savepoint")
-    parser.add_argument("-detached", "--detached", action="store_true", help="do not wait: print the id of the request")
+    parser.add_argument("-d", "--dispose", metavar="PATH", help="delete this savepoint")
+    parser.add_argument("-detached", "--detached", action="store_true", help="do not wait; print the request id")
     parser.add_argument(
-        "-type", "--type", dest="format", choices=("canonical", "native"), default="canonical", help="its format"
+        "-type", "--type", dest="format", choices=("canonical", "native"), default="canonical", help="savepoint format"
     )
     parser.add_argument("--json", action="store_true", help="print JSON")
     add_cluster_options(parser)
@@ -41,7 +44,7 @@ def register(commands: Any) -> None:
 
 @on_cluster
 def run(options: argparse.Namespace, client: ClusterClient) -> int:
-    """Takes a savepoint of a running job and prints its path, or has the cluster delete a savepoint."""
+    """Takes a savepoint of a running job and prints its path, or deletes a savepoint."""
     from firesteel.client.jobs import find_job
     from firesteel.client.savepoints import dispose_savepoint, request_savepoint, trigger_savepoint
 
@@ -53,12 +56,12 @@ def run(options: argparse.Namespace, client: ClusterClient) -> int:
         print_result({"disposed": options.dispose}, text, as_json=options.json)
         return 0
     if options.job is None:
-        raise UsageError("Which job is the savepoint to be taken of?", hint="firesteel list shows the jobs.")
+        raise UsageError("No job given.", hint="Run firesteel list to see the jobs.")
     job = find_job(client, options.job)
     native = options.format == "native"
     if options.detached:
         request_id = request_savepoint(client, job.jid, options.directory, native=native)
-        text = f"The savepoint was asked for: request {request_id}."
+        text = f"Savepoint triggered, request id {request_id}."
         print_result({"request-id": request_id}, text, as_json=options.json)
         return 0
     with TerminalProgress(quiet=options.json) as progress:

@@ -13,9 +13,10 @@ _MODULE = ("-pym", "--pyModule")
 
 
 class CommandParser(argparse.ArgumentParser):
-    """Understands ``-py job.py ARG…`` and ``-pym module ARG…`` where a verb takes a program.
+    """Parses ``-py job.py ARG…`` and ``-pym module ARG…`` where a verb takes a program.
 
-    Whatever follows that is no option of the verb belongs to the program, so that its own options need no ``--``.
+    All following words that are not options of the verb are arguments of the program, so its own options need no
+    ``--``.
     """
 
     takes_program = False

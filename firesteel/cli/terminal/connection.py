@@ -1,4 +1,4 @@
-"""The cluster that the options of a command name."""
+"""Connects to the cluster selected by the options of a command."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Command = Callable[[argparse.Namespace], int]
 
 
 def on_cluster(command: Callable[[argparse.Namespace, ClusterClient], int]) -> Command:
-    """Passes a command the client of the cluster that its options name."""
+    """Passes a command the client of the cluster selected by its options."""
 
     @functools.wraps(command)
     def run(options: argparse.Namespace) -> int:
@@ -29,21 +29,21 @@ def on_cluster(command: Callable[[argparse.Namespace, ClusterClient], int]) -> C
 
 
 def connect(options: argparse.Namespace) -> ClusterAddress:
-    """The cluster that the options name; ClusterNotFoundError if there is none."""
+    """Connects to the cluster selected by the options; raises ClusterNotFoundError if there is none."""
     from firesteel.client import discovery
 
     return discovery.connect(cluster_settings(options), options.jobmanager, options.cluster_id)
 
 
 def find_cluster(options: argparse.Namespace) -> ClusterAddress | None:
-    """The cluster that the options name, if there is one."""
+    """The cluster selected by the options, or None."""
     from firesteel.client import discovery
 
     return discovery.find_cluster(cluster_settings(options), options.jobmanager, options.cluster_id)
 
 
 def cluster_settings(options: argparse.Namespace) -> dict[str, str]:
-    """The settings that the options make for a cluster; those with a name of their own win over ``-D``."""
+    """The cluster settings given by the options; dedicated options take precedence over ``-D``."""
     from firesteel.config import cluster_options
 
     settings = settings_of(options)

@@ -28,31 +28,37 @@ _PROBE_TIMEOUT_S = 10.0
 
 def add_jobmanager_options(parser: argparse.ArgumentParser) -> None:
     """Adds the options of a JobManager that is to be started, and ``-D``."""
-    parser.add_argument("--master", metavar="URL", help="Spark's master; by default Spark is embedded")
-    parser.add_argument("--slots", metavar="N", type=positive, help="how many slots an embedded Spark has")
+    parser.add_argument("--master", metavar="URL", help="Spark master URL; default: an embedded Spark")
+    parser.add_argument("--slots", metavar="N", type=positive, help="number of slots of an embedded Spark")
     parser.add_argument(
-        "--port", metavar="PORT", help="where it listens, 8081 by default; a range such as 8081-8090, or 0 for any"
+        "--port", metavar="PORT", help="REST port (default: 8081); a range such as 8081-8090, or 0 for any free port"
     )
     parser.add_argument(
-        "--host", metavar="ADDRESS", help="the address it listens on; by default only this machine reaches it"
+        "--host", metavar="ADDRESS", help="address to listen on; by default only reachable from this machine"
     )
-    parser.add_argument("--id", "-z", dest="cluster_id", metavar="ID", help="tells clusters apart; default by default")
+    parser.add_argument("--id", "-z", dest="cluster_id", metavar="ID", help="cluster id (default: default)")
     parser.add_argument(
         "--directory",
         dest="cluster_directory",
         metavar="DIR",
-        help="where the cluster keeps its logs, its token and its jobs",
+        help="directory for the logs, token and jobs of the cluster",
     )
-    parser.add_argument("--foreground", action="store_true", help="stay, and stop the JobManager with Ctrl-C")
     parser.add_argument(
-        "--timeout", metavar="SECONDS", type=float, default=120.0, help="how long it may take to start (default: 120)"
+        "--foreground", action="store_true", help="run the JobManager in the foreground; Ctrl-C stops it"
+    )
+    parser.add_argument(
+        "--timeout",
+        metavar="SECONDS",
+        type=float,
+        default=120.0,
+        help="seconds to wait until the cluster is ready (default: 120)",
     )
     parser.add_argument("--json", action="store_true", help="print JSON")
     add_settings_option(parser)
 
 
 def jobmanager_settings(options: argparse.Namespace) -> dict[str, str]:
-    """What the options of a JobManager say; those with a name of their own win over ``-D``."""
+    """The settings given by the options of a JobManager; dedicated options take precedence over ``-D``."""
     from pathlib import Path
 
     from firesteel.config import cluster_options
@@ -65,7 +71,7 @@ def jobmanager_settings(options: argparse.Namespace) -> dict[str, str]:
     if options.port is not None:
         if not _PORTS.fullmatch(options.port) or max(map(int, options.port.split("-"))) > _LAST_PORT:
             raise UsageError(
-                f"--port needs a number from 0 to {_LAST_PORT}, or a range such as 8081-8090, got {options.port!r}."
+                f"--port must be a number from 0 to {_LAST_PORT}, or a range such as 8081-8090, got {options.port!r}."
             )
         key = cluster_options.REST_BIND_PORT if "-" in options.port else cluster_options.REST_PORT
         settings[key.key] = options.port
@@ -85,7 +91,7 @@ def start_and_report(
     told: Mapping[str, Any],
     search_path: Sequence[str] = (),
 ) -> int:
-    """Starts one JobManager and reports where it is, or stays with it; the command's exit code."""
+    """Starts a JobManager in the background or in the foreground, and prints its address; returns the exit code."""
     from firesteel.client.cluster_processes import start_job_manager
 
     if options.foreground:
@@ -106,7 +112,7 @@ def start_and_report(
 def _stay(
     options: argparse.Namespace, cluster: LocalCluster, told: Mapping[str, Any], search_path: Sequence[str]
 ) -> int:
-    """Starts a JobManager that has this terminal, and waits for its end; its exit code."""
+    """Runs a JobManager in the foreground; returns its exit code."""
     from firesteel.client import cluster_processes
 
     process = cluster_processes.launch(cluster, told, search_path=search_path, foreground=True)
@@ -121,14 +127,14 @@ def _stay(
         if entry is not None and options.json:
             print_json({"cluster-id": cluster.cluster_id, "url": entry.url, "pid": entry.pid})
         elif entry is not None:
-            say(f"the JobManager of cluster '{cluster.cluster_id}' is at {entry.url}; Ctrl-C stops it")
+            say(f"the JobManager of cluster '{cluster.cluster_id}' is running at {entry.url}; Ctrl-C stops it")
         return entry is not None
 
     code = cluster_processes.run_in_foreground(process, _SHUTDOWN_TIMEOUT_S, watch)
     if code not in (0, cluster_processes.EXIT_CODE_INTERRUPTED):
         said = cluster_processes.log_tail(log, log_from)
         raise cluster_processes.ClusterStartError(
-            f"The JobManager ended with exit code {code}.\n{said}".rstrip(), hint=f"The logs are in {log.parent}."
+            f"The JobManager exited with code {code}.\n{said}".rstrip(), hint=f"The logs are in {log.parent}."
         )
     return code
 
@@ -170,13 +176,17 @@ def report(
         print_json(said)
         return
     what = "a standby of cluster" if getattr(options, "standby", False) else "cluster"
-    verb = "was running already" if already else "is running"
+    verb = "was already running" if already else "is running"
     which = "" if cluster.cluster_id == cluster_options.CLUSTER_ID.default else f" --id {cluster.cluster_id}"
     if options.cluster_directory is not None:
         which = f" --directory {options.cluster_directory}"
     lines = [
         f"{what.capitalize()} '{cluster.cluster_id}' {verb}: {entry.url}",
-        *([] if link is None else [f"  web     {link}  (works once; then: firesteel cluster link{which})"]),
+        *(
+            []
+            if link is None
+            else [f"  web     {link}  (can be used once; for a new one: firesteel cluster link{which})"]
+        ),
         f"  slots   {'-' if slots is None else slots}",
         f"  token   {entry.token_file}",
         f"  logs    {cluster.directory / 'log'}",
@@ -188,7 +198,7 @@ def report(
 
 
 def _warnings(settings: Mapping[str, str]) -> list[str]:
-    """What a user should know of a port that others than this machine reach."""
+    """Warnings about a REST port that is reachable from other machines."""
     from firesteel.config import cluster_options
     from firesteel.config.configuration import Configuration
 
@@ -199,12 +209,12 @@ def _warnings(settings: Mapping[str, str]) -> list[str]:
     found = []
     if not configuration.get(cluster_options.SSL_REST_ENABLED):
         found.append(
-            f"the REST port listens on {address} without TLS: whoever sees the network traffic can read the token and "
-            "run code (security.ssl.rest.enabled)."
+            f"the REST port listens on {address} without TLS: anyone who can observe the network traffic can "
+            "read the token and execute code (security.ssl.rest.enabled)."
         )
     if configuration.get(cluster_options.REST_AUTHENTICATE_READS) is False:
         found.append(
-            f"whoever reaches {address} can read jobs, logs, configuration and state without a token "
-            "(rest.authentication.reads is false)."
+            f"anyone who can connect to {address} can read jobs, logs, configuration and state without a "
+            "token (rest.authentication.reads is false)."
         )
     return found

@@ -26,7 +26,7 @@ __all__ = [
 
 
 def print_result(value: Any, text: str, *, as_json: bool) -> None:
-    """Prints a result: as JSON if that is asked for, else the text."""
+    """Prints a result as JSON if requested, else as text."""
     if as_json:
         print_json(value)
     else:

@@ -1,4 +1,4 @@
-"""What a command says while it waits: on standard error, so that standard output is left to results."""
+"""Progress messages, written to standard error; standard output is for results."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ _WIDTH = 100
 
 
 def say(text: str) -> None:
-    """Tells the user something that is not the result."""
+    """Prints a message to standard error."""
     print(printable(f"firesteel: {text}"), file=sys.stderr, flush=True)  # noqa: T201 - the terminal is where a command speaks
 
 
 class TerminalProgress(AbstractContextManager["TerminalProgress"]):
-    """A line that changes while something is waited for; where there is no terminal, each new text is a line.
+    """A progress line that is updated in place on a terminal; without a terminal, each new text is a line.
 
-    What changes all the time, such as figures and seconds, is shown on a terminal only.
+    Figures and elapsed seconds, which change constantly, are shown on a terminal only.
     """
 
     def __init__(self, *, quiet: bool = False) -> None:

@@ -35,17 +35,17 @@ def add_settings_option(parser: argparse.ArgumentParser) -> None:
         metavar="KEY=VALUE",
         action="append",
         default=[],
-        help="a configuration setting, such as s3.endpoint=http://localhost:9000; may be given more than once",
+        help="set a configuration option, such as s3.endpoint=http://localhost:9000; may be repeated",
     )
 
 
 def settings_of(options: argparse.Namespace) -> dict[str, str]:
-    """What was given with ``-D``, and before it what the environment variable FIRESTEEL_SETTINGS has, as JSON."""
+    """The settings of the environment variable FIRESTEEL_SETTINGS (JSON), overridden by those given with ``-D``."""
     settings = _environment_settings()
     for text in options.settings:
         key, equals, value = text.partition("=")
         if not equals or not key:
-            raise UsageError(f"-D needs KEY=VALUE, got {text!r}.")
+            raise UsageError(f"-D requires KEY=VALUE, got {text!r}.")
         settings[key] = value
     return settings
 
@@ -58,17 +58,17 @@ def _environment_settings() -> dict[str, str]:
     try:
         found = json.loads(text)
         if not isinstance(found, dict) or not all(isinstance(value, str) for value in found.values()):
-            raise ValueError("not an object of texts")
+            raise ValueError("not an object with string values")
     except ValueError as error:
         # without its value: that is a secret
         raise UsageError(
-            f"{SETTINGS_VARIABLE} is not a JSON object with texts as values: {type(error).__name__}."
+            f"{SETTINGS_VARIABLE} is not a JSON object with string values: {type(error).__name__}."
         ) from None
     return dict(found)
 
 
 def configure_stores(options: argparse.Namespace) -> None:
-    """Lets the settings say how object stores are reached."""
+    """Configures access to object stores from the settings."""
     from firesteel.config.configuration import Configuration
     from firesteel.filesystem.stores import configure_filesystems
 
@@ -76,13 +76,13 @@ def configure_stores(options: argparse.Namespace) -> None:
 
 
 def add_cluster_options(parser: argparse.ArgumentParser) -> None:
-    """Adds the options that say which cluster is meant, and ``-D``."""
+    """Adds the options that select a cluster, and ``-D``."""
     parser.add_argument(
         "-m",
         "--jobmanager",
         metavar="HOST:PORT",
-        help="the JobManager, also as https://…; else FIRESTEEL_JOBMANAGER, or rest.address and rest.port if they are "
-        "set with -D, or the cluster that runs on this machine",
+        help="address of the JobManager, as HOST:PORT or https://HOST:PORT; default: FIRESTEEL_JOBMANAGER, or "
+        "rest.address and rest.port if set with -D, or the cluster on this machine",
     )
     parser.add_argument(
         "-z",
@@ -90,14 +90,14 @@ def add_cluster_options(parser: argparse.ArgumentParser) -> None:
         "--zookeeperNamespace",
         dest="cluster_id",
         metavar="ID",
-        help="which of the clusters on this machine, if there are several",
+        help="cluster id, if several clusters run on this machine",
     )
     add_settings_option(parser)
 
 
 def add_local_cluster_options(parser: argparse.ArgumentParser) -> None:
-    """Adds the options of a verb of ``firesteel cluster`` that say which cluster is meant, ``--json`` and ``-D``."""
-    parser.add_argument("--directory", dest="cluster_directory", metavar="DIR", help="the cluster's directory")
+    """Adds the options of a verb of ``firesteel cluster`` that select a cluster, ``--json`` and ``-D``."""
+    parser.add_argument("--directory", dest="cluster_directory", metavar="DIR", help="directory of the cluster")
     parser.add_argument("--id", dest="cluster_id", metavar="ID", help="the same as -z")
     parser.add_argument("--json", action="store_true", help="print JSON")
     add_cluster_options(parser)
@@ -105,12 +105,14 @@ def add_local_cluster_options(parser: argparse.ArgumentParser) -> None:
 
 def add_program_options(parser: argparse.ArgumentParser, *, settings: bool = True) -> None:
     """Adds the program, its arguments and the options that are settings for it; ``-D`` unless it is there already."""
-    parser.add_argument("program", metavar="PROGRAM.py", help="the script; it runs as python PROGRAM.py would")
-    parser.add_argument("arguments", metavar="ARG", nargs=argparse.REMAINDER, help="arguments of the program")
+    parser.add_argument("program", metavar="PROGRAM.py", help="Python script to run")
+    parser.add_argument("arguments", metavar="ARG", nargs=argparse.REMAINDER, help="arguments for the program")
     if isinstance(parser, CommandParser):
         parser.takes_program = True
-    parser.add_argument("-py", "--python", metavar="FILE", help="the script, as Flink's command wants it named")
-    parser.add_argument("-pym", "--pyModule", dest="module", metavar="MODULE", help="a module instead of a script")
+    parser.add_argument("-py", "--python", metavar="FILE", help="Python script to run (as in Flink's command line)")
+    parser.add_argument(
+        "-pym", "--pyModule", dest="module", metavar="MODULE", help="Python module to run instead of a script"
+    )
     parser.add_argument(
         "-pyfs",
         "--pyFiles",
@@ -118,19 +120,17 @@ def add_program_options(parser: argparse.ArgumentParser, *, settings: bool = Tru
         metavar="PATHS",
         action="append",
         default=[],
-        help="files, directories and zip archives, separated by commas, that the program imports from; jobs on a "
-        "cluster find them in their slots",
+        help="comma-separated files, directories and zip archives that are added to the import path of the program "
+        "and, on a cluster, of its jobs",
     )
-    parser.add_argument(
-        "-p", "--parallelism", metavar="N", type=positive, help="how many subtasks an operator has by default"
-    )
+    parser.add_argument("-p", "--parallelism", metavar="N", type=positive, help="default parallelism of the operators")
     parser.add_argument(
         "-s",
         "--fromSavepoint",
         "--from-savepoint",
         dest="savepoint",
         metavar="PATH",
-        help="start from this savepoint or checkpoint, or from the newest checkpoint in this directory of a job",
+        help="restore from this savepoint or checkpoint, or from the latest checkpoint in a job's checkpoint directory",
     )
     parser.add_argument(
         "-n",
@@ -138,28 +138,28 @@ def add_program_options(parser: argparse.ArgumentParser, *, settings: bool = Tru
         "--allow-non-restored-state",
         dest="allow_non_restored_state",
         action="store_true",
-        help="with -s: drop state that no operator of the program asks for",
+        help="with -s: drop state that belongs to no operator of the program",
     )
     parser.add_argument(
-        "--mode", choices=_MODES, help="run as a batch, as a stream, or as a batch if all sources are bounded"
+        "--mode", choices=_MODES, help="execution mode; automatic runs as a batch if all sources are bounded"
     )
     parser.add_argument(
         "--available-now",
         action="store_true",
-        help="read all there is now in epochs, commit, stop; the next such run goes on from there, if "
-        "execution.checkpointing.dir is set",
+        help="process all data that is available now in epochs, commit, and stop; if execution.checkpointing.dir is "
+        "set, the next such run resumes from there",
     )
     parser.add_argument(
         "--strict-config",
         action="store_true",
-        help="refuse configuration keys that do not exist; without it they are warnings",
+        help="fail for unknown configuration keys instead of printing a warning",
     )
     if settings:
         add_settings_option(parser)
 
 
 def program_settings(options: argparse.Namespace) -> dict[str, str]:
-    """What the options of :func:`add_program_options` say; those with a name of their own win over ``-D``."""
+    """The settings from the options of :func:`add_program_options`; dedicated options take precedence over ``-D``."""
     from firesteel.config import checkpointing_options, exchange_options, pipeline_options
 
     settings = settings_of(options)
@@ -183,12 +183,12 @@ def program_settings(options: argparse.Namespace) -> dict[str, str]:
 def positive(text: str) -> int:
     """A whole number of at least 1, as an argument."""
     if not text.isdecimal() or int(text) < 1:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number of at least 1")
+        raise argparse.ArgumentTypeError(f"{text!r} is not an integer of at least 1")
     return int(text)
 
 
 def check_settings(settings: Mapping[str, str], *, warn: bool = True) -> None:
-    """Refuses values that their options do not accept, and unknown keys with ``pipeline.strict-config``.
+    """Raises an error for invalid values, and for unknown keys with ``pipeline.strict-config``.
 
     Without it, unknown keys are printed as warnings.
     """

@@ -109,7 +109,7 @@ def stop(directory: Path, *options: str) -> int:
 def test_start_status_stop(start: Start, directory: Path, capsys: pytest.CaptureFixture[str]) -> None:
     where = ["--directory", str(directory)]
     assert main(["cluster", "status", *where]) == 3
-    assert "does not run" in capsys.readouterr().out
+    assert "is not running" in capsys.readouterr().out
     assert start("--port", "8099", "--slots", "3", "--host", "0.0.0.0", "--master", "local[3]") == 0
     shown = capsys.readouterr().out
     assert "is running: http://localhost:" in shown
@@ -189,14 +189,14 @@ def test_one_that_does_not_end_is_killed(start: Start, directory: Path, capsys: 
     assert start(behaviour="stubborn") == 0
     child = int(str(output_of(directory)["child"]))
     assert stop(directory, "--timeout", "0.5") == 0
-    assert "2 processes did not end in time and had to be killed" in capsys.readouterr().out
+    assert "2 processes did not exit in time and had to be killed" in capsys.readouterr().out
     eventually(lambda: not psutil.pid_exists(child))
     assert list((directory / "jobmanagers").iterdir()) == []
 
 
 def test_a_standby_needs_a_cluster(start: Start, capsys: pytest.CaptureFixture[str]) -> None:
     assert start("--standby") == 2
-    assert "nothing to stand by for" in capsys.readouterr().err
+    assert "Cannot start a standby" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
@@ -212,7 +212,7 @@ def test_an_application_without_a_program_leaves_nothing(
     directory: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(["run-application", "--directory", str(directory), str(tmp_path / "missing.py")]) == 2
-    assert "There is no program" in capsys.readouterr().err
+    assert "does not exist" in capsys.readouterr().err
     assert not directory.exists()
 
 
@@ -233,7 +233,7 @@ def test_in_the_foreground(tmp_path: Path, start: Start, directory: Path) -> Non
     )
     try:
         assert running.stderr is not None
-        assert "the JobManager of cluster 'default' is at http://" in running.stderr.readline()
+        assert "the JobManager of cluster 'default' is running at http://" in running.stderr.readline()
         os.kill(running.pid, signal.SIGTERM)
         running.communicate(timeout=180)
         assert running.returncode == 0
@@ -257,7 +257,7 @@ def test_run_application_tells_the_jobmanager_of_the_program(
     assert told["configuration"]["parallelism.default"] == "2"
     assert told["configuration"]["high-availability.cluster-id"] == "mine"
     assert main([*base, str(program)]) == 2
-    assert "runs already" in capsys.readouterr().err
+    assert "is already running" in capsys.readouterr().err
     assert stop(directory) == 0
 
 

@@ -60,7 +60,7 @@ def test_an_address(given: str, url: str) -> None:
 
 @pytest.mark.parametrize("given", ["ftp://there", "there:port", "http://", "there:99999999"])
 def test_no_address(given: str) -> None:
-    with pytest.raises(UsageError, match="no address of a JobManager"):
+    with pytest.raises(UsageError, match="not a valid JobManager address"):
         find_cluster(options(given))
 
 
@@ -103,9 +103,9 @@ def test_clusters_by_id(state_directory: Path, tmp_path: Path) -> None:
         find_cluster(options())
     assert found(None, "green").urls == ("http://localhost:2",)
     assert find_cluster(options(None, "red")) is None
-    with pytest.raises(ClusterNotFoundError, match="No cluster 'red' runs") as raised:
+    with pytest.raises(ClusterNotFoundError, match="No cluster 'red' is running") as raised:
         connect(options(None, "red"))
-    assert raised.value.hint == "Those that do: blue, green."
+    assert raised.value.hint == "Running clusters: blue, green."
     write_entry(state_directory / "default", 3)
     assert found().urls == ("http://localhost:3",)
     write_entry(tmp_path / "elsewhere", 4)
@@ -115,7 +115,7 @@ def test_clusters_by_id(state_directory: Path, tmp_path: Path) -> None:
 @pytest.mark.parametrize("cluster_id", ["../other", ".hidden", ""])
 def test_an_id_is_a_name(cluster_id: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["cluster", "start", "--id", cluster_id]) == 2
-    assert "cannot be the id of a cluster" in capsys.readouterr().err
+    assert "not a valid cluster id" in capsys.readouterr().err
 
 
 def test_jobmanagers_that_are_gone_do_not_count(state_directory: Path) -> None:

@@ -157,9 +157,9 @@ def test_metrics(cluster: InProcessCluster, capsys: pytest.CaptureFixture[str]) 
     assert re.search(
         r"Source: numbers.* +0 +numRecordsOut +2$", run(capsys, "metrics", "endless", "numRecordsOut"), re.MULTILINE
     )
-    assert "measures nothing" in run(capsys, "metrics", "endless", "numUnicorns", code=1)
+    assert "has no such metric" in run(capsys, "metrics", "endless", "numUnicorns", code=1)
     assert main(["metrics", "endless", "numRecords*", "numUnicorns"]) == 0
-    assert "nothing of that name is measured: numUnicorns\n" in capsys.readouterr().err
+    assert "no such metric: numUnicorns\n" in capsys.readouterr().err
     assert "has no vertex 'unicorn'" in run(capsys, "metrics", "endless", "--vertex", "unicorn", code=1)
 
 
@@ -192,7 +192,7 @@ def test_savepoints(cluster: InProcessCluster, capsys: pytest.CaptureFixture[str
     assert not Path(path.removeprefix("file:")).exists()
     assert "no checkpoint or savepoint" in run(capsys, "savepoint", "-d", path, code=1)
     assert "execution.checkpointing.savepoint-dir" in run(capsys, "savepoint", "endless", code=1)
-    assert "Which job" in run(capsys, "savepoint", "--json", code=2)
+    assert "No job given" in run(capsys, "savepoint", "--json", code=2)
 
 
 def test_stop(cluster: InProcessCluster, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
@@ -225,14 +225,14 @@ def test_a_checkpoint_is_of_the_kind_that_was_asked_for(
 
 def test_rescale(cluster: InProcessCluster, capsys: pytest.CaptureFixture[str]) -> None:
     start(cluster)
-    assert "will go on with parallelism 3" in run(capsys, "rescale", "endless", "-p", "3", "-d")
+    assert "is being rescaled to parallelism 3" in run(capsys, "rescale", "endless", "-p", "3", "-d")
     bounds = {
         vertex: (wanted.parallelism.lower_bound, wanted.parallelism.upper_bound)
         for vertex, wanted in cluster.rescaled[0].items()
     }
     assert len(bounds) == 2
     assert set(bounds.values()) == {(1, 3)}
-    assert "does not run with parallelism 3 after 0.1 s: it is RUNNING" in run(
+    assert "does not run with parallelism 3 after 0.1 s; its state is RUNNING" in run(
         capsys, "rescale", "endless", "-p", "3", "--timeout", "0.1", code=1
     )
 
@@ -255,7 +255,7 @@ def test_rescale(cluster: InProcessCluster, capsys: pytest.CaptureFixture[str]) 
 )
 def test_without_a_cluster(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     error = run(capsys, *arguments, code=3)
-    assert "No cluster runs on this machine" in error
+    assert "No cluster is running on this machine" in error
     assert "Hint: " in error
 
 

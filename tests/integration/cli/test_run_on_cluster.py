@@ -201,10 +201,10 @@ def test_a_cluster_that_does_not_answer(script: Write, capsys: pytest.CaptureFix
 @pytest.mark.parametrize(
     ("options", "code", "message"),
     [
-        (["-d"], 2, "can be detached"),
-        (["-t", "remote"], 3, "No cluster runs on this machine"),
-        (["--embedded", "-m", "localhost:1"], 2, "leave out one"),
-        (["-m", "ftp://there"], 2, "no address of a JobManager"),
+        (["-d"], 2, "Detached mode requires"),
+        (["-t", "remote"], 3, "No cluster is running on this machine"),
+        (["--embedded", "-m", "localhost:1"], 2, "Conflicting options"),
+        (["-m", "ftp://there"], 2, "not a valid JobManager address"),
         (["-pyfs", "missing.zip"], 2, "missing.zip does not exist"),
     ],
 )
@@ -291,7 +291,7 @@ def test_modules_as_programs(
     assert main(["run", "--embedded", "-pym", "package_of_programs.program", "--own", "x"]) == 0
     assert capsys.readouterr().out == "named __main__ ['--own', 'x']\n"
     assert main(["run", "--embedded", "-pym", "package_of_programs.missing"]) == 2
-    assert "no module package_of_programs.missing" in capsys.readouterr().err
+    assert "Module package_of_programs.missing does not exist" in capsys.readouterr().err
 
 
 def test_ctrl_c_leaves_the_job_alone(cluster: InProcessCluster, script: Write, state_directory: Path) -> None:
@@ -314,7 +314,7 @@ def test_ctrl_c_leaves_the_job_alone(cluster: InProcessCluster, script: Write, s
         _, error = running.communicate(timeout=180)
         job = cluster.dispatcher.jobs()[0]
         assert running.returncode == 130
-        assert f"goes on. To cancel it: firesteel cancel {job.job_id}" in error
+        assert f"continues to run. To cancel it: firesteel cancel {job.job_id}" in error
         assert job.status.name == "RUNNING"
     finally:
         running.kill()

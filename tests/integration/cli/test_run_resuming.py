@@ -104,17 +104,17 @@ def test_a_run_says_where_it_goes_on(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     assert run(*options) == 0
-    assert "'nightly' reads from the beginning: there is no checkpoint in" in capsys.readouterr().err
+    assert "'nightly' starts from the beginning: there is no checkpoint in" in capsys.readouterr().err
     directory = tmp_path / "checkpoints"
     checkpoint(directory, executor, 9)
     newest = checkpoint(directory, executor, 10)
     checkpoint(directory, executor, 11, complete=False)
     assert run(*options) == 0
-    assert capsys.readouterr().err == f"firesteel: job 'nightly' goes on from {newest}\n"
+    assert capsys.readouterr().err == f"firesteel: job 'nightly' resumes from {newest}\n"
     assert run(*options, "-s", "/else/where") == 0
-    assert capsys.readouterr().err == "firesteel: job 'nightly' starts from /else/where, as it was told to\n"
+    assert capsys.readouterr().err == "firesteel: job 'nightly' starts from /else/where as configured\n"
     assert run(*options, execute="env.execute('another')") == 0
-    assert "'another' reads from the beginning" in capsys.readouterr().err
+    assert "'another' starts from the beginning" in capsys.readouterr().err
 
 
 def test_without_a_directory_the_next_run_begins_anew(run: Run, capsys: pytest.CaptureFixture[str]) -> None:
@@ -196,10 +196,10 @@ def test_runs_that_end_well_and_one_that_fails_give_each_result_once(
     with execution_context(executor=InProcessExecutor()):
         code, out, said = run_next("1")
         assert (code, out) == (0, "1,000 payments: 0 lost, 0 twice, 7 of 7 totals are right\n")
-        assert "reads from the beginning" in said
+        assert "starts from the beginning" in said
         code, _, said = run_next("2", "fail")
         assert code == 1
         assert "ZeroDivisionError" in said
         code, out, said = run_next("3")
         assert (code, out) == (0, "3,000 payments: 0 lost, 0 twice, 7 of 7 totals are right\n")
-        assert "goes on from" in said
+        assert "resumes from" in said
