@@ -64,12 +64,12 @@ env = StreamExecutionEnvironment.get_execution_environment(config)
 assert env.get_parallelism() == 2
 ```
 
-`firesteel run -D KEY=VALUE` sets defaults for a program; what the program sets itself wins.
+`firesteel run -D KEY=VALUE` sets defaults for a program; settings made by the program take precedence.
 
-Keys that begin with `spark.` go to Spark as they are, when Firesteel starts it: `spark.master`, `spark.executor.memory`
-and so on. If there is an active `SparkContext` already, Firesteel uses that one and its settings.
+Keys that begin with `spark.`, such as `spark.master` and `spark.executor.memory`, are passed to Spark when Firesteel
+starts it. If a `SparkContext` is already active, Firesteel uses it with its settings.
 
-A key that does not exist is a warning that names the nearest one. With `pipeline.strict-config: true`, or
+An unknown key causes a warning with the most similar key. With `pipeline.strict-config: true`, or
 `firesteel run --strict-config`, it is an error.
 
 Durations are written as `200 ms`, `5 s`, `1 min` or `PT5S`; sizes as `32 kb` or `1 mb`.
@@ -80,9 +80,9 @@ The fourth column names the packages of `firesteel` that read an option.
 
 {in_effect}
 
-## Known, without effect
+## Accepted without effect
 
-A Flink program may set these. Nothing reads them, for the reason given.
+These options of Flink are accepted and ignored, for the given reason.
 
 {without_effect}
 """
@@ -169,9 +169,9 @@ API = """\
 <!-- Made by scripts/generate_docs.py from PyFlink's classes and Firesteel's own: change the code, not this page. -->
 
 PyFlink {version}'s `pyflink.datastream`, as far as programs use it, and what `firesteel.datastream` has of it.
-**Done** is there under the same name with the same parameters and does the same. **Differs** is there, with what is
-different below the table. **Absent** is not there. `firesteel.common` has every public name of `pyflink.common`.
-Constructors are left out where PyFlink's take a Java object.
+**Done**: same name, parameters and behaviour. **Differs**: available, with the differences listed below the table.
+**Absent**: not available. `firesteel.common` has every public name of `pyflink.common`. Constructors that take a Java
+object in PyFlink are omitted.
 
 {summary}
 
@@ -278,17 +278,18 @@ REST = """\
 
 <!-- Made from the declarations in firesteel/rest by scripts/generate_docs.py: change them there. -->
 
-A JobManager answers over HTTP, on port 8081 unless told otherwise. Paths, fields and status codes are Flink's, so
-Flink's command-line client and its dashboard can be used. What Flink does not have is marked with ★.
+A JobManager serves its REST API over HTTP, by default on port 8081. Paths, fields and status codes are Flink's, so
+Flink's command-line client and its dashboard can be used. Endpoints that Flink does not have are marked with ★.
 
-- Every path is there below `/v1` too, and below `rest.path` if that is set.
-- Bodies and answers are JSON. Fields that are not known are ignored.
-- What goes wrong is answered with a status from 400 on, and `{{"errors": ["what, and what to do"]}}`.
-- What takes long is answered with 202 and a `request-id`. Ask for the outcome with it; it is kept for five minutes.
-- `GET /openapi.json` describes all this for machines.
+- Every path is also available under `/v1`, and under `rest.path` if it is set.
+- Request and response bodies are JSON. Unknown fields are ignored.
+- An error has a status of 400 or higher and the body `{{"errors": ["message and hint"]}}`.
+- Long-running operations return 202 and a `request-id`, with which the outcome is requested. Outcomes are kept for
+  five minutes.
+- `GET /openapi.json` returns the OpenAPI description.
 
-**Who** says who may call: *read* is open to whoever reaches the port, *change* needs the token on a port that other
-machines reach, *code* needs it always. See [security](security.md).
+The column **who** is the access class. *read* and *change* require the token or a client certificate, except for
+processes of the JobManager's own user on its machine; *code* always requires it. See [security](security.md).
 
 ```console
 $ curl http://localhost:8081/jobs/overview
@@ -296,7 +297,7 @@ $ curl -X PATCH http://localhost:8081/jobs/$JOB
 $ curl -H "Authorization: Bearer $(cat token)" -F file=@job.py http://localhost:8081/jars/upload
 ```
 
-From Python, with the same declarations:
+From Python:
 
 ```python no-run: needs a cluster
 from firesteel.rest.client import RestClient

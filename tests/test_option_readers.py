@@ -33,7 +33,7 @@ def test_what_nothing_reads_has_a_reason() -> None:
 
 def test_the_page_has_each_option_in_its_section() -> None:
     page = generate_docs.configuration_page()
-    in_effect, _, without = page.partition("## Known, without effect")
+    in_effect, _, without = page.partition("## Accepted without effect")
     shown = [set(re.findall(r"^\| `([^`]+)`", section, re.MULTILINE)) for section in (in_effect, without)]
     assert shown[0] == {key for key, packages in READ_BY.items() if packages}
     assert shown[1] == {option.key for option in all_options()} - shown[0]

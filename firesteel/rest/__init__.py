@@ -1,1 +1,1 @@
-"""The REST API: what it offers, declared once, and a client for it. The server is part of the cluster."""
+"""The REST API: endpoint declarations and a client. The server is part of the cluster."""

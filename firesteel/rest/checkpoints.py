@@ -1,4 +1,4 @@
-"""The checkpoints and savepoints of a job."""
+"""REST endpoints: checkpoint statistics of a job."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ __all__ = [
 
 
 class MinMaxAvg(msgspec.Struct):
-    """What several values have in common; percentiles of none are ``NaN``."""
+    """Minimum, maximum, average and percentiles of several values; percentiles of no values are ``NaN``."""
 
     min: int
     max: int
@@ -42,7 +42,7 @@ class MinMaxAvg(msgspec.Struct):
 
 
 class CheckpointCounts(msgspec.Struct):
-    """How many checkpoints there were."""
+    """Number of checkpoints by status."""
 
     restored: int
     total: int
@@ -52,7 +52,7 @@ class CheckpointCounts(msgspec.Struct):
 
 
 class CheckpointSummary(msgspec.Struct):
-    """Completed checkpoints, in bytes and milliseconds."""
+    """Summary of the completed checkpoints, in bytes and milliseconds."""
 
     checkpointed_size: MinMaxAvg
     state_size: MinMaxAvg
@@ -63,7 +63,7 @@ class CheckpointSummary(msgspec.Struct):
 
 
 class TaskCheckpoint(msgspec.Struct):
-    """A vertex's part of a checkpoint."""
+    """Statistics of a checkpoint for a vertex."""
 
     id: int
     status: str
@@ -79,7 +79,7 @@ class TaskCheckpoint(msgspec.Struct):
 
 
 class Checkpoint(msgspec.Struct, rename={"class_name": "className", "savepoint_format": "savepointFormat"}):
-    """A checkpoint; ``className`` says which of the last four fields it has."""
+    """A checkpoint; ``className`` determines which of the last four fields are present."""
 
     class_name: str
     """``completed``, ``failed`` or ``in_progress``."""
@@ -106,7 +106,7 @@ class Checkpoint(msgspec.Struct, rename={"class_name": "className", "savepoint_f
 
 
 class RestoredCheckpoint(msgspec.Struct):
-    """What the job was started from last."""
+    """The checkpoint or savepoint from which the job was last restored."""
 
     id: int
     restore_timestamp: int
@@ -124,7 +124,7 @@ class LatestCheckpoints(msgspec.Struct):
 
 
 class CheckpointingStatistics(msgspec.Struct):
-    """The checkpoints of a job; of the history the last are kept, newest first."""
+    """The checkpoints of a job; the history holds the latest, newest first."""
 
     counts: CheckpointCounts
     summary: CheckpointSummary
@@ -133,18 +133,18 @@ class CheckpointingStatistics(msgspec.Struct):
 
 
 class Externalization(msgspec.Struct):
-    """Whether checkpoints outlive the job."""
+    """Whether checkpoints are retained after the job ends."""
 
     enabled: bool
     delete_on_cancellation: bool
 
 
 class CheckpointConfig(msgspec.Struct):
-    """How checkpoints are taken; times in milliseconds."""
+    """Checkpoint configuration; times in milliseconds."""
 
     mode: str
     interval: int
-    """The largest number there is, if no checkpoints are taken by themselves."""
+    """The largest 64-bit integer if periodic checkpoints are disabled."""
     timeout: int
     min_pause: int
     max_concurrent: int
@@ -161,14 +161,14 @@ class CheckpointConfig(msgspec.Struct):
 
 
 class CheckpointDuration(msgspec.Struct, rename={"async_": "async"}):
-    """How long a subtask took, while it stood still and after."""
+    """Duration of the synchronous and asynchronous part of a checkpoint."""
 
     sync: int
     async_: int
 
 
 class Alignment(msgspec.Struct):
-    """What a subtask did while it waited for barriers."""
+    """Barrier alignment of a subtask."""
 
     buffered: int
     processed: int
@@ -177,7 +177,7 @@ class Alignment(msgspec.Struct):
 
 
 class SubtaskCheckpoint(msgspec.Struct, rename={"class_name": "className"}):
-    """A subtask's part of a checkpoint; one that has not acknowledged has only the first three fields."""
+    """Statistics of a checkpoint for a subtask; only the first three fields before it is acknowledged."""
 
     class_name: str
     """``completed`` or ``pending``."""
@@ -195,14 +195,14 @@ class SubtaskCheckpoint(msgspec.Struct, rename={"class_name": "className"}):
 
 
 class DurationSummary(msgspec.Struct, rename={"async_": "async"}):
-    """How long the subtasks took."""
+    """Durations over the subtasks."""
 
     sync: MinMaxAvg
     async_: MinMaxAvg
 
 
 class AlignmentSummary(msgspec.Struct):
-    """What the subtasks did while they waited for barriers."""
+    """Barrier alignment over the subtasks."""
 
     buffered: MinMaxAvg
     processed: MinMaxAvg
@@ -211,7 +211,7 @@ class AlignmentSummary(msgspec.Struct):
 
 
 class SubtaskSummary(msgspec.Struct):
-    """The subtasks of a vertex in a checkpoint."""
+    """Summary of a checkpoint over the subtasks of a vertex."""
 
     checkpointed_size: MinMaxAvg
     state_size: MinMaxAvg
@@ -222,20 +222,20 @@ class SubtaskSummary(msgspec.Struct):
 
 
 class TaskCheckpointWithSubtasks(TaskCheckpoint):
-    """A vertex's part of a checkpoint, with that of each subtask."""
+    """Statistics of a checkpoint for a vertex and each of its subtasks."""
 
     summary: SubtaskSummary
     subtasks: list[SubtaskCheckpoint]
 
 
 _CHECKPOINTS = "/jobs/:jobid/checkpoints"
-_NO_JOB = {404: "There is no such job."}
-_NO_CHECKPOINT = {404: "There is no such job or checkpoint, or it is not kept in the history any more."}
+_NO_JOB = {404: "The job does not exist."}
+_NO_CHECKPOINT = {404: "The job or checkpoint does not exist, or the checkpoint is no longer in the history."}
 
 CHECKPOINTS = Endpoint(
     "GET",
     _CHECKPOINTS,
-    "Shows the checkpoints of a job.",
+    "Returns the checkpointing statistics of a job.",
     CheckpointingStatistics,
     errors=_NO_JOB,
     tag="checkpoints",
@@ -243,7 +243,7 @@ CHECKPOINTS = Endpoint(
 CHECKPOINT_CONFIG = Endpoint(
     "GET",
     f"{_CHECKPOINTS}/config",
-    "Shows how a job takes checkpoints.",
+    "Returns the checkpointing configuration of a job.",
     CheckpointConfig,
     errors=_NO_JOB,
     tag="checkpoints",
@@ -251,7 +251,7 @@ CHECKPOINT_CONFIG = Endpoint(
 CHECKPOINT_DETAILS = Endpoint(
     "GET",
     f"{_CHECKPOINTS}/details/:checkpointid",
-    "Shows a checkpoint.",
+    "Returns the statistics of a checkpoint.",
     Checkpoint,
     errors=_NO_CHECKPOINT,
     tag="checkpoints",
@@ -259,7 +259,7 @@ CHECKPOINT_DETAILS = Endpoint(
 CHECKPOINT_SUBTASKS = Endpoint(
     "GET",
     f"{_CHECKPOINTS}/details/:checkpointid/subtasks/:vertexid",
-    "Shows a vertex's part of a checkpoint.",
+    "Returns the statistics of a checkpoint for a vertex and its subtasks.",
     TaskCheckpointWithSubtasks,
     errors=_NO_CHECKPOINT,
     tag="checkpoints",

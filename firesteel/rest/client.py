@@ -1,4 +1,4 @@
-"""Calls the REST API, from its declarations; works with any JobManager, and with Flink's."""
+"""REST client, generated from the endpoint declarations; also works with Flink's JobManager."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ ResponseT = TypeVar("ResponseT")
 
 LEADER_HEADER = "x-firesteel-leader"
 MAX_IDLE_S = 2.0
-"""How long a connection may have been idle to be used again: much less than any server keeps one."""
+"""Maximum idle time of a connection that is reused; much shorter than the keep-alive time of servers."""
 RETRY_INTERVAL_S = 0.1
 
 
 class RestClientError(FiresteelError):
-    """The JobManager refused or failed; ``messages`` are its own, ``status`` is HTTP's."""
+    """The JobManager returned an error; ``messages`` are those of the JobManager, ``status`` is the HTTP status."""
 
     def __init__(self, status: int, messages: list[str], *, hint: str | None = None):
         super().__init__("\n".join(messages), hint=hint)
@@ -39,11 +39,11 @@ class RestClientError(FiresteelError):
 
 
 class ConnectionFailedError(FiresteelError):
-    """No answer came: nobody listens there, it takes too long, or what listens is no JobManager."""
+    """No valid response: the connection failed, timed out, or the server is not a JobManager."""
 
 
 def client_context(configuration: Configuration) -> ssl.SSLContext | None:
-    """The client's side of TLS as configured; None for plain HTTP."""
+    """The TLS context of a client as configured; None for plain HTTP."""
     if not configuration.get(SSL_REST_ENABLED):
         return None
     try:
@@ -64,8 +64,8 @@ class RestClient:
     """A client of one JobManager; can be used by several threads.
 
     ``url`` is ``http://host:port``, with a path if ``rest.path`` is set. A call fails after ``timeout`` seconds; a
-    JobManager that does not listen yet is tried again for ``connect_timeout`` seconds. The ``configuration`` says how
-    to speak TLS.
+    JobManager that does not listen yet is retried for ``connect_timeout`` seconds. The ``configuration`` has the TLS
+    settings.
     """
 
     def __init__(
@@ -85,7 +85,8 @@ class RestClient:
             port = -1
         if parts.scheme not in ("http", "https") or not parts.hostname or port == -1:
             raise FiresteelError(
-                f"{url!r} is not where a JobManager can be.", hint="Such as http://localhost:8081 or localhost:8081."
+                f"{url!r} is not a valid JobManager address.",
+                hint="Use an address such as http://localhost:8081 or localhost:8081.",
             )
         self.url = f"{parts.scheme}://{parts.netloc}{parts.path.rstrip('/')}"
         self._scheme = parts.scheme
@@ -110,10 +111,10 @@ class RestClient:
         *,
         timeout: float | None = None,
     ) -> ResponseT:
-        """Calls an endpoint and returns its decoded answer.
+        """Calls an endpoint and returns its decoded response.
 
-        ``uploads`` are files by field name: each a file name and its content. Raises RestClientError if the
-        JobManager says no, and ConnectionFailedError if it says nothing.
+        ``uploads`` are files by field name: each a file name and its content. Raises RestClientError if the JobManager
+        returns an error, and ConnectionFailedError if there is no response.
         """
         deadline = time.monotonic() + (self._timeout if timeout is None else timeout)
         target = _target(endpoint, path or {}, query or {})
@@ -126,7 +127,7 @@ class RestClient:
 
     @property
     def leader_url(self) -> str:
-        """Where the leader is: here, unless the JobManager has sent a call on to another."""
+        """The address of the leader: this JobManager, unless it has redirected a call to another."""
         return self.url if self._leader is None else self._leader.url
 
     def close(self) -> None:
@@ -179,13 +180,13 @@ class RestClient:
             is_kept = not response.will_close
             response.close()
         except TimeoutError:
-            raise self._failed("did not answer in time") from None
+            raise self._failed("did not respond in time") from None
         except ssl.SSLError as error:
             raise self._failed(f"TLS failed: {error}", hint=_TLS_HINT) from None
         except (http.client.HTTPException, OSError) as error:
             raise self._failed(
-                f"no proper answer ({type(error).__name__}: {error})",
-                hint="Does something else listen there, or only with TLS (https://…)?",
+                f"invalid response ({type(error).__name__}: {error})",
+                hint="Check whether the address belongs to another service, or requires TLS (https://…).",
             ) from None
         finally:
             if not is_kept:
@@ -216,10 +217,11 @@ class RestClient:
             except ConnectionRefusedError:
                 if time.monotonic() + RETRY_INTERVAL_S >= end:
                     raise self._failed(
-                        "the connection was refused", hint="Is the cluster running? 'firesteel cluster status' tells."
+                        "the connection was refused",
+                        hint="Check with 'firesteel cluster status' whether the cluster is running.",
                     ) from None
             except TimeoutError:
-                raise self._failed("it did not answer in time") from None
+                raise self._failed("it did not respond in time") from None
             except ssl.SSLError as error:
                 raise self._failed(f"TLS failed: {error}", hint=_TLS_HINT) from None
             except OSError as error:
@@ -255,8 +257,8 @@ class RestClient:
         except ValueError as error:
             raise RestClientError(
                 status,
-                [f"The answer of {self.url} to {endpoint.method} {endpoint.path} is not what is expected: {error}"],
-                hint="Is it a JobManager of Firesteel, of this version?",
+                [f"Unexpected response of {self.url} to {endpoint.method} {endpoint.path}: {error}"],
+                hint="Check that the address is a JobManager of the same Firesteel version.",
             ) from None
 
     def _error(self, status: int, answer: bytes) -> RestClientError:
@@ -266,14 +268,14 @@ class RestClient:
         except (ValueError, KeyError, TypeError):
             return RestClientError(
                 status,
-                [f"{self.url} answered with status {status}, and not as a JobManager does."],
-                hint="Is it a JobManager that listens there?",
+                [f"{self.url} returned status {status} and is not a JobManager."],
+                hint="Check the address of the JobManager.",
             )
 
 
 _TLS_HINT = (
-    "security.ssl.rest.ca must have issued the JobManager's certificate; if it asks for one of yours, set "
-    "security.ssl.rest.certificate and security.ssl.rest.key."
+    "The JobManager's certificate must be issued by security.ssl.rest.ca. If the JobManager requires a client "
+    "certificate, set security.ssl.rest.certificate and security.ssl.rest.key."
 )
 
 

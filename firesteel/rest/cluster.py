@@ -1,4 +1,4 @@
-"""The cluster as a whole: overview, JobManager, applications, and its end."""
+"""REST endpoints: cluster overview, JobManager, applications and shutdown."""
 
 from __future__ import annotations
 
@@ -34,17 +34,17 @@ FLINK_VERSION = "2.3.0"
 
 
 class Nothing(msgspec.Struct):
-    """An answer that says no more than that it was done."""
+    """An empty response."""
 
 
 class ClusterOverview(msgspec.Struct, rename="kebab"):
-    """How many TaskManagers, slots and jobs there are."""
+    """Number of TaskManagers, slots and jobs."""
 
     taskmanagers: int
     slots_total: int
     slots_available: int
     jobs_running: int
-    """Those that have not ended, whether or not they run."""
+    """Jobs that have not ended, running or not."""
     jobs_finished: int
     jobs_cancelled: int
     jobs_failed: int
@@ -55,7 +55,7 @@ class ClusterOverview(msgspec.Struct, rename="kebab"):
 
 
 class DashboardFeatures(msgspec.Struct, rename="kebab"):
-    """What the web pages may be used for."""
+    """Enabled features of the web UI."""
 
     web_submit: bool
     web_cancel: bool
@@ -64,7 +64,7 @@ class DashboardFeatures(msgspec.Struct, rename="kebab"):
 
 
 class DashboardConfig(msgspec.Struct, rename="kebab"):
-    """How the web pages are to behave."""
+    """Configuration of the web UI."""
 
     refresh_interval: int
     """In milliseconds."""
@@ -77,7 +77,7 @@ class DashboardConfig(msgspec.Struct, rename="kebab"):
 
 
 class ApplicationOverview(msgspec.Struct, rename="kebab"):
-    """An application in a list of applications. Every job is one of its own."""
+    """An application in a list of applications. Every job is an application."""
 
     id: str
     name: str
@@ -86,7 +86,7 @@ class ApplicationOverview(msgspec.Struct, rename="kebab"):
     duration: int
     status: str
     jobs: dict[str, int]
-    """How many of its jobs are in each status."""
+    """Number of its jobs by status."""
 
 
 class ApplicationsOverview(msgspec.Struct):
@@ -96,7 +96,7 @@ class ApplicationsOverview(msgspec.Struct):
 
 
 class ApplicationTimestamps(msgspec.Struct, rename="upper"):
-    """When an application entered each state last; 0 if it never did."""
+    """Time at which an application last entered each state; 0 if never."""
 
     created: int = 0
     running: int = 0
@@ -121,7 +121,7 @@ class Application(msgspec.Struct, rename="kebab"):
 
 
 class ApplicationException(msgspec.Struct, rename="camel"):
-    """Why an application failed."""
+    """The cause of an application's failure."""
 
     exception_name: str
     stacktrace: str
@@ -136,7 +136,7 @@ class ApplicationExceptionHistory(msgspec.Struct):
 
 
 class ApplicationExceptions(msgspec.Struct, rename="camel"):
-    """What went wrong with an application."""
+    """The failures of an application."""
 
     exception_history: ApplicationExceptionHistory
 
@@ -163,7 +163,7 @@ class ThreadInfo(msgspec.Struct, rename="camel"):
 
 
 class ThreadDump(msgspec.Struct, rename="camel"):
-    """What every thread is doing."""
+    """The stacks of all threads."""
 
     thread_infos: list[ThreadInfo]
 
@@ -174,33 +174,45 @@ class DataSets(msgspec.Struct, rename="camel"):
     data_sets: list[str]
 
 
-_NO_APPLICATION = {404: "There is no such application."}
-_NO_FILE = {404: "There is no such file."}
+_NO_APPLICATION = {404: "The application does not exist."}
+_NO_FILE = {404: "The file does not exist."}
 _GET = Parameter(
-    "get", "The metrics whose values are wanted; without, their names are listed.", default=[], is_list=True
+    "get",
+    "Names of the metrics whose values are returned; without it, the names of all metrics are returned.",
+    default=[],
+    is_list=True,
 )
 
-CLUSTER_OVERVIEW = Endpoint("GET", "/overview", "Counts TaskManagers, slots and jobs.", ClusterOverview, tag="cluster")
-DASHBOARD_CONFIG = Endpoint("GET", "/config", "Tells how the web pages are to behave.", DashboardConfig, tag="cluster")
+CLUSTER_OVERVIEW = Endpoint(
+    "GET",
+    "/overview",
+    "Returns an overview of the cluster: TaskManagers, slots and jobs.",
+    ClusterOverview,
+    tag="cluster",
+)
+DASHBOARD_CONFIG = Endpoint(
+    "GET", "/config", "Returns the configuration of the web UI.", DashboardConfig, tag="cluster"
+)
 CLUSTER_SHUTDOWN = Endpoint(
     "DELETE",
     "/cluster",
-    "Shuts the cluster down. Jobs are suspended: started again with the same directory, it goes on with them.",
+    "Shuts down the cluster. Jobs are suspended; they resume when the cluster is started again with the same "
+    "directory.",
     Nothing,
     tag="cluster",
 )
-DATASETS = Endpoint("GET", "/datasets", "Lists cached intermediate results: none.", DataSets, tag="cluster")
+DATASETS = Endpoint("GET", "/datasets", "Lists cached intermediate results. Always empty.", DataSets, tag="cluster")
 APPLICATIONS_OVERVIEW = Endpoint(
     "GET",
     "/applications/overview",
-    "Lists all applications; every job is one.",
+    "Lists all applications. Every job is an application.",
     ApplicationsOverview,
     tag="applications",
 )
 APPLICATION = Endpoint(
     "GET",
     "/applications/:applicationid",
-    "Shows an application and its jobs.",
+    "Returns an application and its jobs.",
     Application,
     errors=_NO_APPLICATION,
     tag="applications",
@@ -208,7 +220,7 @@ APPLICATION = Endpoint(
 APPLICATION_EXCEPTIONS = Endpoint(
     "GET",
     "/applications/:applicationid/exceptions",
-    "Shows why an application failed.",
+    "Returns the failures of an application.",
     ApplicationExceptions,
     errors=_NO_APPLICATION,
     tag="applications",
@@ -216,21 +228,21 @@ APPLICATION_EXCEPTIONS = Endpoint(
 APPLICATION_JOBMANAGER_CONFIG = Endpoint(
     "GET",
     "/applications/:applicationid/jobmanager/config",
-    "Shows the options that an application's job runs with.",
+    "Returns the configuration of an application's job.",
     list[ConfigurationEntry],
     errors=_NO_APPLICATION,
     tag="applications",
 )
 JOBMANAGER_CONFIG = Endpoint(
-    "GET", "/jobmanager/config", "Shows the options of the cluster.", list[ConfigurationEntry], tag="jobmanager"
+    "GET", "/jobmanager/config", "Returns the configuration of the cluster.", list[ConfigurationEntry], tag="jobmanager"
 )
 JOBMANAGER_ENVIRONMENT = Endpoint(
-    "GET", "/jobmanager/environment", "Shows what the JobManager runs in.", Environment, tag="jobmanager"
+    "GET", "/jobmanager/environment", "Returns the environment of the JobManager.", Environment, tag="jobmanager"
 )
 JOBMANAGER_METRICS = Endpoint(
     "GET",
     "/jobmanager/metrics",
-    "Shows what the JobManager measures of itself.",
+    "Returns the metrics of the JobManager.",
     list[Metric],
     query=(_GET,),
     tag="jobmanager",
@@ -239,19 +251,24 @@ JOBMANAGER_LOGS = Endpoint("GET", "/jobmanager/logs", "Lists the JobManager's lo
 JOBMANAGER_LOG_FILE = Endpoint(
     "GET",
     "/jobmanager/logs/:filename",
-    "Gives a log file; of one that is larger, the last 10 MB.",
+    "Returns a log file, at most its last 10 MB.",
     Text,
     errors=_NO_FILE,
     tag="jobmanager",
 )
 JOBMANAGER_LOG = Endpoint(
-    "GET", "/jobmanager/log", "Gives the JobManager's log.", Text, errors=_NO_FILE, tag="jobmanager"
+    "GET", "/jobmanager/log", "Returns the main log of the JobManager.", Text, errors=_NO_FILE, tag="jobmanager"
 )
 JOBMANAGER_STDOUT = Endpoint(
-    "GET", "/jobmanager/stdout", "Gives what the JobManager printed.", Text, errors=_NO_FILE, tag="jobmanager"
+    "GET",
+    "/jobmanager/stdout",
+    "Returns the standard output of the JobManager.",
+    Text,
+    errors=_NO_FILE,
+    tag="jobmanager",
 )
 JOBMANAGER_THREAD_DUMP = Endpoint(
-    "GET", "/jobmanager/thread-dump", "Shows what the JobManager's threads are doing.", ThreadDump, tag="jobmanager"
+    "GET", "/jobmanager/thread-dump", "Returns a thread dump of the JobManager.", ThreadDump, tag="jobmanager"
 )
 
 ENDPOINTS = (

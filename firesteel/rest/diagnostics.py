@@ -1,4 +1,4 @@
-"""Looking into a running job: what its tasks are doing, and what its state holds."""
+"""REST endpoints: flame graphs and queryable state of a running job."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ __all__ = [
 
 
 class FlameGraphNode(msgspec.Struct):
-    """A place in the code, how many samples were in it, and what it called."""
+    """A stack frame with its number of samples and its callees."""
 
     name: str
     value: int
@@ -31,9 +31,9 @@ class FlameGraphNode(msgspec.Struct):
 
 
 class FlameGraph(msgspec.Struct, omit_defaults=True):
-    """Samples of a vertex's stacks.
+    """Stack samples of a vertex.
 
-    Without data, ``endTimestamp`` says why: -1 the vertex has ended, -2 there are no samples yet, -3 sampling is
+    Without data, ``endTimestamp`` is the reason: -1 the vertex has ended, -2 there are no samples yet, -3 sampling is
     disabled.
     """
 
@@ -65,54 +65,57 @@ class QueryableStates(msgspec.Struct):
 
 
 class QueriedState(msgspec.Struct, kw_only=True):
-    """What a state holds of a key now; nothing says that it will survive a failure."""
+    """The current value of a state for a key. It may be lost in a failure."""
 
     key: Any
     value: Any
-    """Where JSON has no such value: {"repr": …}."""
+    """{"repr": …} if the value cannot be represented in JSON."""
     type: str
     operator: str
     subtask: int
     namespace: str = ""
-    """The window, where the state is a window's."""
+    """The window, if the state belongs to a window."""
     checkpointed: bool = False
 
 
 FLAME_GRAPH: Endpoint[None, FlameGraph] = Endpoint(
     "GET",
     "/jobs/:jobid/vertices/:vertexid/flamegraph",
-    "Samples of what the tasks of a vertex are doing, as a flame graph. The first call has them taken.",
+    "Returns stack samples of the tasks of a vertex as a flame graph. The first call starts the sampling.",
     response=FlameGraph,
     query=(
-        Parameter("type", "Samples on the CPU, those that waited, or both: on_cpu, off_cpu or full.", default="full"),
-        Parameter("subtaskindex", "Of one subtask alone.", type=int),
+        Parameter("type", "Samples to return: on_cpu (running), off_cpu (waiting) or full (both).", default="full"),
+        Parameter("subtaskindex", "Return the samples of this subtask only.", type=int),
     ),
-    errors={400: "The type is none of these.", 404: "There is no such job, vertex or subtask."},
+    errors={400: "Unknown type.", 404: "The job, vertex or subtask does not exist."},
     tag="diagnostics",
 )
 STATES: Endpoint[None, QueryableStates] = Endpoint(
     "GET",
     "/jobs/:jobid/state",
-    "The keyed states of a running job that can be read by key.",
+    "Lists the keyed states of a running job.",
     response=QueryableStates,
-    errors={404: "There is no such job.", 409: "The job does not run.", 503: "A slot did not answer."},
+    errors={404: "The job does not exist.", 409: "The job is not running.", 503: "A slot did not respond."},
     tag="diagnostics",
     is_ours=True,
 )
 QUERY_STATE: Endpoint[None, QueriedState] = Endpoint(
     "GET",
     "/jobs/:jobid/state/:uid/:name",
-    "What a keyed state of a running job holds of a key now. The operator is named by its uid, its id or its name.",
+    "Returns the current value of a keyed state of a running job for a key. The operator is given by its uid, id or "
+    "name.",
     response=QueriedState,
     query=(
-        Parameter("key", "The key as JSON (a tuple as an array), or a string as it is.", is_required=True),
-        Parameter("namespace", "Of a window's state: the window, as start-end in milliseconds.", default=""),
+        Parameter("key", "The key as JSON (a tuple as an array), or as a plain string.", is_required=True),
+        Parameter(
+            "namespace", "The window, as start-end in milliseconds, if the state belongs to a window.", default=""
+        ),
     ),
     errors={
-        400: "The key cannot be one.",
-        404: "There is no such job, operator or state, or nothing for the key.",
-        409: "The job does not run.",
-        503: "The slot did not answer.",
+        400: "Invalid key.",
+        404: "The job, operator or state does not exist, or has no value for the key.",
+        409: "The job is not running.",
+        503: "The slot did not respond.",
     },
     tag="diagnostics",
     is_ours=True,

@@ -1,4 +1,4 @@
-"""What an endpoint of the REST API is: one declaration, from which server, client, OpenAPI and docs are made."""
+"""Endpoint declaration of the REST API, from which server, client, OpenAPI and docs are generated."""
 
 from __future__ import annotations
 
@@ -27,17 +27,17 @@ class Access(Enum):
     """Who may call an endpoint."""
 
     READ = "read"
-    """Reads: processes of the JobManager's own user on its machine, others with a token or a client certificate."""
+    """Read access: local processes of the JobManager's user; others with a token or a client certificate."""
     CHANGE = "change"
-    """Changes something: the same, but never a page of another site."""
+    """Write access: as READ, but never from a page of another site."""
     CODE = "code"
-    """Carries code, as programs and pickled objects are: only with a token or a client certificate, whoever it is."""
+    """Code execution (programs and pickled objects): always requires a token or a client certificate."""
     LOGIN = "login"
-    """Carries a secret that is exchanged for the token."""
+    """The request contains a secret that is exchanged for the token."""
 
 
 class Text(str):
-    """The type of an answer that is plain text instead of JSON."""
+    """The type of a plain-text response."""
 
     __slots__ = ()
 
@@ -59,8 +59,8 @@ class Parameter:
 class Endpoint(Generic[RequestT, ResponseT]):
     """One method of one path.
 
-    ``path`` has placeholders as Flink writes them, ``/jobs/:jobid``. The types of bodies are msgspec Structs, or
-    whatever msgspec encodes.
+    ``path`` has placeholders in Flink's notation, ``/jobs/:jobid``. The types of bodies are msgspec Structs, or other
+    types that msgspec encodes.
     """
 
     method: str
@@ -70,14 +70,14 @@ class Endpoint(Generic[RequestT, ResponseT]):
     request: type[RequestT] | None = None
     query: tuple[Parameter, ...] = ()
     status: int = 200
-    """What a success answers with."""
+    """The HTTP status of a successful response."""
     errors: dict[int, str] = field(default_factory=dict)
-    """What else it answers with, and when."""
+    """Other HTTP statuses and their conditions."""
     access: Access | None = None
-    """READ for GET and CHANGE for all others, if not said."""
+    """Default: READ for GET, CHANGE for other methods."""
     tag: str = "jobs"
     is_ours: bool = False
-    """Not an endpoint of Flink's."""
+    """Whether the endpoint does not exist in Flink."""
     is_upload: bool = False
     """The body is multipart/form-data."""
 

@@ -1,4 +1,4 @@
-"""What made a job fail, or start again."""
+"""REST endpoint: failures of a job."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ __all__ = ["ENDPOINTS", "ExceptionHistory", "ExceptionInfo", "JobExceptions", "R
 
 
 class ExceptionInfo(msgspec.Struct, rename="camel"):
-    """A failure; without a ``taskName``, it was not one of a task."""
+    """A failure; without ``taskName`` if it was not the failure of a task."""
 
     exception_name: str
     stacktrace: str
-    """What happened, where, the user's own line, and the traceback."""
+    """Error, location, line of user code, and traceback."""
     timestamp: int
     failure_labels: dict[str, str] = {}
     task_name: str | msgspec.UnsetType = msgspec.UNSET
@@ -23,7 +23,7 @@ class ExceptionInfo(msgspec.Struct, rename="camel"):
 
 
 class RootException(ExceptionInfo, kw_only=True, rename="camel"):
-    """A failure that ended an attempt, and those that came with it."""
+    """A failure that ended an attempt, with concurrent failures."""
 
     concurrent_exceptions: list[ExceptionInfo]
 
@@ -44,15 +44,13 @@ class JobExceptions(msgspec.Struct, rename="camel"):
 JOB_EXCEPTIONS = Endpoint(
     "GET",
     "/jobs/:jobid/exceptions",
-    "Shows what made a job fail, or start again.",
+    "Returns the failures of a job, including those after which it was restarted.",
     JobExceptions,
     query=(
-        Parameter("maxExceptions", "How many are shown at most.", int, 20),
-        Parameter(
-            "failureLabelFilter", "Only failures with a label, key:value. There are no labels: it changes nothing."
-        ),
+        Parameter("maxExceptions", "Maximum number of failures to return.", int, 20),
+        Parameter("failureLabelFilter", "Failure label filter, key:value. Accepted for compatibility and ignored."),
     ),
-    errors={404: "There is no such job."},
+    errors={404: "The job does not exist."},
 )
 
 ENDPOINTS = (JOB_EXCEPTIONS,)

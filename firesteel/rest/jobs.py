@@ -1,4 +1,4 @@
-"""Jobs: what there is, how each is doing, and how it ended."""
+"""REST endpoints: job lists, details, status, plan and results."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ __all__ = [
     "VertexRequirements",
 ]
 
-NO_JOB = {404: "There is no such job."}
+NO_JOB = {404: "The job does not exist."}
 
 
 class JobIdWithStatus(msgspec.Struct):
@@ -61,7 +61,7 @@ class JobIds(msgspec.Struct):
 
 
 class TaskCounts(msgspec.Struct):
-    """How many subtasks of a job are in each state."""
+    """Number of subtasks of a job by state."""
 
     total: int = 0
     created: int = 0
@@ -77,7 +77,7 @@ class TaskCounts(msgspec.Struct):
 
 
 class StateCounts(msgspec.Struct, rename="upper"):
-    """How many subtasks, or vertices, are in each state."""
+    """Number of subtasks, or vertices, by state."""
 
     created: int = 0
     scheduled: int = 0
@@ -109,7 +109,7 @@ class JobOverview(
     state: str
     start_time: int
     end_time: int
-    """-1 while the job may go on."""
+    """-1 while the job has not ended."""
     duration: int
     last_modification: int
     tasks: TaskCounts
@@ -125,7 +125,7 @@ class JobsOverview(msgspec.Struct):
 
 
 class IoMetrics(msgspec.Struct, rename="kebab"):
-    """What a task, or several, have read and written, and how their time went, in milliseconds."""
+    """Input, output and idle, busy and backpressured time (in milliseconds) of one or more tasks."""
 
     read_bytes: int = 0
     read_bytes_complete: bool = True
@@ -165,7 +165,7 @@ class JobVertex(
 
 
 class JobTimestamps(msgspec.Struct, rename="upper"):
-    """When a job entered each status last; 0 if it never did."""
+    """Time at which a job last entered each status; 0 if never."""
 
     initializing: int = 0
     created: int = 0
@@ -189,7 +189,7 @@ class PlanInput(msgspec.Struct, omit_defaults=True):
     ship_strategy: str
     local_strategy: str | None = None
     exchange_reason: str | None = None
-    """Why records cross the edge as they do. Not in Flink."""
+    """The reason for the exchange of this edge. Not in Flink."""
 
 
 class PlanNode(msgspec.Struct):
@@ -279,7 +279,7 @@ class ExecutionConfig(msgspec.Struct, rename="kebab"):
 
 
 class JobConfig(msgspec.Struct, rename={"execution_config": "execution-config"}):
-    """The configuration a program has set."""
+    """The configuration set by the program."""
 
     jid: str
     name: str
@@ -287,7 +287,7 @@ class JobConfig(msgspec.Struct, rename={"execution_config": "execution-config"})
 
 
 class QueueStatus(msgspec.Struct):
-    """Whether something is done: ``IN_PROGRESS`` or ``COMPLETED``."""
+    """Status of an operation: ``IN_PROGRESS`` or ``COMPLETED``."""
 
     id: str
 
@@ -297,7 +297,7 @@ class FailureCause(
     omit_defaults=True,
     rename={"class_name": "class", "stack_trace": "stack-trace", "serialized_throwable": "serialized-throwable"},
 ):
-    """Why something failed."""
+    """The cause of a failure."""
 
     class_name: str
     stack_trace: str
@@ -316,7 +316,7 @@ class JobExecutionResult(
         "failure_cause": "failure-cause",
     },
 ):
-    """How a job ended."""
+    """The result of a job."""
 
     id: str
     name: str
@@ -330,14 +330,14 @@ class JobExecutionResult(
 
 
 class ExecutionResult(msgspec.Struct, rename={"job_execution_result": "job-execution-result"}):
-    """Whether a job has ended, and how."""
+    """The status of a job's execution, and its result if it has ended."""
 
     status: QueueStatus
     job_execution_result: JobExecutionResult | msgspec.UnsetType = msgspec.UNSET
 
 
 class Accumulator(msgspec.Struct):
-    """An accumulator's present value, as text."""
+    """The current value of an accumulator, as text."""
 
     name: str
     type: str
@@ -360,7 +360,7 @@ class ConfigurationEntry(msgspec.Struct):
 
 
 class Jvm(msgspec.Struct):
-    """What runs the JobManager; the names are Flink's, but it is Python."""
+    """The interpreter of the JobManager; the field names are Flink's."""
 
     version: str
     arch: str
@@ -368,38 +368,38 @@ class Jvm(msgspec.Struct):
 
 
 class Environment(msgspec.Struct):
-    """What the JobManager runs in."""
+    """The environment of the JobManager."""
 
     jvm: Jvm
     classpath: list[str]
 
 
 class ParallelismBounds(msgspec.Struct, rename="camel"):
-    """How many subtasks a vertex makes do with, and how many it wants."""
+    """Minimum and desired parallelism of a vertex."""
 
     lower_bound: int
     upper_bound: int
 
 
 class VertexRequirements(msgspec.Struct):
-    """What a vertex wants."""
+    """The resource requirements of a vertex."""
 
     parallelism: ParallelismBounds
 
 
 class Skew(msgspec.Struct, rename="kebab"):
-    """One subtask gets far more records than the others."""
+    """Data skew: one subtask receives far more records than the others."""
 
     subtask: int
     share: float
-    """Its part of all records the vertex has got, from 0 to 1."""
+    """Its fraction of all records received by the vertex, from 0 to 1."""
     records: int
     skew: float
-    """The mean deviation from the mean, in per cent of it, as the aggregated metrics have it."""
+    """Mean deviation from the mean, in percent of the mean, as in the aggregated metrics."""
 
 
 class Bottleneck(msgspec.Struct, rename="kebab"):
-    """The vertex that keeps the others waiting; times in milliseconds per second, of its busiest subtask."""
+    """The vertex that causes backpressure; times in milliseconds per second, of its busiest subtask."""
 
     id: str
     name: str
@@ -408,53 +408,56 @@ class Bottleneck(msgspec.Struct, rename="kebab"):
     idle: float
     in_pool_usage: float
     waiting: list[str]
-    """The vertices before it that wait for it, nearest first."""
+    """The backpressured vertices upstream of it, nearest first."""
     explanation: str
     skew: Skew | None = None
 
 
 class SlotWait(msgspec.Struct):
-    """A job that does not run yet, as other jobs hold the slots."""
+    """A job that waits for slots held by other jobs."""
 
     needed: int
-    """How many it wants; a batch, and a job that runs in epochs, starts with fewer."""
+    """Number of slots requested; batch jobs and jobs that run in epochs start with fewer."""
     free: int
     total: int
     ahead: int
-    """How many jobs get slots before it."""
+    """Number of jobs that are served before it."""
 
 
 class JobDiagnosis(msgspec.Struct):
-    """What slows a job down; nothing when nothing is backpressured."""
+    """The bottleneck of a job; empty if nothing is backpressured."""
 
     bottleneck: Bottleneck | None
     explanation: str
     slots: SlotWait | None = None
-    """What it waits for, if it waits for slots."""
+    """The missing slots, if the job waits for slots."""
 
 
-JOBS = Endpoint("GET", "/jobs", "Lists the ids and states of all jobs.", JobIds)
-JOBS_OVERVIEW = Endpoint("GET", "/jobs/overview", "Lists all jobs.", JobsOverview)
-JOB = Endpoint("GET", "/jobs/:jobid", "Shows a job and its vertices.", JobDetails, errors=NO_JOB)
-JOB_PLAN = Endpoint("GET", "/jobs/:jobid/plan", "Shows a job's plan.", JobPlan, errors=NO_JOB)
-JOB_STATUS = Endpoint("GET", "/jobs/:jobid/status", "Tells a job's status.", JobStatusAnswer, errors=NO_JOB)
-JOB_CONFIG = Endpoint("GET", "/jobs/:jobid/config", "Shows how a job is executed.", JobConfig, errors=NO_JOB)
+JOBS = Endpoint("GET", "/jobs", "Returns the ids and states of all jobs.", JobIds)
+JOBS_OVERVIEW = Endpoint("GET", "/jobs/overview", "Returns an overview of all jobs.", JobsOverview)
+JOB = Endpoint("GET", "/jobs/:jobid", "Returns the details of a job and its vertices.", JobDetails, errors=NO_JOB)
+JOB_PLAN = Endpoint("GET", "/jobs/:jobid/plan", "Returns the plan of a job.", JobPlan, errors=NO_JOB)
+JOB_STATUS = Endpoint("GET", "/jobs/:jobid/status", "Returns the status of a job.", JobStatusAnswer, errors=NO_JOB)
+JOB_CONFIG = Endpoint(
+    "GET", "/jobs/:jobid/config", "Returns the execution configuration of a job.", JobConfig, errors=NO_JOB
+)
 JOB_EXECUTION_RESULT = Endpoint(
     "GET",
     "/jobs/:jobid/execution-result",
-    "Tells whether a job has ended, and how.",
+    "Returns the result of a job, or that it has not ended.",
     ExecutionResult,
     errors=NO_JOB,
 )
 JOB_ACCUMULATORS = Endpoint(
     "GET",
     "/jobs/:jobid/accumulators",
-    "Shows a job's accumulators.",
+    "Returns the accumulators of a job.",
     JobAccumulators,
     query=(
         Parameter(
             "includeSerializedValue",
-            "Also answer with the values serialised. Flink's clients ask for that; there are none here.",
+            "Include serialized values. Accepted for compatibility with Flink's clients; no serialized values are "
+            "returned.",
             bool,
             False,
         ),
@@ -464,28 +467,28 @@ JOB_ACCUMULATORS = Endpoint(
 JOB_JOBMANAGER_CONFIG = Endpoint(
     "GET",
     "/jobs/:jobid/jobmanager/config",
-    "Shows the options that a job runs with.",
+    "Returns the configuration of a job.",
     list[ConfigurationEntry],
     errors=NO_JOB,
 )
 JOB_JOBMANAGER_ENVIRONMENT = Endpoint(
     "GET",
     "/jobs/:jobid/jobmanager/environment",
-    "Shows what the JobManager of a job runs in.",
+    "Returns the environment of the JobManager of a job.",
     Environment,
     errors=NO_JOB,
 )
 JOB_RESOURCE_REQUIREMENTS = Endpoint(
     "GET",
     "/jobs/:jobid/resource-requirements",
-    "Shows the parallelism that a job's vertices want, by their ids.",
+    "Returns the resource requirements of a job: the parallelism of each vertex by id.",
     dict[str, VertexRequirements],
     errors=NO_JOB,
 )
 JOB_DIAGNOSIS = Endpoint(
     "GET",
     "/jobs/:jobid/diagnosis",
-    "Names the vertex that slows a job down, and says why.",
+    "Returns the bottleneck of a job, with an explanation.",
     JobDiagnosis,
     errors=NO_JOB,
     is_ours=True,

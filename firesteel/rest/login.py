@@ -1,4 +1,4 @@
-"""The login of a browser: a code that works once, exchanged for the cluster's token."""
+"""REST endpoints: browser login with a one-time code that is exchanged for the cluster's token."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _TAG = "cluster"
 
 
 class LoginCode(msgspec.Struct, rename="kebab"):
-    """A code, and for how many milliseconds it can be used."""
+    """A one-time code and its validity in milliseconds."""
 
     code: str
     valid_ms: int
@@ -35,7 +35,7 @@ class LoginToken(msgspec.Struct):
 CREATE_LOGIN_CODE: Endpoint[Any, LoginCode] = Endpoint(
     "POST",
     "/login/codes",
-    "Makes a code with which a browser gets the token, once.",
+    "Creates a one-time code with which a browser obtains the token.",
     LoginCode,
     access=Access.CODE,
     tag=_TAG,
@@ -44,10 +44,10 @@ CREATE_LOGIN_CODE: Endpoint[Any, LoginCode] = Endpoint(
 LOGIN: Endpoint[LoginRequest, LoginToken] = Endpoint(
     "POST",
     "/login",
-    "Exchanges a code for the token.",
+    "Exchanges a one-time code for the token.",
     LoginToken,
     request=LoginRequest,
-    errors={403: "The code is unknown, has been used, or is too old."},
+    errors={403: "The code is unknown, has been used, or has expired."},
     access=Access.LOGIN,
     tag=_TAG,
     is_ours=True,

@@ -1,4 +1,4 @@
-"""What jobs, vertices and subtasks measure."""
+"""REST endpoints: metrics of jobs, vertices and subtasks."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ __all__ = ["ENDPOINTS", "AggregatedMetric", "Metric"]
 
 
 class Metric(msgspec.Struct):
-    """A metric's name and, where it was asked for, its value as text."""
+    """The name of a metric and, if requested, its value as text."""
 
     id: str
     value: str | msgspec.UnsetType = msgspec.UNSET
@@ -25,34 +25,35 @@ class AggregatedMetric(msgspec.Struct):
     avg: float | msgspec.UnsetType = msgspec.UNSET
     sum: float | msgspec.UnsetType = msgspec.UNSET
     skew: float | msgspec.UnsetType = msgspec.UNSET
-    """The mean deviation from the mean, in per cent of it, at most 100."""
+    """Mean deviation from the mean, in percent of the mean, at most 100."""
 
 
 _GET = Parameter(
-    "get", "The metrics whose values are wanted; without, their names are listed.", default=[], is_list=True
+    "get",
+    "Names of the metrics whose values are returned; without it, the names of all metrics are returned.",
+    default=[],
+    is_list=True,
 )
-_AGG = Parameter(
-    "agg", "Which of min, max, sum, avg and skew are wanted; all of them by default.", default=[], is_list=True
-)
+_AGG = Parameter("agg", "Aggregations to return: min, max, sum, avg, skew; default: all.", default=[], is_list=True)
 _VERTEX = "/jobs/:jobid/vertices/:vertexid"
-_NO_JOB = {404: "There is no such job."}
-_NO_VERTEX = {404: "There is no such job or vertex."}
-_NO_SUBTASK = {404: "There is no such job, vertex or subtask."}
-_BAD_AGGREGATION = {400: "There is no such aggregation, or a number is none."}
+_NO_JOB = {404: "The job does not exist."}
+_NO_VERTEX = {404: "The job or vertex does not exist."}
+_NO_SUBTASK = {404: "The job, vertex or subtask does not exist."}
+_BAD_AGGREGATION = {400: "Unknown aggregation or invalid number."}
 
 JOBS_METRICS = Endpoint(
     "GET",
     "/jobs/metrics",
-    "Shows metrics over several jobs.",
+    "Returns metrics aggregated over jobs.",
     list[AggregatedMetric],
-    query=(_GET, _AGG, Parameter("jobs", "The ids of the jobs; all by default.", default=[], is_list=True)),
+    query=(_GET, _AGG, Parameter("jobs", "Job ids; default: all.", default=[], is_list=True)),
     errors=_BAD_AGGREGATION,
     tag="metrics",
 )
 JOB_METRICS = Endpoint(
     "GET",
     "/jobs/:jobid/metrics",
-    "Shows the metrics of a job as a whole.",
+    "Returns the metrics of a job.",
     list[Metric],
     query=(_GET,),
     errors=_NO_JOB,
@@ -61,7 +62,7 @@ JOB_METRICS = Endpoint(
 VERTEX_METRICS = Endpoint(
     "GET",
     f"{_VERTEX}/metrics",
-    "Shows the metrics of a vertex, each with the number of its subtask before its name.",
+    "Returns the metrics of a vertex, with the subtask index as prefix of each name.",
     list[Metric],
     query=(_GET,),
     errors=_NO_VERTEX,
@@ -70,13 +71,13 @@ VERTEX_METRICS = Endpoint(
 SUBTASKS_METRICS = Endpoint(
     "GET",
     f"{_VERTEX}/subtasks/metrics",
-    "Shows metrics over the subtasks of a vertex.",
+    "Returns metrics aggregated over the subtasks of a vertex.",
     list[AggregatedMetric],
     query=(
         _GET,
         _AGG,
         Parameter(
-            "subtasks", "The subtasks, as numbers or ranges such as 0-3; all by default.", default=[], is_list=True
+            "subtasks", "Subtask indexes, as numbers or ranges such as 0-3; default: all.", default=[], is_list=True
         ),
     ),
     errors={**_NO_VERTEX, **_BAD_AGGREGATION},
@@ -85,7 +86,7 @@ SUBTASKS_METRICS = Endpoint(
 SUBTASK_METRICS = Endpoint(
     "GET",
     f"{_VERTEX}/subtasks/:subtaskindex/metrics",
-    "Shows the metrics of a subtask.",
+    "Returns the metrics of a subtask.",
     list[Metric],
     query=(_GET,),
     errors=_NO_SUBTASK,
@@ -94,7 +95,7 @@ SUBTASK_METRICS = Endpoint(
 VERTEX_WATERMARKS = Endpoint(
     "GET",
     f"{_VERTEX}/watermarks",
-    "Shows how far the event time of each subtask of a vertex has come. Sources have none.",
+    "Returns the current watermark of each subtask of a vertex. Empty for sources.",
     list[Metric],
     errors=_NO_VERTEX,
     tag="metrics",
@@ -102,7 +103,7 @@ VERTEX_WATERMARKS = Endpoint(
 VERTEX_JM_OPERATOR_METRICS = Endpoint(
     "GET",
     f"{_VERTEX}/jm-operator-metrics",
-    "Shows what the JobManager measures for the operators of a vertex: nothing.",
+    "Returns the JobManager's metrics for the operators of a vertex. Always empty.",
     list[Metric],
     query=(_GET,),
     errors=_NO_VERTEX,
@@ -111,7 +112,7 @@ VERTEX_JM_OPERATOR_METRICS = Endpoint(
 PROMETHEUS = Endpoint(
     "GET",
     "/metrics",
-    "Gives all metrics in the text format of Prometheus.",
+    "Returns all metrics in the Prometheus text format.",
     Text,
     errors={404: "metrics.prometheus.enabled is false."},
     tag="metrics",

@@ -1,4 +1,4 @@
-"""The OpenAPI description of the REST API, made from the endpoints' declarations."""
+"""The OpenAPI description of the REST API, generated from the endpoint declarations."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _NUMBERS = {"attempt", "checkpointid", "subtaskindex"}
 
 
 class ErrorResponse(msgspec.Struct):
-    """What every answer other than a success carries."""
+    """The body of every error response."""
 
     errors: list[str]
 
@@ -25,7 +25,7 @@ class ErrorResponse(msgspec.Struct):
 OPENAPI: Endpoint[None, dict[str, Any]] = Endpoint(
     "GET",
     "/openapi.json",
-    "This API, described for machines (OpenAPI 3.1).",
+    "Returns the OpenAPI 3.1 description of this API.",
     dict[str, Any],
     tag="cluster",
     is_ours=True,
@@ -51,7 +51,7 @@ def openapi_document(endpoints: Iterable[Endpoint[Any, Any]]) -> dict[str, Any]:
         "info": {
             "title": "Firesteel",
             "version": __version__,
-            "description": "The REST API of a JobManager. Every path is there below /v1 too.",
+            "description": "The REST API of a JobManager. Every path is also available under /v1.",
         },
         "paths": paths,
         "components": {
@@ -96,7 +96,7 @@ def _responses(endpoint: Endpoint[Any, Any], schemas: dict[int, Any], error: Any
     responses = {str(endpoint.status): {"description": "Success.", "content": content}}
     for status, description in endpoint.errors.items():
         responses.setdefault(str(status), _error(description, error))
-    responses["default"] = _error("What went wrong.", error)
+    responses["default"] = _error("Error messages.", error)
     return responses
 
 

@@ -1,4 +1,4 @@
-"""Programs that are kept on the cluster, to be run from its web pages: what Flink has jars for."""
+"""REST endpoints: uploaded programs, the counterpart of Flink's jars."""
 
 from __future__ import annotations
 
@@ -28,64 +28,64 @@ __all__ = [
 
 _TAG = "programs"
 _BAD = {
-    400: "There is no such program; it ends, fails, or takes too long before it executes a job; or an argument is "
-    "not what it should be.",
-    403: "web.submit.enable is off.",
+    400: "The program does not exist; it ended, failed or timed out before it executed a job; or an argument is "
+    "invalid.",
+    403: "web.submit.enable is false.",
 }
 
 
 class ProgramEntry(msgspec.Struct):
-    """What a program begins with."""
+    """The entry point of a program."""
 
     name: str
     description: str | None = None
 
 
 class ProgramFile(msgspec.Struct):
-    """A program that is kept."""
+    """An uploaded program."""
 
     id: str
     name: str
     uploaded: int
-    """When, in epoch milliseconds."""
+    """Upload time, in epoch milliseconds."""
     entry: list[ProgramEntry]
 
 
 class ProgramList(msgspec.Struct):
-    """All programs that are kept, the newest first."""
+    """All uploaded programs, newest first."""
 
     address: str
     files: list[ProgramFile]
 
 
 class ProgramUploaded(msgspec.Struct):
-    """Where a program is kept; its id is the last part."""
+    """The path of an uploaded program; the last part is its id."""
 
     filename: str
     status: str = "success"
 
 
 class ProgramRequest(msgspec.Struct, rename="camel"):
-    """How to run a program. Each can be a query parameter as well; what is here wins."""
+    """How to run a program. Each field can also be given as a query parameter; the body takes precedence."""
 
     entry_class: str | None = None
-    """The Python file of a zip archive that is run; by default __main__.py, or the only one at its top."""
+    """The Python file of a zip archive to run; default: __main__.py, or the only file at the top level."""
     program_args: str | None = None
-    """Arguments, as in a shell."""
+    """Program arguments as one string, split as in a shell."""
     program_args_list: list[str] | None = None
-    """The same, one by one."""
+    """Program arguments as a list."""
     parallelism: int | None = None
     job_id: str | None = None
     allow_non_restored_state: bool | None = None
     savepoint_path: str | None = None
     claim_mode: str | None = None
     restore_mode: str | None = None
-    """The old name of the claim mode."""
+    """The former name of the claim mode."""
     flink_configuration: dict[str, str] | None = None
 
 
 class ProgramRun(msgspec.Struct):
-    """The job that a program has submitted."""
+    """The job submitted by a program."""
 
     jobid: str
 
@@ -97,34 +97,39 @@ class ProgramPlan(msgspec.Struct):
 
 
 _PARAMETERS = (
-    Parameter("entry-class", "The Python file of a zip archive that is run."),
-    Parameter("program-args", "Arguments, as in a shell."),
-    Parameter("programArg", "Arguments, one by one.", is_list=True),
+    Parameter("entry-class", "The Python file of a zip archive to run."),
+    Parameter("program-args", "Program arguments as one string, split as in a shell."),
+    Parameter("programArg", "Program arguments as a list.", is_list=True),
     Parameter("parallelism", "The default parallelism.", type=int),
 )
 _RUN_PARAMETERS = (
     *_PARAMETERS,
-    Parameter("savepointPath", "The savepoint or checkpoint to start from."),
-    Parameter("allowNonRestoredState", "Whether state may be dropped that no operator asks for.", type=bool),
+    Parameter("savepointPath", "The savepoint or checkpoint to restore from."),
+    Parameter(
+        "allowNonRestoredState", "Whether state that belongs to no operator of the program is dropped.", type=bool
+    ),
 )
 
 UPLOAD_PROGRAM: Endpoint[Any, ProgramUploaded] = Endpoint(
     "POST",
     "/jars/upload",
-    "Keeps a program: a Python file, or a zip archive with several. The field of the form is jarfile.",
+    "Uploads a program: a Python file, or a zip archive with several files. The form field is jarfile.",
     ProgramUploaded,
-    errors={400: "It is neither, or there is none.", 403: "web.submit.enable is off."},
+    errors={
+        400: "The file is missing, or neither a Python file nor a zip archive.",
+        403: "web.submit.enable is false.",
+    },
     access=Access.CODE,
     tag=_TAG,
     is_upload=True,
 )
-PROGRAMS: Endpoint[Any, ProgramList] = Endpoint("GET", "/jars", "Lists the programs.", ProgramList, tag=_TAG)
+PROGRAMS: Endpoint[Any, ProgramList] = Endpoint("GET", "/jars", "Lists the uploaded programs.", ProgramList, tag=_TAG)
 DELETE_PROGRAM: Endpoint[Any, Empty] = Endpoint(
     "DELETE",
     "/jars/:jarid",
     "Deletes a program.",
     Empty,
-    errors={400: "There is no such program.", 403: "web.submit.enable is off."},
+    errors={400: "The program does not exist.", 403: "web.submit.enable is false."},
     tag=_TAG,
 )
 RUN_PROGRAM: Endpoint[ProgramRequest, ProgramRun] = Endpoint(
@@ -141,7 +146,7 @@ RUN_PROGRAM: Endpoint[ProgramRequest, ProgramRun] = Endpoint(
 PLAN_PROGRAM: Endpoint[ProgramRequest, ProgramPlan] = Endpoint(
     "POST",
     "/jars/:jarid/plan",
-    "Runs a program up to its first job, and shows the plan of that.",
+    "Returns the plan of the first job of a program, without running the job.",
     ProgramPlan,
     request=ProgramRequest,
     query=_PARAMETERS,
@@ -152,7 +157,7 @@ PLAN_PROGRAM: Endpoint[ProgramRequest, ProgramPlan] = Endpoint(
 PLAN_PROGRAM_GET: Endpoint[ProgramRequest, ProgramPlan] = Endpoint(
     "GET",
     "/jars/:jarid/plan",
-    "The same, for those who can only GET. Runs the program, so that it takes the same rights.",
+    "The same as a GET request, as in Flink. It runs the program's code and requires the same authorization.",
     ProgramPlan,
     request=ProgramRequest,
     query=_PARAMETERS,

@@ -1,4 +1,4 @@
-"""Rescaling: what parallelism a job's vertices shall have."""
+"""REST endpoint: rescaling of a job."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ __all__ = ["ENDPOINTS", "UPDATE_RESOURCE_REQUIREMENTS"]
 UPDATE_RESOURCE_REQUIREMENTS = Endpoint(
     "PUT",
     "/jobs/:jobid/resource-requirements",
-    "Has a running job go on with other parallelisms: each vertex gets its upper bound, or, with the adaptive "
-    "scheduler, as much of it as there are slots for. The job takes a checkpoint and restarts from it.",
+    "Rescales a running job. Each vertex gets its upper bound as parallelism or, with the adaptive scheduler, as "
+    "much of it as there are slots. The job takes a checkpoint and restarts from it.",
     response=dict,
     request=dict[str, VertexRequirements],
     errors={
-        400: "A vertex is unknown or missing, or its parallelism cannot be; the job takes no checkpoints.",
-        404: "There is no such job.",
+        400: "A vertex is unknown or missing, a parallelism is invalid, or checkpointing is disabled.",
+        404: "The job does not exist.",
         409: "The job has ended, or there are not enough slots.",
     },
 )

@@ -1,4 +1,4 @@
-"""Savepoints and checkpoints on demand: one request starts an operation, others ask how it is doing."""
+"""REST endpoints: triggering savepoints and checkpoints; a request starts an operation whose status is polled."""
 
 from __future__ import annotations
 
@@ -33,50 +33,50 @@ __all__ = [
 
 FormatType = Literal["CANONICAL", "NATIVE", "DEFAULT"]
 
-_TRIGGERED = {400: "There is no directory to write to, or something of the request is not what it should be."}
+_TRIGGERED = {400: "No target directory is given or configured, or the request is invalid."}
 _POLLED = {
-    404: "There is no such operation, or it ended more than five minutes ago.",
-    500: "The operation has failed; the message says why.",
+    404: "The operation does not exist, or ended more than five minutes ago.",
+    500: "The operation failed; the message contains the cause.",
 }
 
 
 class SavepointTrigger(msgspec.Struct, rename="kebab"):
-    """What savepoint to take."""
+    """Parameters of a savepoint."""
 
     target_directory: str | None = None
-    """By default execution.checkpointing.savepoint-dir."""
+    """Default: execution.checkpointing.savepoint-dir."""
     cancel_job: bool = False
     format_type: FormatType | None = msgspec.field(name="formatType", default=None)
     trigger_id: str | None = msgspec.field(name="triggerId", default=None)
-    """An id for the operation, with which the same request can be made again."""
+    """An id for the operation, which makes the request idempotent."""
 
 
 class StopWithSavepoint(msgspec.Struct, rename="camel"):
-    """What savepoint to stop with."""
+    """Parameters of stop-with-savepoint."""
 
     target_directory: str | None = None
     drain: bool = False
-    """Whether the sources say that all time has passed, so that timers and windows fire."""
+    """Whether the sources emit the maximum watermark, so that all timers and windows fire."""
     format_type: FormatType | None = None
     trigger_id: str | None = None
 
 
 class CheckpointTrigger(msgspec.Struct, rename="camel"):
-    """What checkpoint to take."""
+    """Parameters of a checkpoint."""
 
     checkpoint_type: Literal["CONFIGURED", "FULL", "INCREMENTAL"] | None = None
-    """FULL: everything is written anew. The others: only what changed, if execution.checkpointing.incremental is on."""
+    """FULL takes a full checkpoint; other types are incremental if execution.checkpointing.incremental is true."""
     trigger_id: str | None = None
 
 
 class SavepointDisposal(msgspec.Struct, rename="kebab"):
-    """Which savepoint to delete."""
+    """Parameters of a savepoint disposal."""
 
     savepoint_path: str
 
 
 class AsyncOperation(msgspec.Struct, rename="kebab"):
-    """An operation has begun."""
+    """A started operation."""
 
     request_id: str
 
@@ -88,37 +88,37 @@ class OperationStatus(msgspec.Struct):
 
 
 class SavepointInfo(msgspec.Struct):
-    """A savepoint that was taken."""
+    """A completed savepoint."""
 
     location: str
 
 
 class SavepointOperation(msgspec.Struct):
-    """How a savepoint is doing."""
+    """The status of a savepoint."""
 
     status: OperationStatus
     operation: SavepointInfo | None = None
 
 
 class CheckpointInfo(msgspec.Struct, rename="camel"):
-    """A checkpoint that was taken."""
+    """A completed checkpoint."""
 
     checkpoint_id: int
 
 
 class CheckpointOperation(msgspec.Struct):
-    """How a checkpoint is doing."""
+    """The status of a checkpoint."""
 
     status: OperationStatus
     operation: CheckpointInfo | None = None
 
 
 class DisposalInfo(msgspec.Struct):
-    """A savepoint is deleted."""
+    """A completed savepoint disposal."""
 
 
 class DisposalOperation(msgspec.Struct):
-    """How a deletion is doing."""
+    """The status of a savepoint disposal."""
 
     status: OperationStatus
     operation: DisposalInfo | None = None
@@ -127,7 +127,7 @@ class DisposalOperation(msgspec.Struct):
 TRIGGER_SAVEPOINT: Endpoint[SavepointTrigger, AsyncOperation] = Endpoint(
     "POST",
     "/jobs/:jobid/savepoints",
-    "Takes a savepoint; with cancel-job, and cancels the job then.",
+    "Triggers a savepoint. With cancel-job, cancels the job afterwards.",
     AsyncOperation,
     request=SavepointTrigger,
     status=202,
@@ -137,7 +137,7 @@ TRIGGER_SAVEPOINT: Endpoint[SavepointTrigger, AsyncOperation] = Endpoint(
 STOP_JOB: Endpoint[StopWithSavepoint, AsyncOperation] = Endpoint(
     "POST",
     "/jobs/:jobid/stop",
-    "Takes a savepoint and ends the job. Ask for the outcome as for that of a savepoint.",
+    "Stops a job with a savepoint. The status is returned by the savepoint status endpoint.",
     AsyncOperation,
     request=StopWithSavepoint,
     status=202,
@@ -147,7 +147,7 @@ STOP_JOB: Endpoint[StopWithSavepoint, AsyncOperation] = Endpoint(
 SAVEPOINT_STATUS: Endpoint[Any, SavepointOperation] = Endpoint(
     "GET",
     "/jobs/:jobid/savepoints/:triggerid",
-    "Tells how a savepoint is doing.",
+    "Returns the status of a savepoint.",
     SavepointOperation,
     errors=_POLLED,
     tag="savepoints",
@@ -155,7 +155,7 @@ SAVEPOINT_STATUS: Endpoint[Any, SavepointOperation] = Endpoint(
 TRIGGER_CHECKPOINT: Endpoint[CheckpointTrigger, AsyncOperation] = Endpoint(
     "POST",
     "/jobs/:jobid/checkpoints",
-    "Takes a checkpoint now. One of type FULL writes everything anew, the others as the job's own do.",
+    "Triggers a checkpoint. Type FULL takes a full checkpoint; other types follow the job's configuration.",
     AsyncOperation,
     request=CheckpointTrigger,
     status=202,
@@ -165,7 +165,7 @@ TRIGGER_CHECKPOINT: Endpoint[CheckpointTrigger, AsyncOperation] = Endpoint(
 CHECKPOINT_STATUS: Endpoint[Any, CheckpointOperation] = Endpoint(
     "GET",
     "/jobs/:jobid/checkpoints/:triggerid",
-    "Tells how a checkpoint is doing.",
+    "Returns the status of a checkpoint.",
     CheckpointOperation,
     errors=_POLLED,
     tag="checkpoints",
@@ -173,7 +173,7 @@ CHECKPOINT_STATUS: Endpoint[Any, CheckpointOperation] = Endpoint(
 DISPOSE_SAVEPOINT: Endpoint[SavepointDisposal, AsyncOperation] = Endpoint(
     "POST",
     "/savepoint-disposal",
-    "Deletes a savepoint, with all files that no other needs.",
+    "Disposes of a savepoint: deletes all files that no other savepoint or checkpoint uses.",
     AsyncOperation,
     request=SavepointDisposal,
     errors={400: "The path is empty."},
@@ -182,7 +182,7 @@ DISPOSE_SAVEPOINT: Endpoint[SavepointDisposal, AsyncOperation] = Endpoint(
 DISPOSAL_STATUS: Endpoint[Any, DisposalOperation] = Endpoint(
     "GET",
     "/savepoint-disposal/:triggerid",
-    "Tells how a deletion is doing.",
+    "Returns the status of a savepoint disposal.",
     DisposalOperation,
     errors=_POLLED,
     tag="savepoints",

@@ -1,4 +1,4 @@
-"""Jobs from outside: submitting and cancelling them, and reading what they collect."""
+"""REST endpoints: job submission, cancellation, client heartbeats and collected results."""
 
 from __future__ import annotations
 
@@ -25,64 +25,64 @@ __all__ = [
     "JobSubmitted",
 ]
 
-_NO_JOB = {404: "There is no such job."}
-_ENDED = {**_NO_JOB, 409: "The job has ended, and was not cancelled."}
+_NO_JOB = {404: "The job does not exist."}
+_ENDED = {**_NO_JOB, 409: "The job has ended and was not cancelled."}
 
 
 class Empty(msgspec.Struct):
-    """Nothing: ``{}``."""
+    """An empty object: ``{}``."""
 
 
 class JobArtifact(msgspec.Struct, rename="camel"):
-    """A file that travels with a job."""
+    """A file shipped with a job."""
 
     file_name: str
-    """As the form names it."""
+    """The file name in the form."""
     entry_name: str | None = None
-    """As the job knows it; the same name, unless said otherwise."""
+    """The file name in the job; default: the same."""
 
 
 class JobSubmitRequest(msgspec.Struct, rename="camel"):
-    """The field ``request`` of the form a job is submitted with; the files are further fields of any name."""
+    """The form field ``request`` of a job submission; the files are further fields of any name."""
 
     job_graph_file_name: str = ""
     """The file with the JobGraph, cloudpickled."""
     job_jar_file_names: list[str] = []
-    """Files that functions of the job import: Python files and zip archives."""
+    """Python files and zip archives that functions of the job import."""
     job_artifact_file_names: list[JobArtifact] = []
-    """The same, as Flink names files that are no jars."""
+    """The same; Flink's name for files that are not jars."""
     job_id: str | None = None
-    """32 hexadecimal digits; drawn if not given. Not in Flink, whose JobManager reads it from the graph."""
+    """32 hexadecimal digits; random by default. Not in Flink, whose JobManager reads it from the graph."""
     job_name: str | None = None
-    """Not in Flink either."""
+    """Not in Flink."""
 
 
 class JobSubmitted(msgspec.Struct, rename="camel"):
-    """Where the job is found."""
+    """The URL of the submitted job."""
 
     job_url: str
 
 
 class ClientHeartbeat(msgspec.Struct, rename="camel"):
-    """Until when a client promises to be heard of again."""
+    """The time by which a client will send the next heartbeat."""
 
     expired_timestamp: int
     """Epoch milliseconds."""
     timeout: int | None = None
-    """The same as milliseconds from now. It counts if it is given: the clocks of two machines may differ."""
+    """The same in milliseconds from now. Takes precedence, as the clocks of two machines may differ."""
 
 
 class ChannelResults(msgspec.Struct):
-    """What a collect sink has sent, in order."""
+    """Results of a collect sink, in order."""
 
     first: int
-    """The number of the first payload; payloads are counted from 0."""
+    """The index of the first payload, starting at 0."""
     payloads: list[bytes]
     """Each a serialized batch of records, in base64."""
     end: bool
-    """Whether nothing follows: the job is over."""
+    """Whether these are the last results."""
     run: str
-    """Another one once another JobManager runs the job: what was on its way then is lost."""
+    """Changes when another JobManager takes over the job; results in transit are then lost."""
 
 
 SUBMIT_JOB: Endpoint[JobSubmitRequest, JobSubmitted] = Endpoint(
@@ -94,9 +94,9 @@ SUBMIT_JOB: Endpoint[JobSubmitRequest, JobSubmitted] = Endpoint(
     request=JobSubmitRequest,
     status=202,
     errors={
-        400: "A file is missing, an id is none, or the job graph is one of Flink's own (Java-serialized).",
-        409: "A job of that id was submitted before.",
-        503: "The JobManager is being shut down.",
+        400: "A file is missing, an id is invalid, or the job graph is Java-serialized (from Flink's own client).",
+        409: "A job with this id was already submitted.",
+        503: "The JobManager is shutting down.",
     },
     access=Access.CODE,
     is_upload=True,
@@ -104,16 +104,16 @@ SUBMIT_JOB: Endpoint[JobSubmitRequest, JobSubmitted] = Endpoint(
 CANCEL_JOB: Endpoint[Any, Empty] = Endpoint(
     "PATCH",
     "/jobs/:jobid",
-    "Cancels a job. One that is cancelled already stays so.",
+    "Cancels a job. Has no effect on a job that is already cancelled.",
     Empty,
-    query=(Parameter("mode", "Only cancel; Flink had stop once.", default="cancel"),),
+    query=(Parameter("mode", "Only cancel is supported.", default="cancel"),),
     status=202,
     errors=_ENDED,
 )
 YARN_CANCEL: Endpoint[Any, Empty] = Endpoint(
     "GET",
     "/jobs/:jobid/yarn-cancel",
-    "Cancels a job: for those who can only GET, as Flink's web pages.",
+    "Cancels a job with a GET request, as Flink's web UI does.",
     Empty,
     status=202,
     errors=_ENDED,
@@ -122,7 +122,7 @@ YARN_CANCEL: Endpoint[Any, Empty] = Endpoint(
 YARN_STOP: Endpoint[Any, Empty] = Endpoint(
     "GET",
     "/jobs/:jobid/yarn-stop",
-    "Says that there is no such thing any more.",
+    "Removed in Flink; always fails.",
     Empty,
     status=202,
     errors={308: "Always: POST /jobs/:jobid/stop takes a savepoint and stops."},
@@ -131,7 +131,7 @@ YARN_STOP: Endpoint[Any, Empty] = Endpoint(
 CANCEL_APPLICATION: Endpoint[Any, Empty] = Endpoint(
     "POST",
     "/applications/:applicationid/cancel",
-    "Cancels the job that the application is.",
+    "Cancels an application, that is, its job.",
     Empty,
     status=202,
     errors=_ENDED,
@@ -139,8 +139,8 @@ CANCEL_APPLICATION: Endpoint[Any, Empty] = Endpoint(
 CLIENT_HEARTBEAT: Endpoint[ClientHeartbeat, Empty] = Endpoint(
     "PATCH",
     "/jobs/:jobid/clientHeartbeat",
-    "Tells that the job's client is still there. A job whose client has sent one, and then no more in time, is "
-    "cancelled.",
+    "Sends a heartbeat of the job's client. A job whose client has sent a heartbeat is cancelled if further "
+    "heartbeats do not arrive in time.",
     Empty,
     request=ClientHeartbeat,
     status=202,
@@ -149,14 +149,17 @@ CLIENT_HEARTBEAT: Endpoint[ClientHeartbeat, Empty] = Endpoint(
 JOB_CHANNEL: Endpoint[Any, ChannelResults] = Endpoint(
     "GET",
     "/jobs/:jobid/channels/:channel",
-    "Reads what execute_and_collect() collects. Waits for results, if there are none yet. The reader says how many "
-    "payloads it has; what it does not have it is given, again if need be, so that no record is lost or comes twice.",
+    "Returns results of execute_and_collect(). Waits if there are no results yet. The request contains the number of "
+    "payloads already received; the response contains the following ones, so that no record is lost or returned "
+    "twice.",
     ChannelResults,
     query=(
-        Parameter("received", "How many payloads the reader has.", type=int, default=0),
-        Parameter("timeout", "How long to wait for results, in milliseconds; 10000 at most.", type=int, default=5000),
+        Parameter("received", "Number of payloads already received.", type=int, default=0),
+        Parameter(
+            "timeout", "Maximum time to wait for results, in milliseconds; at most 10000.", type=int, default=5000
+        ),
     ),
-    errors={404: "There is no such job.", 409: "The reader has more, or fewer, than it said before."},
+    errors={404: "The job does not exist.", 409: "The number of received payloads does not match earlier requests."},
     access=Access.CODE,
     is_ours=True,
 )

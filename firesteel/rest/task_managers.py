@@ -1,4 +1,4 @@
-"""TaskManagers: the Spark executors whose processes are slots."""
+"""REST endpoints: TaskManagers, which are the Spark executors whose processes are slots."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class ResourceProfile(msgspec.Struct, rename="camel"):
 
 
 class Hardware(msgspec.Struct, rename="camel"):
-    """What the machine has; memory in bytes."""
+    """Hardware of the machine; memory in bytes."""
 
     cpu_cores: int
     physical_memory: int
@@ -43,7 +43,7 @@ class Hardware(msgspec.Struct, rename="camel"):
 
 
 class MemoryConfiguration(msgspec.Struct, rename="camel"):
-    """How memory is divided up, in bytes; 0 for what has no limit of its own."""
+    """Memory configuration, in bytes; 0 for parts without a limit."""
 
     framework_heap: int = 0
     task_heap: int = 0
@@ -66,7 +66,7 @@ class TaskManager(msgspec.Struct, rename="camel"):
     data_port: int
     jmx_port: int
     time_since_last_heartbeat: int
-    """When it was last heard of, in epoch milliseconds; the name is Flink's."""
+    """Time of the last heartbeat, in epoch milliseconds; the name is Flink's."""
     slots_number: int
     free_slots: int
     assigned_tasks: int
@@ -77,7 +77,7 @@ class TaskManager(msgspec.Struct, rename="camel"):
 
 
 class TaskManagers(msgspec.Struct):
-    """All TaskManagers that are there now."""
+    """All registered TaskManagers."""
 
     taskmanagers: list[TaskManager]
 
@@ -101,7 +101,7 @@ class GarbageCollector(msgspec.Struct):
 class TaskManagerMetrics(msgspec.Struct, rename="camel"):
     """The memory of a TaskManager's processes, in bytes.
 
-    "Heap" is the memory of the Python processes that slots are, "non-heap" that of the JVM around them.
+    "Heap" is the memory of the Python processes of the slots, "non-heap" that of the executor's JVM.
     """
 
     heap_used: int = 0
@@ -133,32 +133,37 @@ class TaskManagerDetails(TaskManager, rename="camel", kw_only=True):
 
 
 _ONE = "/taskmanagers/:taskmanagerid"
-_NO_TASK_MANAGER = {404: "There is no such TaskManager."}
-_NO_FILE = {404: "There is no such TaskManager or file."}
+_NO_TASK_MANAGER = {404: "The TaskManager does not exist."}
+_NO_FILE = {404: "The TaskManager or file does not exist."}
 _TAG = "taskmanagers"
 _GET = Parameter(
-    "get", "The metrics whose values are wanted; without, their names are listed.", default=[], is_list=True
+    "get",
+    "Names of the metrics whose values are returned; without it, the names of all metrics are returned.",
+    default=[],
+    is_list=True,
 )
 
 TASK_MANAGERS = Endpoint("GET", "/taskmanagers", "Lists all TaskManagers.", TaskManagers, tag=_TAG)
 TASK_MANAGERS_METRICS = Endpoint(
     "GET",
     "/taskmanagers/metrics",
-    "Shows metrics over several TaskManagers.",
+    "Returns metrics aggregated over TaskManagers.",
     list[AggregatedMetric],
     query=(
         _GET,
-        Parameter("agg", "Which of min, max, sum, avg and skew are wanted; all by default.", default=[], is_list=True),
-        Parameter("taskmanagers", "The ids of the TaskManagers; all by default.", default=[], is_list=True),
+        Parameter("agg", "Aggregations to return: min, max, sum, avg, skew; default: all.", default=[], is_list=True),
+        Parameter("taskmanagers", "TaskManager ids; default: all.", default=[], is_list=True),
     ),
-    errors={400: "There is no such aggregation."},
+    errors={400: "Unknown aggregation."},
     tag=_TAG,
 )
-TASK_MANAGER = Endpoint("GET", _ONE, "Shows a TaskManager.", TaskManagerDetails, errors=_NO_TASK_MANAGER, tag=_TAG)
+TASK_MANAGER = Endpoint(
+    "GET", _ONE, "Returns the details of a TaskManager.", TaskManagerDetails, errors=_NO_TASK_MANAGER, tag=_TAG
+)
 TASK_MANAGER_METRICS = Endpoint(
     "GET",
     f"{_ONE}/metrics",
-    "Shows the metrics of a TaskManager.",
+    "Returns the metrics of a TaskManager.",
     list[Metric],
     query=(_GET,),
     errors=_NO_TASK_MANAGER,
@@ -170,19 +175,26 @@ TASK_MANAGER_LOGS = Endpoint(
 TASK_MANAGER_LOG_FILE = Endpoint(
     "GET",
     f"{_ONE}/logs/:filename",
-    "Gives a log file; of one that is larger, the last 10 MB.",
+    "Returns a log file, at most its last 10 MB.",
     Text,
     errors=_NO_FILE,
     tag=_TAG,
 )
-TASK_MANAGER_LOG = Endpoint("GET", f"{_ONE}/log", "Gives Spark's log.", Text, errors=_NO_FILE, tag=_TAG)
+TASK_MANAGER_LOG = Endpoint(
+    "GET", f"{_ONE}/log", "Returns the log of the Spark executor.", Text, errors=_NO_FILE, tag=_TAG
+)
 TASK_MANAGER_STDOUT = Endpoint(
-    "GET", f"{_ONE}/stdout", "Gives what the functions of jobs printed.", Text, errors=_NO_FILE, tag=_TAG
+    "GET",
+    f"{_ONE}/stdout",
+    "Returns the standard output of the TaskManager, with the output of user functions.",
+    Text,
+    errors=_NO_FILE,
+    tag=_TAG,
 )
 TASK_MANAGER_THREAD_DUMP = Endpoint(
     "GET",
     f"{_ONE}/thread-dump",
-    "Shows what the slots of a TaskManager are doing.",
+    "Returns a thread dump of the slots of a TaskManager.",
     ThreadDump,
     errors=_NO_TASK_MANAGER,
     tag=_TAG,

@@ -1,4 +1,4 @@
-"""The token of a cluster: a file that only its owner can read, which both sides know."""
+"""The authentication token of a cluster, in a file that only its owner can read."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ MIN_LENGTH = 16
 
 
 class TokenFileError(FiresteelError):
-    """A token file that is missing, empty, or that others can read."""
+    """A token file is missing, empty, or readable by others."""
 
 
 def read_or_create_token(configuration: Configuration, cluster_directory: str | Path) -> str:
-    """The token of a cluster: that of ``rest.token-file``, else its directory's own, which is made if there is none."""
+    """The token of ``rest.token-file``, else of the cluster's directory, where it is created if missing."""
     configured = configuration.get(REST_TOKEN_FILE)
     if configured:
         return read_token(configured)
@@ -51,27 +51,27 @@ def make_token(path: str | Path) -> str:
 
 
 def read_token(path: str | Path) -> str:
-    """The token in a file, if nobody but its owner can read it."""
+    """Reads the token from a file that only its owner can read."""
     path = Path(path)
     try:
         with path.open() as file:
             status = os.fstat(file.fileno())
             token = file.read(4096).strip()
     except (OSError, UnicodeDecodeError) as error:
-        raise TokenFileError(f"The token file {path} cannot be read: {error}") from None
+        raise TokenFileError(f"Cannot read the token file {path}: {error}") from None
     if status.st_uid not in (os.geteuid(), 0):
         raise TokenFileError(
             f"The token file {path} belongs to another user (uid {status.st_uid}).",
-            hint="That user knows the token, and could run code in the cluster: use a file of your own.",
+            hint="Its owner could execute code in the cluster: use a file that belongs to you.",
         )
     if status.st_mode & (stat.S_IRWXG | stat.S_IRWXO):
         raise TokenFileError(
-            f"Others than its owner can use the token file {path} (mode {stat.S_IMODE(status.st_mode):04o}).",
-            hint=f"Whoever has the token can run code in the cluster: chmod 600 {path}, and write a new token into it.",
+            f"The token file {path} is accessible by other users (mode {stat.S_IMODE(status.st_mode):04o}).",
+            hint=f"The token allows code execution in the cluster: run chmod 600 {path}, and replace the token.",
         )
     if len(token) < MIN_LENGTH or not token.isascii() or not token.isprintable() or " " in token:
         raise TokenFileError(
-            f"The token file {path} holds no usable token.",
+            f"The token file {path} contains no valid token.",
             hint=f"It takes at least {MIN_LENGTH} characters without spaces; delete the file to have a new one made.",
         )
     return token

@@ -1,4 +1,4 @@
-"""The vertices of a job and their subtasks."""
+"""REST endpoints: the vertices of a job and their subtasks."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ __all__ = [
     "VertexTaskManagers",
 ]
 
-_NO_VERTEX = {404: "There is no such job or vertex."}
-_NO_SUBTASK = {404: "There is no such job, vertex, subtask or attempt."}
+_NO_VERTEX = {404: "The job or vertex does not exist."}
+_NO_SUBTASK = {404: "The job, vertex, subtask or attempt does not exist."}
 
 
 class StateDurations(msgspec.Struct, rename="upper"):
-    """How long a subtask was in each state up to RUNNING, in milliseconds; -1 if it never was."""
+    """Time a subtask spent in each state up to RUNNING, in milliseconds; -1 if never."""
 
     created: int
     scheduled: int
@@ -42,7 +42,7 @@ class StateDurations(msgspec.Struct, rename="upper"):
 
 
 class StateTimestamps(msgspec.Struct, rename="upper"):
-    """When a subtask entered each state; 0 if it never did."""
+    """Time at which a subtask entered each state; 0 if never."""
 
     created: int = 0
     scheduled: int = 0
@@ -57,7 +57,7 @@ class StateTimestamps(msgspec.Struct, rename="upper"):
 
 
 class Statistics(msgspec.Struct):
-    """What several subtasks have in common."""
+    """Statistics over several subtasks."""
 
     min: int
     max: int
@@ -99,7 +99,7 @@ class SubtaskAttempt(
     taskmanager_id: str
     status_duration: StateDurations
     compatible_start_time: int
-    """The same as ``start-time``, under the name that Flink's older clients know."""
+    """The same as ``start-time``, for older clients of Flink."""
 
 
 class VertexDetails(msgspec.Struct, rename={"max_parallelism": "maxParallelism"}):
@@ -138,7 +138,7 @@ class VertexTaskManagers(msgspec.Struct):
 
 
 class SubtaskTimes(msgspec.Struct):
-    """When a subtask entered its states."""
+    """State timestamps of a subtask."""
 
     subtask: int
     endpoint: str
@@ -147,7 +147,7 @@ class SubtaskTimes(msgspec.Struct):
 
 
 class SubtasksTimes(msgspec.Struct):
-    """When the subtasks of a vertex entered their states."""
+    """State timestamps of the subtasks of a vertex."""
 
     id: str
     name: str
@@ -164,7 +164,7 @@ class SubtaskBackPressure(
         "busy_ratio": "busyRatio",
     },
 ):
-    """How a subtask spends its time; the three ratios are parts of 1."""
+    """Backpressure of a subtask; the three ratios add up to 1."""
 
     subtask: int
     level: str
@@ -182,7 +182,7 @@ class BackPressure(
         "end_timestamp": "end-timestamp",
     },
 ):
-    """Whether a vertex has to wait for those after it: ``ok``, ``low`` or ``high``."""
+    """Backpressure of a vertex: ``ok``, ``low`` or ``high``."""
 
     status: str
     level: str
@@ -225,11 +225,13 @@ class AttemptAccumulators(msgspec.Struct, rename="kebab"):
 
 
 _VERTEX = "/jobs/:jobid/vertices/:vertexid"
-VERTEX = Endpoint("GET", _VERTEX, "Shows the subtasks of a vertex.", VertexDetails, errors=_NO_VERTEX, tag="vertices")
+VERTEX = Endpoint(
+    "GET", _VERTEX, "Returns a vertex and its subtasks.", VertexDetails, errors=_NO_VERTEX, tag="vertices"
+)
 VERTEX_ACCUMULATORS = Endpoint(
     "GET",
     f"{_VERTEX}/accumulators",
-    "Shows the accumulators of a vertex: the counters of its functions, summed over its subtasks.",
+    "Returns the accumulators of a vertex, summed over its subtasks.",
     VertexAccumulators,
     errors=_NO_VERTEX,
     tag="vertices",
@@ -237,7 +239,7 @@ VERTEX_ACCUMULATORS = Endpoint(
 SUBTASKS_ACCUMULATORS = Endpoint(
     "GET",
     f"{_VERTEX}/subtasks/accumulators",
-    "Shows the accumulators of the subtasks of a vertex.",
+    "Returns the accumulators of the subtasks of a vertex.",
     SubtasksAccumulators,
     errors=_NO_VERTEX,
     tag="vertices",
@@ -245,7 +247,7 @@ SUBTASKS_ACCUMULATORS = Endpoint(
 SUBTASK_TIMES = Endpoint(
     "GET",
     f"{_VERTEX}/subtasktimes",
-    "Shows when the subtasks of a vertex entered their states.",
+    "Returns the state timestamps of the subtasks of a vertex.",
     SubtasksTimes,
     errors=_NO_VERTEX,
     tag="vertices",
@@ -253,7 +255,7 @@ SUBTASK_TIMES = Endpoint(
 VERTEX_TASK_MANAGERS = Endpoint(
     "GET",
     f"{_VERTEX}/taskmanagers",
-    "Shows the subtasks of a vertex by TaskManager.",
+    "Returns the subtasks of a vertex, grouped by TaskManager.",
     VertexTaskManagers,
     errors=_NO_VERTEX,
     tag="vertices",
@@ -261,7 +263,7 @@ VERTEX_TASK_MANAGERS = Endpoint(
 VERTEX_BACK_PRESSURE = Endpoint(
     "GET",
     f"{_VERTEX}/backpressure",
-    "Shows how the subtasks of a vertex spend their time.",
+    "Returns the backpressure of a vertex and its subtasks.",
     BackPressure,
     errors=_NO_VERTEX,
     tag="vertices",
@@ -269,7 +271,7 @@ VERTEX_BACK_PRESSURE = Endpoint(
 SUBTASK = Endpoint(
     "GET",
     f"{_VERTEX}/subtasks/:subtaskindex",
-    "Shows the current attempt of a subtask.",
+    "Returns the current attempt of a subtask.",
     SubtaskAttempt,
     errors=_NO_SUBTASK,
     tag="vertices",
@@ -277,7 +279,7 @@ SUBTASK = Endpoint(
 SUBTASK_ATTEMPT = Endpoint(
     "GET",
     f"{_VERTEX}/subtasks/:subtaskindex/attempts/:attempt",
-    "Shows an attempt of a subtask.",
+    "Returns an attempt of a subtask.",
     SubtaskAttempt,
     errors=_NO_SUBTASK,
     tag="vertices",
@@ -285,7 +287,7 @@ SUBTASK_ATTEMPT = Endpoint(
 SUBTASK_ATTEMPT_ACCUMULATORS = Endpoint(
     "GET",
     f"{_VERTEX}/subtasks/:subtaskindex/attempts/:attempt/accumulators",
-    "Shows the accumulators of an attempt of a subtask.",
+    "Returns the accumulators of an attempt of a subtask.",
     AttemptAccumulators,
     errors=_NO_SUBTASK,
     tag="vertices",

@@ -133,11 +133,11 @@ def free_port() -> Iterator[int]:
 @pytest.mark.parametrize(
     ("answer", "says"),
     [
-        (b"SSH-2.0-OpenSSH_9.2\r\n", "no proper answer"),
-        (b"", "no proper answer"),
-        (b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello", "is not what is expected"),
-        (b"HTTP/1.1 404 Not Found\r\nContent-Length: 4\r\n\r\nnope", "answered with status 404"),
-        (b"HTTP/1.1 200 OK\r\nContent-Length: 50\r\n\r\nhello", "no proper answer"),
+        (b"SSH-2.0-OpenSSH_9.2\r\n", "invalid response"),
+        (b"", "invalid response"),
+        (b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello", "Unexpected response"),
+        (b"HTTP/1.1 404 Not Found\r\nContent-Length: 4\r\n\r\nnope", "returned status 404"),
+        (b"HTTP/1.1 200 OK\r\nContent-Length: 50\r\n\r\nhello", "invalid response"),
     ],
     ids=["ssh", "nothing", "no-json", "other", "cut"],
 )
@@ -161,13 +161,13 @@ def test_what_is_no_jobmanager(answer: bytes, says: str) -> None:
 def test_a_server_that_says_nothing() -> None:
     with socket.create_server(("127.0.0.1", 0)) as listening:
         with RestClient(f"http://127.0.0.1:{listening.getsockname()[1]}", timeout=0.2) as client:
-            with pytest.raises(ConnectionFailedError, match="did not answer in time"):
+            with pytest.raises(ConnectionFailedError, match="did not respond in time"):
                 client.call(LOG)
 
 
 @pytest.mark.parametrize("url", ["", "ftp://x", "http://", "localhost:port", "http://x:99999"])
 def test_a_url_that_is_none(url: str) -> None:
-    with pytest.raises(FiresteelError, match="not where a JobManager can be"):
+    with pytest.raises(FiresteelError, match="not a valid JobManager address"):
         RestClient(url)
 
 

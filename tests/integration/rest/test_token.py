@@ -55,7 +55,7 @@ def test_a_file_without_a_usable_token_is_refused(tmp_path: Path, content: str) 
     file = tmp_path / "token"
     file.touch(0o600)
     file.write_text(content)
-    with pytest.raises(TokenFileError, match="no usable token"):
+    with pytest.raises(TokenFileError, match="no valid token"):
         read_token(file)
 
 
@@ -72,5 +72,5 @@ def test_a_file_of_another_user_is_refused(tmp_path: Path, monkeypatch: pytest.M
 
 
 def test_a_missing_file(tmp_path: Path) -> None:
-    with pytest.raises(TokenFileError, match="cannot be read"):
+    with pytest.raises(TokenFileError, match="Cannot read"):
         read_token(tmp_path / "nothing")
