@@ -54,48 +54,54 @@ __all__ = [
 _key = ConfigOptions.key
 
 REST_ADDRESS = (
-    _key("rest.address").string_type().default_value("localhost").with_description("Where clients find the JobManager.")
+    _key("rest.address")
+    .string_type()
+    .default_value("localhost")
+    .with_description("The address at which clients reach the JobManager.")
 )
 REST_PORT = (
     _key("rest.port")
     .int_type()
     .default_value(8081)
-    .with_description("The port clients connect to, which the JobManager listens on unless rest.bind-port is set.")
+    .with_description("The port to which clients connect. The JobManager listens on it unless rest.bind-port is set.")
 )
 REST_BIND_ADDRESS = (
     _key("rest.bind-address")
     .string_type()
     .default_value("localhost")
     .with_description(
-        "The address the JobManager listens on. On any other than this machine's own, whatever changes "
-        "something needs a token or a client certificate."
+        "The address on which the JobManager listens. If it is not a loopback address, requests that change "
+        "something require a token or a client certificate."
     )
 )
 REST_BIND_PORT = (
     _key("rest.bind-port")
     .string_type()
     .no_default_value()
-    .with_description("The port, or ports such as 8081-8090, of which the first free one is taken. 0 for any.")
+    .with_description(
+        "The port on which the JobManager listens; the first free port of a range such as 8081-8090, "
+        "or 0 for any free port."
+    )
 )
 REST_PATH = (
     _key("rest.path")
     .string_type()
     .no_default_value()
-    .with_description("What comes before every path, for a JobManager behind a proxy.")
+    .with_description("Prefix of all REST paths, for a JobManager behind a proxy.")
 )
 REST_MAX_CONTENT_LENGTH = (
     _key("rest.server.max-content-length")
     .memory_type()
     .default_value(MemorySize.parse("100 mb"))
-    .with_description("The largest request body that is read.")
+    .with_description("Maximum size of a request body.")
 )
 REST_TOKEN_FILE = (
     _key("rest.token-file")
     .string_type()
     .no_default_value()
     .with_description(
-        "A file, readable by its owner alone, with the token that requests must carry (Authorization: Bearer "
-        "…). By default each cluster makes up its own, in its directory."
+        "File with the token for requests (Authorization: Bearer …); it must be readable only by its owner. By "
+        "default, each cluster generates a token in its directory."
     )
 )
 REST_AUTHENTICATE_READS = (
@@ -103,27 +109,29 @@ REST_AUTHENTICATE_READS = (
     .boolean_type()
     .no_default_value()
     .with_description(
-        "Whether requests that only read need the token or a client certificate too. By default all need it but those "
-        "from this machine and from the user that the JobManager runs as."
+        "Whether read requests require the token or a client certificate. By default they do, except for requests "
+        "from the JobManager's own user on its machine."
     )
 )
 SSL_REST_ENABLED = (
     _key("security.ssl.rest.enabled")
     .boolean_type()
     .default_value(False)
-    .with_description("Whether the REST port speaks TLS.")
+    .with_description("Whether the REST port uses TLS.")
 )
 SSL_REST_AUTHENTICATION = (
     _key("security.ssl.rest.authentication-enabled")
     .boolean_type()
     .default_value(False)
-    .with_description("Whether clients must have a certificate of security.ssl.rest.ca; it counts as the token does.")
+    .with_description(
+        "Whether clients must present a certificate issued by security.ssl.rest.ca, which replaces the token."
+    )
 )
 SSL_REST_CERTIFICATE = (
     _key("security.ssl.rest.certificate")
     .string_type()
     .no_default_value()
-    .with_description("The certificate of this side, a PEM file. Flink has key stores instead.")
+    .with_description("The certificate of this process, a PEM file. Flink uses key stores instead.")
 )
 SSL_REST_KEY = (
     _key("security.ssl.rest.key")
@@ -135,7 +143,7 @@ SSL_REST_CA = (
     _key("security.ssl.rest.ca")
     .string_type()
     .no_default_value()
-    .with_description("The certificates that the other side's is checked against, a PEM file.")
+    .with_description("The certificate authorities to trust, a PEM file.")
 )
 SSL_INTERNAL_ENABLED = (
     _key("security.ssl.internal.enabled")
@@ -151,7 +159,7 @@ SSL_INTERNAL_CERTIFICATE = (
     .string_type()
     .no_default_value()
     .with_description(
-        "The certificate that slots and the JobMaster show each other, a PEM file on every host. Flink has key "
+        "The certificate with which slots and the JobMaster authenticate, a PEM file on every host. Flink uses key "
         "stores instead."
     )
 )
@@ -166,60 +174,62 @@ SSL_INTERNAL_CA = (
     .string_type()
     .no_default_value()
     .with_description(
-        "The authorities whose certificates slots and the JobMaster trust, a PEM file on every host. Host names do "
-        "not matter: use an authority of your own."
+        "The certificate authorities that slots and the JobMaster trust, a PEM file on every host. Host names are "
+        "not verified: use a private certificate authority."
     )
 )
 WEB_REFRESH_INTERVAL = (
     _key("web.refresh-interval")
     .duration_type()
     .default_value(Duration.of_millis(3000))
-    .with_description("How often the web pages ask for news.")
+    .with_description("Refresh interval of the web UI.")
 )
 WEB_ALLOW_ORIGIN = (
     _key("web.access-control-allow-origin")
     .string_type()
     .no_default_value()
-    .with_description("The site whose pages may read answers, or * for all (Access-Control-Allow-Origin). In Flink: *.")
+    .with_description(
+        "The site whose pages may read responses, or * for all (Access-Control-Allow-Origin). In Flink: *."
+    )
 )
 WEB_SUBMIT_ENABLED = (
     _key("web.submit.enable")
     .boolean_type()
     .default_value(True)
-    .with_description("Whether programs can be uploaded and run from the web pages.")
+    .with_description("Whether programs can be uploaded and run in the web UI.")
 )
 WEB_CANCEL_ENABLED = (
     _key("web.cancel.enable")
     .boolean_type()
     .default_value(True)
-    .with_description("Whether jobs can be cancelled from the web pages.")
+    .with_description("Whether jobs can be cancelled in the web UI.")
 )
 WEB_UPLOAD_DIRECTORY = (
     _key("web.upload.dir")
     .string_type()
     .no_default_value()
-    .with_description("Where uploaded programs are kept; by default in the cluster's directory.")
+    .with_description("The directory for uploaded programs; default: in the cluster's directory.")
 )
 PROGRAM_TIMEOUT = (
     _key("web.program.timeout")
     .duration_type()
     .default_value(Duration.of_minutes(1))
-    .with_description("How long an uploaded program may take to submit its job.")
+    .with_description("Maximum time for an uploaded program to submit its job.")
 )
 FLAMEGRAPH_ENABLED = (
     _key("rest.flamegraph.enabled")
     .boolean_type()
     .default_value(True)
     .with_description(
-        "Whether the stacks of a vertex can be sampled. Off in Flink by default; here it costs nothing while "
-        "nobody looks."
+        "Whether flame graphs are available. Disabled in Flink by default; here it costs nothing unless a flame "
+        "graph is requested."
     )
 )
 FLAMEGRAPH_SAMPLES = (
     _key("rest.flamegraph.num-samples")
     .int_type()
     .default_value(100)
-    .with_description("How many samples make a flame graph.")
+    .with_description("Number of samples of a flame graph.")
 )
 FLAMEGRAPH_DELAY = (
     _key("rest.flamegraph.delay-between-samples")
@@ -231,54 +241,54 @@ FLAMEGRAPH_REFRESH = (
     _key("rest.flamegraph.refresh-interval")
     .duration_type()
     .default_value(Duration.of_minutes(1))
-    .with_description("How old a flame graph may get before new samples are taken.")
+    .with_description("Time after which a flame graph is sampled again.")
 )
 QUERYABLE_STATE_ENABLED = (
     _key("queryable-state.enable")
     .boolean_type()
     .default_value(True)
-    .with_description("Whether the state of running jobs can be read by key over REST.")
+    .with_description("Whether the keyed state of running jobs can be queried over REST.")
 )
 JOB_STORE_EXPIRATION = (
     _key("jobstore.expiration-time")
     .int_type()
     .default_value(3600)
-    .with_description("How many seconds a job that has ended is shown.")
+    .with_description("Number of seconds for which an ended job is kept in the job list.")
 )
 JOB_STORE_CAPACITY = (
     _key("jobstore.max-capacity")
     .int_type()
     .default_value(1000)
-    .with_description("How many jobs that have ended are shown at most.")
+    .with_description("Maximum number of ended jobs in the job list.")
 )
 TASK_SLOTS = (
     _key("taskmanager.numberOfTaskSlots")
     .int_type()
     .no_default_value()
-    .with_description("How many slots an embedded Spark has; by default as many as there are cores, at least 4.")
+    .with_description("Number of slots of an embedded Spark; default: the number of cores, at least 4.")
 )
 SLOT_MEMORY = (
     _key("taskmanager.memory.slot.size")
     .memory_type()
     .no_default_value()
     .with_description(
-        "How much memory a slot's process may have. One that takes more fails the job, and says so, instead "
-        "of being killed with no word. No limit by default."
+        "Memory limit of a slot's process. If it is exceeded, the job fails with an error that names the slot. No "
+        "limit by default."
     )
 )
 CLUSTER_ID = (
     _key("high-availability.cluster-id")
     .string_type()
     .default_value("default")
-    .with_description("Tells clusters apart that share a directory or a ZooKeeper.")
+    .with_description("Identifies the cluster among those that share a directory or a ZooKeeper.")
 )
 HA_MODE = (
     _key("high-availability.type")
     .choice_type("filesystem", "zookeeper")
     .default_value("filesystem")
     .with_description(
-        "How JobManagers find out which of them leads: by leases in the storage directory, which must be one "
-        "that all share and can rename in, or with ZooKeeper."
+        "Leader election of JobManagers: by leases in the storage directory, which must be shared and support atomic "
+        "renames, or with ZooKeeper."
     )
 )
 HA_STORAGE_DIR = (
@@ -286,15 +296,15 @@ HA_STORAGE_DIR = (
     .string_type()
     .no_default_value()
     .with_description(
-        "Where jobs are kept, so that they outlive the JobManager; by default in the cluster's directory. "
-        "Checkpoints go there too where execution.checkpointing.dir is not set."
+        "The directory in which jobs are persisted for recovery; default: in the cluster's directory. Also used for "
+        "checkpoints if execution.checkpointing.dir is not set."
     )
 )
 HA_LEASE_DURATION = (
     _key("high-availability.filesystem.lease-duration")
     .duration_type()
     .default_value(Duration.of_seconds(5))
-    .with_description("How long a leader may be silent until another takes over.")
+    .with_description("Time without a lease renewal after which another JobManager takes over.")
 )
 HA_ZOOKEEPER_QUORUM = (
     _key("high-availability.zookeeper.quorum")
@@ -306,32 +316,32 @@ HA_ZOOKEEPER_ROOT = (
     _key("high-availability.zookeeper.path.root")
     .string_type()
     .default_value("/firesteel")
-    .with_description("The node under which everything is kept.")
+    .with_description("The root node in ZooKeeper.")
 )
 HA_ZOOKEEPER_SESSION_TIMEOUT = (
     _key("high-availability.zookeeper.client.session-timeout")
     .duration_type()
     .default_value(Duration.of_seconds(6))
-    .with_description("How long a leader may be silent until ZooKeeper takes it for dead. Flink waits a minute.")
+    .with_description("The ZooKeeper session timeout, after which another JobManager takes over. In Flink: 1 min.")
 )
 METRICS_INTERVAL = (
     _key("metrics.fetcher.update-interval")
     .duration_type()
     .default_value(Duration.of_millis(500))
-    .with_description("How often slots report what they measure.")
+    .with_description("Interval at which slots report metrics.")
 )
 PROMETHEUS_ENABLED = (
     _key("metrics.prometheus.enabled")
     .boolean_type()
     .default_value(True)
-    .with_description("Whether GET /metrics answers in the format of Prometheus.")
+    .with_description("Whether GET /metrics returns all metrics in the Prometheus format.")
 )
 CLUSTER_DIRECTORY = (
     _key("cluster.directory")
     .string_type()
     .no_default_value()
     .with_description(
-        "Where a cluster keeps its logs, its token and, unless said otherwise, its jobs; by default "
-        "firesteel/<cluster id> in $XDG_STATE_HOME or ~/.local/state."
+        "Directory for the logs, the token and, by default, the jobs of a cluster; default: firesteel/<cluster id> "
+        "in $XDG_STATE_HOME or ~/.local/state."
     )
 )

@@ -132,7 +132,7 @@ class Configuration:
         """Sets a value; an option's value is converted at once, so that a wrong one fails here."""
         key = option.key if isinstance(option, ConfigOption) else option
         if not isinstance(key, str) or not key:
-            raise TypeError(f"A configuration key is a non-empty str, not {key!r}")
+            raise TypeError(f"A configuration key must be a non-empty str, not {key!r}")
         if value is None:
             raise TypeError(f"The value of '{key}' cannot be None: remove_config('{key}') unsets it")
         self._data[key] = option.convert(value) if isinstance(option, ConfigOption) else value

@@ -23,9 +23,9 @@ EXCHANGE = (
     .choice_type("auto", "pipelined", "spark")
     .default_value("auto")
     .with_description(
-        "How records get from task to task: over Firesteel's own network between long-lived tasks (pipelined), or "
-        "through Spark's shuffle, which for a streaming job means epochs: one Spark job after the other, none of "
-        "which holds slots in between (spark). auto: Spark's shuffle for a batch job, else pipelined."
+        "How records are exchanged between tasks: over Firesteel's own network between long-lived tasks (pipelined), "
+        "or through Spark's shuffle (spark). With spark, a streaming job runs in epochs, each of which is a "
+        "Spark job, and holds no slots between them. auto: Spark's shuffle for a batch job, else pipelined."
     )
 )
 EPOCH_TRIGGER = (
@@ -33,39 +33,38 @@ EPOCH_TRIGGER = (
     .choice_type("continuous", "interval", "available-now")
     .default_value("continuous")
     .with_description(
-        "When an epoch begins: as soon as the one before is over and there is something to do (continuous), every "
-        "execution.epoch.interval (interval), or continuous until all that was there has been read, after which the "
-        "job stops by itself (available-now)."
+        "When an epoch starts: when the previous one has ended and input is available (continuous), every "
+        "execution.epoch.interval (interval), or continuous until all input available at the start has been "
+        "read, after which the job ends (available-now)."
     )
 )
 EPOCH_INTERVAL = (
     _key("execution.epoch.interval")
     .duration_type()
     .default_value(Duration.of_seconds(1))
-    .with_description("How often an epoch begins, if execution.epoch.trigger is interval.")
+    .with_description("Interval between epochs if execution.epoch.trigger is interval.")
 )
 EPOCH_TARGET_DURATION = (
     _key("execution.epoch.target-duration")
     .duration_type()
     .default_value(Duration.of_seconds(1))
     .with_description(
-        "How long an epoch should take: sources get a quota, a number of records to read, that is adjusted so that it "
-        "does."
+        "Target duration of an epoch. Sources get a quota of records per epoch that is adjusted to meet it."
     )
 )
 EPOCH_MAX_RECORDS = (
     _key("execution.epoch.max-records")
     .int_type()
     .no_default_value()
-    .with_description("The most records that one subtask of a source reads in an epoch, however fast they are.")
+    .with_description("Maximum number of records that a source subtask reads in an epoch.")
 )
 EPOCH_IDLE_INTERVAL = (
     _key("execution.epoch.idle-interval")
     .duration_type()
     .default_value(Duration.of_millis(200))
     .with_description(
-        "With the continuous trigger: how long to wait, after an epoch in which there was nothing to read, before the "
-        "sources are asked again. Doubles with each such epoch, up to ten times."
+        "With the continuous trigger: the pause after an epoch without input. Doubles with each such epoch, up to "
+        "ten times."
     )
 )
 EPOCH_RESUME = (
@@ -73,10 +72,10 @@ EPOCH_RESUME = (
     .boolean_type()
     .no_default_value()
     .with_description(
-        "Whether the job goes on from the last checkpoint that a job of the same name has left beneath "
-        "execution.checkpointing.dir, if there is one, and keeps its own last checkpoint however it ends. Two runs at "
-        "the same time must not share a name and a directory. If not set: only with the trigger available-now. Without "
-        "execution.checkpointing.dir there is nothing to go on from. execution.state-recovery.path takes precedence."
+        "Whether the job resumes from the last checkpoint of a job with the same name in "
+        "execution.checkpointing.dir, and retains its own last checkpoint. Concurrent runs must not share a name "
+        "and a directory. Default: true with the trigger available-now, else false. Has no effect without "
+        "execution.checkpointing.dir. execution.state-recovery.path takes precedence."
     )
 )
 BATCH_KEY_BUCKETS = (
@@ -84,7 +83,7 @@ BATCH_KEY_BUCKETS = (
     .int_type()
     .default_value(1024)
     .with_description(
-        "Into how many buckets a batch divides the keys of an exchange, over all subtasks that read it. A task reads "
-        "one bucket at a time; one that is too large for memory is divided again, on disk."
+        "Number of buckets into which a batch divides the keys of an exchange, over all subtasks that read it. A "
+        "task reads one bucket at a time; a bucket that does not fit into memory is divided again on disk."
     )
 )

@@ -37,11 +37,11 @@ class MemorySize:
         """
         match = _AMOUNT.fullmatch(text.strip())
         if match is None:
-            raise ValueError(f"{text!r} is not a memory size: write a whole number and a unit, such as '32 kb'")
+            raise ValueError(f"{text!r} is not a memory size: use an integer and a unit, such as '32 kb'")
         label = match[2].strip().lower()
         factor = _FACTOR_OF_LABEL.get(label) if label else 1
         if factor is None:
-            raise ValueError(f"{text!r} is not a memory size: {label!r} is none of the units {', '.join(_UNITS)}")
+            raise ValueError(f"{text!r} is not a memory size: {label!r} is not one of the units {', '.join(_UNITS)}")
         return MemorySize(int(match[1]) * factor)
 
     def __str__(self) -> str:

@@ -24,7 +24,7 @@ class InvalidConfigurationError(FiresteelError, ValueError):
     def __init__(self, key: str, value: Any, reason: str, type_name: str):
         super().__init__(
             f"Could not parse value {value!r} for key '{key}': {reason}.",
-            hint=f"'{key}' takes a value of type {type_name}.",
+            hint=f"'{key}' requires a value of type {type_name}.",
         )
         self.key = key
         self.value = value

@@ -57,11 +57,11 @@ class ToInteger:
     def __call__(self, value: Any) -> int:
         """Reads the number and checks that it fits."""
         if isinstance(value, bool) or not isinstance(value, (int, str)):
-            raise ValueError(f"{value!r} is not a whole number")  # noqa: TRY004 - all conversions fail alike
+            raise ValueError(f"{value!r} is not an integer")  # noqa: TRY004 - all conversions fail alike
         try:
             number = int(value)
         except ValueError:
-            raise ValueError(f"{value!r} is not a whole number") from None
+            raise ValueError(f"{value!r} is not an integer") from None
         limit = 1 << (self.bits - 1)
         if not -limit <= number < limit:
             raise ValueError(f"{number} does not fit into {self.bits} bits")
@@ -103,7 +103,7 @@ def to_bytes(value: Any) -> bytearray:
     try:
         return bytearray(base64.b64decode(str(value), validate=True))
     except ValueError:
-        raise ValueError(f"{value!r} is neither bytes nor base 64") from None
+        raise ValueError(f"{value!r} is neither bytes nor base64") from None
 
 
 @dataclass(frozen=True)
@@ -121,7 +121,7 @@ class ToEnum(Generic[E]):
             if wanted in (_fold(member.name), _fold(member.value)):
                 return member
         names = ", ".join(member.name for member in self.enum_class)
-        raise ValueError(f"{value!r} is none of {names}")
+        raise ValueError(f"{value!r} is not one of {names}")
 
 
 @dataclass(frozen=True)
@@ -136,7 +136,7 @@ class ToChoice:
         for choice in self.choices:
             if wanted == _fold(choice):
                 return choice
-        raise ValueError(f"{value!r} is none of {', '.join(self.choices)}")
+        raise ValueError(f"{value!r} is not one of {', '.join(self.choices)}")
 
 
 @dataclass(frozen=True)

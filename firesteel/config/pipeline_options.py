@@ -30,35 +30,31 @@ __all__ = [
 _key = ConfigOptions.key
 
 DEFAULT_PARALLELISM = (
-    _key("parallelism.default")
-    .int_type()
-    .default_value(1)
-    .with_description("How many subtasks an operator has that does not say so itself.")
+    _key("parallelism.default").int_type().default_value(1).with_description("Default parallelism of operators.")
 )
 MAX_PARALLELISM = (
     _key("pipeline.max-parallelism")
     .int_type()
     .default_value(-1)
-    .with_description("The number of key groups, and so the most subtasks a keyed operator can have; -1 derives it.")
+    .with_description(
+        "Number of key groups, and therefore the maximum parallelism of keyed operators; -1 derives it "
+        "from the parallelism."
+    )
 )
-PIPELINE_NAME = (
-    _key("pipeline.name").string_type().no_default_value().with_description("The name the job is shown under.")
-)
+PIPELINE_NAME = _key("pipeline.name").string_type().no_default_value().with_description("The name of the job.")
 STRICT_CONFIG = (
     _key("pipeline.strict-config")
     .boolean_type()
     .default_value(False)
-    .with_description(
-        "Whether a configuration key that does not exist is an error; if not, it is a warning. Not in Flink."
-    )
+    .with_description("Whether an unknown configuration key is an error instead of a warning. Not in Flink.")
 )
 REQUIRED_DELIVERY_GUARANTEE = (
     _key("pipeline.required-delivery-guarantee")
     .choice_type("none", "at-least-once", "exactly-once")
     .default_value("none")
     .with_description(
-        "What every sink of the job must promise; a program with one that cannot, with a source that cannot be read "
-        "again or without the checkpoints that it takes is refused when it is submitted."
+        "Delivery guarantee required of every sink of the job. A job whose sinks, sources or checkpointing settings "
+        "cannot provide it is rejected at submission."
     )
 )
 OPERATOR_CHAINING = (
@@ -66,86 +62,86 @@ OPERATOR_CHAINING = (
     .boolean_type()
     .default_value(True)
     .with_deprecated_keys("pipeline.operator-chaining")
-    .with_description("Whether operators that follow each other without an exchange run as one task.")
+    .with_description("Whether operators without an exchange between them are chained into one task.")
 )
 INLINE_FUNCTIONS = (
     _key("firesteel.codegen.inline-functions.enabled")
     .boolean_type()
     .default_value(True)
-    .with_description("Whether the bodies of simple lambdas are written into a chain's loop instead of calls.")
+    .with_description("Whether the bodies of simple lambdas are inlined into the generated loop of a chain.")
 )
 OBJECT_REUSE = (
     _key("pipeline.object-reuse")
     .boolean_type()
     .default_value(False)
     .with_description(
-        "Hands records and state values on without copies. Functions must then not change or keep what they have "
-        "been given, emitted or stored."
+        "Whether records and state values are passed on without copying. Functions must then not modify or keep "
+        "objects that they received, emitted or stored."
     )
 )
 AUTO_WATERMARK_INTERVAL = (
     _key("pipeline.auto-watermark-interval")
     .duration_type()
     .default_value(Duration.of_millis(200))
-    .with_description("How often periodic watermarks are emitted; 0 emits none.")
+    .with_description("Interval of periodic watermarks; 0 disables them.")
 )
 AUTO_GENERATE_UIDS = (
     _key("pipeline.auto-generate-uids")
     .boolean_type()
     .default_value(True)
-    .with_description("Whether an operator without a uid gets one; if not, a missing uid is an error.")
+    .with_description("Whether uids are generated for operators without one; if not, a missing uid is an error.")
 )
 CLOSURE_CLEANER_LEVEL = (
     _key("pipeline.closure-cleaner-level")
     .choice_type("NONE", "TOP_LEVEL", "RECURSIVE")
     .default_value("RECURSIVE")
-    .with_description("Kept for Flink programs: Python functions need no closure cleaning.")
+    .with_description("For compatibility with Flink: Python functions need no closure cleaning.")
 )
 FORCE_AVRO = (
     _key("pipeline.force-avro")
     .boolean_type()
     .default_value(False)
-    .with_description("Kept for Flink programs: there is no Avro serializer for Python objects.")
+    .with_description("For compatibility with Flink: there is no Avro serializer for Python objects.")
 )
 FORCE_KRYO = (
     _key("pipeline.force-kryo")
     .boolean_type()
     .default_value(False)
-    .with_description("Kept for Flink programs: there is no Kryo serializer for Python objects.")
+    .with_description("For compatibility with Flink: there is no Kryo serializer for Python objects.")
 )
 GENERIC_TYPES = (
     _key("pipeline.generic-types")
     .boolean_type()
     .default_value(True)
-    .with_description("Kept for Flink programs: records may be of any type that can be pickled.")
+    .with_description("For compatibility with Flink: records may be of any type that can be pickled.")
 )
 GLOBAL_JOB_PARAMETERS = (
     _key("pipeline.global-job-parameters")
     .map_type()
     .no_default_value()
-    .with_description("The program's own parameters, which every function can read.")
+    .with_description("User-defined parameters, which every function can read.")
 )
 RUNTIME_MODE = (
     _key("execution.runtime-mode")
     .choice_type("STREAMING", "BATCH", "AUTOMATIC")
     .default_value("STREAMING")
-    .with_description("Whether the job runs record by record, stage by stage, or as its sources suggest.")
+    .with_description("The runtime mode: STREAMING, BATCH, or AUTOMATIC, which is BATCH if all sources are bounded.")
 )
 ATTACHED = (
     _key("execution.attached")
     .boolean_type()
     .default_value(False)
-    .with_description("Whether the client that submits a job waits until it is over.")
+    .with_description("Whether the client waits until a submitted job has ended.")
 )
 LATENCY_INTERVAL = (
     _key("metrics.latency.interval")
     .duration_type()
     .default_value(Duration.of_millis(0))
-    .with_description("How often sources send marks that measure latency; 0 sends none.")
+    .with_description("Interval of latency markers emitted by sources; 0 disables them.")
 )
 SPARK_MASTER = (
     _key("spark.master")
     .string_type()
     .default_value("local[*]")
-    .with_description("The Spark master that jobs run on; all other spark.* keys go to Spark as they are.")
+    .with_description("The Spark master. All other spark.* keys are also passed to Spark.")
 )

@@ -23,27 +23,27 @@ S3_ENDPOINT = (
     _key("s3.endpoint")
     .string_type()
     .no_default_value()
-    .with_description("The address of the S3 service, where it is not Amazon's.")
+    .with_description("The endpoint of the S3 service, if it is not Amazon's.")
 )
 S3_ACCESS_KEY = (
     _key("s3.access-key")
     .string_type()
     .no_default_value()
     .with_deprecated_keys("s3.access.key")
-    .with_description("The access key for S3; without it, the environment and the AWS profile are asked.")
+    .with_description("The access key for S3; default: credentials from the environment or the AWS profile.")
 )
 S3_SECRET_KEY = (
     _key("s3.secret-key")
     .string_type()
     .no_default_value()
     .with_deprecated_keys("s3.secret.key")
-    .with_description("The secret that belongs to the access key.")
+    .with_description("The secret key for S3.")
 )
 S3_SESSION_TOKEN = (
     _key("s3.session.token")
     .string_type()
     .no_default_value()
-    .with_description("The token that belongs to temporary credentials for S3.")
+    .with_description("The session token of temporary credentials for S3.")
 )
 S3_REGION = (
     _key("s3.endpoint.region").string_type().no_default_value().with_description("The region of the S3 service.")
@@ -54,24 +54,24 @@ S3_PATH_STYLE_ACCESS = (
     .default_value(False)
     .with_deprecated_keys("s3.path-style-access")
     .with_description(
-        "Whether a bucket is part of the path and not of the host name; most services but Amazon need it."
+        "Whether the bucket is part of the path instead of the host name; most services other than Amazon's require it."
     )
 )
 S3_UPLOAD_PART_SIZE = (
     _key("s3.upload.min.part.size")
     .int_type()
     .default_value(5 * 1024 * 1024)
-    .with_description("Bytes of a file that a sink uploads at once, as one part; S3 takes none below 5 MB.")
+    .with_description("Part size of multipart uploads by a sink; at least 5 MB.")
 )
 S3_UPLOAD_CONCURRENCY = (
     _key("s3.upload.max.concurrent.uploads")
     .int_type()
     .default_value(4)
-    .with_description("How many parts a subtask of a sink uploads at the same time. In Flink: the number of cores.")
+    .with_description("Number of parts that a sink subtask uploads concurrently. In Flink: the number of cores.")
 )
 S3_UPLOAD_TIMEOUT = (
     _key("s3.upload.timeout")
     .duration_type()
     .default_value(Duration.of_minutes(1))
-    .with_description("How long a request of a sink to S3 is repeated before the task fails. Not in Flink.")
+    .with_description("Time for which a failed S3 request of a sink is retried before the task fails. Not in Flink.")
 )

@@ -33,8 +33,8 @@ SUBMISSION_RESOURCE_WAIT_TIMEOUT = (
     .default_value(Duration.of_minutes(5))
     .with_deprecated_keys("jobmanager.adaptive-scheduler.resource-wait-timeout")
     .with_description(
-        "How long a job waits, at its start and after a failure, for all the slots it wants before it makes do with "
-        "fewer or, if there are not even enough for parallelism 1, fails."
+        "Time that a job waits, at its start and after a failure, for all requested slots before it runs with fewer. "
+        "If there are not enough for parallelism 1, the job fails."
     )
 )
 SUBMISSION_STABILIZATION_TIMEOUT = (
@@ -43,7 +43,7 @@ SUBMISSION_STABILIZATION_TIMEOUT = (
     .default_value(Duration.of_seconds(10))
     .with_deprecated_keys("jobmanager.adaptive-scheduler.resource-stabilization-timeout")
     .with_description(
-        "How long a job that could run, with fewer slots than it wants, waits for more before it starts or restarts."
+        "Time that a job which could run with fewer slots than requested waits for more before it starts or restarts."
     )
 )
 RESCALING_COOLDOWN = (
@@ -51,34 +51,34 @@ RESCALING_COOLDOWN = (
     .duration_type()
     .default_value(Duration.of_seconds(30))
     .with_deprecated_keys("jobmanager.adaptive-scheduler.scaling-interval.min")
-    .with_description("How long a job runs at least before it is restarted to use more slots.")
+    .with_description("Minimum time that a job runs before it is rescaled to use more slots.")
 )
 RESCALING_STABILIZATION_TIMEOUT = (
     _key("jobmanager.adaptive-scheduler.executing.resource-stabilization-timeout")
     .duration_type()
     .default_value(Duration.of_seconds(60))
     .with_description(
-        "How long a running job that could use more slots, but not yet all it wants, waits for the others."
+        "Time that a running job which could use more slots, but fewer than requested, waits for the rest."
     )
 )
 RESCALE_MAX_CHECKPOINT_FAILURES = (
     _key("jobmanager.adaptive-scheduler.rescale-trigger.max-checkpoint-failures")
     .int_type()
     .default_value(2)
-    .with_description("After how many failed checkpoints a job is rescaled from an older one.")
+    .with_description("Number of failed checkpoints after which a job is rescaled from an older checkpoint.")
 )
 RESCALE_MAX_DELAY = (
     _key("jobmanager.adaptive-scheduler.rescale-trigger.max-delay")
     .duration_type()
     .no_default_value()
     .with_description(
-        "How long a job that is to be rescaled waits for a checkpoint before it is rescaled from an older one; if "
-        "unset, as many checkpoint intervals as checkpoints may fail, and one more."
+        "Maximum time to wait for a checkpoint before a job is rescaled from an older one. Default: the number of "
+        "tolerated checkpoint failures plus one, times the checkpoint interval."
     )
 )
 RESCALE_MIN_INCREASE = (
     _key("jobmanager.adaptive-scheduler.min-parallelism-increase")
     .int_type()
     .default_value(1)
-    .with_description("Kept for Flink configurations: as in Flink 2 it is not used any more.")
+    .with_description("For compatibility with Flink: no longer used, as in Flink 2.")
 )

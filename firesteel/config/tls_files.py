@@ -26,7 +26,7 @@ def required_file(configuration: Configuration, option: Option) -> str:
     """The file that an option names, which TLS cannot do without."""
     path = configuration.get(option)
     if not path:
-        raise TlsConfigurationError(f"TLS needs {option.key}.", hint=option.description)
+        raise TlsConfigurationError(f"TLS requires {option.key}.", hint=option.description)
     return path
 
 
@@ -44,7 +44,7 @@ def load_certificate(
         raise TlsConfigurationError(
             f"The certificate {certificate} ({certificate_option.key}) and the key {key} ({key_option.key}) cannot be "
             f"used: {'the key is not that of the certificate' if mismatch else error}",
-            hint="Both are PEM files, the key has no pass phrase and belongs to the certificate.",
+            hint="Both must be PEM files. The key must match the certificate and have no passphrase.",
         ) from None
 
 
@@ -56,7 +56,7 @@ def load_authorities(context: ssl.SSLContext, authorities: str, option: Option) 
     except OSError as error:
         raise TlsConfigurationError(
             f"The certificates in {authorities} ({option.key}) cannot be used: {error}",
-            hint="It is a PEM file with the certificates of one or more authorities.",
+            hint="It must be a PEM file with the certificates of one or more authorities.",
         ) from None
 
 
@@ -69,5 +69,5 @@ def _look_at(path: str, option: Option) -> None:
         reason = getattr(error, "strerror", None) or error
         raise TlsConfigurationError(
             f"The file {path} of {option.key} cannot be read on {socket.gethostname()}: {reason}",
-            hint="It has to be on every host, and be readable for who runs Firesteel there.",
+            hint="The file must exist on every host and be readable by the user that runs Firesteel.",
         ) from None

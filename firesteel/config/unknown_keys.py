@@ -51,7 +51,7 @@ def check_keys(configuration: Configuration) -> None:
     if unknown and strict:
         raise InvalidProgramError(
             " ".join(describe_unknown(key) for key in unknown),
-            hint="pipeline.strict-config is true, so unknown keys are refused. A program's own parameters belong in "
+            hint="With pipeline.strict-config, unknown keys are an error. Set user-defined parameters with "
             "pipeline.global-job-parameters.",
         )
     for key in unknown:
