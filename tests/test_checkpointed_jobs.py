@@ -12,10 +12,11 @@ from typing import Any
 import pytest
 
 from firesteel.datastream import StreamExecutionEnvironment
+from firesteel.runtime.state.registry import BACKENDS
 from tests.support.jobs.checkpointed_jobs import checkpointed, run_in_two_parts, run_with_checkpoints
 from tests.support.jobs.golden_jobs import JOB_NAMES, load_job, read_golden
 
-OTHER = {"hashmap": "rocksdb", "rocksdb": "hashmap"}
+OTHER = dict(zip(BACKENDS, [*BACKENDS][1:] + [*BACKENDS][:1], strict=True))
 
 every_job = pytest.mark.parametrize("name", JOB_NAMES)
 every_backend = pytest.mark.parametrize("backend", sorted(OTHER))

@@ -187,7 +187,8 @@ def test_the_logical_types_know_neither_type_information_nor_any_other_module() 
 
 def test_every_package_has_a_layer() -> None:
     packages = {path.name for path in PACKAGE.iterdir() if path.is_dir() and any(path.glob("*.py"))}
-    assert packages == {name for name in LAYERS if "/" not in name}
+    named = {name for name in LAYERS if "/" not in name}
+    assert packages == named, "say in LAYERS in tests/test_imports.py what the package may import"
 
 
 @pytest.mark.parametrize(

@@ -7,15 +7,16 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from firesteel.config.configuration import Configuration
 from firesteel.runtime.model.checkpoint_options import SnapshotKind
 from firesteel.runtime.model.key_groups import KeyGroupRange
 from firesteel.runtime.model.state_handles import KeyedStateHandle
-from firesteel.runtime.state.api.backend import Clock, KeyedStateBackend
-from firesteel.runtime.state.hashmap import HashMapKeyedStateBackend
+from firesteel.runtime.state import registry
+from firesteel.runtime.state.api.backend import Clock, KeyedStateBackend, KeyedStateBackendParameters
 from firesteel.runtime.state.rocksdb import RocksDBKeyedStateBackend, RocksDBOptions
 from tests.support.state.memory_files import MemorySnapshotFiles, MemoryStateFileReader, MemoryStore
 
-BACKENDS = ("hashmap", "hashmap-full", "rocksdb")
+BACKENDS = (*registry.BACKENDS, "hashmap-full")
 SMALL = RocksDBOptions(total_memory=16 << 20)
 
 
@@ -50,13 +51,15 @@ class Workbench:
                 groups, self.max_parallelism, self.clock, directory=self.directory, options=SMALL
             )
         else:
-            made = HashMapKeyedStateBackend(
+            parameters = KeyedStateBackendParameters(
                 groups,
                 self.max_parallelism,
                 self.clock,
-                incremental=kind == "hashmap",
+                working_directory=self.directory,
                 open_files=lambda: MemoryStateFileReader(self.store),  # type: ignore[arg-type, return-value]
+                incremental=kind != "hashmap-full",
             )
+            made = registry.BACKENDS[kind.removesuffix("-full")].create(Configuration(), parameters)
         self._open.append(made)
         return made
 
