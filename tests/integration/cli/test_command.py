@@ -68,6 +68,24 @@ def test_every_verb_is_the_module_of_its_name() -> None:
         assert verb.get_default("run").__module__ == f"firesteel.cli.{name}"
 
 
+def test_every_module_of_a_verb_is_part_of_the_command() -> None:
+    folder = ROOT / "firesteel" / "cli"
+    modules = {
+        file.relative_to(folder).as_posix().removesuffix(".py").removesuffix("/__init__").replace("/", ".")
+        for file in folder.rglob("*.py")
+        if "\ndef register(" in file.read_text()
+    }
+    registered = set(dict(_verbs(parser())))
+    groups = {name.rpartition(".")[0] for name in registered} - {""}
+    assert modules == registered | groups, "add the verb to _VERBS in firesteel/cli/main.py, or to its group"
+
+
+def test_every_verb_is_documented() -> None:
+    page = (ROOT / "docs" / "cli.md").read_text()
+    verbs = {name.partition(".")[0].replace("_", "-") for name in dict(_verbs(parser()))}
+    assert not {verb for verb in verbs if f"`{verb}" not in page}, "add the verb to the table in docs/cli.md"
+
+
 @pytest.mark.parametrize("verb", ["inspect", "diff", "dispose"])
 def test_every_verb_has_help(verb: str, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as exited:

@@ -23,6 +23,7 @@ from firesteel.cluster.dispatcher.resource_manager import ResourceManager
 from firesteel.cluster.rest.server import RestServer
 from firesteel.cluster.routes import all_routes
 from firesteel.common import Configuration, JobStatus
+from firesteel.rest.endpoints import all_endpoints
 from firesteel.rest.openapi import OPENAPI
 from firesteel.testing import eventually
 from tests.support.jobs.dispatched_jobs import MemoryStore, endless, numbers, start_in_process, submission_of
@@ -70,6 +71,11 @@ def submit(dispatcher: Dispatcher, build: Any) -> ManagedJob:
 
 def bounded(environment: Any) -> None:
     numbers(environment, [1, 2, 3], bounded=True).print()
+
+
+def test_every_endpoint_has_a_route(server: RestServer) -> None:
+    served = {OPENAPI, *(route.endpoint for route in server._routes)}
+    assert not set(all_endpoints()) - served, "add a Route in firesteel/cluster/rest/handlers, see cluster/routes.py"
 
 
 def test_nothing_that_can_be_sent_is_our_fault(server: RestServer, dispatcher: Dispatcher) -> None:

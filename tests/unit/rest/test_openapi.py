@@ -1,12 +1,15 @@
 from __future__ import annotations
 
 import re
+from importlib import import_module
+from pkgutil import iter_modules
 
 import msgspec
 
+import firesteel.rest
 from firesteel.cluster.rest.request import Route
 from firesteel.cluster.rest.router import Router
-from firesteel.rest.endpoint import Access
+from firesteel.rest.endpoint import Access, Endpoint
 from firesteel.rest.endpoints import all_endpoints
 from firesteel.rest.openapi import openapi_document
 from tests.support.rest.samples import ENDPOINTS
@@ -60,6 +63,18 @@ def test_all_endpoints_go_together() -> None:
     names = [operation["operationId"] for methods in document["paths"].values() for operation in methods.values()]
     assert len(names) == len(set(names)) == len(endpoints)
     assert msgspec.json.decode(msgspec.json.encode(document)) == document
+
+
+def test_every_topic_is_among_all_endpoints() -> None:
+    topics = [import_module(f"firesteel.rest.{module.name}") for module in iter_modules(firesteel.rest.__path__)]
+    declared = {endpoint for topic in topics for endpoint in getattr(topic, "ENDPOINTS", ())}
+    assert declared == set(all_endpoints()), "add the topic to _TOPICS in firesteel/rest/endpoints.py"
+
+
+def test_every_endpoint_is_in_the_tuple_of_its_topic() -> None:
+    topics = [import_module(f"firesteel.rest.{module.name}") for module in iter_modules(firesteel.rest.__path__)]
+    declared = {value for topic in topics for value in vars(topic).values() if isinstance(value, Endpoint)}
+    assert declared == set(all_endpoints()), "add the endpoint to ENDPOINTS in its module"
 
 
 def test_what_takes_pickles_is_code() -> None:
