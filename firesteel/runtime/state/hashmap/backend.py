@@ -192,6 +192,7 @@ class HashMapKeyedStateBackend(ObjectStateBackend):
             (),
             (),
             self._open_files,
+            self.name,
             cleanups=cleanups,
             now=now,
             shares=self._incremental and not kind.is_savepoint,
@@ -225,7 +226,7 @@ class HashMapKeyedStateBackend(ObjectStateBackend):
             raise AssertionError("a backend is restored before states are asked for")
         for name, meta in ((meta.name, meta) for handle in handles for meta in handle.states):
             self._restored.setdefault(name, meta)
-        for table in read_tables(handles, files, self.key_groups, self.max_parallelism, self._incremental):
+        for table in read_tables(handles, files, self.name, self.key_groups, self.max_parallelism, self._incremental):
             self._tables[table.name] = table
         if reusable and [(handle.format, handle.key_groups) for handle in handles] == [(self.name, self.key_groups)]:
             self._snapshots.start_from(handles[0].parts)

@@ -23,18 +23,19 @@ __all__ = ["read_tables"]
 def read_tables(
     handles: Sequence[KeyedStateHandle],
     files: StateFileReader,
+    own_format: str,
     key_groups: KeyGroupRange,
     max_parallelism: int,
     tracked: bool,
 ) -> Iterable[StateTable]:
-    """What the handles hold of some key groups, as tables."""
+    """What the handles hold of some key groups, as tables; they are in the own format or the canonical one."""
     tables: dict[str, StateTable] = {}
     for handle in handles:
         if handle.key_groups.end < key_groups.start or key_groups.end < handle.key_groups.start:
             continue
         # a delta of one handle may remove a namespace that another handle has as well
         own: dict[str, StateTable] = {}
-        for chunk in _chunks(handle, files, key_groups, max_parallelism):
+        for chunk in _chunks(handle, files, own_format, key_groups, max_parallelism):
             table = own.get(chunk.table)
             if table is None:
                 table = own[chunk.table] = StateTable(chunk.table, tracked)
@@ -58,7 +59,7 @@ def read_tables(
 
 
 def _chunks(
-    handle: KeyedStateHandle, files: StateFileReader, key_groups: KeyGroupRange, max_parallelism: int
+    handle: KeyedStateHandle, files: StateFileReader, own_format: str, key_groups: KeyGroupRange, max_parallelism: int
 ) -> Iterator[Chunk]:
     if handle.format == CANONICAL:
         for part in handle.parts:
@@ -67,7 +68,7 @@ def _chunks(
                     check_groups(chunk.table, chunk.keys or (), max_parallelism, key_groups, key_groups)
                 yield chunk
         return
-    if handle.format != "hashmap":
+    if handle.format != own_format:
         raise StateIncompatibleError(
             f"This state was written by the {handle.format} backend in a format of its own.",
             hint=f"Set state.backend.type to {handle.format}, or take a savepoint in the canonical format first.",

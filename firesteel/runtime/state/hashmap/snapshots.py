@@ -79,6 +79,8 @@ class HashMapSnapshot:
     chain: tuple[KeyedPart, ...]
     held: tuple[Held, ...]
     open_files: Callable[[], StateFileReader]
+    format: str
+    """Of a snapshot that is not canonical: the name of the backend."""
     cleanups: Mapping[str, Cleanup] = field(default_factory=dict)
     now: int = 0
     shares: bool = False
@@ -103,7 +105,7 @@ class HashMapSnapshot:
             else:
                 parts = self._write_merged(files, self.merges)
             self.parts = parts
-            return KeyedStateHandle("hashmap", self.key_groups, parts, self.states)
+            return KeyedStateHandle(self.format, self.key_groups, parts, self.states)
         except CorruptStateError:
             self.found_corrupt = True
             raise
