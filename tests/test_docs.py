@@ -1,8 +1,9 @@
-"""Runs the code and checks the commands and links in README.md and the pages beneath docs/.
+"""Runs the code and checks the commands and links in README.md, CONTRIBUTING.md and the pages beneath docs/.
 
 - A ``python`` block runs; the blocks of a page run in order, in one namespace, without Spark.
 - A ``text output`` block right behind one is what it prints.
 - ``python no-run: <reason>`` is not run, for the reason given.
+- ``python file: <path>`` is a file of a recipe, see test_contributing.py.
 - Every command of a ``console`` or ``bash`` block must be one of those known here; cheap ones are run.
 """
 
@@ -34,10 +35,10 @@ sys.path.insert(0, str(ROOT / "scripts"))
 
 import generate_docs  # noqa: E402
 
-PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
 FENCE = re.compile(r"^```(?P<info>[^\n`]*)\n(?P<text>.*?)^```$", re.MULTILINE | re.DOTALL)
 LINK = re.compile(r"\[[^\]]*\]\((?P<target>[^)\s]+)\)")
-LANGUAGES = {"python", "text", "console", "bash", "mermaid", "json"}
+LANGUAGES = {"python", "text", "console", "bash", "mermaid", "json", "diff"}
 
 pages = pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())
 
@@ -99,7 +100,7 @@ def test_blocks_say_what_they_are(page: Path) -> None:
         where = f"{page.name}:{block.line}"
         assert block.language in LANGUAGES, f"{where}: unknown language {block.info!r}"
         if block.language == "python" and not block.runs:
-            assert re.fullmatch(r"python no-run: .+", block.info), f"{where}: say why it does not run"
+            assert re.fullmatch(r"python (no-run|file): .+", block.info), f"{where}: say why it does not run"
 
 
 def commands_of(page: Path) -> Iterator[str]:
@@ -142,6 +143,8 @@ def check_command(command: str) -> None:
         check_endpoint(words)
     elif program == "openssl":
         assert words[1] in ("req", "x509"), f"unknown command: {command}"
+    elif words[0] == ".":
+        assert words[1:] == [".venv/bin/activate"], f"unknown command: {command}"
     elif program == "pip":
         assert words[1] == "install", f"unknown command: {command}"
     else:

@@ -1,0 +1,102 @@
+"""Follows every recipe of CONTRIBUTING.md in a copy of the repository: writes its files and runs its commands."""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+PAGE = ROOT / "CONTRIBUTING.md"
+COPIED = ("firesteel", "tests", "docs", "scripts", "examples", "benchmarks")
+FENCE = re.compile(r"^```(?P<info>[^\n`]*)\n(?P<text>.*?)^```$", re.MULTILINE | re.DOTALL)
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """A section below "Recipes"."""
+
+    title: str
+    text: str
+
+    def follow(self, directory: Path) -> None:
+        """Writes the files and makes the changes."""
+        for match in FENCE.finditer(self.text):
+            language, _, rest = match["info"].partition(" ")
+            if rest.startswith("file: "):
+                file = directory / rest.removeprefix("file: ")
+                assert not file.exists(), f"{file} is not new"
+                file.parent.mkdir(exist_ok=True)
+                file.write_text(match["text"])
+            elif language == "diff":
+                apply(match["text"], directory)
+
+    def commands(self) -> list[str]:
+        """What the recipe runs."""
+        blocks = (match["text"] for match in FENCE.finditer(self.text) if match["info"] == "console")
+        return [line.removeprefix("$ ") for block in blocks for line in block.splitlines()]
+
+
+def apply(difference: str, directory: Path) -> None:
+    """Makes a change whose first line names the file; parts of it are separated by lines of @@."""
+    header, _, body = difference.partition("\n")
+    file = directory / header.removeprefix("--- ")
+    text = file.read_text()
+    for part in body.split("@@\n"):
+        lines = [(line[:1] or " ", line[1:]) for line in part.splitlines()]
+        old = "".join(f"{line}\n" for mark, line in lines if mark != "+")
+        new = "".join(f"{line}\n" for mark, line in lines if mark != "-")
+        assert text.count(old) == 1, f"{header}: this is there {text.count(old)} times:\n{old}"
+        text = text.replace(old, new)
+    file.write_text(text)
+
+
+def recipes() -> list[Recipe]:
+    _, _, text = PAGE.read_text().partition("\n## Recipes\n")
+    parts = re.split(r"^### (.*)$", text, flags=re.MULTILINE)
+    return [Recipe(title, section) for title, section in zip(parts[1::2], parts[2::2], strict=True)]
+
+
+def run(command: str, directory: Path) -> None:
+    words = shlex.split(command)
+    if words == ["make", "docs"]:
+        words = ["python", "scripts/generate_docs.py"]
+    assert words[0] == "python", command
+    environment = {**os.environ, "PYTHONPATH": str(directory)}
+    done = subprocess.run(
+        [sys.executable, *words[1:]],
+        cwd=directory,
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=900,
+        check=False,
+    )
+    assert done.returncode == 0, f"{command}\n{done.stdout[-8000:]}\n{done.stderr[-2000:]}"
+
+
+def test_there_is_a_recipe_for_each_kind_of_extension() -> None:
+    assert len(recipes()) == 6
+    assert all(recipe.commands() for recipe in recipes())
+
+
+@pytest.mark.parametrize("recipe", recipes(), ids=lambda recipe: recipe.title)
+def test_a_recipe_works(recipe: Recipe, tmp_path: Path) -> None:
+    for name in COPIED:
+        shutil.copytree(ROOT / name, tmp_path / name, ignore=shutil.ignore_patterns("__pycache__"))
+    for file in ROOT.glob("*.*"):
+        if file.is_file():
+            shutil.copy(file, tmp_path)
+    recipe.follow(tmp_path)
+    checked = ["firesteel", "tests"]
+    for arguments in (["check"], ["format", "--check"]):
+        subprocess.run([sys.executable, "-m", "ruff", *arguments, *checked], cwd=tmp_path, check=True, timeout=300)
+    for command in recipe.commands():
+        run(command, tmp_path)
