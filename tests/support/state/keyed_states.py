@@ -11,6 +11,7 @@ from firesteel.api.state import (
     ReducingStateDescriptor,
     ValueStateDescriptor,
 )
+from firesteel.datastream.functions import AggregateFunction
 from firesteel.runtime.model.checkpoint_options import SnapshotKind
 
 MAX = 16
@@ -18,7 +19,7 @@ CHECKPOINT, SAVEPOINT = SnapshotKind.CHECKPOINT, SnapshotKind.SAVEPOINT
 EVERY_KIND = list(SnapshotKind)
 
 
-class Average:
+class Average(AggregateFunction):
     def create_accumulator(self) -> tuple[int, int]:
         return 0, 0
 
@@ -28,8 +29,8 @@ class Average:
     def get_result(self, accumulator: tuple[int, int]) -> float:
         return accumulator[0] / accumulator[1]
 
-    def merge(self, a: tuple[int, int], b: tuple[int, int]) -> tuple[int, int]:
-        return a[0] + b[0], a[1] + b[1]
+    def merge(self, acc_a: tuple[int, int], acc_b: tuple[int, int]) -> tuple[int, int]:
+        return acc_a[0] + acc_b[0], acc_a[1] + acc_b[1]
 
 
 VALUE = ValueStateDescriptor("value")

@@ -13,7 +13,7 @@ from firesteel.common.time import Time
 from firesteel.common.typeinfo import Types
 from firesteel.common.types import Row
 from firesteel.common.windows import TimeWindow
-from firesteel.datastream import AggregateFunction, ReduceFunction
+from firesteel.datastream import ReduceFunction
 from firesteel.datastream.state import (
     AggregatingStateDescriptor,
     ListStateDescriptor,
@@ -26,6 +26,7 @@ from firesteel.runtime.slot.state_queries import MAX_ITEMS, TooLargeError, _read
 from firesteel.runtime.state.api.backend import KeyedStateBackend
 from firesteel.runtime.state.hashmap.backend import HashMapKeyedStateBackend
 from firesteel.runtime.state.rocksdb.backend import RocksDBKeyedStateBackend
+from tests.support.state.keyed_states import Average
 
 MAX_PARALLELISM = 128
 ALL = KeyGroupRange(0, MAX_PARALLELISM - 1)
@@ -37,20 +38,6 @@ class _Clock:
 
     def __call__(self) -> int:
         return self.now
-
-
-class _Mean(AggregateFunction):
-    def create_accumulator(self) -> tuple[int, int]:
-        return 0, 0
-
-    def add(self, value: int, accumulator: tuple[int, int]) -> tuple[int, int]:
-        return accumulator[0] + value, accumulator[1] + 1
-
-    def get_result(self, accumulator: tuple[int, int]) -> float:
-        return accumulator[0] / accumulator[1]
-
-    def merge(self, acc_a: tuple[int, int], acc_b: tuple[int, int]) -> tuple[int, int]:
-        return acc_a[0] + acc_b[0], acc_a[1] + acc_b[1]
 
 
 class _Add(ReduceFunction):
@@ -93,7 +80,7 @@ KINDS: list[tuple[Callable[[], Any], Callable[[Any], Any], Any]] = [
         7,
     ),
     (
-        lambda: AggregatingStateDescriptor("s", _Mean(), Types.LONG()),
+        lambda: AggregatingStateDescriptor("s", Average(), Types.LONG()),
         lambda state: [state.add(value) for value in (3, 4)],
         3.5,
     ),
