@@ -28,7 +28,7 @@ SPARK_SLOTS = 4
 """Parallelism 1, 2 and 3, and one slot more for a second slot sharing group."""
 
 # a busy machine is no failure, and what is tested is the same each time; with --hypothesis-profile=search it is not
-settings.register_profile("search", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.register_profile("search", deadline=None, suppress_health_check=[HealthCheck.too_slow], print_blob=True)
 settings.register_profile("firesteel", settings.get_profile("search"), derandomize=True)
 settings.load_profile("firesteel")
 
