@@ -30,8 +30,8 @@ lint: $(STAMP) ## Check style
 types: $(STAMP) ## Check types
 	@$(BIN)/mypy
 
-unit: $(STAMP) ## Run the tests that need no Java (seconds)
-	@$(BIN)/python -m pytest -q tests/unit
+unit: $(STAMP) ## Run the tests that start no process and use no network (a minute)
+	@$(BIN)/python -m pytest -q -n 2 tests/unit
 
 chaos: check-java $(STAMP) ## Kill, stop, cut and fill what jobs run on; FAULTS=200 SEED=7 EXECUTION=epochs PROGRAMS=5
 	@$(BIN)/python -m tests.chaos --faults $(or $(FAULTS),20) $(if $(SEED),--seed $(SEED)) \

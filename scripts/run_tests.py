@@ -1,4 +1,4 @@
-"""Runs all tests in several processes: those of whole clusters, those that need Spark or servers, unit tests, and jobs.
+"""Runs all tests in several processes: clusters, Spark, servers, integration tests, jobs, and unit tests.
 
 Much of what they do is to wait, so a few run side by side. Arguments go to all. The exit code is that of the first part
 that failed, if any did.
@@ -16,18 +16,21 @@ from pathlib import Path
 from typing import IO, NamedTuple
 
 PARTS = {
-    "spark": "spark and not cluster",
     "cluster": "cluster",
+    "spark": "spark and not cluster",
     "services": "services and not spark and not cluster",
+    "integration": "integration and not services and not spark and not cluster",
+    "jobs": "not unit and not integration and not services and not spark and not cluster",
     "unit": "unit and not services and not spark and not cluster",
-    "jobs": "not unit and not services and not spark and not cluster",
 }
 """By name, with the marks that choose the tests; those first that wait for other processes most of the time."""
-AT_ONCE = 3
+AT_ONCE = 4
+WORKERS = {"integration": 2, "unit": 2}
+"""Processes among which a part distributes its tests."""
 SLOWEST = ("--durations=10", "--durations-min=5")
 """Which tests each part shows at the end as the slowest."""
-FOLDERS = {"unit": ("tests/unit",), "services": ("tests/services",)}
-OTHER_FOLDERS = ("tests", "--ignore=tests/unit", "--ignore=tests/services")
+FOLDERS = {"unit": ("tests/unit",), "integration": ("tests/integration",), "services": ("tests/services",)}
+OTHER_FOLDERS = ("tests", *(f"--ignore={folder}" for folders in FOLDERS.values() for folder in folders))
 """What a part reads to find its tests: all test modules would take 20 seconds of processor time."""
 NO_TESTS = 5
 """What pytest says where an argument has left nothing to run."""
@@ -59,7 +62,7 @@ def main(arguments: Sequence[str]) -> int:
             return 130
     failed = {name: outcome for name, outcome in outcomes.items() if outcome.code not in (0, NO_TESTS)}
     for name, outcome in failed.items():
-        sys.stdout.writelines(f"{name:>8} | {line[:500].rstrip()}\n" for line in outcome.failures)
+        sys.stdout.writelines(f"{name:>11} | {line[:500].rstrip()}\n" for line in outcome.failures)
     said = f"failed: {', '.join(failed)}" if failed else "passed"
     sys.stdout.write(f"{said}, in {time.monotonic() - began:.0f} s\n")
     if failed:
@@ -70,7 +73,8 @@ def main(arguments: Sequence[str]) -> int:
 def _run(name: str, marks: str, arguments: Sequence[str]) -> Outcome:
     names_tests = any(Path(argument.partition("::")[0]).exists() for argument in arguments)
     folders = () if names_tests else FOLDERS.get(name, OTHER_FOLDERS)
-    options = ("-q", "-p", "no:cacheprovider", "-m", marks, *SLOWEST)
+    workers = ("-n", str(WORKERS[name])) if name in WORKERS else ()
+    options = ("-q", "-p", "no:cacheprovider", "-m", marks, *workers, *SLOWEST)
     command = [sys.executable, "-m", "pytest", *options, *folders, *arguments]
     process = subprocess.Popen(  # noqa: S603 - a command of ours
         command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
@@ -88,7 +92,7 @@ def _run(name: str, marks: str, arguments: Sequence[str]) -> Outcome:
 def _show(name: str, output: IO[str], lines: list[str]) -> None:
     for line in output:
         lines.append(line)
-        sys.stdout.write(f"{name:>8} | {line}")
+        sys.stdout.write(f"{name:>11} | {line}")
         sys.stdout.flush()
 
 

@@ -19,7 +19,7 @@ from pathlib import Path
 ROOT = Path(__file__).parents[1]
 VENVS = ROOT / ".venvs"
 LOCK = ROOT / "requirements.lock"
-TESTS = ("tests/unit", "tests/spark/test_smoke.py")
+TESTS = ("tests/unit", "tests/integration", "tests/spark/test_smoke.py")
 
 
 def main(arguments: Sequence[str]) -> int:

@@ -22,8 +22,7 @@ Env = Callable[..., StreamExecutionEnvironment]
 
 NO_SETTINGS: Settings = {}
 
-SERVICES = ROOT / "tests" / "services"
-UNIT = ROOT / "tests" / "unit"
+FOLDER_MARKS = {ROOT / "tests" / name: name for name in ("unit", "integration", "services")}
 SPARK_SLOTS = 4
 """Parallelism 1, 2 and 3, and one slot more for a second slot sharing group."""
 
@@ -59,10 +58,9 @@ def pytest_unconfigure(config: pytest.Config) -> None:
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Marks what needs Spark, or a server; what needs no Spark runs first, what needs a cluster last."""
     for item in items:
-        if SERVICES in item.path.parents:
-            item.add_marker("services")
-        if UNIT in item.path.parents:
-            item.add_marker("unit")
+        for folder, mark in FOLDER_MARKS.items():
+            if folder in item.path.parents:
+                item.add_marker(mark)
     for item in items:
         if "spark_context" in getattr(item, "fixturenames", ()):
             item.add_marker(pytest.mark.spark)

@@ -183,9 +183,9 @@ def test_bytes_that_were_tampered_with(ends: tuple[TlsSocket, TlsSocket]) -> Non
 @pytest.mark.parametrize(
     ("change", "says"),
     [
-        ({"certificate": ""}, "TLS needs security.ssl.internal.certificate"),
-        ({"key": ""}, "TLS needs security.ssl.internal.key"),
-        ({"ca": ""}, "TLS needs security.ssl.internal.ca"),
+        ({"certificate": ""}, "TLS requires security.ssl.internal.certificate"),
+        ({"key": ""}, "TLS requires security.ssl.internal.key"),
+        ({"ca": ""}, "TLS requires security.ssl.internal.ca"),
         ({"certificate": "/missing.pem"}, "/missing.pem of security.ssl.internal.certificate cannot be read"),
         ({"key": "/missing.key"}, "/missing.key of security.ssl.internal.key cannot be read"),
         ({"ca": "/missing.pem"}, "/missing.pem of security.ssl.internal.ca cannot be read"),
