@@ -26,8 +26,9 @@ class Recipe:
     title: str
     text: str
 
-    def follow(self, directory: Path) -> None:
-        """Writes the files and makes the changes."""
+    def follow(self, directory: Path) -> list[Path]:
+        """Writes the files and makes the changes; returns the files."""
+        touched = []
         for match in FENCE.finditer(self.text):
             language, _, rest = match["info"].partition(" ")
             if rest.startswith("file: "):
@@ -35,8 +36,10 @@ class Recipe:
                 assert not file.exists(), f"{file} is not new"
                 file.parent.mkdir(exist_ok=True)
                 file.write_text(match["text"])
+                touched.append(file)
             elif language == "diff":
-                apply(match["text"], directory)
+                touched.append(apply(match["text"], directory))
+        return touched
 
     def commands(self) -> list[str]:
         """What the recipe runs."""
@@ -44,8 +47,8 @@ class Recipe:
         return [line.removeprefix("$ ") for block in blocks for line in block.splitlines()]
 
 
-def apply(difference: str, directory: Path) -> None:
-    """Makes a change whose first line names the file; parts of it are separated by lines of @@."""
+def apply(difference: str, directory: Path) -> Path:
+    """Makes a change whose first line names the file, and returns the file. Lines of @@ separate parts of it."""
     header, _, body = difference.partition("\n")
     file = directory / header.removeprefix("--- ")
     text = file.read_text()
@@ -56,6 +59,7 @@ def apply(difference: str, directory: Path) -> None:
         assert text.count(old) == 1, f"{header}: this is there {text.count(old)} times:\n{old}"
         text = text.replace(old, new)
     file.write_text(text)
+    return file
 
 
 def recipes() -> list[Recipe]:
@@ -94,9 +98,8 @@ def test_a_recipe_works(recipe: Recipe, tmp_path: Path) -> None:
     for file in ROOT.glob("*.*"):
         if file.is_file():
             shutil.copy(file, tmp_path)
-    recipe.follow(tmp_path)
-    checked = ["firesteel", "tests"]
+    python = [str(file) for file in recipe.follow(tmp_path) if file.suffix == ".py"]
     for arguments in (["check"], ["format", "--check"]):
-        subprocess.run([sys.executable, "-m", "ruff", *arguments, *checked], cwd=tmp_path, check=True, timeout=300)
+        subprocess.run([sys.executable, "-m", "ruff", *arguments, *python], cwd=tmp_path, check=True, timeout=300)
     for command in recipe.commands():
         run(command, tmp_path)
