@@ -1,4 +1,4 @@
-"""State that belongs to a key: its interfaces, and the descriptors a function asks for it with."""
+"""Keyed state: interfaces and state descriptors."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ OUT = TypeVar("OUT")
 
 
 class State(ABC):
-    """What all kinds of state have in common. Every access is to the value of the current key."""
+    """Base class of keyed state. Every access is to the value of the current key."""
 
     @abstractmethod
     def clear(self) -> None:
@@ -64,7 +64,7 @@ class AppendingState(State, Generic[IN, OUT]):
 
     @abstractmethod
     def get(self) -> OUT:
-        """What the values added so far amount to."""
+        """The result of the values added so far."""
 
     @abstractmethod
     def add(self, value: IN) -> None:
@@ -72,7 +72,7 @@ class AppendingState(State, Generic[IN, OUT]):
 
 
 class MergingState(AppendingState[IN, OUT]):
-    """Appending state of which two instances can become one, as merging windows need."""
+    """Appending state that supports merging, as required by merging windows."""
 
 
 class ReducingState(MergingState[T, T]):
@@ -154,7 +154,7 @@ class MapState(State, Generic[K, V]):
 
 
 class ReadOnlyBroadcastState(State, Generic[K, V]):
-    """A map that is the same in every subtask, as the side that may not change it sees it."""
+    """Read-only access to broadcast state, a map that is the same in every subtask."""
 
     @abstractmethod
     def get(self, key: K) -> V:
@@ -191,7 +191,7 @@ class ReadOnlyBroadcastState(State, Generic[K, V]):
 
 
 class BroadcastState(ReadOnlyBroadcastState[K, V]):
-    """A map that is the same in every subtask, as the broadcast side sees it."""
+    """Broadcast state: a map that is the same in every subtask."""
 
     @abstractmethod
     def put(self, key: K, value: V) -> None:
@@ -213,18 +213,18 @@ class BroadcastState(ReadOnlyBroadcastState[K, V]):
 
 
 class OperatorStateStore(ABC):
-    """Where a function finds state that belongs to no key.
+    """Access to operator state, which is not keyed.
 
-    The lists are for a CheckpointedFunction: an element is what can be moved to another subtask on its own.
+    The lists are for a CheckpointedFunction: an element is the unit of redistribution.
     """
 
     @abstractmethod
     def get_list_state(self, state_descriptor: ListStateDescriptor) -> ListState[Any]:
-        """A list whose elements are dealt out one by one when the job is restored with another parallelism."""
+        """A list whose elements are redistributed when the job is restored with another parallelism."""
 
     @abstractmethod
     def get_union_list_state(self, state_descriptor: ListStateDescriptor) -> ListState[Any]:
-        """A list that every subtask gets whole when the job is restored: the elements of all subtasks."""
+        """A list whose elements of all subtasks are restored in every subtask."""
 
     @abstractmethod
     def get_broadcast_state(self, state_descriptor: MapStateDescriptor) -> BroadcastState[Any, Any]:
@@ -232,7 +232,7 @@ class OperatorStateStore(ABC):
 
 
 class StateDescriptor(ABC):  # noqa: B024 - the five kinds below are all there are
-    """Names one state of a function, with its type and how long its values live."""
+    """Describes a state of a function: its name, type and time-to-live."""
 
     kind: ClassVar[str] = ""
     """Which of the kinds this is, in the words the state backends use."""

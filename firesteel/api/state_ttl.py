@@ -1,4 +1,4 @@
-"""How long state lives: time-to-live, who may still see what has expired, and how it is removed."""
+"""State time-to-live (TTL): expiration, visibility and cleanup."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class StateTtlConfig:
     """Lets the values of a state expire; made with ``StateTtlConfig.new_builder(Time.hours(1)).build()``."""
 
     class UpdateType(Enum):
-        """Which accesses start a value's life anew."""
+        """The accesses that reset the time-to-live."""
 
         Disabled = 0
         OnCreateAndWrite = 1
@@ -29,7 +29,7 @@ class StateTtlConfig:
         NeverReturnExpired = 1
 
     class TtlTimeCharacteristic(Enum):
-        """Which clock measures the life of a value."""
+        """The time characteristic of the time-to-live."""
 
         ProcessingTime = 0
 
@@ -59,7 +59,7 @@ class StateTtlConfig:
         return StateTtlConfig.Builder(ttl)
 
     def get_update_type(self) -> StateTtlConfig.UpdateType:
-        """Which accesses start a value's life anew."""
+        """The accesses that reset the time-to-live."""
         return self._update_type
 
     def get_state_visibility(self) -> StateTtlConfig.StateVisibility:
@@ -102,16 +102,16 @@ class StateTtlConfig:
             ] = {}
 
         def set_update_type(self, update_type: StateTtlConfig.UpdateType) -> StateTtlConfig.Builder:
-            """Which accesses start a value's life anew."""
+            """The accesses that reset the time-to-live."""
             self._update_type = update_type
             return self
 
         def update_ttl_on_create_and_write(self) -> StateTtlConfig.Builder:
-            """Writing starts a value's life anew (the default)."""
+            """Writing resets the time-to-live (the default)."""
             return self.set_update_type(StateTtlConfig.UpdateType.OnCreateAndWrite)
 
         def update_ttl_on_read_and_write(self) -> StateTtlConfig.Builder:
-            """Reading and writing start a value's life anew."""
+            """Reading and writing reset the time-to-live."""
             return self.set_update_type(StateTtlConfig.UpdateType.OnReadAndWrite)
 
         def set_state_visibility(self, state_visibility: StateTtlConfig.StateVisibility) -> StateTtlConfig.Builder:
@@ -130,7 +130,7 @@ class StateTtlConfig:
         def set_ttl_time_characteristic(
             self, ttl_time_characteristic: StateTtlConfig.TtlTimeCharacteristic
         ) -> StateTtlConfig.Builder:
-            """Which clock measures the life of a value."""
+            """The time characteristic of the time-to-live."""
             self._ttl_time_characteristic = ttl_time_characteristic
             return self
 
@@ -139,7 +139,7 @@ class StateTtlConfig:
             return self.set_ttl_time_characteristic(StateTtlConfig.TtlTimeCharacteristic.ProcessingTime)
 
         def cleanup_full_snapshot(self) -> StateTtlConfig.Builder:
-            """Leaves expired values out of full snapshots."""
+            """Omits expired values from full snapshots."""
             strategies = StateTtlConfig.CleanupStrategies
             self._strategies[strategies.Strategies.FULL_STATE_SCAN_SNAPSHOT] = strategies.EMPTY_STRATEGY
             return self
@@ -147,7 +147,7 @@ class StateTtlConfig:
         def cleanup_incrementally(
             self, cleanup_size: int, run_cleanup_for_every_record: bool
         ) -> StateTtlConfig.Builder:
-            """Looks at a few entries with each state access, or with each record."""
+            """Checks a few entries with each state access, or with each record."""
             strategies = StateTtlConfig.CleanupStrategies
             self._strategies[strategies.Strategies.INCREMENTAL_CLEANUP] = strategies.IncrementalCleanupStrategy(
                 cleanup_size, run_cleanup_for_every_record
@@ -157,7 +157,7 @@ class StateTtlConfig:
         def cleanup_in_rocksdb_compact_filter(
             self, query_time_after_num_entries: int, periodic_compaction_time: Any = None
         ) -> StateTtlConfig.Builder:
-            """Lets RocksDB drop expired values when it compacts."""
+            """Removes expired values in RocksDB's compaction."""
             strategies = StateTtlConfig.CleanupStrategies
             self._strategies[strategies.Strategies.ROCKSDB_COMPACTION_FILTER] = (
                 strategies.RocksdbCompactFilterCleanupStrategy(query_time_after_num_entries, periodic_compaction_time)
@@ -201,7 +201,7 @@ class StateTtlConfig:
             """A strategy without settings."""
 
         class IncrementalCleanupStrategy(CleanupStrategy):
-            """Looks at a few entries at a time."""
+            """Checks a few entries at a time."""
 
             def __init__(self, cleanup_size: int, run_cleanup_for_every_record: bool):
                 if cleanup_size <= 0:
@@ -213,7 +213,7 @@ class StateTtlConfig:
                 self._run_cleanup_for_every_record = run_cleanup_for_every_record
 
             def get_cleanup_size(self) -> int:
-                """How many entries are looked at."""
+                """The number of entries that are checked."""
                 return self._cleanup_size
 
             def run_cleanup_for_every_record(self) -> bool:
@@ -228,11 +228,11 @@ class StateTtlConfig:
                 self._periodic_compaction_time = periodic_compaction_time
 
             def get_query_time_after_num_entries(self) -> int:
-                """After how many entries the filter asks for the time again."""
+                """The number of entries after which the filter updates its current time."""
                 return self._query_time_after_num_entries
 
             def get_periodic_compaction_time(self) -> Any:
-                """How often a file is compacted at the latest; 30 days unless given."""
+                """The maximum time between compactions of a file; default: 30 days."""
                 return self._periodic_compaction_time or Duration.of_days(30)
 
         EMPTY_STRATEGY = EmptyCleanupStrategy()

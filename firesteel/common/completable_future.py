@@ -11,7 +11,7 @@ __all__ = ["CompletableFuture"]
 
 
 class CompletableFuture:
-    """A result that is there already or comes later; the first to complete it wins.
+    """A future that can be completed explicitly; only the first completion counts.
 
     ``future`` is a ``concurrent.futures.Future`` to follow (a new one if left out), ``py_class`` a function
     that turns its result into the one handed out.

@@ -1,4 +1,4 @@
-"""Every error Firesteel raises on purpose, with the fields that say what, where and what to do."""
+"""The exception classes of Firesteel."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ __all__ = [
 
 
 class FiresteelError(Exception):
-    """Root of all errors; ``hint`` says what to do about it."""
+    """Base class of all errors; ``hint`` suggests a remedy."""
 
     is_transient = False
-    """Whether the same call may succeed another time, although nobody changes the program or its configuration."""
+    """Whether a retry may succeed without a change of the program or its configuration."""
 
     only_gives_up_checkpoint = True
-    """If a connector raises it when a checkpoint asks for what it holds: whether it still has all for the next one."""
+    """If a connector raises it in a checkpoint: whether its data is still complete for the next checkpoint."""
 
     def __init__(self, message: str, *, hint: str | None = None):
         super().__init__(message)
@@ -54,7 +54,7 @@ def _rebuild(cls: type[FiresteelError], fields: dict[str, object], args: tuple[o
 
 
 class FiresteelWarning(UserWarning):
-    """A setting that is accepted but has no effect, or something else that a user should look at."""
+    """A setting that is accepted but has no effect, or another condition that a user should check."""
 
 
 class InvalidProgramError(FiresteelError):
@@ -66,7 +66,7 @@ class InvalidKeyError(FiresteelError):
 
 
 class FunctionSerializationError(InvalidProgramError):
-    """An operator that cannot be sent to the slots; says which, and what it holds that cannot travel."""
+    """An operator that cannot be serialized, with the part that cannot be pickled."""
 
     def __init__(
         self,
@@ -94,7 +94,7 @@ class RecordSerializationError(FiresteelError):
 
 
 class NotEnoughSlotsError(FiresteelError):
-    """The job needs more slots than there are; ``is_final`` if there will never be more, so that waiting is no use."""
+    """The job needs more slots than there are; ``is_final`` if more slots cannot become available."""
 
     def __init__(
         self, needed: int, available: int, waited_s: float, *, hint: str | None = None, is_final: bool = False
@@ -109,7 +109,7 @@ class NotEnoughSlotsError(FiresteelError):
 
 
 class CheckpointError(FiresteelError):
-    """A checkpoint or savepoint that could not be taken, or was given up."""
+    """A checkpoint or savepoint that failed or was aborted."""
 
 
 class CheckpointStorageError(FiresteelError):
@@ -129,13 +129,13 @@ class CheckpointDirectoryError(CheckpointStorageError):
 
 
 class CorruptStateError(CheckpointStorageError):
-    """A state file that is missing, cut off or changed: never to be restored from."""
+    """A state file that is missing, truncated or modified."""
 
     is_transient = False
 
 
 class HostError(FiresteelError):
-    """What runs the slots, Spark as a rule, cannot be used; ``is_gone`` if it never will be again in this process."""
+    """The host of the slots, usually Spark, cannot be used; ``is_gone`` if this is permanent in this process."""
 
     is_transient = True
 
@@ -155,7 +155,7 @@ class FileWriteError(FiresteelError):
 
 
 class StateIncompatibleError(FiresteelError):
-    """State that does not fit the program; ``operator`` and ``state`` say which, by name."""
+    """State that is incompatible with the program; ``operator`` and ``state`` are its names."""
 
     def __init__(self, message: str, *, operator: str | None = None, state: str | None = None, hint: str | None = None):
         super().__init__(message, hint=hint)
@@ -169,7 +169,7 @@ class JobCancelledError(FiresteelError):
 
 @dataclass(frozen=True)
 class TaskFailure:
-    """Why a task failed: all a user needs to find the place, and picklable on its own."""
+    """The failure of a task: location, cause and traceback; picklable."""
 
     message: str
     error_type: str = ""
@@ -221,7 +221,7 @@ class TaskFailure:
 
 
 class JobExecutionError(FiresteelError):
-    """A job failed; ``failure`` has the task's own account of why, ``failure.traceback`` its traceback."""
+    """A job failed; ``failure`` is the failure report of the task, with its traceback."""
 
     def __init__(self, job_name: str, failure: TaskFailure):
         super().__init__(f"Job '{job_name}' failed.\n{failure.describe()}")

@@ -1,4 +1,4 @@
-"""How a program is executed: typed access to the options that programs set most."""
+"""ExecutionConfig: typed access to common execution options."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ __all__ = ["ExecutionConfig"]
 
 
 class ExecutionConfig:
-    """Reads and writes a Configuration, and keeps nothing besides: both always say the same."""
+    """Typed access to the execution options of a Configuration."""
 
     PARALLELISM_DEFAULT = -1
     """Use the default parallelism."""
@@ -29,37 +29,37 @@ class ExecutionConfig:
         return self._configuration
 
     def enable_closure_cleaner(self) -> ExecutionConfig:
-        """Recorded, without effect: Python functions need no closure cleaning."""
+        """Has no effect: Python functions need no closure cleaning."""
         return self._set(pipeline_options.CLOSURE_CLEANER_LEVEL, "RECURSIVE")
 
     def disable_closure_cleaner(self) -> ExecutionConfig:
-        """Recorded, without effect: Python functions need no closure cleaning."""
+        """Has no effect: Python functions need no closure cleaning."""
         return self._set(pipeline_options.CLOSURE_CLEANER_LEVEL, "NONE")
 
     def is_closure_cleaner_enabled(self) -> bool:
-        """What was recorded last."""
+        """The value that was set last."""
         return self._configuration.get(pipeline_options.CLOSURE_CLEANER_LEVEL) != "NONE"
 
     def set_auto_watermark_interval(self, interval: int) -> ExecutionConfig:
-        """Sets how often periodic watermarks are emitted, in milliseconds; 0 for never."""
+        """Sets the interval of periodic watermarks in milliseconds; 0 disables them."""
         if interval < 0:
             raise ValueError(f"The auto watermark interval cannot be negative: {interval}")
         return self._set(pipeline_options.AUTO_WATERMARK_INTERVAL, interval)
 
     def get_auto_watermark_interval(self) -> int:
-        """How often periodic watermarks are emitted, in milliseconds."""
+        """The interval of periodic watermarks in milliseconds."""
         return self._configuration.get(pipeline_options.AUTO_WATERMARK_INTERVAL).to_millis()
 
     def set_latency_tracking_interval(self, interval: int) -> ExecutionConfig:
-        """Sets how often sources send latency marks, in milliseconds; 0 or less for never."""
+        """Sets the interval of latency markers in milliseconds; 0 or less disables them."""
         return self._set(pipeline_options.LATENCY_INTERVAL, interval)
 
     def get_latency_tracking_interval(self) -> int:
-        """How often sources send latency marks, in milliseconds."""
+        """The interval of latency markers in milliseconds."""
         return self._configuration.get(pipeline_options.LATENCY_INTERVAL).to_millis()
 
     def get_parallelism(self) -> int:
-        """The parallelism of operators that have none of their own; PARALLELISM_DEFAULT if none was set."""
+        """The default parallelism of operators; PARALLELISM_DEFAULT if none was set."""
         parallelism = self._configuration.get_optional(pipeline_options.DEFAULT_PARALLELISM)
         return self.PARALLELISM_DEFAULT if parallelism is None else parallelism
 
@@ -103,31 +103,31 @@ class ExecutionConfig:
         return self._set(slot_options.TASK_CANCELLATION_TIMEOUT, timeout)
 
     def enable_force_kryo(self) -> ExecutionConfig:
-        """Recorded, without effect: there is no Kryo."""
+        """Has no effect: there is no Kryo."""
         return self._set(pipeline_options.FORCE_KRYO, True)
 
     def disable_force_kryo(self) -> ExecutionConfig:
-        """Recorded, without effect: there is no Kryo."""
+        """Has no effect: there is no Kryo."""
         return self._set(pipeline_options.FORCE_KRYO, False)
 
     def is_force_kryo_enabled(self) -> bool:
-        """What was recorded last."""
+        """The value that was set last."""
         return self._configuration.get(pipeline_options.FORCE_KRYO)
 
     def enable_generic_types(self) -> ExecutionConfig:
-        """Recorded, without effect: records may be of any type that can be pickled."""
+        """Has no effect: records may be of any type that can be pickled."""
         return self._set(pipeline_options.GENERIC_TYPES, True)
 
     def disable_generic_types(self) -> ExecutionConfig:
-        """Recorded, without effect: records may be of any type that can be pickled."""
+        """Has no effect: records may be of any type that can be pickled."""
         return self._set(pipeline_options.GENERIC_TYPES, False)
 
     def has_generic_types_disabled(self) -> bool:
-        """What was recorded last."""
+        """The value that was set last."""
         return not self._configuration.get(pipeline_options.GENERIC_TYPES)
 
     def enable_auto_generated_uids(self) -> ExecutionConfig:
-        """Gives an operator without a uid one of its own making."""
+        """Enables generated uids for operators without a uid."""
         return self._set(pipeline_options.AUTO_GENERATE_UIDS, True)
 
     def disable_auto_generated_uids(self) -> ExecutionConfig:
@@ -139,23 +139,23 @@ class ExecutionConfig:
         return self._configuration.get(pipeline_options.AUTO_GENERATE_UIDS)
 
     def enable_force_avro(self) -> ExecutionConfig:
-        """Recorded, without effect: there is no Avro serializer for Python objects."""
+        """Has no effect: there is no Avro serializer for Python objects."""
         return self._set(pipeline_options.FORCE_AVRO, True)
 
     def disable_force_avro(self) -> ExecutionConfig:
-        """Recorded, without effect: there is no Avro serializer for Python objects."""
+        """Has no effect: there is no Avro serializer for Python objects."""
         return self._set(pipeline_options.FORCE_AVRO, False)
 
     def is_force_avro_enabled(self) -> bool:
-        """What was recorded last."""
+        """The value that was set last."""
         return self._configuration.get(pipeline_options.FORCE_AVRO)
 
     def enable_object_reuse(self) -> ExecutionConfig:
-        """Hands records and state values on without copies; functions must not change what others may have."""
+        """Passes records and state values on without copying; functions must not modify them."""
         return self._set(pipeline_options.OBJECT_REUSE, True)
 
     def disable_object_reuse(self) -> ExecutionConfig:
-        """Copies records and state values that a function could change while others have them: the default."""
+        """Copies records and state values that a function could modify while they are used elsewhere (the default)."""
         return self._set(pipeline_options.OBJECT_REUSE, False)
 
     def is_object_reuse_enabled(self) -> bool:
@@ -167,7 +167,7 @@ class ExecutionConfig:
         return self._configuration.get_optional(pipeline_options.GLOBAL_JOB_PARAMETERS) or {}
 
     def set_global_job_parameters(self, global_job_parameters_dict: Mapping[str, Any]) -> ExecutionConfig:
-        """Sets parameters of the program's own, which every function can read."""
+        """Sets user-defined parameters, which every function can read."""
         parameters = {key: str(value) for key, value in global_job_parameters_dict.items()}
         return self._set(pipeline_options.GLOBAL_JOB_PARAMETERS, parameters)
 
@@ -192,12 +192,12 @@ class ExecutionConfig:
         return self._set(checkpointing_options.SNAPSHOT_COMPRESSION, use_snapshot_compression)
 
     def set_restart_strategy(self, restart_strategy: RestartStrategyConfiguration) -> ExecutionConfig:
-        """Sets what happens after a failure, as its ``restart-strategy.*`` keys."""
+        """Sets the restart strategy (``restart-strategy.*``)."""
         restart_strategy.write_to(self._configuration)
         return self
 
     def get_restart_strategy(self) -> RestartStrategyConfiguration:
-        """What happens after a failure; the fallback if nothing was set."""
+        """The restart strategy; the fallback strategy if none was set."""
         return RestartStrategies.from_configuration(self._configuration)
 
     def _set(self, option: Any, value: Any) -> ExecutionConfig:

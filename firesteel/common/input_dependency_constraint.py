@@ -10,7 +10,7 @@ __all__ = ["InputDependencyConstraint"]
 class InputDependencyConstraint(Enum):
     """Whether a task waits for one consumable input or for all of them.
 
-    Kept for programs that import it; as in Flink since 1.13 nothing depends on it.
+    For compatibility with programs that import it; unused, as in Flink since 1.13.
     """
 
     ANY = 0

@@ -16,7 +16,7 @@ class InputFormat(ABC):
 
     @abstractmethod
     def create_input_splits(self, min_num_splits: int) -> list[Any]:
-        """Cuts the input into at least that many parts, if it can be cut."""
+        """Divides the input into at least the given number of splits, if possible."""
 
     @abstractmethod
     def open(self, split: Any) -> None:

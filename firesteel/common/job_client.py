@@ -15,7 +15,7 @@ __all__ = ["JobClient", "JobHandle"]
 
 
 class JobHandle(Protocol):
-    """What whoever runs a job provides for its client; a future may be given instead of a value."""
+    """Client-facing services of a job runner; a future may be returned instead of a value."""
 
     def job_id(self) -> JobID:
         """The id the job runs under."""
@@ -39,7 +39,7 @@ class JobHandle(Protocol):
 
 
 class JobClient:
-    """Watches, cancels and waits for one job.
+    """Monitors, cancels and waits for a job.
 
     A handle that has ``stop_with_savepoint(advance_to_end_of_event_time, directory)`` and
     ``trigger_savepoint(directory)`` gives the client its savepoints as well.
@@ -48,7 +48,7 @@ class JobClient:
     def __init__(self, handle: JobHandle):
         self._handle = handle
         self._result: CompletableFuture | None = None
-        """Handed out before; asked for again and again, it is the same one."""
+        """The future returned by earlier calls."""
 
     def get_job_id(self) -> JobID:
         """The id of the job."""
@@ -59,7 +59,7 @@ class JobClient:
         return _future_of(self._handle.status)
 
     def cancel(self) -> CompletableFuture:
-        """Cancels the job; the future completes once that is under way or done, as the runtime can tell."""
+        """Cancels the job; the future completes when the cancellation has started or completed."""
         return _future_of(self._handle.cancel)
 
     def stop_with_savepoint(
@@ -70,7 +70,7 @@ class JobClient:
         return _future_of(lambda: stop(advance_to_end_of_event_time, savepoint_directory))
 
     def trigger_savepoint(self, savepoint_directory: str | None = None) -> CompletableFuture:
-        """Takes a savepoint while the job goes on; a future of its path."""
+        """Takes a savepoint of the running job; returns a future of its path."""
         trigger = self._savepoint_method("trigger_savepoint")
         return _future_of(lambda: trigger(savepoint_directory))
 
@@ -87,7 +87,7 @@ class JobClient:
         return _future_of(lambda: {} if metrics is None else dict(metrics()))
 
     def get_job_execution_result(self) -> CompletableFuture:
-        """A future of the :class:`JobExecutionResult`, complete when the job is over. Cancelling it leaves the job."""
+        """A future of the :class:`JobExecutionResult`, complete when the job has ended. Cancelling it keeps the job."""
         if self._result is None or self._result.cancelled():
             self._result = _future_of(self._handle.result_future)
         return self._result

@@ -8,7 +8,7 @@ __all__ = ["JobStatus"]
 
 
 class JobStatus(Enum):
-    """Where a job is in its life; the first ten have PyFlink's numbers."""
+    """The status of a job; the first ten have PyFlink's numbers."""
 
     CREATED = 0
     RUNNING = 1
@@ -27,7 +27,7 @@ class JobStatus(Enum):
         return self in _GLOBALLY_TERMINAL
 
     def is_terminal_state(self) -> bool:
-        """Whether this JobMaster is done with the job; a suspended one may be recovered by another."""
+        """Whether the job has ended for this JobMaster; a suspended job may be recovered by another."""
         return self in _GLOBALLY_TERMINAL or self is JobStatus.SUSPENDED
 
 

@@ -1,4 +1,4 @@
-"""What to do when a job fails: give up, or start again after a while."""
+"""Restart strategies: whether and when a failed job is restarted."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _TYPE_OF_NAME = {
 
 
 class RestartStrategyConfiguration(ABC):
-    """Says which restart strategy a job has, and with what numbers."""
+    """Base class of restart strategy configurations."""
 
     @abstractmethod
     def get_description(self) -> str:
@@ -40,7 +40,7 @@ def _check_not_negative(**numbers: float) -> None:
 
 
 class RestartStrategies:
-    """Makes restart strategy configurations; durations are milliseconds, timedelta or Duration."""
+    """Creates restart strategy configurations; durations are milliseconds, timedelta or Duration."""
 
     @dataclass(frozen=True)
     class NoRestartStrategyConfiguration(RestartStrategyConfiguration):
@@ -56,7 +56,7 @@ class RestartStrategies:
 
     @dataclass(frozen=True)
     class FallbackRestartStrategyConfiguration(RestartStrategyConfiguration):
-        """Leaves the choice to whoever runs the job."""
+        """Uses the restart strategy of the cluster configuration."""
 
         def get_description(self) -> str:
             """The strategy in a sentence."""
@@ -67,7 +67,7 @@ class RestartStrategies:
             configuration.remove_config(restart_options.RESTART_STRATEGY)
 
     class FixedDelayRestartStrategyConfiguration(RestartStrategyConfiguration):
-        """So many restarts, always after the same wait."""
+        """A fixed number of restarts, with a fixed delay."""
 
         def __init__(self, restart_attempts: int, delay_between_attempts_interval: int | timedelta | Duration | Time):
             delay = to_millis(delay_between_attempts_interval)
@@ -76,7 +76,7 @@ class RestartStrategies:
             self._delay = delay
 
         def get_restart_attempts(self) -> int:
-            """How many restarts there are before the job fails for good."""
+            """The maximum number of restarts."""
             return self._restart_attempts
 
         def get_delay_between_attempts_interval(self) -> timedelta:
@@ -100,7 +100,7 @@ class RestartStrategies:
             return hash((self._restart_attempts, self._delay))
 
     class FailureRateRestartStrategyConfiguration(RestartStrategyConfiguration):
-        """Restarts as long as failures are rare enough."""
+        """Restarts as long as the failure rate does not exceed a limit."""
 
         def __init__(
             self,
@@ -119,7 +119,7 @@ class RestartStrategies:
             self._delay = delay
 
         def get_max_failure_rate(self) -> int:
-            """How many failures within the interval are followed by a restart."""
+            """The maximum number of failures within the interval."""
             return self._max_failure_rate
 
         def get_failure_interval(self) -> timedelta:
@@ -152,7 +152,7 @@ class RestartStrategies:
 
     @dataclass(frozen=True)
     class ExponentialDelayRestartStrategyConfiguration(RestartStrategyConfiguration):
-        """Waits longer with each failure, and from the beginning again after a quiet time."""
+        """Restarts with a delay that grows with each failure, and is reset after a time without failures."""
 
         initial_backoff: Duration = restart_options.EXPONENTIAL_DELAY_INITIAL_BACKOFF.default
         max_backoff: Duration = restart_options.EXPONENTIAL_DELAY_MAX_BACKOFF.default
@@ -203,14 +203,14 @@ class RestartStrategies:
 
     @staticmethod
     def fall_back_restart() -> FallbackRestartStrategyConfiguration:
-        """Leaves the choice to whoever runs the job."""
+        """Uses the restart strategy of the cluster configuration."""
         return RestartStrategies.FallbackRestartStrategyConfiguration()
 
     @staticmethod
     def fixed_delay_restart(
         restart_attempts: int, delay_between_attempts: int | timedelta | Duration | Time
     ) -> FixedDelayRestartStrategyConfiguration:
-        """So many restarts, always after the same wait."""
+        """A fixed number of restarts, with a fixed delay."""
         return RestartStrategies.FixedDelayRestartStrategyConfiguration(restart_attempts, delay_between_attempts)
 
     @staticmethod
@@ -230,7 +230,7 @@ class RestartStrategies:
         reset_backoff_threshold: int | timedelta | Duration | Time,
         jitter_factor: float,
     ) -> ExponentialDelayRestartStrategyConfiguration:
-        """Waits longer with each failure, up to a longest wait."""
+        """Restarts with a delay that grows with each failure, up to a maximum."""
         return RestartStrategies.ExponentialDelayRestartStrategyConfiguration(
             Duration.of_millis(to_millis(initial_backoff)),
             Duration.of_millis(to_millis(max_backoff)),

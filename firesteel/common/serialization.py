@@ -1,4 +1,4 @@
-"""How records become bytes for the outside world, and bytes records."""
+"""Serialization schemas, encoders and bulk writers for sources and sinks."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ __all__ = [
 
 
 class SerializationSchema(ABC):
-    """Turns a record into the bytes a sink writes; picklable."""
+    """Serializes records for a sink; picklable."""
 
     def open(self) -> None:  # noqa: B027 - optional
         """Called once in the task, before the first record."""
@@ -40,7 +40,7 @@ class SerializationSchema(ABC):
 
 
 class DeserializationSchema(ABC):
-    """Turns the bytes a source reads into records; picklable."""
+    """Deserializes messages of a source; picklable."""
 
     def open(self) -> None:  # noqa: B027 - optional
         """Called once in the task, before the first message."""
@@ -52,7 +52,7 @@ class DeserializationSchema(ABC):
     def deserialize_batch(self, messages: Sequence[bytes]) -> list[Any]:
         """The record of each message, None for those to be skipped: what ``deserialize`` gives.
 
-        If it raises, all messages are handed to ``deserialize`` one by one, to find the one at fault.
+        If it raises an error, all messages are passed to ``deserialize`` one by one to find the faulty one.
         """
         return [self.deserialize(message) for message in messages]
 
@@ -68,7 +68,7 @@ class DeserializationSchema(ABC):
 class SimpleStringSchema(SerializationSchema, DeserializationSchema):
     """Text in a character set.
 
-    Bytes that are not of the character set are an error; Flink replaces them silently.
+    Bytes that are invalid in the character set are an error; Flink replaces them silently.
     """
 
     def __init__(self, charset: str = "UTF-8"):
@@ -205,7 +205,7 @@ class BulkWriter(ABC):
 
     @abstractmethod
     def flush(self) -> None:
-        """Writes what is held back, as far as the format allows."""
+        """Writes buffered data, as far as the format allows."""
 
     @abstractmethod
     def finish(self) -> None:
@@ -213,7 +213,7 @@ class BulkWriter(ABC):
 
 
 class BulkWriterFactory(ABC):
-    """Makes a bulk writer for each file; picklable."""
+    """Creates a bulk writer for each file; picklable."""
 
     @abstractmethod
     def create(self, stream: BinaryIO) -> BulkWriter:

@@ -1,4 +1,4 @@
-"""Serializers a user writes for a type of their own."""
+"""User-defined type serializers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Amounts of time and points in time."""
+"""Durations and instants: Duration, Instant and Time."""
 
 from __future__ import annotations
 
@@ -257,7 +257,7 @@ class Time:
 
 
 def to_millis(amount: Duration | Time | timedelta | int) -> int:
-    """The milliseconds of any of the ways to say an amount of time; a bare int is milliseconds already."""
+    """Converts a duration of any supported type to milliseconds; an int is in milliseconds."""
     if isinstance(amount, Duration):
         return amount.to_millis()
     if isinstance(amount, Time):

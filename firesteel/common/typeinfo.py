@@ -1,4 +1,4 @@
-"""Type information: the types of records and state, made with :class:`Types`."""
+"""Type information: the types of records and state, created with :class:`Types`."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ __all__ = [
 
 
 class Types:
-    """Makes the type information of the usual types.
+    """Creates type information.
 
     >>> Types.ROW_NAMED(["name", "age"], [Types.STRING(), Types.INT()])
     RowTypeInfo(name: String, age: Integer)
@@ -77,7 +77,7 @@ class Types:
 
     @staticmethod
     def BYTE() -> TypeInformation:  # noqa: N802 - Flink's name
-        """Whole numbers of 8 bits, not None."""
+        """Integers of 8 bits, not None."""
         return BasicTypeInfo.BYTE_TYPE_INFO()
 
     @staticmethod
@@ -87,17 +87,17 @@ class Types:
 
     @staticmethod
     def SHORT() -> TypeInformation:  # noqa: N802 - Flink's name
-        """Whole numbers of 16 bits, not None."""
+        """Integers of 16 bits, not None."""
         return BasicTypeInfo.SHORT_TYPE_INFO()
 
     @staticmethod
     def INT() -> TypeInformation:  # noqa: N802 - Flink's name
-        """Whole numbers of 32 bits, not None."""
+        """Integers of 32 bits, not None."""
         return BasicTypeInfo.INT_TYPE_INFO()
 
     @staticmethod
     def LONG() -> TypeInformation:  # noqa: N802 - Flink's name
-        """Whole numbers of 64 bits, not None."""
+        """Integers of 64 bits, not None."""
         return BasicTypeInfo.LONG_TYPE_INFO()
 
     @staticmethod
@@ -117,7 +117,7 @@ class Types:
 
     @staticmethod
     def BIG_INT() -> TypeInformation:  # noqa: N802 - Flink's name
-        """Whole numbers of any size; None too."""
+        """Integers of any size; None too."""
         return BasicTypeInfo.BIG_INT_TYPE_INFO()
 
     @staticmethod

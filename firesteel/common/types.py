@@ -11,7 +11,7 @@ __all__ = ["Row", "RowKind", "named_rows", "values_by_name"]
 
 
 class RowKind(Enum):
-    """What a row says about a table that changes."""
+    """The kind of change that a row describes in a changelog."""
 
     INSERT = 0
     UPDATE_BEFORE = 1

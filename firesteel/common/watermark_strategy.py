@@ -1,4 +1,4 @@
-"""Event time: which timestamp a record has, and when no earlier one is to be expected."""
+"""Watermark strategies: timestamp assigners and watermark generators."""
 
 from __future__ import annotations
 
@@ -48,14 +48,14 @@ class _FunctionTimestampAssigner(TimestampAssigner):
 
 
 class WatermarkOutput(Protocol):
-    """Where a generator says how far event time has come."""
+    """The output of a watermark generator."""
 
     def emit_watermark(self, timestamp: int) -> None:
-        """No record at or before this timestamp is expected any more; one that is no progress is ignored."""
+        """Emits a watermark: no more records at or before this timestamp are expected."""
         ...
 
     def mark_idle(self) -> None:
-        """Others need not wait for this stream."""
+        """Marks this output as idle, so that downstream operators do not wait for it."""
         ...
 
     def mark_active(self) -> None:
@@ -76,7 +76,7 @@ class WatermarkGenerator(ABC):
 
 
 class BoundedOutOfOrdernessWatermarks(WatermarkGenerator):
-    """Follows the latest timestamp at a fixed distance."""
+    """Watermarks with a fixed delay behind the latest timestamp."""
 
     def __init__(self, max_out_of_orderness_ms: int):
         if max_out_of_orderness_ms < 0:
@@ -86,7 +86,7 @@ class BoundedOutOfOrdernessWatermarks(WatermarkGenerator):
         self._max_timestamp = MIN_LONG_VALUE + self._delay
 
     def on_event(self, event: Any, event_timestamp: int, output: WatermarkOutput) -> None:
-        """Remembers the latest timestamp."""
+        """Updates the latest timestamp."""
         if event_timestamp > self._max_timestamp:
             self._max_timestamp = event_timestamp
 
@@ -103,7 +103,7 @@ class BoundedOutOfOrdernessWatermarks(WatermarkGenerator):
 
 
 class AscendingTimestampsWatermarks(BoundedOutOfOrdernessWatermarks):
-    """Follows the latest timestamp closely, for timestamps that never go back."""
+    """Watermarks for monotonously ascending timestamps."""
 
     def __init__(self) -> None:
         super().__init__(0)
@@ -124,7 +124,7 @@ class NoWatermarksGenerator(WatermarkGenerator):
 
 @dataclass(frozen=True)
 class WatermarkAlignmentParams:
-    """How far the sources of a group may run ahead of the slowest of them; times in milliseconds."""
+    """Watermark alignment: the maximum drift of the sources of a group; times in milliseconds."""
 
     max_allowed_watermark_drift: int
     watermark_group: str
@@ -141,10 +141,10 @@ class _BoundedOutOfOrdernessSupplier:
 
 @dataclass(frozen=True)
 class WatermarkStrategy:
-    """Says how timestamps are assigned and watermarks generated; every ``with_`` returns a new strategy.
+    """Defines how timestamps are assigned and watermarks generated; every ``with_`` method returns a new strategy.
 
-    PyFlink's ``with_timestamp_assigner`` changes the strategy it is called on, and its ``with_idleness``
-    forgets the assigner; here neither does.
+    PyFlink's ``with_timestamp_assigner`` changes the strategy it is called on, and its ``with_idleness`` drops the
+    assigner; here neither does.
     """
 
     generator_supplier: Callable[[], WatermarkGenerator]
@@ -154,12 +154,12 @@ class WatermarkStrategy:
 
     @staticmethod
     def for_monotonous_timestamps() -> WatermarkStrategy:
-        """Watermarks for timestamps that never go back."""
+        """Watermarks for monotonously ascending timestamps."""
         return WatermarkStrategy(AscendingTimestampsWatermarks)
 
     @staticmethod
     def for_bounded_out_of_orderness(max_out_of_orderness: Duration) -> WatermarkStrategy:
-        """Watermarks for records that are late by at most so much."""
+        """Watermarks for records that are out of order by at most the given time."""
         millis = to_millis(max_out_of_orderness)
         if millis < 0:
             raise ValueError(f"max_out_of_orderness cannot be negative: {millis} ms")
@@ -167,12 +167,12 @@ class WatermarkStrategy:
 
     @staticmethod
     def no_watermarks() -> WatermarkStrategy:
-        """No watermarks at all, for programs in processing time."""
+        """No watermarks, for programs in processing time."""
         return WatermarkStrategy(NoWatermarksGenerator)
 
     @staticmethod
     def for_generator(generator_supplier: Callable[[], WatermarkGenerator]) -> WatermarkStrategy:
-        """Watermarks of the program's own: the supplier makes one generator for each split or subtask.
+        """User-defined watermarks: the supplier creates a generator for each split or subtask.
 
         PyFlink has no such method; it is Flink's ``WatermarkStrategy.forGenerator``.
         """
@@ -191,7 +191,7 @@ class WatermarkStrategy:
         return replace(self, timestamp_assigner=_as_assigner(timestamp_assigner))
 
     def with_idleness(self, idle_timeout: Duration) -> WatermarkStrategy:
-        """The same strategy; a split without records for that long no longer holds the others up."""
+        """The same strategy; a split without records for the given time is marked idle."""
         millis = to_millis(idle_timeout)
         if millis <= 0:
             raise ValueError(f"idle_timeout must be greater than zero: {millis} ms")
@@ -222,7 +222,7 @@ class WatermarkStrategy:
 
 
 class AssignerWithPeriodicWatermarksWrapper:
-    """Kept so that programs can import it: wraps a Java object in PyFlink, and there are none here."""
+    """For compatibility with programs that import it; PyFlink's class wraps a Java object."""
 
     def __init__(self, *_: Any) -> NoReturn:
         raise NotImplementedError(

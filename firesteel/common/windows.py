@@ -1,4 +1,4 @@
-"""The windows records are put into, how time windows merge, and what a trigger answers."""
+"""Windows, merging of time windows, and trigger results."""
 
 from __future__ import annotations
 
@@ -107,7 +107,7 @@ class CountWindow(Window):
         self.id = id
 
     def max_timestamp(self) -> int:
-        """Counts know no time: the end of time."""
+        """The maximum timestamp."""
         return _MAX_LONG
 
     def __hash__(self) -> int:
@@ -165,7 +165,7 @@ _the_global_window = GlobalWindow()
 
 
 class TriggerResult(Enum):
-    """What a trigger answers: fire (emit the window), purge (empty it), both or neither."""
+    """The result of a trigger: fire (emit the window), purge (clear it), both or neither."""
 
     CONTINUE = (False, False)
     FIRE_AND_PURGE = (True, True)

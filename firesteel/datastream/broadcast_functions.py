@@ -26,15 +26,15 @@ KEY = TypeVar("KEY")
 
 
 class BaseBroadcastProcessFunction(Function):
-    """What both kinds of broadcast functions share.
+    """Base class of broadcast functions.
 
-    A record of the broadcast side is processed in every subtask. What it does to the broadcast state must depend on
-    nothing but the record and that state, so that all subtasks have the same. Which side comes first is open, except
-    in a batch: there the broadcast side does.
+    A record of the broadcast side is processed in every subtask. Its changes to the broadcast state must depend only on
+    the record and that state, so that all subtasks have the same state. The order of the two sides is undefined, except
+    in a batch, which reads the broadcast side first.
     """
 
     class BaseContext(ABC):
-        """What is known while a record of either side is processed."""
+        """The context of a record of either side."""
 
         @abstractmethod
         def timestamp(self) -> int:
@@ -97,10 +97,11 @@ class KeyedBroadcastProcessFunction(BaseBroadcastProcessFunction, Generic[KEY, I
         def apply_to_keyed_state(
             self, state_descriptor: StateDescriptor, function: Callable[[Any, State], Any]
         ) -> None:
-            """Calls ``function(key, state)`` for every key that has a value in a state, which it may change or clear.
+            """Calls ``function(key, state)`` for every key that has a value; the function may change or clear it.
 
-            Flink's Java API has this, PyFlink has not. An object with a method ``process(key, state)`` will do, too. In
-            a batch no key has a value yet when the broadcast side is processed, and nothing is called.
+            Available in Flink's Java API, but not in PyFlink. An object with a method ``process(key, state)`` is also
+            accepted. In a batch, no key has a value yet when the broadcast side is processed, so the function is not
+            called.
             """
 
     class ReadOnlyContext(BaseBroadcastProcessFunction.ReadOnlyContext, ABC):
@@ -115,11 +116,11 @@ class KeyedBroadcastProcessFunction(BaseBroadcastProcessFunction, Generic[KEY, I
             """The key of the record."""
 
     class OnTimerContext(ReadOnlyContext, ABC):
-        """What is known while a timer fires."""
+        """The context of a timer."""
 
         @abstractmethod
         def time_domain(self) -> TimeDomain:
-            """Which clock the timer follows."""
+            """The time domain of the timer."""
 
         @abstractmethod
         def get_current_key(self) -> Any:

@@ -1,4 +1,4 @@
-"""How and when checkpoints are taken: typed access to the checkpointing options."""
+"""CheckpointConfig: typed access to the checkpointing options."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ __all__ = ["CheckpointConfig"]
 
 _UNLIMITED: Final = 2**31 - 1
 _MIN_DURATION_MS: Final = 10
-"""Flink refuses intervals and timeouts below this."""
+"""Flink rejects intervals and timeouts below this."""
 
 
 class CheckpointConfig:
-    """Reads and writes an environment's configuration, and keeps nothing besides."""
+    """Typed access to the checkpointing options of an environment's configuration."""
 
     def __init__(self, configuration: Configuration):
         self._configuration = configuration
@@ -38,7 +38,7 @@ class CheckpointConfig:
         return self._set(checkpointing_options.CHECKPOINTING_MODE, checkpointing_mode.name)
 
     def get_checkpoint_interval(self) -> int:
-        """Milliseconds between checkpoints; -1 if there are none."""
+        """The checkpoint interval in milliseconds; -1 if checkpointing is disabled."""
         interval: Duration | None = self._configuration.get(checkpointing_options.CHECKPOINTING_INTERVAL)
         return -1 if interval is None else interval.to_millis()
 
@@ -48,31 +48,31 @@ class CheckpointConfig:
         return self._set(checkpointing_options.CHECKPOINTING_INTERVAL, Duration.of_millis(checkpoint_interval))
 
     def get_checkpoint_timeout(self) -> int:
-        """Milliseconds a checkpoint may take."""
+        """The maximum duration of a checkpoint, in milliseconds."""
         return self._configuration.get(checkpointing_options.CHECKPOINTING_TIMEOUT).to_millis()
 
     def set_checkpoint_timeout(self, checkpoint_timeout: int) -> CheckpointConfig:
-        """Milliseconds a checkpoint may take."""
+        """The maximum duration of a checkpoint, in milliseconds."""
         _check("checkpoint timeout", checkpoint_timeout, _MIN_DURATION_MS, " ms")
         return self._set(checkpointing_options.CHECKPOINTING_TIMEOUT, Duration.of_millis(checkpoint_timeout))
 
     def get_min_pause_between_checkpoints(self) -> int:
-        """Milliseconds from the end of a checkpoint to the start of the next."""
+        """The minimum pause between checkpoints, in milliseconds."""
         return self._configuration.get(checkpointing_options.MIN_PAUSE_BETWEEN_CHECKPOINTS).to_millis()
 
     def set_min_pause_between_checkpoints(self, min_pause_between_checkpoints: int) -> CheckpointConfig:
-        """Milliseconds from the end of a checkpoint to the start of the next, at least."""
+        """The minimum pause between checkpoints, in milliseconds."""
         _check("pause between checkpoints", min_pause_between_checkpoints, 0, " ms")
         return self._set(
             checkpointing_options.MIN_PAUSE_BETWEEN_CHECKPOINTS, Duration.of_millis(min_pause_between_checkpoints)
         )
 
     def get_max_concurrent_checkpoints(self) -> int:
-        """How many checkpoints may be under way at once."""
+        """The maximum number of concurrent checkpoints."""
         return self._configuration.get(checkpointing_options.MAX_CONCURRENT_CHECKPOINTS)
 
     def set_max_concurrent_checkpoints(self, max_concurrent_checkpoints: int) -> CheckpointConfig:
-        """How many checkpoints may be under way at once."""
+        """The maximum number of concurrent checkpoints."""
         _check("number of concurrent checkpoints", max_concurrent_checkpoints, 1, "")
         return self._set(checkpointing_options.MAX_CONCURRENT_CHECKPOINTS, max_concurrent_checkpoints)
 
@@ -85,18 +85,18 @@ class CheckpointConfig:
         return self.set_tolerable_checkpoint_failure_number(0 if fail_on_checkpointing_errors else _UNLIMITED)
 
     def get_tolerable_checkpoint_failure_number(self) -> int:
-        """How many checkpoints in a row may fail before the job does."""
+        """The number of consecutive checkpoint failures that are tolerated."""
         return self._configuration.get(checkpointing_options.TOLERABLE_FAILED_CHECKPOINTS)
 
     def set_tolerable_checkpoint_failure_number(self, tolerable_checkpoint_failure_number: int) -> CheckpointConfig:
-        """How many checkpoints in a row may fail before the job does."""
+        """The number of consecutive checkpoint failures that are tolerated."""
         _check("number of tolerable checkpoint failures", tolerable_checkpoint_failure_number, 0, "")
         return self._set(checkpointing_options.TOLERABLE_FAILED_CHECKPOINTS, tolerable_checkpoint_failure_number)
 
     def set_externalized_checkpoint_retention(
         self, retention_mode: ExternalizedCheckpointRetention
     ) -> CheckpointConfig:
-        """What becomes of checkpoints when the job is cancelled."""
+        """Whether checkpoints are retained when the job is cancelled."""
         return self._set(checkpointing_options.EXTERNALIZED_CHECKPOINT_RETENTION, retention_mode.name)
 
     def is_externalized_checkpoints_enabled(self) -> bool:
@@ -105,7 +105,7 @@ class CheckpointConfig:
         return kept is not ExternalizedCheckpointRetention.NO_EXTERNALIZED_CHECKPOINTS
 
     def get_externalized_checkpoint_retention(self) -> ExternalizedCheckpointRetention:
-        """What becomes of checkpoints when the job is cancelled."""
+        """Whether checkpoints are retained when the job is cancelled."""
         return ExternalizedCheckpointRetention[
             self._configuration.get(checkpointing_options.EXTERNALIZED_CHECKPOINT_RETENTION)
         ]
@@ -123,13 +123,13 @@ class CheckpointConfig:
         return self.enable_unaligned_checkpoints(False)
 
     def set_aligned_checkpoint_timeout(self, alignment_timeout: Any) -> CheckpointConfig:
-        """How long a checkpoint stays aligned before it goes on unaligned, if that is enabled."""
+        """The time after which an aligned checkpoint switches to unaligned, if unaligned checkpoints are enabled."""
         return self._set(
             checkpointing_options.ALIGNED_CHECKPOINT_TIMEOUT, Duration.of_millis(to_millis(alignment_timeout))
         )
 
     def get_aligned_checkpoint_timeout(self) -> Duration:
-        """How long a checkpoint stays aligned before it goes on unaligned."""
+        """The time after which an aligned checkpoint switches to unaligned."""
         return self._configuration.get(checkpointing_options.ALIGNED_CHECKPOINT_TIMEOUT)
 
     def set_alignment_timeout(self, alignment_timeout: Any) -> CheckpointConfig:
@@ -141,7 +141,7 @@ class CheckpointConfig:
         return self.get_aligned_checkpoint_timeout()
 
     def set_force_unaligned_checkpoints(self, force_unaligned_checkpoints: bool = True) -> CheckpointConfig:
-        """Unaligned checkpoints also where they are not known to be safe."""
+        """Forces unaligned checkpoints where they may not be safe."""
         return self._set(checkpointing_options.FORCE_UNALIGNED, force_unaligned_checkpoints)
 
     def is_force_unaligned_checkpoints(self) -> bool:

@@ -1,4 +1,4 @@
-"""What checkpoints guarantee about state."""
+"""CheckpointingMode: exactly-once or at-least-once."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ __all__ = ["CheckpointingMode"]
 
 
 class CheckpointingMode(Enum):
-    """How often a record may have acted on the state after a recovery."""
+    """The guarantee of state consistency after a recovery."""
 
     EXACTLY_ONCE = 0
     AT_LEAST_ONCE = 1

@@ -18,7 +18,7 @@ __all__ = ["CloseableIterator"]
 class CloseableIterator:
     """Iterates over the results of a job; closing it early cancels the job.
 
-    When the results are exhausted the job is over; if it failed, that error is raised at the end.
+    The iteration ends when the job has ended; if the job failed, its error is raised at the end.
     """
 
     def __init__(self, iterator: Iterator[Any], job_client: JobClient):

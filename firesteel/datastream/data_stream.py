@@ -1,4 +1,4 @@
-"""DataStream: a stream of records, and what can be done with it."""
+"""DataStream: a stream of records and its operations."""
 
 from __future__ import annotations
 
@@ -123,13 +123,13 @@ class DataStream(OperatorSettings):
         return self
 
     def force_non_parallel(self) -> Self:
-        """Makes parallelism and max parallelism 1, for good."""
+        """Sets parallelism and max parallelism to 1; they cannot be changed afterwards."""
         operator = self._operator()
         operator.parallelism = operator.max_parallelism = 1
         return self
 
     def set_buffer_timeout(self, timeout_millis: int) -> Self:
-        """How long a record may wait in a buffer of this operator: -1 until it is full, 0 not at all."""
+        """Sets the buffer timeout in milliseconds; -1 sends only full buffers, 0 sends each record at once."""
         if timeout_millis < -1:
             raise InvalidProgramError(f"The buffer timeout must be -1, 0 or more milliseconds, got {timeout_millis}.")
         self._operator().buffer_timeout = timeout_millis
@@ -141,12 +141,12 @@ class DataStream(OperatorSettings):
         return self
 
     def map(self, func: Callable[[Any], Any] | MapFunction, output_type: Any = None) -> DataStream:
-        """Makes one result of each record."""
+        """Emits one record per input record."""
         check_function("map", func, MapFunction)
         return self._transform("Map", MapSpec(func), output_type)
 
     def flat_map(self, func: Callable[[Any], Any] | FlatMapFunction, output_type: Any = None) -> DataStream:
-        """Makes any number of results of each record."""
+        """Emits zero or more records per input record."""
         check_function("flat_map", func, FlatMapFunction)
         return self._transform("FlatMap", FlatMapSpec(func), output_type)
 
@@ -188,7 +188,7 @@ class DataStream(OperatorSettings):
         return KeyedStream(self._environment, self._partition(partitioner), key_selector, key_type, self)
 
     def window_all(self, window_assigner: WindowAssigner[Any, Any]) -> AllWindowedStream:
-        """Puts the whole stream into windows; runs with parallelism 1."""
+        """Assigns the records of the whole stream to windows; runs with parallelism 1."""
         from firesteel.datastream.streams.windowed_stream import AllWindowedStream
 
         return AllWindowedStream(self, window_assigner)
@@ -217,7 +217,7 @@ class DataStream(OperatorSettings):
     @overload
     def connect(self, ds: BroadcastStream) -> BroadcastConnectedStream: ...
     def connect(self, ds: DataStream | BroadcastStream) -> ConnectedStreams | BroadcastConnectedStream:
-        """Lets one operator read this stream and another one, which may have another type."""
+        """Connects this stream with another one, possibly of another type, as inputs of one operator."""
         from firesteel.datastream.streams.broadcast_stream import BroadcastConnectedStream, BroadcastStream
         from firesteel.datastream.streams.connected_streams import ConnectedStreams
 
@@ -271,7 +271,7 @@ class DataStream(OperatorSettings):
         partitioner: Callable[[Any, int], int] | Partitioner,
         key_selector: Callable[[Any], Any] | KeySelector,
     ) -> DataStream:
-        """Sends each record to the subtask that the partitioner names for its key."""
+        """Sends each record to the subtask that the partitioner returns for its key."""
         check_function("partition_custom", partitioner, Partitioner)
         check_function("partition_custom", key_selector, KeySelector)
         return self._repartition(partitioners.CustomPartitioner(partitioner, key_selector))
@@ -364,10 +364,10 @@ class DataStream(OperatorSettings):
     def to_dataframe(self, schema: Any = None) -> Any:
         """A Spark DataFrame of this stream's records, for programs whose sources are bounded; needs PyArrow.
 
-        Nothing runs before an action on the DataFrame does, and each runs the program that leads to this stream again,
-        as a batch: ``cache()`` keeps what came of it. Sinks of the program are no part of that, and ``execute`` is not
-        needed. The columns are those of the stream's type (``f0``, ``f1``, … for a tuple; ``f0`` for anything but rows
-        and tuples) or of a schema, a StructType or a DDL string such as ``"name STRING, total BIGINT"``.
+        The program runs as a batch with each action on the DataFrame; ``cache()`` keeps the result. Sinks of the
+        program are not executed, and ``execute`` is not needed. The columns are those of the stream's type (``f0``,
+        ``f1``, … for a tuple; ``f0`` for anything but rows and tuples) or of a schema, a StructType or a DDL string
+        such as ``"name STRING, total BIGINT"``.
         """
         configuration = self._environment.get_configuration()
         sink = dataframe_sink(schema, self._transformation.output_type, configuration)
@@ -422,7 +422,7 @@ class DataStream(OperatorSettings):
 
 
 def check_function(method: str, func: Any, function_class: type[Function]) -> None:
-    """Refuses what is neither a function object of the right class nor a callable."""
+    """Raises an error unless the argument is a function object of the right class or a callable."""
     if isinstance(func, function_class):
         return
     if isinstance(func, type) and issubclass(func, Function):

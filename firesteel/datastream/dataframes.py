@@ -1,4 +1,4 @@
-"""The seam between programs and Spark's DataFrames, which are loaded only where a program has to do with them."""
+"""Access to Spark DataFrames, which are imported only if a program uses them."""
 
 from __future__ import annotations
 

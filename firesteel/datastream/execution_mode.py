@@ -1,4 +1,4 @@
-"""Whether a program runs as a stream, as a batch, or as its sources allow."""
+"""RuntimeExecutionMode: streaming, batch or automatic."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ class RuntimeExecutionMode(Enum):
     """How a program is executed."""
 
     STREAMING = 0
-    """All tasks at once, records pass from one to the next as they come."""
+    """All tasks run concurrently; records are exchanged as they are produced."""
     BATCH = 1
     """Stage by stage; needs bounded sources."""
     AUTOMATIC = 2

@@ -1,4 +1,4 @@
-"""The seam between programs and what runs them: the executor, and what whoever runs a program says of it."""
+"""PipelineExecutor: the interface between programs and the runtime that executes their jobs."""
 
 from __future__ import annotations
 
@@ -40,11 +40,11 @@ _executor: PipelineExecutor | None = None
 def execution_context(
     configuration: Configuration | None = None, executor: PipelineExecutor | None = None
 ) -> Iterator[None]:
-    """While it lasts, environments start from the configuration, and the executor runs their jobs.
+    """Sets the default configuration and the executor of environments created within the context.
 
-    It is for whoever runs a program: what the program itself sets comes on top of the configuration, as with Flink's
-    command line. It holds for the whole process. Within another context it adds to that one's configuration, and
-    replaces its executor if it has one itself.
+    For code that runs programs, such as the command line. Settings of the program override the configuration, as with
+    Flink's command line. The context applies to the whole process. A nested context adds to the outer configuration,
+    and replaces the executor if it has one.
     """
     global _default_configuration, _executor
     saved = _default_configuration, _executor
@@ -57,7 +57,7 @@ def execution_context(
 
 
 def default_configuration() -> Configuration:
-    """What an environment starts from: nothing, or what whoever runs the program has set."""
+    """The default configuration of environments: empty, or that of the execution context."""
     return Configuration(_default_configuration)
 
 
@@ -67,7 +67,7 @@ def context_executor() -> PipelineExecutor | None:
 
 
 def resolve_executor(configuration: Configuration) -> PipelineExecutor:  # noqa: ARG001 - selects among several later
-    """The executor of the context, else the one a configuration asks for: Spark, which is loaded only here."""
+    """The executor of the context, else the configured one: Spark, which is imported only here."""
     if _executor is not None:
         return _executor
     return spark_executor()

@@ -1,4 +1,4 @@
-"""What becomes of a job's checkpoints when the job ends."""
+"""ExternalizedCheckpointRetention: whether checkpoints are retained when a job ends."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ __all__ = ["ExternalizedCheckpointRetention"]
 
 
 class ExternalizedCheckpointRetention(Enum):
-    """What becomes of a job's checkpoints when it is cancelled."""
+    """Whether the checkpoints of a job are retained when it is cancelled."""
 
     DELETE_ON_CANCELLATION = 0
     """Kept after a failure, deleted when the job is cancelled."""

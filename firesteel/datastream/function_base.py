@@ -1,4 +1,4 @@
-"""What every function has: a life of open and close, and a context to learn where it runs."""
+"""Base classes of functions: life cycle, runtime context, and checkpointed functions."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ __all__ = [
 
 
 class KeyedStateStore(ABC):
-    """Where a function finds its keyed state; only on a keyed stream."""
+    """Access to keyed state; only on a keyed stream."""
 
     @abstractmethod
     def get_state(self, state_descriptor: ValueStateDescriptor) -> ValueState[Any]:
@@ -56,7 +56,7 @@ class KeyedStateStore(ABC):
 
 
 class RuntimeContext(KeyedStateStore):
-    """What a function can learn about the subtask it runs in, and its keyed state."""
+    """Information about the subtask of a function, and access to its keyed state."""
 
     @abstractmethod
     def get_task_name(self) -> str:
@@ -72,11 +72,11 @@ class RuntimeContext(KeyedStateStore):
 
     @abstractmethod
     def get_index_of_this_subtask(self) -> int:
-        """Which subtask this is, from 0."""
+        """The index of this subtask, from 0."""
 
     @abstractmethod
     def get_attempt_number(self) -> int:
-        """How often the subtask was restarted: 0 in the first attempt."""
+        """The attempt number of the subtask, from 0."""
 
     @abstractmethod
     def get_task_name_with_subtasks(self) -> str:
@@ -88,21 +88,21 @@ class RuntimeContext(KeyedStateStore):
 
     @abstractmethod
     def get_metrics_group(self) -> MetricGroup:
-        """Where the function registers its own counters and gauges."""
+        """The metric group in which the function registers counters and gauges."""
 
 
 class Function(ABC):  # noqa: B024 - the root of all functions has no method to insist on
     """Root of all functions. There is one instance per subtask, not one per key."""
 
     def open(self, runtime_context: RuntimeContext) -> None:  # noqa: B027 - optional
-        """Called once before the first record: the place to get state and open connections."""
+        """Called once before the first record, for example to obtain state and open connections."""
 
     def close(self) -> None:  # noqa: B027 - optional
         """Called once after the last record, also after a failure."""
 
 
 class FunctionInitializationContext(ABC):
-    """What a CheckpointedFunction is given before it is opened."""
+    """The context of CheckpointedFunction.initialize_state."""
 
     @abstractmethod
     def is_restored(self) -> bool:
@@ -118,11 +118,11 @@ class FunctionInitializationContext(ABC):
 
     @abstractmethod
     def get_keyed_state_store(self) -> KeyedStateStore:
-        """State that belongs to keys; asking it for a state is an error on a stream that is not keyed."""
+        """The store of keyed state; using it is an error on a stream that is not keyed."""
 
 
 class FunctionSnapshotContext(ABC):
-    """What a CheckpointedFunction is told of the checkpoint being taken."""
+    """The context of CheckpointedFunction.snapshot_state."""
 
     @abstractmethod
     def get_checkpoint_id(self) -> int:
@@ -134,10 +134,10 @@ class FunctionSnapshotContext(ABC):
 
 
 class CheckpointedFunction(ABC):
-    """A function with state of its own beside or instead of keyed state; mixed into any function but a source's.
+    """A function with operator state. A mixin for any function except source functions.
 
-    For instance a sink that gathers records and writes many at once keeps those not written yet in a list state, whose
-    elements are dealt out if the job is restored with another parallelism. PyFlink has no such interface: it is Java's.
+    For example, a sink that writes records in batches keeps unwritten records in a list state, whose elements are
+    redistributed if the job is restored with another parallelism. Available in Flink's Java API, but not in PyFlink.
     """
 
     @abstractmethod
@@ -146,13 +146,13 @@ class CheckpointedFunction(ABC):
 
     @abstractmethod
     def snapshot_state(self, context: FunctionSnapshotContext) -> None:
-        """Puts into the state what a checkpoint is to keep. Called before every checkpoint, between two records."""
+        """Writes the function's data to the state. Called for every checkpoint, between two records."""
 
 
 class CheckpointListener(ABC):
-    """A function that wants to know what became of checkpoints; mixed into any function but a source's.
+    """A function that is notified of completed and aborted checkpoints; a mixin for all but source functions.
 
-    Notifications are not certain to come: after one that is missing, the next one covers it.
+    Notifications are best effort: a missing one is covered by the next.
     """
 
     @abstractmethod
@@ -160,4 +160,4 @@ class CheckpointListener(ABC):
         """The checkpoint is complete: a failure from now on restores it or a later one."""
 
     def notify_checkpoint_aborted(self, checkpoint_id: int) -> None:  # noqa: B027 - optional
-        """The checkpoint will never be complete; what belongs to it belongs to the next one."""
+        """The checkpoint was aborted; its changes become part of the next checkpoint."""

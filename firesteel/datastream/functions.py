@@ -64,7 +64,7 @@ KEY = TypeVar("KEY")
 
 
 class MapFunction(Function):
-    """Makes one result of each record."""
+    """Emits one record per input record."""
 
     @abstractmethod
     def map(self, value: Any) -> Any:
@@ -72,7 +72,7 @@ class MapFunction(Function):
 
 
 class CoMapFunction(Function):
-    """Makes one result of each record of two connected streams."""
+    """Emits one record per input record of two connected streams."""
 
     @abstractmethod
     def map1(self, value: Any) -> Any:
@@ -84,7 +84,7 @@ class CoMapFunction(Function):
 
 
 class FlatMapFunction(Function):
-    """Makes any number of results of each record."""
+    """Emits zero or more records per input record."""
 
     @abstractmethod
     def flat_map(self, value: Any) -> Iterable[Any]:
@@ -92,7 +92,7 @@ class FlatMapFunction(Function):
 
 
 class CoFlatMapFunction(Function):
-    """Makes any number of results of each record of two connected streams."""
+    """Emits zero or more records per input record of two connected streams."""
 
     @abstractmethod
     def flat_map1(self, value: Any) -> Iterable[Any] | None:
@@ -108,7 +108,7 @@ class ReduceFunction(Function):
 
     @abstractmethod
     def reduce(self, value1: Any, value2: Any) -> Any:
-        """What the two amount to; value1 is the result so far."""
+        """Combines two values into one; value1 is the result so far."""
 
 
 class AggregateFunction(Function):
@@ -128,11 +128,11 @@ class AggregateFunction(Function):
 
     @abstractmethod
     def merge(self, acc_a: Any, acc_b: Any) -> Any:
-        """One accumulator of two; called when session windows merge."""
+        """Merges two accumulators; called when session windows merge."""
 
 
 class KeySelector(Function):
-    """Tells the key of a record."""
+    """Extracts the key of a record."""
 
     @abstractmethod
     def get_key(self, value: Any) -> Any:
@@ -148,7 +148,7 @@ class NullByteKeySelector(KeySelector):
 
 
 class FilterFunction(Function):
-    """Tells which records are kept."""
+    """Decides which records are kept."""
 
     @abstractmethod
     def filter(self, value: Any) -> bool:
@@ -156,7 +156,7 @@ class FilterFunction(Function):
 
 
 class Partitioner(Function):
-    """Tells which subtask gets a record."""
+    """Selects the subtask to which a record is sent."""
 
     @abstractmethod
     def partition(self, key: Any, num_partitions: int) -> int:
@@ -174,7 +174,7 @@ class ReduceFunctionWrapper(FunctionWrapper):
     """A callable of two values as a ReduceFunction."""
 
     def reduce(self, value1: Any, value2: Any) -> Any:
-        """What the callable makes of the two."""
+        """Calls the callable with both values."""
         return self._func(value1, value2)
 
 
@@ -194,10 +194,10 @@ class SinkFunction(Function):
 
 
 class ProcessFunction(Function):
-    """Makes any number of results of each record; sees clocks and timestamps, writes to side outputs."""
+    """Emits zero or more records per input record, with access to time, timestamps and side outputs."""
 
     class Context(ABC):
-        """What is known while a record is processed; not valid afterwards."""
+        """The context of a record; only valid while the record is processed."""
 
         @abstractmethod
         def timer_service(self) -> TimerService:
@@ -216,7 +216,7 @@ class KeyedProcessFunction(Function):
     """Processes the records of a keyed stream, with keyed state and timers."""
 
     class Context(ABC):
-        """What is known while a record is processed; not valid afterwards."""
+        """The context of a record; only valid while the record is processed."""
 
         @abstractmethod
         def get_current_key(self) -> Any:
@@ -231,11 +231,11 @@ class KeyedProcessFunction(Function):
             """The record's timestamp, or None if it has none."""
 
     class OnTimerContext(Context):
-        """What is known while a timer fires."""
+        """The context of a timer."""
 
         @abstractmethod
         def time_domain(self) -> TimeDomain:
-            """Which clock the timer follows."""
+            """The time domain of the timer."""
 
     @abstractmethod
     def process_element(self, value: Any, ctx: KeyedProcessFunction.Context) -> Any:
@@ -249,7 +249,7 @@ class CoProcessFunction(Function):
     """Processes the records of two connected streams."""
 
     class Context(ABC):
-        """What is known while a record is processed; not valid afterwards."""
+        """The context of a record; only valid while the record is processed."""
 
         @abstractmethod
         def timer_service(self) -> TimerService:
@@ -272,7 +272,7 @@ class KeyedCoProcessFunction(Function):
     """Processes the records of two connected keyed streams, which share keyed state and timers."""
 
     class Context(ABC):
-        """What is known while a record is processed; not valid afterwards."""
+        """The context of a record; only valid while the record is processed."""
 
         @abstractmethod
         def get_current_key(self) -> Any:
@@ -287,11 +287,11 @@ class KeyedCoProcessFunction(Function):
             """The record's timestamp, or None if it has none."""
 
     class OnTimerContext(Context):
-        """What is known while a timer fires."""
+        """The context of a timer."""
 
         @abstractmethod
         def time_domain(self) -> TimeDomain:
-            """Which clock the timer follows."""
+            """The time domain of the timer."""
 
     @abstractmethod
     def process_element1(self, value: Any, ctx: KeyedCoProcessFunction.Context) -> Any:
@@ -306,7 +306,7 @@ class KeyedCoProcessFunction(Function):
 
 
 class WindowFunction(Function, Generic[IN, OUT, KEY, W]):
-    """Makes any number of results of one key's window."""
+    """Emits zero or more records per window of a key."""
 
     @abstractmethod
     def apply(self, key: KEY, window: W, inputs: Iterable[IN]) -> Iterable[OUT]:
@@ -314,7 +314,7 @@ class WindowFunction(Function, Generic[IN, OUT, KEY, W]):
 
 
 class AllWindowFunction(Function, Generic[IN, OUT, W]):
-    """Makes any number of results of a window over a whole stream."""
+    """Emits zero or more records per window of a non-keyed stream."""
 
     @abstractmethod
     def apply(self, window: W, inputs: Iterable[IN]) -> Iterable[OUT]:
@@ -322,10 +322,10 @@ class AllWindowFunction(Function, Generic[IN, OUT, W]):
 
 
 class ProcessWindowFunction(Function, Generic[IN, OUT, KEY, W]):
-    """Makes any number of results of one key's window, with state and clocks."""
+    """Emits zero or more records per window of a key, with access to state and time."""
 
     class Context(ABC, Generic[W2]):
-        """What is known about the window being processed."""
+        """The context of the window being processed."""
 
         @abstractmethod
         def window(self) -> W2:
@@ -356,10 +356,10 @@ class ProcessWindowFunction(Function, Generic[IN, OUT, KEY, W]):
 
 
 class ProcessAllWindowFunction(Function, Generic[IN, OUT, W]):
-    """Makes any number of results of a window over a whole stream, with state."""
+    """Emits zero or more records per window of a non-keyed stream, with access to state."""
 
     class Context(ABC, Generic[W2]):
-        """What is known about the window being processed."""
+        """The context of the window being processed."""
 
         @abstractmethod
         def window(self) -> W2:

@@ -1,4 +1,4 @@
-"""Slot sharing groups: which operators share slots, and what each slot is to have."""
+"""Slot sharing groups: which operators share slots, and the resources of these slots."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ class SlotSharingGroup:
         return dict(self._external_resources)
 
     def resource_profile(self) -> ResourceProfile | None:
-        """What each slot is to have, or None if nothing was said."""
+        """The resources of each slot, or None if not specified."""
         profile = ResourceProfile(
             cpu_cores=self._cpu_cores,
             task_heap_memory_mb=_mebi(self._task_heap_memory),

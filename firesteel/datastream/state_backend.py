@@ -1,4 +1,4 @@
-"""Which state backend a program asks for, as values that write themselves into a configuration."""
+"""State backends of a program, as values that are written to a configuration."""
 
 from __future__ import annotations
 
@@ -75,15 +75,15 @@ class EmbeddedRocksDBStateBackend(StateBackend):
         return self._predefined_options or PredefinedOptions.DEFAULT
 
     def get_number_of_transfer_threads(self) -> int:
-        """How many threads copy files to and from checkpoints."""
+        """The number of threads that transfer files to and from checkpoints."""
         return 4 if self._transfer_threads is None else self._transfer_threads
 
     def set_number_of_transfer_threads(self, number_of_transfering_threads: int) -> None:
-        """How many threads copy files to and from checkpoints."""
+        """The number of threads that transfer files to and from checkpoints."""
         self._transfer_threads = number_of_transfering_threads
 
     def to_configuration(self) -> Configuration:
-        """The configuration that selects this backend; what was not set is left to other configuration."""
+        """The configuration that selects this backend; contains only options that were set."""
         configuration = Configuration().set(checkpointing_options.STATE_BACKEND, ROCKSDB.name)
         if self._incremental is not None:
             configuration.set(checkpointing_options.INCREMENTAL_CHECKPOINTS, self._incremental)

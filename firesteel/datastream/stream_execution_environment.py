@@ -51,7 +51,7 @@ from firesteel.spi.source import Source
 __all__ = ["DEFAULT_JOB_NAME", "StreamExecutionEnvironment"]
 
 DEFAULT_JOB_NAME: Final = "Flink Streaming Job"
-"""What a job is called that has no name, as in Flink."""
+"""The default job name, as in Flink."""
 
 _CHAINING_OF_DIFFERENT_MAX_PARALLELISM: Final = (
     ConfigOptions.key("pipeline.operator-chaining.chain-operators-with-different-max-parallelism")
@@ -61,7 +61,7 @@ _CHAINING_OF_DIFFERENT_MAX_PARALLELISM: Final = (
 
 
 class StreamExecutionEnvironment:
-    """Makes streams, holds the program built from them, and executes it.
+    """Creates streams, holds the program built from them, and executes it.
 
     >>> env = StreamExecutionEnvironment.get_execution_environment()
     >>> _ = env.from_collection([1, 2, 3]).map(lambda x: x * 2).print()
@@ -121,7 +121,7 @@ class StreamExecutionEnvironment:
         return self._configuration.get(pipeline_options.MAX_PARALLELISM)
 
     def register_slot_sharing_group(self, slot_sharing_group: SlotSharingGroup) -> StreamExecutionEnvironment:
-        """Makes the resources of a group known, so that operators can name it."""
+        """Registers the resources of a group, so that operators can refer to it by name."""
         self._slot_sharing_groups[slot_sharing_group.get_name()] = slot_sharing_group
         return self
 
@@ -131,7 +131,7 @@ class StreamExecutionEnvironment:
         return self
 
     def set_buffer_timeout(self, timeout_millis: int) -> StreamExecutionEnvironment:
-        """How long a record may wait in a buffer: -1 until it is full, 0 not at all."""
+        """Sets the buffer timeout in milliseconds; -1 sends only full buffers, 0 sends each record at once."""
         if timeout_millis < -1:
             raise InvalidProgramError(f"The buffer timeout must be -1, 0 or more milliseconds, got {timeout_millis}.")
         self._configuration.set(network_options.BUFFER_TIMEOUT_ENABLED, timeout_millis >= 0)
@@ -140,13 +140,13 @@ class StreamExecutionEnvironment:
         return self
 
     def get_buffer_timeout(self) -> int:
-        """How long a record may wait in a buffer, in milliseconds; -1 until it is full."""
+        """The buffer timeout in milliseconds; -1 if only full buffers are sent."""
         if not self._configuration.get(network_options.BUFFER_TIMEOUT_ENABLED):
             return -1
         return self._configuration.get(network_options.BUFFER_TIMEOUT).to_millis()
 
     def disable_operator_chaining(self) -> StreamExecutionEnvironment:
-        """Runs every operator in a task of its own."""
+        """Runs every operator as a separate task."""
         self._configuration.set(pipeline_options.OPERATOR_CHAINING, False)
         return self
 
@@ -163,14 +163,14 @@ class StreamExecutionEnvironment:
         return CheckpointConfig(self._configuration)
 
     def enable_checkpointing(self, interval: int, mode: CheckpointingMode | None = None) -> StreamExecutionEnvironment:
-        """Takes a checkpoint every so many milliseconds."""
+        """Enables checkpointing with the given interval in milliseconds."""
         config = self.get_checkpoint_config().set_checkpoint_interval(interval)
         if mode is not None:
             config.set_checkpointing_mode(mode)
         return self
 
     def get_checkpoint_interval(self) -> int:
-        """Milliseconds between checkpoints; -1 if there are none."""
+        """The checkpoint interval in milliseconds; -1 if checkpointing is disabled."""
         return self.get_checkpoint_config().get_checkpoint_interval()
 
     def get_checkpointing_mode(self) -> CheckpointingMode:
@@ -190,18 +190,18 @@ class StreamExecutionEnvironment:
         return self.get_checkpoint_config().is_force_unaligned_checkpoints()
 
     def set_default_savepoint_directory(self, directory: str) -> StreamExecutionEnvironment:
-        """Where savepoints are written unless a place is given."""
+        """The default directory of savepoints."""
         self._configuration.set(checkpointing_options.SAVEPOINTS_DIRECTORY, directory)
         return self
 
     def get_default_savepoint_directory(self) -> str | None:
-        """Where savepoints are written unless a place is given."""
+        """The default directory of savepoints."""
         return self._configuration.get_optional(checkpointing_options.SAVEPOINTS_DIRECTORY)
 
     # ---- sources ------------------------------------------------------------------------------------
 
     def from_collection(self, collection: Iterable[Any], type_info: Any = None) -> DataStream:
-        """A stream of the elements of a list, in order; they travel with the program."""
+        """A stream of the elements of a list, in order; they are shipped with the program."""
         elements = list(collection)
         type_info = to_type_info(type_info)
         if type_info is not None:
@@ -285,7 +285,7 @@ class StreamExecutionEnvironment:
         """A bounded stream of the rows of a Spark DataFrame, in no order; needs PyArrow.
 
         Each is a Row with the columns' names or, with ``as_tuples``, which is faster, a tuple. Spark runs the
-        DataFrame's plan when the job runs. Flink has the like for tables: ``StreamTableEnvironment.to_data_stream``.
+        DataFrame's plan when the job runs. The equivalent in Flink is ``StreamTableEnvironment.to_data_stream``.
         """
         known = to_type_info(type_info)
         source = dataframe_source(dataframe, as_tuples or isinstance(known, TupleTypeInfo))
@@ -302,7 +302,7 @@ class StreamExecutionEnvironment:
         as_tuples: bool = False,
         **options: Any,
     ) -> DataStream:
-        """A bounded stream of what one of Spark's readers reads: ``parquet``, ``csv``, ``json``, ``orc``, ``jdbc``, …
+        """A bounded stream of the rows of a Spark reader: ``parquet``, ``csv``, ``json``, ``orc``, ``jdbc``, …
 
         Format, path, schema (a StructType or a DDL string) and options are those of ``spark.read``, which is called
         when the job runs. Rows become records as in ``from_dataframe``.
@@ -317,7 +317,7 @@ class StreamExecutionEnvironment:
         source_name: str = "Custom Source",
         type_info: Any = None,
     ) -> DataStream:
-        """A stream of what a Source reads, without watermarks; source functions are not supported."""
+        """A stream of the records of a Source, without watermarks; source functions are not supported."""
         if not isinstance(source_func, Source):
             raise InvalidProgramError(
                 f"add_source cannot run {type(source_func).__name__}: source functions block their thread.",
@@ -353,19 +353,19 @@ class StreamExecutionEnvironment:
         return executor.execute(job_graph, job_graph.configuration)
 
     def get_execution_plan(self) -> str:
-        """The program's operators as JSON, as Flink shows them; the program stays as it is."""
+        """The program's operators as JSON, as in Flink; the program is not changed."""
         return execution_plan(self._generate_stream_graph(self._job_name(None), clear=False))
 
     def explain(self, format: str = "text") -> str:
-        """What would become of the program, without running it; the program stays as it is.
+        """The execution plan of the program, without running it; the program is not changed.
 
-        Its vertices, which exchange each edge uses and why, and what that means for slots, state and checkpoints, as
-        ``text``, ``json`` or a ``mermaid`` flowchart. Flink has such a method for tables only.
+        Shows the vertices, the exchange of each edge with its reason, slots, state and checkpoints, as ``text``,
+        ``json`` or a ``mermaid`` flowchart. In Flink only available for tables.
         """
         return explain(create_job_graph(self._generate_stream_graph(self._job_name(None), clear=False)), format)
 
     def close(self) -> None:
-        """Forgets the program."""
+        """Discards the program."""
         self._transformations.clear()
 
     # ---- for the other classes of this package ------------------------------------------------------

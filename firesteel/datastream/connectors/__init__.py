@@ -1,6 +1,6 @@
 """Sources and sinks, under the names PyFlink has for them.
 
-Those that need an extra are loaded when they are asked for.
+Connectors that require an extra are imported on first use.
 """
 
 from __future__ import annotations

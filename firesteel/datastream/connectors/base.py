@@ -1,4 +1,4 @@
-"""The interfaces of sources and sinks, and base classes for one's own."""
+"""The interfaces of sources and sinks, and base classes for user-defined ones."""
 
 from __future__ import annotations
 

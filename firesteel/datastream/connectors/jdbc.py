@@ -87,7 +87,7 @@ class JdbcConnectionOptions:
         return self._options
 
     class JdbcConnectionOptionsBuilder:
-        """Makes JdbcConnectionOptions."""
+        """Builds JdbcConnectionOptions."""
 
         def __init__(self) -> None:
             self._url = ""
@@ -121,7 +121,7 @@ class JdbcConnectionOptions:
 
 
 class JdbcExecutionOptions:
-    """How records are put together in batches."""
+    """Batch settings: size, interval and retries."""
 
     def __init__(self, batch_interval_ms: int = 0, batch_size: int = 5000, max_retries: int = 3) -> None:
         for name, value, least in (
@@ -136,15 +136,15 @@ class JdbcExecutionOptions:
         self._max_retries = max_retries
 
     def get_batch_interval_ms(self) -> int:
-        """After how long a batch is written even if it is not full; 0 for never."""
+        """The time after which a batch is written even if it is not full; 0 disables it."""
         return self._batch_interval_ms
 
     def get_batch_size(self) -> int:
-        """How many records a batch has at most."""
+        """The maximum number of records of a batch."""
         return self._batch_size
 
     def get_max_retries(self) -> int:
-        """How often a batch is tried again."""
+        """The maximum number of retries of a batch."""
         return self._max_retries
 
     @staticmethod
@@ -158,7 +158,7 @@ class JdbcExecutionOptions:
         return JdbcExecutionOptions.Builder()
 
     class Builder:
-        """Makes JdbcExecutionOptions."""
+        """Builds JdbcExecutionOptions."""
 
         def __init__(self) -> None:
             self._size = 5000
@@ -166,17 +166,17 @@ class JdbcExecutionOptions:
             self._max_retries = 3
 
         def with_batch_size(self, size: int) -> JdbcExecutionOptions.Builder:
-            """How many records a batch has at most."""
+            """The maximum number of records of a batch."""
             self._size = size
             return self
 
         def with_batch_interval_ms(self, interval_ms: int) -> JdbcExecutionOptions.Builder:
-            """After how long a batch is written even if it is not full; 0 for never."""
+            """The time after which a batch is written even if it is not full; 0 disables it."""
             self._interval_ms = interval_ms
             return self
 
         def with_max_retries(self, max_retries: int) -> JdbcExecutionOptions.Builder:
-            """How often a batch is tried again."""
+            """The maximum number of retries of a batch."""
             self._max_retries = max_retries
             return self
 

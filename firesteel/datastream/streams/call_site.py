@@ -1,4 +1,4 @@
-"""Finds the user's line behind an API call, so that errors that come up later can name it."""
+"""Finds the line of user code of an API call, for later error messages."""
 
 from __future__ import annotations
 

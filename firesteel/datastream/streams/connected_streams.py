@@ -44,7 +44,7 @@ class ConnectedStreams:
         )
 
     def map(self, func: CoMapFunction, output_type: Any = None) -> DataStream:
-        """Applies a CoMapFunction; what it returns is emitted unless it is None."""
+        """Applies a CoMapFunction; returned values other than None are emitted."""
         if not isinstance(func, CoMapFunction):
             raise TypeError(f"map on connected streams needs a CoMapFunction, got {func!r}.")
         return self._transform("Co-Map", CoMapSpec(func), output_type)

@@ -23,7 +23,7 @@ class DataStreamSink(OperatorSettings):
         self._transformation = transformation
 
     def require_delivery_guarantee(self, guarantee: DeliveryGuarantee) -> DataStreamSink:
-        """Has the program refused when it is submitted unless this sink, its job and their sources can promise that."""
+        """Rejects the program at submission unless this sink, its job and their sources provide the guarantee."""
         if not isinstance(guarantee, DeliveryGuarantee):
             raise TypeError(f"A DeliveryGuarantee is needed, got {guarantee!r}.")
         self._transformation.spec = replace(self._transformation.spec, required_guarantee=guarantee)

@@ -1,4 +1,4 @@
-"""Running sums, minima and maxima of one field of a record, as KeyedStream offers them."""
+"""Running sums, minima and maxima of a field, for KeyedStream."""
 
 from __future__ import annotations
 

@@ -28,7 +28,7 @@ __all__ = ["KeyedStream"]
 class KeyedStream(DataStream):
     """A stream whose records with the same key go to the same subtask, in order.
 
-    Functions applied to it have keyed state. It is not an operator: it has no name or parallelism of its own.
+    Functions applied to it have keyed state. It is not an operator: it has no name or parallelism.
     """
 
     def __init__(
@@ -82,7 +82,7 @@ class KeyedStream(DataStream):
         return self._origin_stream.key_by(key_selector, key_type)
 
     def window(self, window_assigner: WindowAssigner[Any, Any]) -> WindowedStream:
-        """Puts each key's records into windows."""
+        """Assigns the records of each key to windows."""
         from firesteel.datastream.streams.windowed_stream import WindowedStream
 
         return WindowedStream(self, window_assigner)

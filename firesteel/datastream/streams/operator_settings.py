@@ -32,12 +32,12 @@ class OperatorSettings:
         return self
 
     def uid(self, uid: str) -> Self:
-        """Gives the operator an id that does not depend on the rest of the program, to find its state by."""
+        """Sets the uid of the operator, which identifies its state independently of the rest of the program."""
         self._operator().uid = _non_empty("uid", uid)
         return self
 
     def set_uid_hash(self, uid_hash: str) -> Self:
-        """Gives the operator the 32 hex digits it was known by earlier; the last resort if it had no uid."""
+        """Sets the operator id, 32 hex digits, of an earlier program version in which the operator had no uid."""
         self._operator().uid_hash = _non_empty("uid hash", uid_hash)
         return self
 
@@ -68,12 +68,12 @@ class OperatorSettings:
         return self
 
     def disable_chaining(self) -> Self:
-        """Keeps the operator in a task of its own."""
+        """Runs the operator as a separate task."""
         self._operator().chaining = ChainingStrategy.NEVER
         return self
 
     def slot_sharing_group(self, slot_sharing_group: str | SlotSharingGroup) -> Self:
-        """Lets the operator share slots only with those of its group; what follows it joins by default."""
+        """Sets the slot sharing group of the operator; following operators inherit it by default."""
         operator = self._operator()
         group = slot_sharing_group
         if isinstance(group, str):
@@ -97,7 +97,7 @@ class OperatorSettings:
 
 
 def check_max_parallelism(max_parallelism: int, of_what: str) -> None:
-    """Refuses a max parallelism that no operator can have."""
+    """Raises an error for an invalid max parallelism."""
     if isinstance(max_parallelism, bool) or not isinstance(max_parallelism, int):
         raise InvalidProgramError(f"The max parallelism of {of_what} must be a whole number, got {max_parallelism!r}.")
     if not 1 <= max_parallelism <= MAX_PARALLELISM_LIMIT:

@@ -1,4 +1,4 @@
-"""Type hints as users give them, and records brought into the shape a type says."""
+"""Conversion of type hints to type information, and of records to their declared type."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ __all__ = ["conform", "to_type_info"]
 
 
 def to_type_info(output_type: Any) -> TypeInformation | None:
-    """The type a hint stands for; a list of types is a row of them, None is unknown."""
+    """The type information of a hint; a list of types is a row type, None is unknown."""
     if output_type is None or isinstance(output_type, TypeInformation):
         return output_type
     if isinstance(output_type, list):

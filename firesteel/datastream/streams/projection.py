@@ -1,4 +1,4 @@
-"""The small functions that streams apply on a user's behalf."""
+"""Built-in functions of stream operations."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ __all__ = ["Projection", "identity", "row_to_text"]
 
 
 class Projection:
-    """Makes a tuple of some fields of a tuple."""
+    """Projects a tuple to some of its fields."""
 
     def __init__(self, field_indexes: tuple[int, ...]):
         self.field_indexes = field_indexes

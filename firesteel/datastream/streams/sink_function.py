@@ -13,7 +13,7 @@ __all__ = ["SinkFunctionSink"]
 
 
 class SinkFunctionSink(Sink):
-    """Calls a SinkFunction record by record; after a failure records may come again."""
+    """Calls a SinkFunction record by record, at least once."""
 
     def __init__(self, function: SinkFunction):
         self.function = function

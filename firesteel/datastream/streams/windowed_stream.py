@@ -1,4 +1,4 @@
-"""WindowedStream and AllWindowedStream: what is done with the records of a window."""
+"""WindowedStream and AllWindowedStream: operations on the records of a window."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ class _Windowed:
         return self._keyed_stream.get_type()
 
     def trigger(self, trigger: Trigger[Any, Any]) -> Self:
-        """Evaluates windows when this trigger says so, instead of the assigner's own."""
+        """Sets the trigger, which replaces the default trigger of the assigner."""
         if not isinstance(trigger, Trigger):
             raise TypeError(f"A Trigger is needed, got {trigger!r}.")
         if isinstance(self._window_assigner, MergingWindowAssigner) and not trigger.can_merge():
@@ -73,7 +73,7 @@ class _Windowed:
         return self
 
     def allowed_lateness(self, time_ms: int) -> Self:
-        """How long after its end an event-time window takes late records, firing again with each."""
+        """Sets the allowed lateness, the time after its end in which a window accepts late records."""
         lateness = to_millis(time_ms)
         if lateness < 0:
             raise InvalidProgramError(f"The allowed lateness cannot be negative, got {lateness} ms.")
@@ -93,7 +93,7 @@ class _Windowed:
         window_function: Any = None,
         output_type: Any = None,
     ) -> DataStream:
-        """Combines a window's records as they come; a window function then gets the one result."""
+        """Combines the records of a window incrementally; a window function then gets the result."""
         check_function("reduce", reduce_function, ReduceFunction)
         self._check_window_function(window_function)
         if window_function is None and output_type is None:

@@ -1,4 +1,4 @@
-"""Triggers: when a window is evaluated. All they know is in partitioned state, so one serves every key."""
+"""Triggers, which decide when a window is evaluated. A trigger instance serves all keys; its state is partitioned."""
 
 from __future__ import annotations
 
@@ -30,12 +30,12 @@ W = TypeVar("W")
 class Trigger(ABC, Generic[T, W]):
     """Decides when a window is evaluated and when its contents are dropped.
 
-    A trigger is asked with every record and every timer it set. It must not keep anything in its own
-    attributes: what it has to remember belongs into the context's partitioned state.
+    A trigger is called for every record and for every timer that it registered. It must not keep data in attributes;
+    use the partitioned state of the context.
     """
 
     class TriggerContext(ABC):
-        """What a trigger can ask and do; timers and state are those of the current key and window."""
+        """The context of a trigger; timers and state are those of the current key and window."""
 
         @abstractmethod
         def get_current_processing_time(self) -> int:
@@ -43,7 +43,7 @@ class Trigger(ABC, Generic[T, W]):
 
         @abstractmethod
         def get_metric_group(self) -> Any:
-            """Where the trigger registers its own metrics."""
+            """The metric group of the trigger."""
 
         @abstractmethod
         def get_current_watermark(self) -> int:
@@ -59,11 +59,11 @@ class Trigger(ABC, Generic[T, W]):
 
         @abstractmethod
         def delete_processing_time_timer(self, time: int) -> None:
-            """Takes a processing-time timer back."""
+            """Deletes a processing-time timer."""
 
         @abstractmethod
         def delete_event_time_timer(self, time: int) -> None:
-            """Takes an event-time timer back."""
+            """Deletes an event-time timer."""
 
         @abstractmethod
         def get_partitioned_state(self, state_descriptor: StateDescriptor) -> State:
@@ -127,7 +127,7 @@ class EventTimeTrigger(Trigger[T, TimeWindow]):
         return TriggerResult.CONTINUE
 
     def on_processing_time(self, time: int, window: TimeWindow, ctx: Trigger.TriggerContext) -> TriggerResult:
-        """Not of interest."""
+        """Does nothing."""
         return TriggerResult.CONTINUE
 
     def on_event_time(self, time: int, window: TimeWindow, ctx: Trigger.TriggerContext) -> TriggerResult:
@@ -173,7 +173,7 @@ class ProcessingTimeTrigger(Trigger[T, TimeWindow]):
         return TriggerResult.FIRE
 
     def on_event_time(self, time: int, window: TimeWindow, ctx: Trigger.TriggerContext) -> TriggerResult:
-        """Not of interest."""
+        """Does nothing."""
         return TriggerResult.CONTINUE
 
     def can_merge(self) -> bool:
@@ -242,7 +242,7 @@ class ContinuousEventTimeTrigger(_ContinuousTrigger[T]):
         return TriggerResult.CONTINUE
 
     def on_processing_time(self, time: int, window: TimeWindow, ctx: Trigger.TriggerContext) -> TriggerResult:
-        """Not of interest."""
+        """Does nothing."""
         return TriggerResult.CONTINUE
 
     def on_event_time(self, time: int, window: TimeWindow, ctx: Trigger.TriggerContext) -> TriggerResult:
@@ -257,7 +257,7 @@ class ContinuousEventTimeTrigger(_ContinuousTrigger[T]):
         return TriggerResult.CONTINUE
 
     def on_merge(self, window: TimeWindow, ctx: Trigger.OnMergeContext) -> None:
-        """Goes on with the earliest of the merged windows' next times."""
+        """Continues with the earliest next firing time of the merged windows."""
         ctx.merge_partitioned_state(self.state_desc)
         next_time = self._fire_time(ctx).get()
         if next_time is not None:
@@ -312,11 +312,11 @@ class ContinuousProcessingTimeTrigger(_ContinuousTrigger[T]):
         return TriggerResult.CONTINUE
 
     def on_event_time(self, time: int, window: TimeWindow, ctx: Trigger.TriggerContext) -> TriggerResult:
-        """Not of interest."""
+        """Does nothing."""
         return TriggerResult.CONTINUE
 
     def on_merge(self, window: TimeWindow, ctx: Trigger.OnMergeContext) -> None:
-        """Goes on with the earliest of the merged windows' next times."""
+        """Continues with the earliest next firing time of the merged windows."""
         ctx.merge_partitioned_state(self.state_desc)
         next_time = self._fire_time(ctx).get()
         if next_time is not None:
@@ -349,27 +349,27 @@ class PurgingTrigger(Trigger[T, Window]):
         return PurgingTrigger(nested_trigger)
 
     def on_element(self, element: T, timestamp: int, window: Window, ctx: Trigger.TriggerContext) -> TriggerResult:
-        """Asks the other trigger; firing purges."""
+        """Calls the nested trigger; purges if it fires."""
         return self._purging(self.nested_trigger.on_element(element, timestamp, window, ctx))
 
     def on_event_time(self, time: int, window: Window, ctx: Trigger.TriggerContext) -> TriggerResult:
-        """Asks the other trigger; firing purges."""
+        """Calls the nested trigger; purges if it fires."""
         return self._purging(self.nested_trigger.on_event_time(time, window, ctx))
 
     def on_processing_time(self, time: int, window: Window, ctx: Trigger.TriggerContext) -> TriggerResult:
-        """Asks the other trigger; firing purges."""
+        """Calls the nested trigger; purges if it fires."""
         return self._purging(self.nested_trigger.on_processing_time(time, window, ctx))
 
     def clear(self, window: Window, ctx: Trigger.TriggerContext) -> None:
-        """Clears the other trigger."""
+        """Clears the nested trigger."""
         self.nested_trigger.clear(window, ctx)
 
     def can_merge(self) -> bool:
-        """If the other trigger can."""
+        """Whether the nested trigger can."""
         return self.nested_trigger.can_merge()
 
     def on_merge(self, window: Window, ctx: Trigger.OnMergeContext) -> None:
-        """Merges the other trigger."""
+        """Merges the nested trigger."""
         self.nested_trigger.on_merge(window, ctx)
 
     @staticmethod
@@ -412,11 +412,11 @@ class CountTrigger(Trigger[T, CountWindow]):
         return TriggerResult.CONTINUE
 
     def on_processing_time(self, time: int, window: CountWindow, ctx: Trigger.TriggerContext) -> TriggerResult:
-        """Not of interest."""
+        """Does nothing."""
         return TriggerResult.CONTINUE
 
     def on_event_time(self, time: int, window: CountWindow, ctx: Trigger.TriggerContext) -> TriggerResult:
-        """Not of interest."""
+        """Does nothing."""
         return TriggerResult.CONTINUE
 
     def can_merge(self) -> bool:
@@ -428,7 +428,7 @@ class CountTrigger(Trigger[T, CountWindow]):
         ctx.merge_partitioned_state(self._count)
 
     def clear(self, window: CountWindow, ctx: Trigger.TriggerContext) -> None:
-        """Forgets the count."""
+        """Clears the count."""
         ctx.get_partitioned_state(self._count).clear()
 
     def __repr__(self) -> str:
@@ -436,7 +436,7 @@ class CountTrigger(Trigger[T, CountWindow]):
 
 
 class NeverTrigger(Trigger[T, GlobalWindow]):
-    """Never fires: what the global window has until another trigger is given."""
+    """Never fires; the default trigger of the global window."""
 
     def on_element(
         self,
