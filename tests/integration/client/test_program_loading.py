@@ -102,7 +102,7 @@ def test_several_jobs_are_counted(script: Write) -> None:
     ("text", "message"),
     [
         ("numbers.print()\n", "without executing a job"),
-        ("sys.exit(7)\n", "exit code 7"),
+        ("sys.exit(7)\n", "exited with code 7"),
         ("1 / 0\n", "ZeroDivisionError"),
         ("this is no python\n", "SyntaxError"),
     ],

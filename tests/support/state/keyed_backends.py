@@ -55,7 +55,7 @@ class Workbench:
                 groups,
                 self.max_parallelism,
                 self.clock,
-                working_directory=self.directory,
+                working_directory=Path(tempfile.gettempdir()),
                 open_files=lambda: MemoryStateFileReader(self.store),  # type: ignore[arg-type, return-value]
                 incremental=kind != "hashmap-full",
             )
