@@ -252,7 +252,7 @@ def _find(module: str, name: str) -> Any:
 
 def _parameters(cls: type, method: str) -> list[str]:
     marks = {inspect.Parameter.VAR_POSITIONAL: "*", inspect.Parameter.VAR_KEYWORD: "**"}
-    names = [marks.get(p.kind, "") + p.name for p in inspect.signature(getattr(cls, method)).parameters.values()]
+    names = [marks.get(p.kind, "") + p.name for p in inspect.signature(getattr(cls, method)).parameters.values()]  # type: ignore[call-overload]
     return names if isinstance(inspect.getattr_static(cls, method), staticmethod) else names[1:]
 
 

@@ -54,6 +54,15 @@ def pytest_unconfigure(config: pytest.Config) -> None:
         shutil.rmtree(_temporary, ignore_errors=True)
 
 
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, exitstatus: int, config: pytest.Config) -> None:
+    """Prints how to repeat a run that failed: its order, and what ``random`` returned in each test."""
+    seed = getattr(config.option, "randomly_seed", None)
+    if exitstatus == pytest.ExitCode.TESTS_FAILED and seed is not None:
+        terminalreporter.write_line(
+            f"To repeat the order of the tests and their random numbers: --randomly-seed={seed}"
+        )
+
+
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Marks what needs Spark, or a server; what needs no Spark runs first, what needs a cluster last."""

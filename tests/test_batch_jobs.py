@@ -69,7 +69,7 @@ def test_batch_with_tasks_that_run_twice(name: str, in_process_env: Any, tmp_pat
                 ]
             return run_batch(job_graph, orders)
 
-        runner.run_batch = with_faults  # type: ignore[method-assign]
+        runner.run_batch = with_faults  # type: ignore[assignment, method-assign]
         return runner
 
     env = in_process_env(2, BATCH)

@@ -40,7 +40,7 @@ def progress(job_client: JobClient) -> int:
     Metrics come by (vertex, operator, subtask); those of the task itself have an empty operator.
     """
     vertices: Counter[str] = Counter()
-    for (vertex, operator, _subtask), metrics in job_client._handle.metrics().items():
+    for (vertex, operator, _subtask), metrics in job_client._handle.metrics().items():  # type: ignore[attr-defined]
         if not operator:
             vertices[vertex] += metrics["numRecordsIn"]
     return max(vertices.values(), default=0)

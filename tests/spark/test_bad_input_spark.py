@@ -129,7 +129,7 @@ class OwnEnumerator(SplitEnumerator[Any]):
 
     def add_splits_back(self, splits: Any, subtask: int) -> None: ...
 
-    def snapshot_state(self) -> Any: ...
+    def snapshot_state(self) -> Any: ...  # type: ignore[override]
 
 
 class OwnReader(SourceReader[Any]):
@@ -155,7 +155,7 @@ class OwnReader(SourceReader[Any]):
     def available_at(self) -> float | None:
         return None
 
-    def snapshot_state(self) -> Any: ...
+    def snapshot_state(self) -> Any: ...  # type: ignore[override]
 
 
 class OwnSource(Source[Any]):

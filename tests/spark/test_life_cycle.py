@@ -28,7 +28,7 @@ def test_status_goes_from_created_to_running_to_finished(spark_env: Any) -> None
     assert result.get_job_id() == client.get_job_id()
     assert result.get_net_runtime() > 0
     assert status(client) is JobStatus.FINISHED
-    times = client._handle.snapshot.status_timestamps
+    times = client._handle.snapshot.status_timestamps  # type: ignore[attr-defined]
     assert list(times) == [JobStatus.CREATED, JobStatus.RUNNING, JobStatus.FINISHED]
     assert list(times.values()) == sorted(times.values())
 
@@ -133,7 +133,7 @@ def test_a_failure_names_the_users_line_operator_key_and_element(spark_env: Any)
     assert (failure.operator, failure.key, failure.element) == ("fragile", "1", "5")
     assert "breaks" in str(error)
     # the other tasks were cancelled because of it, and the failed one was not cancelled on top
-    (entry,) = client._handle.snapshot.exception_history
+    (entry,) = client._handle.snapshot.exception_history  # type: ignore[attr-defined]
     assert entry.concurrent == ()
 
 
@@ -185,7 +185,7 @@ def test_a_restart_strategy_starts_the_job_over(spark_env: Any) -> None:
     client, results = collecting(spark_env(2, FIXED_DELAY).from_sequence(1, 4).map(FailsUntil(2)))
     assert sorted(results) == [(2, number) for number in range(1, 5)]
     assert ended(client) is None
-    assert JobStatus.RESTARTING in client._handle.snapshot.status_timestamps
+    assert JobStatus.RESTARTING in client._handle.snapshot.status_timestamps  # type: ignore[attr-defined]
 
 
 def test_a_restart_strategy_gives_up(spark_env: Any) -> None:

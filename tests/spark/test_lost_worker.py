@@ -74,5 +74,5 @@ def test_with_a_restart_strategy_the_job_starts_over_and_is_right(spark_env: Any
     assert {key: max(t for k, t in second if k == key) for key in range(3)} == {
         key: sum(range(key, RECORDS, 3)) for key in range(3)
     }
-    (entry,) = client._handle.snapshot.exception_history
+    (entry,) = client._handle.snapshot.exception_history  # type: ignore[attr-defined]
     assert entry.failure.error_type == "SlotLost"

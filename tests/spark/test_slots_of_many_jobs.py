@@ -31,7 +31,7 @@ def test_jobs_of_one_program_queue_in_order(spark_env: Env, spark_context: Any) 
     small, more = collecting(spark_env(1).from_sequence(1, 3), "small")
     batch_env = spark_env(2).set_runtime_mode(RuntimeExecutionMode.BATCH)
     batch, sums = collecting(batch_env.from_sequence(1, 4).map(lambda number: number), "batch")
-    waiting = [client._handle.job_graph.job_id for client in (big, small, batch)]
+    waiting = [client._handle.job_graph.job_id for client in (big, small, batch)]  # type: ignore[attr-defined]
     # their places are those in which they were submitted; that they wait there they find out later
     assert [claim.job_id for claim in allocator_of(spark_context).claims() if claim.is_waiting] == waiting
 

@@ -47,7 +47,7 @@ def test_a_shuffle_between_slots(spark_env: Any, certificates: Path) -> None:
 def test_the_control_port_turns_strangers_away_and_the_job_goes_on(spark_env: Any, certificates: Path) -> None:
     client, results = collecting(endless(spark_env(1, internal(certificates, "server"))))
     running(client)
-    host = client._handle._host._host._inner
+    host = client._handle._host._host._inner  # type: ignore[attr-defined]
     files = [str(certificates / name) for name in ("stranger.pem", "stranger.key", "other-ca.pem")]
     for stranger in (None, InternalTls(TlsSettings(*files))):
         with pytest.raises((NetworkError, OSError)):

@@ -237,7 +237,7 @@ def test_a_file_under_construction_is_durable_and_renamed(tmp_path: Path, monkey
     for _ in range(100):
         writer.write(b"x" * 10_000)
     assert len(synced) == before, "chunks are not synced one by one"
-    assert [path.name for path in directory.iterdir()] == [Path(writer._temporary).name]
+    assert [path.name for path in directory.iterdir()] == [Path(writer._temporary).name]  # type: ignore[attr-defined]
     writer.close()
     file, last = synced[before:]
     assert file.startswith(str(directory / ".state."))

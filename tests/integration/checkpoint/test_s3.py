@@ -71,7 +71,7 @@ def test_an_upload_in_parts_that_was_given_up_leaves_no_parts(s3: CheckpointStor
     files = SnapshotFiles(CheckpointStorage(s3.base, JOB).location(1))
     for _ in range(3):
         files.write(os.urandom(1 << 20) * 9, shared=True)
-    client = s3.filesystem._inner._store
+    client = s3.filesystem._inner._store  # type: ignore[attr-defined]
     bucket = s3.base.partition("://")[2].partition("/")[0]
     assert client.list_multipart_uploads(bucket), "it is under way"
     files.discard()
@@ -117,7 +117,7 @@ def test_a_package_that_is_not_installed_is_named(monkeypatch: pytest.MonkeyPatc
     def missing(name: str) -> object:
         raise ModuleNotFoundError(f"No module named '{name}'", name=name)
 
-    monkeypatch.setattr(fsspec_filesystem.importlib, "import_module", missing)
+    monkeypatch.setattr(fsspec_filesystem.importlib, "import_module", missing)  # type: ignore[attr-defined]
     with pytest.raises(CheckpointStorageError, match="No module named 'fsspec'") as raised:
         get_filesystem("s3://bucket/path")
     assert "pip install 'firesteel[s3]'" in (raised.value.hint or "")
@@ -134,7 +134,7 @@ def test_settings_reach_the_client(s3_server: S3Server, configured: None) -> Non
             }
         )
     )
-    client = get_filesystem("s3://bucket")._inner._store
+    client = get_filesystem("s3://bucket")._inner._store  # type: ignore[attr-defined]
     assert client.endpoint_url == s3_server.endpoint
     assert (client.key, client.secret, client.token) == ("tester", "secret", "a-token")
     assert client.client_kwargs == {"region_name": "eu-central-1"}
@@ -145,7 +145,7 @@ def test_settings_reach_the_client(s3_server: S3Server, configured: None) -> Non
 def test_keys_may_begin_as_in_flink(prefix: str, s3_server: S3Server, configured: None) -> None:
     settings = {prefix + key.removeprefix("s3."): value for key, value in s3_server.settings.items()}
     configure_filesystems(Configuration.from_dict(settings))
-    client = get_filesystem("s3://bucket")._inner._store
+    client = get_filesystem("s3://bucket")._inner._store  # type: ignore[attr-defined]
     assert (client.endpoint_url, client.key, client.secret) == (s3_server.endpoint, "tester", "secret")
 
 
@@ -184,7 +184,7 @@ close_filesystems()
 
 
 def _settings(store: CheckpointStore) -> dict[str, str]:
-    client = store.filesystem._inner._store
+    client = store.filesystem._inner._store  # type: ignore[attr-defined]
     return {
         "s3.endpoint": client.endpoint_url,
         "s3.access-key": client.key,

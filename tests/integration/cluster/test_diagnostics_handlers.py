@@ -238,7 +238,7 @@ def test_a_job_that_has_ended() -> None:
     with pytest.raises(RestError, match="FINISHED") as refused:
         rest.call(STATES)
     assert refused.value.status == 409
-    assert rest.call(FLAME_GRAPH, vertexid=client._handle.job_graph.vertices[0].id) == {"endTimestamp": -1}
+    assert rest.call(FLAME_GRAPH, vertexid=client._handle.job_graph.vertices[0].id) == {"endTimestamp": -1}  # type: ignore[attr-defined]
 
 
 def test_texts_that_may_be_keys() -> None:

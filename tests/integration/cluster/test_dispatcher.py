@@ -118,7 +118,7 @@ def test_a_job_that_is_cancelled_as_its_cluster_is_shut_down_does_not_go_on(
         with gate:
             return handle(*event)
 
-    master.handle = held_up  # type: ignore[method-assign]
+    master.handle = held_up  # type: ignore[assignment, method-assign]
     with gate:
         for end in (job.cancel, job.suspend) if is_cancelled_first else (job.suspend, job.cancel):
             end()

@@ -148,7 +148,7 @@ def test_none_means_nothing_now() -> None:
     with SourceHarness(Pausing("a")) as harness:
         harness.run_to(1)
         assert harness.poll() is InputStatus.NOTHING_AVAILABLE
-        assert harness.readers[0].available_at() > time.monotonic() + 30
+        assert harness.readers[0].available_at() > time.monotonic() + 30  # type: ignore[operator]
         assert harness.records == [1]
 
 
@@ -254,7 +254,7 @@ def test_what_acknowledge_raises_fails_the_reader() -> None:
                 harness.poll(max_records=1)
             return True
 
-        eventually(lambda: harness.readers[0]._acknowledger._error is not None)
+        eventually(lambda: harness.readers[0]._acknowledger._error is not None)  # type: ignore[attr-defined]
         assert raised()
 
 

@@ -107,7 +107,7 @@ class GoodSink(Sink):
         return self.writer(self, context, state)
 
     def create_committer(self) -> Any:
-        return None if self.committer is None else self.committer(self)
+        return None if self.committer is None else self.committer(self)  # type: ignore[call-arg]
 
     def get_delivery_guarantee(self) -> DeliveryGuarantee:
         return self.guarantee

@@ -201,8 +201,8 @@ class NeverTheSameOrder(GoodSource):
 
     def create_reader(self, context: Any) -> Any:
         # as if the server gave them in another order whenever it is asked anew
-        type(self).readers = getattr(type(self), "readers", 0) + 1
-        context.attempt_number = type(self).readers % 2
+        type(self).readers = getattr(type(self), "readers", 0) + 1  # type: ignore[attr-defined]
+        context.attempt_number = type(self).readers % 2  # type: ignore[attr-defined]
         return super().create_reader(context)
 
 

@@ -68,7 +68,7 @@ MADE: list[Any] = []
 class Counted(NumberSequenceSource):
     def create_enumerator(self, context: Any) -> Any:
         enumerator = super().create_enumerator(context)
-        enumerator.end = self.end
+        enumerator.end = self.end  # type: ignore[attr-defined]
         return enumerator
 
 

@@ -27,7 +27,7 @@ from firesteel.datastream.functions import (
     ProcessWindowFunction,
 )
 from firesteel.datastream.window import EventTimeSessionWindows, SlidingEventTimeWindows, TumblingEventTimeWindows
-from firesteel.datastream.windowing.triggers import Trigger, TriggerResult
+from firesteel.datastream.windowing.triggers import Trigger, TriggerResult  # type: ignore[attr-defined]
 from firesteel.spi.sink import Sink, SinkWriter
 from tests.support.jobs.failing_jobs import Build, Env, digits, fail
 
@@ -451,7 +451,7 @@ WRONG_RESULTS: dict[str, tuple[Build, dict[str, Any]]] = {
         {"operator": "Map", "during": "partition_custom", "user_line": line("range"), "element": "1"},
     ),
     "partitioner, not an int": (
-        lambda env: digits(env).partition_custom(lambda key, n: "x", lambda x: x).map(lambda x: x).print(),  # <-- x
+        lambda env: digits(env).partition_custom(lambda key, n: "x", lambda x: x).map(lambda x: x).print(),  # type: ignore[return-value] # <-- x
         {"operator": "Map", "during": "partition_custom", "user_line": line("x"), "element": "0"},
     ),
     "trigger, None": (

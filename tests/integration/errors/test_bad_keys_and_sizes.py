@@ -113,4 +113,4 @@ def test_nothing_is_kept_of_a_job_that_is_over(in_process_env: Env) -> None:
     gc.collect()
     sources = [source for name, source in LOOPS.items() if name not in before]
     operators = [line.operator for source in sources for line in source.lines.values()]
-    assert [operator.descriptor.name for operator in operators if operator is not None] == []
+    assert [operator.descriptor.name for operator in operators if operator is not None] == []  # type: ignore[attr-defined]

@@ -89,7 +89,7 @@ def test_a_function_object_that_holds_a_socket(in_process_env: Env) -> None:
 def test_a_function_that_holds_a_generator(in_process_env: Env) -> None:
     numbers = (i for i in range(3))
     env = in_process_env(1)
-    env.from_collection([1]).filter(lambda _: next(numbers)).print()
+    env.from_collection([1]).filter(lambda _: next(numbers)).print()  # type: ignore[return-value]
     with pytest.raises(FunctionSerializationError) as caught:
         env.execute()
     assert (caught.value.operator, "'numbers'" in str(caught.value.culprit)) == ("Filter", True)

@@ -192,7 +192,7 @@ def watch(job: JobMasterRunner) -> list[Any]:
             told.append(event.message)
         put(event, *args, **kwargs)
 
-    job._events.put = listen  # type: ignore[method-assign]
+    job._events.put = listen  # type: ignore[assignment, method-assign]
     return told
 
 

@@ -27,7 +27,7 @@ def client() -> Iterator[JobClient]:
     source = TestingSource([1, 2, 3], bounded=False)
     environment.from_source(source, WatermarkStrategy.no_watermarks(), "n").map(lambda x: x).print()
     client = environment.execute_async("endless")
-    eventually(lambda: status(client) is JobStatus.RUNNING and client._handle._master.checkpoints.is_running, SECONDS)
+    eventually(lambda: status(client) is JobStatus.RUNNING and client._handle._master.checkpoints.is_running, SECONDS)  # type: ignore[attr-defined]
     yield client
     client.cancel().result(SECONDS)
 

@@ -48,7 +48,7 @@ def running() -> Any:
     source = env.from_source(TestingSource([1, PAUSE(3_600_000), 2]), WatermarkStrategy.no_watermarks(), "paused")
     source.key_by(lambda value: value).map(lambda value: value).name("keyed").sink_to(DiscardingSink())
     client = env.execute_async("asked")
-    eventually(lambda: client._handle._master.checkpoints.is_running)
+    eventually(lambda: client._handle._master.checkpoints.is_running)  # type: ignore[attr-defined]
     yield client
     if not client.get_job_execution_result().done():
         client.cancel().result()

@@ -171,7 +171,7 @@ class TestChannels:
         assert read(gate) == [(0, Watermark(1))]
 
     def test_a_channel_out_of_credit_stops_alone(self, cluster: Cluster, pair: Any) -> None:
-        part, gate = channels(*pair, 2)
+        part, gate = channels(*pair, 2)  # type: ignore[call-arg]
         gate.block(0)
         for value in range(50):
             emit(part, 0, value)

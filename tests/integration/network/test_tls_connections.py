@@ -332,7 +332,7 @@ def test_control_connections_of_strangers(listener: Listener, certificates: Path
         (None, (OSError, AuthenticationError)),
     ]:
         accepted = listener.accept()
-        with pytest.raises(error):
+        with pytest.raises(error):  # type: ignore[call-overload]
             dial_control(listener.address, SECRET, 1, stranger)
         assert isinstance(accepted.exception(60), AuthenticationError)
     assert not _unpickled

@@ -104,7 +104,7 @@ class TwiceAnHour(datetime.tzinfo):
         return datetime.timedelta(hours=1 if moment is None or not moment.fold else 0)
 
 
-TwiceAnHour.ZONE = TwiceAnHour()
+TwiceAnHour.ZONE = TwiceAnHour()  # type: ignore[abstract]
 
 
 def equal_numbers(value: int) -> list[Any]:
@@ -158,8 +158,8 @@ def test_equal_fractions_have_the_same_group(value: float) -> None:
         (datetime.time(12, tzinfo=UTC), datetime.time(13, tzinfo=hours(1))),
         (datetime.time(0, 30, tzinfo=hours(1)), datetime.time(1, 30, tzinfo=hours(2))),
         (datetime.time(12, tzinfo=hours(0)), datetime.time(12, tzinfo=UTC)),
-        (datetime.time(12, tzinfo=Undecided()), datetime.time(12)),
-        (datetime.datetime(2024, 1, 1, tzinfo=Undecided()), datetime.datetime(2024, 1, 1)),  # noqa: DTZ001
+        (datetime.time(12, tzinfo=Undecided()), datetime.time(12)),  # type: ignore[abstract]
+        (datetime.datetime(2024, 1, 1, tzinfo=Undecided()), datetime.datetime(2024, 1, 1)),  # type: ignore[abstract] # noqa: DTZ001
         (
             datetime.datetime(2024, 10, 27, 2, 30, tzinfo=TwiceAnHour.ZONE),
             datetime.datetime(2024, 10, 27, 2, 30, tzinfo=TwiceAnHour.ZONE, fold=1),
@@ -222,10 +222,10 @@ def equal_pairs(draw: st.DrawFn, depth: int = 2) -> tuple[Any, Any]:
         st.lists(st.text("abcé", min_size=1, max_size=2), min_size=len(pairs), max_size=len(pairs), unique=True)
     )
     order = draw(st.permutations(range(len(pairs))))
-    one, other = row_of(names, ones), row_of([names[i] for i in order], [others[i] for i in order])
+    one, other = row_of(names, ones), row_of([names[i] for i in order], [others[i] for i in order])  # type: ignore[assignment]
     row_kind = draw(st.sampled_from(RowKind))
-    one.set_row_kind(row_kind)
-    other.set_row_kind(row_kind)
+    one.set_row_kind(row_kind)  # type: ignore[attr-defined]
+    other.set_row_kind(row_kind)  # type: ignore[attr-defined]
     return one, other
 
 

@@ -32,7 +32,7 @@ def _job(function: Any) -> Any:
     numbers.key_by(lambda value: value % 10).map(function).name("worker").sink_to(DiscardingSink())
     client = env.execute_async("sampled")
     runner = client._handle
-    eventually(lambda: len(runner.metrics()) > 0)
+    eventually(lambda: len(runner.metrics()) > 0)  # type: ignore[attr-defined]
     return client, runner
 
 

@@ -122,7 +122,7 @@ class SlowSink(SinkFunction):
 
 class BothSlow(CoMapFunction):
     def __init__(self, work: Callable[[int], int]):
-        self.map1 = self.map2 = work  # type: ignore[method-assign]
+        self.map1 = self.map2 = work  # type: ignore[assignment, method-assign]
 
     def map1(self, value: int) -> int:
         raise AssertionError

@@ -288,7 +288,7 @@ def test_values_name_the_classes_that_only_the_job_defines(bench: Workbench, bac
         # as in another process
         classes._known.clear()
         classes._names.clear()
-        restored = bench.restore(handle if isinstance(handle, list) else [handle])
+        restored = bench.restore(handle if isinstance(handle, list) else [handle])  # type: ignore[list-item]
         found = {(key.x, value.x, value.y) for _, key, value in restored.entries("value")}
         assert found == {(number, number, "value") for number in range(100)}
         restored.key = Local(7, "key")
@@ -497,7 +497,7 @@ def test_lists_lose_nothing_if_their_numbers_could_not_be_noted_at_first(
         raise OSError("No space left on device")
 
     with monkeypatch.context() as patched:
-        patched.setattr(Database, "sequence", property(Database.sequence.fget, full))
+        patched.setattr(Database, "sequence", property(Database.sequence.fget, full))  # type: ignore[attr-defined]
         with pytest.raises(OSError, match="No space left"):
             bench.snapshot(backend)
     backend.get_state(descriptor).add(2)

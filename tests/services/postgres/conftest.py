@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from postgres_tables import tables
+from tests.services.postgres.postgres_tables import tables
 
 __all__ = ["tables"]

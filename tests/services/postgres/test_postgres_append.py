@@ -6,11 +6,11 @@ import pickle
 import random
 
 import pytest
-from postgres_tables import EXACTLY_ONCE
 
 from firesteel.connectors.postgres.errors import PostgresError
 from firesteel.process import fault_points
 from firesteel.testing import HarnessSnapshot, SinkHarness
+from tests.services.postgres.postgres_tables import EXACTLY_ONCE
 
 
 class Job:

@@ -7,12 +7,12 @@ import signal
 
 import psycopg
 import pytest
-from cdc_harness import CaptureHarness, Database, Replica, create_items, database, items
 
 from firesteel.common.time import Duration
 from firesteel.datastream.connectors.postgres import StartupOptions
 from firesteel.testing import eventually
 from firesteel.testing.services.postgres_server import PostgresServer
+from tests.services.postgres.cdc_harness import CaptureHarness, Database, Replica, create_items, database, items
 
 __all__ = ["database", "items"]
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 import pickle
 
 import pytest
-from cdc_harness import Replica, database, items
 
 from firesteel.connectors.postgres.cdc.capture_setup import look_at_capture
 from firesteel.connectors.postgres.cdc.errors import CaptureSetupError, SchemaChangedError
 from firesteel.connectors.postgres.cdc.split import ChunkSplit
 from firesteel.connectors.postgres.errors import PostgresError
 from firesteel.datastream.connectors.postgres import StartupOptions
+from tests.services.postgres.cdc_harness import Replica, database, items
 
 __all__ = ["database", "items"]
 

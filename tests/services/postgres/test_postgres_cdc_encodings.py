@@ -7,11 +7,11 @@ from dataclasses import replace
 
 import psycopg
 import pytest
-from cdc_harness import DEADLINE_S, CaptureHarness, Replica
 
 from firesteel.connectors.postgres.cdc.errors import CaptureSetupError
 from firesteel.datastream.connectors.postgres import PostgresCdcSource
 from firesteel.testing import eventually
+from tests.services.postgres.cdc_harness import DEADLINE_S, CaptureHarness, Replica
 
 _numbers = itertools.count(1)
 CYRILLIC = "абвгдежзийклмнопрстуфхцчшщъыьэюя"

@@ -8,13 +8,13 @@ import uuid
 
 import psycopg
 import pytest
-from cdc_harness import Replica, database, items
 
 from firesteel.common.errors import CheckpointError
 from firesteel.common.watermark_strategy import WatermarkStrategy
 from firesteel.config.configuration import Configuration
 from firesteel.connectors.client.collect_sink import CollectSink
 from firesteel.testing import eventually, test_environment
+from tests.services.postgres.cdc_harness import Replica, database, items
 
 __all__ = ["database", "items"]
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import psycopg
 import pytest
-from cdc_harness import CaptureHarness, Database, create_items, database, items
 
 from firesteel.common.time import Duration
 from firesteel.connectors.postgres.cdc.errors import (
@@ -15,6 +14,7 @@ from firesteel.connectors.postgres.cdc.errors import (
 from firesteel.connectors.postgres.errors import PostgresConnectionError, PostgresError
 from firesteel.datastream.connectors.postgres import StartupOptions
 from firesteel.testing.services.postgres_server import PostgresServer
+from tests.services.postgres.cdc_harness import CaptureHarness, Database, create_items, database, items
 
 __all__ = ["database", "items"]
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import pytest
-from cdc_harness import Replica, database, items
 
 from firesteel.connectors.postgres.cdc.errors import (
     SchemaChangedError,
@@ -12,6 +11,7 @@ from firesteel.connectors.postgres.cdc.errors import (
     UnreadableValueError,
 )
 from firesteel.datastream.connectors.postgres import EnvelopeDeserializationSchema, RowDebeziumDeserializationSchema
+from tests.services.postgres.cdc_harness import Replica, database, items
 
 __all__ = ["database", "items"]
 

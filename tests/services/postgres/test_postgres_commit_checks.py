@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import pytest
-from postgres_tables import EXACTLY_ONCE
 
 from firesteel.connectors.postgres.errors import PostgresError
 from firesteel.testing import HarnessSnapshot, SinkHarness
+from tests.services.postgres.postgres_tables import EXACTLY_ONCE
 
 
 class Attempt:

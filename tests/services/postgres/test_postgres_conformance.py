@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from typing import Any
 
 import pytest
-from postgres_tables import EXACTLY_ONCE
 
 from firesteel.common import Row, Types
 from firesteel.connectors.postgres.source.source import PostgresSource
@@ -14,6 +13,7 @@ from firesteel.spi.sink import DeliveryGuarantee, Sink
 from firesteel.spi.source import Source
 from firesteel.testing.conformance import SinkConformance, SourceConformance
 from firesteel.testing.conformance.sample_values import BYTES
+from tests.services.postgres.postgres_tables import EXACTLY_ONCE
 
 ROWS = 60
 POSITIONS = {

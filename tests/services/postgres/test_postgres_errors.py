@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import psycopg
 import pytest
-from postgres_tables import EXACTLY_ONCE
 
 from firesteel.common import WatermarkStrategy
 from firesteel.common.errors import JobExecutionError
@@ -12,6 +11,7 @@ from firesteel.connectors.postgres.connection import PostgresConnectionOptions, 
 from firesteel.connectors.postgres.errors import PostgresConnectionError, PostgresError
 from firesteel.connectors.postgres.source.source import PostgresSource
 from firesteel.testing import SinkHarness, collect, eventually, test_environment
+from tests.services.postgres.postgres_tables import EXACTLY_ONCE
 
 
 def failure_of(builder, *records):

@@ -6,7 +6,6 @@ import time
 from pathlib import Path
 
 import pytest
-from postgres_tables import EXACTLY_ONCE, Tables
 
 from firesteel.common import Configuration, Row, Types, WatermarkStrategy
 from firesteel.common.errors import InvalidProgramError
@@ -17,6 +16,7 @@ from firesteel.testing import ABORT, PAUSE, TestingSource, collect, eventually, 
 from firesteel.testing.in_process import InProcessExecutor
 from firesteel.testing.services.postgres_server import PostgresServer
 from firesteel.testing.stages import FaultKind, InProcessStageRunner, TaskFault
+from tests.services.postgres.postgres_tables import EXACTLY_ONCE, Tables
 from tests.support.jobs.checkpointed_jobs import SlowReader, SlowSource, checkpointed
 
 NO_WATERMARKS = WatermarkStrategy.no_watermarks()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import pytest
-from postgres_tables import EXACTLY_ONCE
 
 from firesteel.common import Row, RowKind, Types
 from firesteel.connectors.postgres.errors import PostgresError
@@ -12,6 +11,7 @@ from firesteel.datastream.connectors.jdbc import JdbcConnectionOptions, JdbcSink
 from firesteel.spi.sink import DeliveryGuarantee
 from firesteel.testing import SinkHarness
 from firesteel.testing.conformance import SourceHarness
+from tests.services.postgres.postgres_tables import EXACTLY_ONCE
 
 PATIENCE_S = 120.0
 TABLE = '"50% %s ""quoted"" {0}"'

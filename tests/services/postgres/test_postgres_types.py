@@ -7,12 +7,12 @@ from datetime import date, datetime, time, timedelta, timezone
 from decimal import Decimal
 
 import pytest
-from postgres_tables import EXACTLY_ONCE
 
 from firesteel.common import Row, Types, WatermarkStrategy
 from firesteel.connectors.postgres.errors import PostgresError
 from firesteel.connectors.postgres.source.source import PostgresSource
 from firesteel.testing import SinkHarness, collect, test_environment
+from tests.services.postgres.postgres_tables import EXACTLY_ONCE
 
 NOW = datetime(2024, 2, 29, 12, 30, 15, 123456, tzinfo=timezone.utc)
 UUID = uuid.UUID("12345678-1234-5678-1234-567812345678")

@@ -6,13 +6,13 @@ import threading
 
 import psycopg
 import pytest
-from postgres_tables import EXACTLY_ONCE
 
 from firesteel.common import Row, RowKind
 from firesteel.common.errors import RecordSerializationError
 from firesteel.connectors.postgres.errors import PostgresConnectionError, PostgresError
 from firesteel.spi.sink import DeliveryGuarantee
 from firesteel.testing import SinkHarness, eventually
+from tests.services.postgres.postgres_tables import EXACTLY_ONCE
 
 
 def opened(builder, **options):

@@ -152,11 +152,11 @@ class OutsideRun(Timeline):
                     KafkaBroker(heap="512m") if self._brokers == 1 else KafkaCluster(brokers=self._brokers)
                 )
                 for topic in (INPUT, OUTPUT):
-                    self._kafka.create_topic(topic, PARTITIONS)
+                    self._kafka.create_topic(topic, PARTITIONS)  # type: ignore[attr-defined]
                 self._postgres = stack.enter_context(PostgresServer())
                 with self._postgres.connect(autocommit=True) as connection:
                     connection.execute(f"CREATE TABLE {TABLE} (number bigint, result bigint)")
-                self._reader = CommittedReader(self._kafka.bootstrap_servers, self._records)
+                self._reader = CommittedReader(self._kafka.bootstrap_servers, self._records)  # type: ignore[attr-defined]
                 self._reader.start()
                 stack.callback(self._reader.stop)
                 stack.callback(self._end_driver)

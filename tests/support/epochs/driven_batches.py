@@ -71,7 +71,7 @@ class _Reader(SourceReader[Any]):
     def notify_no_more_splits(self) -> None:
         self.is_complete = True
 
-    def poll_next(self, output: ReaderOutput[Any], max_records: int) -> InputStatus:
+    def poll_next(self, output: ReaderOutput[Any], max_records: int) -> InputStatus:  # type: ignore[type-arg]
         if not self.splits:
             return InputStatus.END_OF_INPUT if self.is_complete else InputStatus.NOTHING_AVAILABLE
         split, begin, end = self.splits[0], self.position, self.position + max_records

@@ -55,7 +55,7 @@ def run_job(name: str, env: StreamExecutionEnvironment, directory: Path) -> tupl
     if stream is not None:
         stream.sink_to(CollectSink(channel))
     client = env.execute_async(name)
-    collected = list(client._handle.collect_iterator(channel))
+    collected = list(client._handle.collect_iterator(channel))  # type: ignore[attr-defined]
     result = client.get_job_execution_result().result(DEADLINE_S)
     values = list(job.results(directory)) if stream is None else collected
     lines = _in_order(values, getattr(job, "key_of", None))

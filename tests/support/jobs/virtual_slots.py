@@ -72,7 +72,7 @@ class _Slot(SystemConcurrency):
         self.looks_at = 0.0
         self.is_over = False
         self.baton = threading.Semaphore(0)
-        self.executor: _Executor | None = None
+        self.executor: _Executor | None = None  # type: ignore[assignment]
         self.failure: BaseException | None = None
         self._slots = slots
         self.index = index

@@ -143,7 +143,7 @@ def build(env: StreamExecutionEnvironment, job: SoakJob, output: Path, control: 
         lines = watched.key_by(_key).process(Count()).uid("count")
     policy = RollingPolicy.on_checkpoint_rolling_policy()
     if not job.every_checkpoint:
-        policy = RollingPolicy.default_rolling_policy(rollover_interval=10_000, inactivity_interval=10_000)
+        policy = RollingPolicy.default_rolling_policy(rollover_interval=10_000, inactivity_interval=10_000)  # type: ignore[assignment]
     sink = FileSink.for_row_format(str(output), Encoder.simple_string_encoder()).with_rolling_policy(policy)
     lines.sink_to(sink.build()).uid("files")
 

@@ -132,7 +132,7 @@ class Numbers(Given):
                 columns = [numpy.array(column) for column in zip(*values, strict=True)]
                 self.output.collect(split, NumberRecords(columns, ("a", "b")), timestamps)
 
-        reader.poll_next = lambda output, most: poll(Output(output), most)
+        reader.poll_next = lambda output, most: poll(Output(output), most)  # type: ignore[assignment, method-assign]
         return reader
 
 

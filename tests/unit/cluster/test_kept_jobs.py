@@ -160,7 +160,7 @@ def test_a_job_that_waits_to_be_recovered_is_cancelled_or_suspended_at_once(
     def fail(_job_id: str) -> Any:
         raise OSError(errno.EIO, "Input/output error")
 
-    leaders.store.load = fail  # type: ignore[method-assign]
+    leaders.store.load = fail  # type: ignore[assignment, method-assign]
     second = leaders.next()
     job = recovered(second, suspended)
     eventually(lambda: waits_because(job, "Input/output error"))

@@ -48,7 +48,7 @@ def test_an_error_is_raised_and_forgotten() -> None:
         result = next(results)
         if isinstance(result, Exception):
             raise result
-        return result
+        return result  # type: ignore[return-value]
 
     answer = LastAnswer(compute, 60, "test-answer")
     assert answer.get() == 1

@@ -171,7 +171,7 @@ FITS = [
 ]
 
 
-@pytest.mark.parametrize(("type_info", "value"), [(t, v) for t, values in FITS for v in values])
+@pytest.mark.parametrize(("type_info", "value"), [(t, v) for t, values in FITS for v in values])  # type: ignore[attr-defined]
 def test_values_that_fit(type_info, value):
     assert type_info.validate(value) is None
 
@@ -197,7 +197,7 @@ MISFITS = [
 ]
 
 
-@pytest.mark.parametrize(("type_info", "value"), [(t, v) for t, values in MISFITS for v in values])
+@pytest.mark.parametrize(("type_info", "value"), [(t, v) for t, values in MISFITS for v in values])  # type: ignore[attr-defined]
 def test_values_that_do_not_fit(type_info, value):
     problem = type_info.validate(value)
     assert problem is not None

@@ -5,7 +5,7 @@ import pytest
 from firesteel.common.errors import InvalidProgramError
 from firesteel.config.configuration import Configuration
 from firesteel.graph.parallelism import default_max_parallelism
-from firesteel.graph.stream_graph import JobType
+from firesteel.graph.stream_graph import JobType  # type: ignore[attr-defined]
 from firesteel.graph.stream_graph_generator import generate
 from firesteel.graph.transformation import PartitionTransformation, ResourceProfile
 from firesteel.runtime.model.partitioner import BroadcastPartitioner, RebalancePartitioner

@@ -262,7 +262,7 @@ class TestCommits:
         job.result()
         again = job.stages.commands(2, vertex=1)
         assert (again.version, restored(again)) == (None, 2)
-        (assigned,) = again.restore.operators.popitem()[1].operator if again.restore else ()
+        (assigned,) = again.restore.operators.popitem()[1].operator if again.restore else ()  # type: ignore[attr-defined]
         assert assigned.items == 1, "the task has it, and commits it when it opens"
 
 

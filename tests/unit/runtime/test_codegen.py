@@ -270,7 +270,7 @@ def test_a_loop_equals_its_interpretation(root: Node, batches: list[list[int]], 
     for batch in batches:
         timestamps = [1000 + i for i in range(len(batch))] if timed else None
         loop(batch, timestamps)
-        for value, timestamp in zip(batch, timestamps or [None] * len(batch), strict=True):
+        for value, timestamp in zip(batch, timestamps or [None] * len(batch), strict=True):  # type: ignore[list-item]
             root.interpret(value, timestamp)
     for node in every_node(root):
         assert node.got == node.expected, node.kind

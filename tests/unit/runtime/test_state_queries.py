@@ -103,7 +103,7 @@ def test_every_kind_is_read_as_its_own_methods_would(
         backend.key = key
         fill(state)
     backend.key = "current"
-    for key in ("a", ("a", 1), 7.0):
+    for key in ("a", ("a", 1), 7.0):  # type: ignore[assignment]
         (stored,) = backend.stored("s", key).values()
         assert _read(descriptor, stored, clock.now) == expected
     assert backend.stored("s", "unknown") == backend.stored("no such state", "a") == {}

@@ -54,7 +54,7 @@ def test_a_queue_behaves_like_a_sorted_list(script: list[tuple[str, int, str, An
 def test_a_queue_that_is_made_anew_all_the_time_behaves_the_same(script: list[tuple[str, int, str, Any]]) -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(timers, "_MAX_DELETED", -1)
-        test_a_queue_behaves_like_a_sorted_list.hypothesis.inner_test(script)
+        test_a_queue_behaves_like_a_sorted_list.hypothesis.inner_test(script)  # type: ignore[attr-defined]
 
 
 def test_deleted_timers_do_not_pile_up() -> None:

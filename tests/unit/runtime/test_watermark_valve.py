@@ -61,21 +61,21 @@ class Model:
         before, last = self.status, self.last
         channel = self.inputs[index]
         if what == "watermark":
-            if channel["status"] == "active" and timestamp > channel["watermark"]:
+            if channel["status"] == "active" and timestamp > channel["watermark"]:  # type: ignore[operator]
                 channel["watermark"] = timestamp
         elif channel["status"] != "finished":
             channel["status"] = what if what != "finish" else "finished"
             if what != "active":
                 channel["aligned"] = False
-        if channel["status"] == "active" and channel["watermark"] >= last:
+        if channel["status"] == "active" and channel["watermark"] >= last:  # type: ignore[operator]
             channel["aligned"] = True
         statuses = {c["status"] for c in self.inputs}
         aligned = [c["watermark"] for c in self.inputs if c["aligned"]]
         if "active" in statuses:
-            self.status, self.last = "active", max(last, min(aligned, default=last))
+            self.status, self.last = "active", max(last, min(aligned, default=last))  # type: ignore[call-overload, type-var]
         elif "idle" in statuses:
             if before == "active":
-                self.last = max([last, *(c["watermark"] for c in self.inputs if c["status"] == "idle")])
+                self.last = max([last, *(c["watermark"] for c in self.inputs if c["status"] == "idle")])  # type: ignore[assignment, type-var]
             self.status = "idle"
         else:
             self.status, self.last = "active", MAX_WATERMARK

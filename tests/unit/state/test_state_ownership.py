@@ -179,5 +179,5 @@ def test_operator_state_whose_objects_are_reused() -> None:
     value = [1]
     backend.get_list_state(ListStateDescriptor("l")).add(value)
     backend.get_broadcast_state(MapStateDescriptor("m")).put("a", value)
-    assert backend.get_list_state(ListStateDescriptor("l")).get()[0] is value
+    assert backend.get_list_state(ListStateDescriptor("l")).get()[0] is value  # type: ignore[index]
     assert backend.get_broadcast_state(MapStateDescriptor("m")).get("a") is value

@@ -144,7 +144,7 @@ def test_the_window_set_covers_its_windows_without_overlap(pairs: list[tuple[int
         assert actual.start <= window.start
         assert actual.end >= window.end
         state_window = windows.get_state_window(actual)
-        contents[state_window] = contents.get(state_window, 0) + 1
+        contents[state_window] = contents.get(state_window, 0) + 1  # type: ignore[index]
         windows.persist()
     in_flight = sorted(MergingWindowSet(assigner, state).mapping)
     assert all(a.end < b.start for a, b in pairwise(in_flight))

@@ -96,7 +96,7 @@ def test_boundedness():
         lambda: KafkaTopicPartition("orders", -1),
         lambda: KafkaTopicPartition("", 0),
         lambda: KafkaOffsetsInitializer.timestamp(-1),
-        lambda: KafkaOffsetsInitializer.offsets({("orders", 0): 1}),
+        lambda: KafkaOffsetsInitializer.offsets({("orders", 0): 1}),  # type: ignore[dict-item]
         lambda: KafkaOffsetsInitializer.offsets({KafkaTopicPartition("orders", 0): -1}),
         lambda: KafkaOffsetsInitializer.committed_offsets("earliest"),
     ],
