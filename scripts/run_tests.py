@@ -6,6 +6,7 @@ that failed, if any did.
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 import threading
@@ -32,6 +33,10 @@ SLOWEST = ("--durations=10", "--durations-min=5")
 FOLDERS = {"unit": ("tests/unit",), "integration": ("tests/integration",), "services": ("tests/services",)}
 OTHER_FOLDERS = ("tests", *(f"--ignore={folder}" for folders in FOLDERS.values() for folder in folders))
 """What a part reads to find its tests: all test modules would take 20 seconds of processor time."""
+JVM_OPTIONS = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -Xshare:auto"
+"""Of the many JVMs that tests start for a short time: a quarter of their processor time would be compilation."""
+NICE = {"integration": 3, "unit": 3, "jobs": 3}
+"""Parts that compute rather than wait: what waits for other processes goes first."""
 NO_TESTS = 5
 """What pytest says where an argument has left nothing to run."""
 
@@ -75,9 +80,15 @@ def _run(name: str, marks: str, arguments: Sequence[str]) -> Outcome:
     folders = () if names_tests else FOLDERS.get(name, OTHER_FOLDERS)
     workers = ("-n", str(WORKERS[name])) if name in WORKERS else ()
     options = ("-q", "-p", "no:cacheprovider", "-m", marks, *workers, *SLOWEST)
-    command = [sys.executable, "-m", "pytest", *options, *folders, *arguments]
+    command = ["nice", "-n", str(NICE.get(name, 0)), sys.executable, "-m", "pytest", *options, *folders, *arguments]
+    jvm = {name: os.environ.get(name, JVM_OPTIONS) for name in ("SPARK_SUBMIT_OPTS", "SPARK_DAEMON_JAVA_OPTS")}
     process = subprocess.Popen(  # noqa: S603 - a command of ours
-        command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+        command,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        env={**os.environ, **jvm},
     )
     assert process.stdout is not None
     lines: list[str] = []

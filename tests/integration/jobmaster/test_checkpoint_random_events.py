@@ -360,4 +360,4 @@ def test_any_order_of_events_keeps_what_is_needed_and_nothing_else(max_concurren
     seen = set()
     decided = {"NotifyComplete", "NotifyAborted", "DeleteFiles", "RequestDone", "RequestFailed", "FailJob"}
     happened = {"decline", "finish", "twice", "restart", "kill", "die", "corrupt"}
-    explore(machine(max_concurrent, num_retained, seen), 300, 50, seen, decided | happened)
+    explore(machine(max_concurrent, num_retained, seen), 150, 50, seen, decided | happened)

@@ -17,4 +17,4 @@ def test_any_order_of_events_ends_in_one_terminal_status(make_harness, restarts)
     last = JobStatus.RESTARTING if restarts else JobStatus.FAILING
     met = itertools.product((JobStatus.CREATED, JobStatus.RUNNING, last), ("lost", "ended", "register", "cancel"))
     ends = itertools.product((JobStatus.FINISHED, JobStatus.FAILED, JobStatus.CANCELED), ["end"])
-    explore(machine(make_harness, restarts, seen), 500, 30, seen, {*met, *ends})
+    explore(machine(make_harness, restarts, seen), 250, 30, seen, {*met, *ends})

@@ -394,7 +394,7 @@ _settings = settings(suppress_health_check=list(HealthCheck), deadline=None)
 class TestLifecycleOfSnapshots(LifecycleOfSnapshots.TestCase):  # type: ignore[name-defined, misc]
     """Runs the machine."""
 
-    settings = settings(_settings, max_examples=300, stateful_step_count=25)
+    settings = settings(_settings, max_examples=150, stateful_step_count=25)
 
 
 class TestOperationsAndSnapshots(OperationsAndSnapshots.TestCase):  # type: ignore[name-defined, misc]

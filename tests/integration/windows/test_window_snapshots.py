@@ -161,7 +161,7 @@ def write(bench: Workbench, operator: Any, scripts: list[list[Any]], kind: Snaps
     return bench.snapshot(backend, kind)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(specs(), st.lists(steps, min_size=1, max_size=3), steps, st.sampled_from(["hashmap", "hashmap-full"]))
 def test_either_operator_takes_up_what_either_wrote(
     spec: WindowSpec, before: list[list[Any]], after: list[Any], kind: str
@@ -179,7 +179,7 @@ def test_either_operator_takes_up_what_either_wrote(
             assert job.run(after) == expected, (operator, handle.format)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(specs(), steps, st.sampled_from([WindowOperator, AlignedWindowOperator]))
 def test_turns_that_end_early_change_nothing(spec: WindowSpec, script: list[Any], operator: Any) -> None:
     bench = Workbench("hashmap", MAX, lambda: 0)
@@ -192,7 +192,7 @@ def test_turns_that_end_early_change_nothing(spec: WindowSpec, script: list[Any]
         assert job.context.stored("window-contents") == {}
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(specs(), steps, st.integers(-20, 30), st.integers(1, 5), st.sampled_from(["hashmap", "hashmap-full"]))
 def test_a_snapshot_between_two_panes_has_those_that_are_left(
     spec: WindowSpec, before: list[Any], watermark: int, panes: int, kind: str
