@@ -27,7 +27,7 @@ class Trial(NamedTuple):
 
 
 TRIALS = (
-    Trial("pyspark", ("4.0", "4.1", "4.2", "4.3"), ("tests/spark",)),
+    Trial("pyspark", ("4.2", "4.3"), ("tests/spark",)),
     Trial("uvicorn", ("0.34", "0.54"), ("tests/unit/rest", "tests/integration/rest")),
 )
 
