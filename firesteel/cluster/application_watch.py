@@ -1,4 +1,4 @@
-"""Notices that a Spark cluster has forgotten the application of a JobManager."""
+"""Detects that a Spark cluster has lost the application of a JobManager."""
 
 from __future__ import annotations
 

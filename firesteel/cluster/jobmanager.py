@@ -1,4 +1,4 @@
-"""One JobManager from its start to its end: it listens, waits until it leads, runs jobs, and leaves nothing behind."""
+"""The JobManager from start to shutdown: opens the REST port, waits for leadership, runs jobs, and cleans up."""
 
 from __future__ import annotations
 

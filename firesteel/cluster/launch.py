@@ -1,4 +1,4 @@
-"""What a JobManager process is told to be: read from the file that whoever starts it has written."""
+"""Launch settings of a JobManager process, read from the file that its starter has written."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The process of a JobManager: ``python -m firesteel.cluster.main launch.json``."""
+"""Entry point of a JobManager process: ``python -m firesteel.cluster.main launch.json``."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""All that a leading JobManager answers."""
+"""REST routes of a leading JobManager."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The Spark that a JobManager's jobs run on: started beside everything else, shared by all jobs."""
+"""The Spark application of a JobManager, started in the background and shared by all jobs."""
 
 from __future__ import annotations
 

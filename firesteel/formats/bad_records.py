@@ -1,4 +1,4 @@
-"""What a source does with a message that its schema cannot read: fail, drop it, or send it to a side output."""
+"""Handling of messages that cannot be deserialized: fail, drop, or send to a side output."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Schemas that build a function for their type."""
+"""Base of schemas that generate a function for their type."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Reads compressed files, known by how their names end."""
+"""Decompression of files, by file name extension."""
 
 from __future__ import annotations
 

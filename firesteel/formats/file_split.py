@@ -1,4 +1,4 @@
-"""The parts of files that readers are given, and where in them a reader is."""
+"""File splits, and reader positions within them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the file source needs of a format: how a file is cut, and a reader for one part of it."""
+"""Interface of file formats: how a file is split, and a reader for one split."""
 
 from __future__ import annotations
 

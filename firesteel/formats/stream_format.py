@@ -1,4 +1,4 @@
-"""The formats a user can write: record by record from a stream, or batch by batch from a file."""
+"""Interfaces of custom formats: record by record from a stream, or batch by batch from a file."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The one rule that decides which operators share a task."""
+"""Operator chaining: the rule that decides which operators share a task."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which producer subtasks are connected to which consumer subtasks, and what their channels are called."""
+"""Channel assignment: which producer subtasks are connected to which consumer subtasks, and the channel ids."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""From a JobGraph to what each slot is told to run."""
+"""Creates the task deployment descriptors of a JobGraph."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How records get from vertex to vertex: the rules, each with its reason in words."""
+"""Exchange modes between vertices: the rules, each with its reason in words."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How a job is executed: decided once, when its configuration and its sources are known, with the reason in words."""
+"""Execution mode of a job: decided once, when its configuration and its sources are known, with the reason in words."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The job while it runs: every subtask of every vertex, its attempts, and the state each attempt is in.
+"""ExecutionGraph: every subtask of a running job, its attempts and their states.
 
 Nothing here does I/O or reads a clock: whoever drives the graph passes the time (epoch milliseconds) along.
 """

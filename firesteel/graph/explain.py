@@ -1,4 +1,4 @@
-"""What becomes of a job before it runs: its execution, its exchanges and why, its slots, state and checkpoints."""
+"""Explains a job before it runs: its execution mode, exchanges and their reasons, slots, state and checkpoints."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is shipped to the slots: vertices, each a chain of operators run as one task, and their edges."""
+"""JobGraph: vertices, each a chain of operators run as one task, and their edges."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The ids by which operators, and the state they leave behind, are known from one run to the next."""
+"""Operator ids, which identify operators and their state across runs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How many subtasks an operator has, and how many it can ever have."""
+"""Parallelism and maximum parallelism of operators."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""An immutable sequence of which a copy with another element is cheap."""
+"""Persistent vector: an immutable sequence with cheap copies."""
 
 from __future__ import annotations
 

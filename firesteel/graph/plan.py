@@ -1,4 +1,4 @@
-"""Plans to look at: Flink's two JSON shapes, a Mermaid diagram and a plain-text tree."""
+"""Job plans for display: Flink's two JSON shapes, a Mermaid diagram and a plain-text tree."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A job at the parallelism that the slots there are allow."""
+"""Rescales a JobGraph to the available slots."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which slot each subtask runs in."""
+"""Slot sharing: which slot each subtask runs in."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The program as operators and the edges between them; nothing is chained or placed yet."""
+"""StreamGraph: operators and the edges between them, not yet chained or placed."""
 
 from __future__ import annotations
 

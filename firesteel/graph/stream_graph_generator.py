@@ -1,4 +1,4 @@
-"""Turns transformations into a StreamGraph: settles each operator's settings and each edge's partitioner."""
+"""Turns transformations into a StreamGraph: resolves each operator's settings and each edge's partitioner."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Values by vertex and subtask, with immutable copies that share what has not changed."""
+"""Table of values by vertex and subtask, with immutable copies that share unchanged parts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a program asks for, call by call: the nodes that API methods make, linked by their inputs."""
+"""Transformations: the nodes that API methods create, linked by their inputs."""
 
 from __future__ import annotations
 

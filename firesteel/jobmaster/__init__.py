@@ -1,1 +1,1 @@
-"""The control plane of one job: state machines that take events and give instructions, without any I/O."""
+"""The JobMaster, the control plane of one job: state machines that take events and return instructions, without I/O."""

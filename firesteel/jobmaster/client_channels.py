@@ -1,4 +1,4 @@
-"""Puts what sinks send to the client in order, once each, and keeps a client that is slow from filling memory."""
+"""Result channels from sinks to the client: ordering, deduplication and back pressure for slow clients."""
 
 from __future__ import annotations
 

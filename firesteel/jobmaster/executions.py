@@ -1,4 +1,4 @@
-"""Moves the executions of an ExecutionGraph along with what slots report and the JobMaster decides."""
+"""State transitions of the executions in an ExecutionGraph, driven by slot reports and the JobMaster."""
 
 from __future__ import annotations
 

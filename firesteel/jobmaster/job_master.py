@@ -1,4 +1,4 @@
-"""The life of one job, from submission to its end: events in, instructions out."""
+"""The JobMaster: the life cycle of one job from submission to its end, events in, instructions out."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a JobMaster keeps of its job, and how it speaks: its status, slots and timers, and the instructions it gives."""
+"""The state of a job that a JobMaster holds: status, slots, timers, and the instructions it has issued."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How a job that runs gets another parallelism: it takes a checkpoint, and its next attempt starts from that."""
+"""Rescaling of a running job: it takes a checkpoint, and its next attempt is restored from that."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A job at one moment: what its JobMaster publishes for all other threads."""
+"""Job snapshot: the immutable view of a job that its JobMaster publishes to other threads."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the slots measured and accumulated, put together for the job."""
+"""Metrics and accumulators of a job, aggregated from the reports of its slots."""
 
 from __future__ import annotations
 

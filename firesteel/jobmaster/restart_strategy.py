@@ -1,4 +1,4 @@
-"""Whether and when a failed job starts again: Flink's four restart strategies, with no clock of their own."""
+"""Restart strategies: whether and when a failed job restarts, by Flink's four strategies, without a clock."""
 
 from __future__ import annotations
 

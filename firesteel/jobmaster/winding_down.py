@@ -1,4 +1,4 @@
-"""How an attempt ends: its slots are cancelled or killed, and what it left in the checkpoint directory is deleted."""
+"""Termination of an attempt: its slots are cancelled or killed, and its unfinished checkpoint files deleted."""
 
 from __future__ import annotations
 

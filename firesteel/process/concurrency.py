@@ -1,4 +1,4 @@
-"""Clocks, threads, queues and executors of a process, as one object that is handed in.
+"""Clocks, threads, queues and executors of a process, injected as one object.
 
 Everything on the path of a job that waits, reads a clock or runs beside something else takes a `Concurrency`. In
 production that is `SYSTEM`: threads and the system's clocks. A simulated cluster hands in one whose time is virtual and

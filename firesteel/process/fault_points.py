@@ -1,4 +1,4 @@
-"""Places where a test makes a process fail: off unless the environment variable names them.
+"""Fault points: places where a test makes a process fail, off unless an environment variable names them.
 
 ``FIRESTEEL_FAULT_POINTS`` holds ``point=action`` entries, separated by commas. An action is ``kill`` (SIGKILL of the
 own process), ``raise`` (an OSError) or ``sleep:<seconds>``. An entry ``point=action@<file>`` happens once: whoever

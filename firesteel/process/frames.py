@@ -1,4 +1,4 @@
-"""The stacks of all threads of this process."""
+"""Stack frames of all threads of this process."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Futures between those who complete them and those who wait for them."""
+"""Helpers for futures: copies for clients, and completion without InvalidStateError."""
 
 from __future__ import annotations
 

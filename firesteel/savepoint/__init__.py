@@ -1,1 +1,1 @@
-"""What is in a savepoint or checkpoint, and whether a program could start from it; knows nothing of Spark."""
+"""Inspection of savepoints and checkpoints, and their compatibility with a program; independent of Spark."""

@@ -1,4 +1,4 @@
-"""Which states the operators of a program ask for, found by opening them without any input."""
+"""State descriptors that the operators of a program register, found by opening them without input."""
 
 from __future__ import annotations
 

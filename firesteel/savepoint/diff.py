@@ -1,4 +1,4 @@
-"""What would become of a savepoint's state if a program started from it."""
+"""Savepoint diff: what happens to a savepoint's state if a program is restored from it."""
 
 from __future__ import annotations
 

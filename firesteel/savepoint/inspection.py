@@ -1,4 +1,4 @@
-"""A savepoint described as plain data, for people and for programs: what ``firesteel savepoint inspect`` shows."""
+"""Description of a savepoint as plain data, shown by ``firesteel savepoint inspect``."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Reads keyed state and timers out of any handle: canonical ones as they are, others through their backend."""
+"""Reads keyed state and timers from any handle: canonical ones directly, others through their backend."""
 
 from __future__ import annotations
 

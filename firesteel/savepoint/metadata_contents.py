@@ -1,4 +1,4 @@
-"""What the metadata of a savepoint or checkpoint says of it: no state file is read here."""
+"""Description of a savepoint or checkpoint from its metadata; reads no state file."""
 
 from __future__ import annotations
 

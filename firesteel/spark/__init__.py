@@ -1,1 +1,1 @@
-"""Puts a JobGraph on Spark. The only package that imports pyspark."""
+"""Execution of JobGraphs on Spark. The only package that imports pyspark."""

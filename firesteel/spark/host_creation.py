@@ -1,4 +1,4 @@
-"""Which host runs a job on Spark, and how it gets its slots."""
+"""Creates the AttemptHost that runs a job on Spark, and its slot allocation."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The kit to test jobs with: whole jobs without Spark, single operators by hand, time that a test moves.
+"""Test kit for jobs: whole jobs without Spark, harnesses for single operators, and a manual clock.
 
 - :func:`test_environment` runs a program in this process, :func:`collect` lists the records of a stream.
 - :class:`TestingSource` plays a list of records with watermarks, pauses and failures in between.

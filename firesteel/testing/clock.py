@@ -1,4 +1,4 @@
-"""Processing time that a test moves by hand."""
+"""Manual clock: processing time that a test advances."""
 
 from __future__ import annotations
 

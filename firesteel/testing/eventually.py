@@ -1,4 +1,4 @@
-"""Waiting for something that will be true, without guessing how long that takes."""
+"""Waits until a condition is true, without a fixed delay."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Checkpoint storage that misbehaves when a test says so, in every process of a job.
+"""Checkpoint storage with injected faults, in every process of a job.
 
 What goes wrong stands in a control file, which is read at each operation::
 

@@ -1,4 +1,4 @@
-"""One operator alone, fed by hand: its outputs, its timers and its state, record by record.
+"""Operator test harness: feeds one operator by hand and returns its outputs, timers and state.
 
 The operator, its place in a chain, its state backend, its timers and the generated loop are those of the runtime.
 Only what is around them is a fake: a clock that the test moves, and a consumer that keeps what it gets.

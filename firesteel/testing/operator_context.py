@@ -1,4 +1,4 @@
-"""A task for one operator alone: collects what it emits, and lets a test say what time it is."""
+"""Operator context of a harness: collects what the operator emits, with a manual clock."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A sink alone, through checkpoints and failures."""
+"""Sink test harness, with checkpoints and failures."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Snapshots of operators under test: they live in memory, and start any number of new harnesses."""
+"""Snapshots of operator harnesses, in memory, from which new harnesses are restored."""
 
 from __future__ import annotations
 

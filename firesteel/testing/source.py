@@ -1,4 +1,4 @@
-"""A source whose input is a list: records, and what is to happen between them."""
+"""Source from a list of records and of events between them."""
 
 from __future__ import annotations
 

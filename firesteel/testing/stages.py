@@ -1,4 +1,4 @@
-"""Runs the stages of batch jobs and of epochs in this process, without Spark: with commands and rows really pickled.
+"""In-process stage runner for batch jobs and epochs, without Spark; commands and rows are pickled.
 
 It does on purpose what Spark may do, so that nothing can come to rely on the contrary: rows of several producers come
 mixed, in another order each time; each task has its own copy of every function; a task can be run again, in a worker

@@ -1,4 +1,4 @@
-"""What a stored value of keyed state looks like to the function that owns the state, without touching it."""
+"""Decodes a stored value of keyed state without changing it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Window semantics as transcripts: YAML cases of records, watermarks and what must come out of an operator.
+"""Window semantics as transcripts: YAML cases of records, watermarks and expected output of an operator.
 
 A case looks like this; times are milliseconds, a record is ``[key, value, timestamp]``::
 

@@ -1,4 +1,4 @@
-"""Makes records of Arrow batches: column by column, then row by row."""
+"""Converts Arrow batches to records: column by column, then row by row."""
 
 from __future__ import annotations
 

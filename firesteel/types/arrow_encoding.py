@@ -1,4 +1,4 @@
-"""Makes Arrow batches of records: what does not fit its column is named, with its record."""
+"""Converts records to Arrow batches, with an error that names a value that does not fit its column."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Types that are made of other types: rows, tuples, arrays, lists and maps."""
+"""Composite types: rows, tuples, arrays, lists and maps."""
 
 from __future__ import annotations
 

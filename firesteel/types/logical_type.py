@@ -1,4 +1,4 @@
-"""The roots of logical types, and what all logical types have."""
+"""The roots of logical types, and the base class of all logical types."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Records that are numbers all through, kept as columns until somebody looks at one."""
+"""Numeric records, kept as columns until one of them is accessed."""
 
 from __future__ import annotations
 

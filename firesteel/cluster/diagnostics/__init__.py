@@ -1,1 +1,1 @@
-"""What a JobManager answers about its jobs and machines: metrics, flame graphs, state by key, logs."""
+"""Diagnostics of a JobManager: metrics, flame graphs, queryable state, logs."""

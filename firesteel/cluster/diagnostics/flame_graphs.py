@@ -1,4 +1,4 @@
-"""Has slots sample their stacks, keeps the samples for a while, and makes flame graphs of them."""
+"""Flame graphs: requests stack samples from slots, caches them, and aggregates them."""
 
 from __future__ import annotations
 

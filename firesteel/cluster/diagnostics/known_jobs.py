@@ -1,4 +1,4 @@
-"""What handlers ask the Dispatcher for, and how they find what a path names."""
+"""Job lookup for REST handlers: resolves the job, vertex and subtask of a path."""
 
 from __future__ import annotations
 

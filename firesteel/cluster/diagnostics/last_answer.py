@@ -1,4 +1,4 @@
-"""An answer that takes long to compute: computed beside the request, which gets the last one if it takes too long."""
+"""Cache for answers that are slow to compute: a request that waits too long gets the previous answer."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where a JobManager's log goes, and what the functions of its jobs print; neither can fill the disk."""
+"""Log files of a JobManager and of its jobs' printed output, with bounded size."""
 
 from __future__ import annotations
 

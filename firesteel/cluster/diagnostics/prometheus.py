@@ -1,4 +1,4 @@
-"""All metrics of a cluster in the text format of Prometheus, under the names of Flink's own reporter."""
+"""Prometheus endpoint: all metrics of a cluster, under the names of Flink's own reporter."""
 
 from __future__ import annotations
 

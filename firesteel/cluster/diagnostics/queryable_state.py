@@ -1,4 +1,4 @@
-"""Reads the state of a running job by key: finds the operator, the key's subtask and its slot, and asks it."""
+"""Queryable state: finds the operator, subtask and slot of a key, and queries the slot."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The TaskManagers of a cluster: Spark's executors, what they have, and which jobs run in their slots."""
+"""TaskManagers of a cluster: Spark's executors, their resources, and the jobs in their slots."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Takes jobs, keeps them so that they outlive this process, and runs them."""
+"""The Dispatcher: accepts jobs, persists them, and runs them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Records how jobs ended, so that nobody runs them again."""
+"""Records the results of finished jobs, so that no JobManager runs them again."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which of the jobs that have ended are still shown."""
+"""Archive of finished jobs: which of them are still shown."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Makes a job that was submitted ready to run: unpickles it, adds the cluster's settings, checks and prepares it."""
+"""Loads a submitted job: unpickles it, adds the cluster's settings, checks and prepares it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One job of a cluster, from when it was submitted until it is forgotten."""
+"""Managed job: one job of a cluster, from its submission until it is removed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Programs that are kept on a cluster and run from its web pages, each run in a process of its own."""
+"""Uploaded programs of a cluster, each run in a process of its own."""
 
 from __future__ import annotations
 

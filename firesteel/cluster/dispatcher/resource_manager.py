@@ -1,4 +1,4 @@
-"""The ResourceManager: accounts for the slots of a cluster over all its jobs."""
+"""The ResourceManager: allocates the slots of a cluster among all its jobs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What collect sinks send, kept for a client elsewhere until it has said that it has it."""
+"""Result channels of collect sinks for remote clients, kept until the client acknowledges them."""
 
 from __future__ import annotations
 

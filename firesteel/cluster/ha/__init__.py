@@ -1,1 +1,1 @@
-"""Who leads, and what must survive whoever did."""
+"""High availability: leader election, and the store that a new leader recovers jobs from."""

@@ -1,4 +1,4 @@
-"""Jobs and the files that come with them, in any file system: written once, under names of their own."""
+"""Blob store for jobs and their files, in any file system: written once, under unique names."""
 
 from __future__ import annotations
 

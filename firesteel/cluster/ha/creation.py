@@ -1,4 +1,4 @@
-"""Which kind of high availability a configuration asks for."""
+"""Creates the high-availability services that are configured."""
 
 from __future__ import annotations
 

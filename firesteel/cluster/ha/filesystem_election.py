@@ -1,4 +1,4 @@
-"""Leader election in a directory that JobManagers share: whoever leads shows again and again that it is alive."""
+"""Leader election in a shared directory: the leader renews a lease."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Records in a directory that JobManagers share, of which only the present leader's can be written.
+"""Record store in a shared directory, with fencing: only the current leader can write.
 
 Everything a leader writes lies in the directory of its term, and the next leader takes that away by renaming it before
 it reads anything. A leader that does not know yet that it was replaced then writes to a path that is not there: the

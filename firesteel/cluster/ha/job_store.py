@@ -1,4 +1,4 @@
-"""The jobs of a cluster, their checkpoints and their results, over records that only the leader can write."""
+"""Job store: the jobs of a cluster, their checkpoints and results, in records that only the leader can write."""
 
 from __future__ import annotations
 

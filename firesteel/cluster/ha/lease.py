@@ -1,4 +1,4 @@
-"""How long a leader may go on without having shown that it is alive."""
+"""Leader lease: how long a leader may continue without a renewal."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which process this is, told so that another one on the same machine can see whether it is gone."""
+"""Process identity, by which another process on the same machine detects that this one is dead."""
 
 from __future__ import annotations
 

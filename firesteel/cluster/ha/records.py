@@ -1,4 +1,4 @@
-"""The small records a leader keeps, and what keeps everybody else from writing them."""
+"""Records of a leader, and the fencing that keeps other processes from writing them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the JobManager needs to survive its own death: leadership, and a store that only the leader can write to."""
+"""High-availability services of the JobManager: leader election, and a store that only the leader can write to."""
 
 from __future__ import annotations
 

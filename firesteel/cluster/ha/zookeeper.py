@@ -1,4 +1,4 @@
-"""Leader election with ZooKeeper, which takes note of who comes, in which order, and of who is gone."""
+"""Leader election with ZooKeeper."""
 
 from __future__ import annotations
 

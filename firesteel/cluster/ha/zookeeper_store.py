@@ -1,4 +1,4 @@
-"""Records in ZooKeeper, of which only the present leader's writes are accepted.
+"""Record store in ZooKeeper, with fencing: only the current leader's writes are accepted.
 
 Each write is a transaction that also checks two nodes: the leader's own, which ZooKeeper deletes when the leader's
 session ends, and ``epoch``, whose version the next leader raises before it reads anything. ZooKeeper applies all of a

@@ -1,4 +1,4 @@
-"""Answers that are given again to the same question, for a short time."""
+"""Response cache of the REST server, with a short time-to-live."""
 
 from __future__ import annotations
 

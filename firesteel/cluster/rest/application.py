@@ -1,4 +1,4 @@
-"""From a request to its answer: the ASGI application behind the REST port."""
+"""The ASGI application behind the REST port: dispatches requests to handlers."""
 
 from __future__ import annotations
 

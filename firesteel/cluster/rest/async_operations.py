@@ -1,4 +1,4 @@
-"""Operations that take longer than a request: one request starts them, others ask how they are doing."""
+"""Asynchronous operations of the REST API: one request triggers them, others poll their status."""
 
 from __future__ import annotations
 

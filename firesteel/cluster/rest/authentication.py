@@ -1,4 +1,4 @@
-"""Who may do what: tokens and client certificates, and requests that a browser was tricked into sending.
+"""Authentication and authorization: tokens, client certificates, and protection against cross-site requests.
 
 Where a port is open to this machine only, processes of the JobManager's own user may read and change without a token,
 but not the pages that its browsers show: such a page can neither reach the port under a name of its own (the Host

@@ -1,4 +1,4 @@
-"""Reads the bodies of requests: bounded in size and time, whatever the client does."""
+"""Request bodies: read with limits on size and time."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One client's connection: uvicorn's protocol, with bounds on what a client may send and how long it may take."""
+"""Client connection: uvicorn's protocol, with limits on request size and duration."""
 
 from __future__ import annotations
 

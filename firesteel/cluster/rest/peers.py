@@ -1,4 +1,4 @@
-"""Which user of this machine is at the other end of a connection."""
+"""Peer credentials: which local user is at the other end of a connection."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What goes back to a client: status, headers and bytes."""
+"""REST responses: status, headers and body."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a handler of the REST API is given, and how it is registered."""
+"""REST requests as handlers get them, and the registration of handlers."""
 
 from __future__ import annotations
 

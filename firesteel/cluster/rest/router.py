@@ -1,4 +1,4 @@
-"""Finds the route of a request: a trie over the segments of paths, for each method."""
+"""REST router: a trie over path segments for each method."""
 
 from __future__ import annotations
 

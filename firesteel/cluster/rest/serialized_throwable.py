@@ -1,4 +1,4 @@
-"""Failures in the form that Flink's Java clients insist on: a Java object, serialised.
+"""Serialized Java throwables, the form of failures that Flink's Java clients require.
 
 They read ``serialized-throwable`` and nothing else of a failure. What is written here is an
 ``org.apache.flink.util.SerializedThrowable`` that carries texts only, and no class that a client would have to have.

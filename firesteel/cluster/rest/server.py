@@ -1,4 +1,4 @@
-"""The REST port: binds it, and runs the server in a thread of its own."""
+"""The REST server: binds the port, and serves it in a thread of its own."""
 
 from __future__ import annotations
 

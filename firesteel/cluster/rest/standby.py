@@ -1,4 +1,4 @@
-"""What a JobManager answers while another one leads."""
+"""REST responses of a standby JobManager."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Serves the web pages: the files of one directory, and nothing else."""
+"""Static files of the web UI, served from one directory."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Base classes for connectors of one's own: they do the bookkeeping, a subclass says how to read or write.
+"""Base classes for custom connectors: they do the bookkeeping, a subclass defines how to read or write.
 
 - :class:`IteratorSource`: a list of splits, and a generator that reads one of them from a position on.
 - :class:`TwoPhaseCommitSink`: exactly-once, by transactions that are tied to checkpoints.

@@ -1,4 +1,4 @@
-"""The base class for sinks that write as records come."""
+"""Base class for at-least-once sinks, which write as records arrive."""
 
 from __future__ import annotations
 

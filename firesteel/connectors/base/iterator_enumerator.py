@@ -1,4 +1,4 @@
-"""Hands out the splits of an IteratorSource."""
+"""Split enumerator of an IteratorSource."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Reads the splits of an IteratorSource."""
+"""Source reader of an IteratorSource."""
 
 from __future__ import annotations
 

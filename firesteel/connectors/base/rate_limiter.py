@@ -1,4 +1,4 @@
-"""How fast a source may emit: a rate for the whole source, divided over its readers."""
+"""Rate limiter of a source, divided over its readers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One open split of an IteratorSource: its iterator, here or in a thread, and how far the job has come in it."""
+"""Split cursor: one open split of an IteratorSource, its iterator and its position."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The two ways bounded sources hand out their splits: each to its own subtask, or to whoever asks."""
+"""Split enumerators of bounded sources: static assignment per subtask, or assignment on request."""
 
 from __future__ import annotations
 

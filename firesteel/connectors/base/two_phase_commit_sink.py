@@ -1,4 +1,4 @@
-"""The base class for sinks that write exactly once, by transactions."""
+"""Base class for exactly-once sinks with transactions (two-phase commit)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The committer of a FileSink."""
+"""Exactly-once committer of a FileSink."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Finds new files in directories while a job runs, and hands them out."""
+"""File enumerator: discovers new files in directories while a job runs, and assigns them as splits."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How records become the bytes of a part file: record by record with an encoder, or in bulk."""
+"""Encoding of part files: record by record with an encoder, or in bulk."""
 
 from __future__ import annotations
 

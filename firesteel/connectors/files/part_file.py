@@ -1,4 +1,4 @@
-"""Part files of a FileSink while they are hidden, and the directory they are in until they are finished."""
+"""In-progress part files of a FileSink, and their directory."""
 
 from __future__ import annotations
 

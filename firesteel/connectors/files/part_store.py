@@ -1,4 +1,4 @@
-"""What a FileSink's writer needs of a place for part files: on the local disk, or in S3."""
+"""Part store: the interface of a FileSink's writer to the local disk or S3."""
 
 from __future__ import annotations
 

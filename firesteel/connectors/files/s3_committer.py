@@ -1,4 +1,4 @@
-"""The committer of a FileSink in S3."""
+"""Exactly-once committer of a FileSink in S3."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where a FileSink puts a record, when it begins a new file, and what files are called."""
+"""Policies of a FileSink: bucket assigners, rolling policies and file names."""
 
 from __future__ import annotations
 

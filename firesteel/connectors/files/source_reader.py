@@ -1,4 +1,4 @@
-"""Reads one part of a file after the other, in whatever format."""
+"""Source reader of the FileSource: reads one split after the other, in any format."""
 
 from __future__ import annotations
 

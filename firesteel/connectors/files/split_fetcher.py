@@ -1,4 +1,4 @@
-"""Reads a split in a thread of its own, for stores that let a reader wait."""
+"""Split fetcher: reads a split in a thread of its own, for remote file systems."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The threads that upload a writer's part files, so that its task does not wait for them."""
+"""Upload threads of a FileSink's writer."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Runs the enumerators of a HybridSource's sources, one after the other."""
+"""Split enumerator of a HybridSource: runs the enumerators of its sources one after the other."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Reads the sources of a HybridSource, one after the other, in one subtask."""
+"""Source reader of a HybridSource: reads its sources one after the other, in one subtask."""
 
 from __future__ import annotations
 

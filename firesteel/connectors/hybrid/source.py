@@ -1,4 +1,4 @@
-"""A source that reads one source to its end and goes on with the next: files, then Kafka."""
+"""HybridSource: reads one source to its end and continues with the next, such as files, then Kafka."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What passes between the enumerator and the readers of a HybridSource."""
+"""Splits and events of a HybridSource."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What goes wrong with a Kafka cluster, as errors that say what, where and what to do."""
+"""Kafka client errors, with their cause and remedy."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Asks a Kafka cluster for topics and offsets, with a deadline: for the enumerator's other thread."""
+"""Kafka metadata client: queries topics and offsets with a deadline, in the enumerator's I/O thread."""
 
 from __future__ import annotations
 

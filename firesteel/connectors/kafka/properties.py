@@ -1,4 +1,4 @@
-"""Kafka client properties: Java's names as librdkafka's, and what there is no counterpart of."""
+"""Kafka client properties: translates Java's names to librdkafka's, and lists those without a counterpart."""
 
 from __future__ import annotations
 

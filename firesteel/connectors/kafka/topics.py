@@ -1,4 +1,4 @@
-"""Which partitions a Kafka source reads, and which subtask reads which."""
+"""Topic subscriptions of a Kafka source, and the assignment of partitions to subtasks."""
 
 from __future__ import annotations
 

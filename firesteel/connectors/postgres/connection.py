@@ -1,4 +1,4 @@
-"""How a PostgreSQL server is reached."""
+"""Connection settings of a PostgreSQL server."""
 
 from __future__ import annotations
 

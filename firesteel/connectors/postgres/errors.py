@@ -1,4 +1,4 @@
-"""What can go wrong with a PostgreSQL server, as errors that say what to do."""
+"""PostgreSQL errors, with their remedy."""
 
 from __future__ import annotations
 

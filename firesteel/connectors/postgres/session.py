@@ -1,4 +1,4 @@
-"""A connection that is opened again when it is lost, and the fence that keeps those who were taken for dead out."""
+"""Reconnecting database session, and the fencing of subtasks of earlier attempts."""
 
 from __future__ import annotations
 

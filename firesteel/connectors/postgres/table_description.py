@@ -1,4 +1,4 @@
-"""What a table looks like, and whether a sink can write to it."""
+"""Table description from the catalog, and the check that a sink can write to it."""
 
 from __future__ import annotations
 

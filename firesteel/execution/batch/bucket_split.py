@@ -1,4 +1,4 @@
-"""Divides a bucket of keys that is too large for memory again, on disk."""
+"""Repartitions, on disk, a bucket of keys that does not fit into memory."""
 
 from __future__ import annotations
 

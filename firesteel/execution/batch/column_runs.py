@@ -1,4 +1,4 @@
-"""The producer's side of columns: makes them of records, and divides many at once into buckets of keys."""
+"""Producer side of columnar exchanges: converts records to columns and partitions them into buckets of keys."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The consumer's side of a keyed exchange in a batch: a bucket of keys is divided into groups, one per key.
+"""Consumer side of a keyed exchange in a batch: divides a bucket of keys into groups, one per key.
 
 All rows of a bucket are there before its first key is processed. Within a group the records without timestamps come
 first, in the order of edges, producers and sequence; then those with timestamps, sorted by them, and where these are

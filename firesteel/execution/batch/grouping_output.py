@@ -1,4 +1,4 @@
-"""The producer's side of a keyed exchange in a batch: records are divided into buckets of keys.
+"""Producer side of a keyed exchange in a batch: partitions records into buckets of keys.
 
 A record costs what it costs in a stream: its key is looked up in a table of bound ``append`` methods. A bucket with a
 few dozen records is pickled while these are still in the processor's cache; what stays is bytes, a frame per pickle.

@@ -1,4 +1,4 @@
-"""Runs an attempt as one batch: plays all slots towards the JobMaster, and has the stages run by a StageRunner."""
+"""AttemptHost for batch execution: simulates all slots for the JobMaster and runs the stages with a StageRunner."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The head of a keyed task in a batch: reads one bucket of keys at a time, and of that one key after the other.
+"""Head operator of a keyed task in a batch: reads one bucket of keys at a time, key by key.
 
 While the records of a key are processed, its state is all the state there is, and event time stands still. Then its
 timers fire, with event time at its end, and its state is gone.

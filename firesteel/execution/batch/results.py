@@ -1,4 +1,4 @@
-"""What came of a batch: commits it, and says it to the client and the JobMaster in the slots' own words."""
+"""Results of a batch: commits them, and sends the slot messages for them to the client and the JobMaster."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""All splits of a bounded job, asked of the enumerators before anything is read."""
+"""Collects all splits of a bounded job from the split enumerators before anything is read."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A task of a batch job: it reads all its input, then emits what is left, and tells of it.
+"""Batch task: reads all its input, emits the final results, and reports its outcome.
 
 Nothing leaves the task but its rows, so that Spark may run it as often as it likes: what sinks prepared and what is for
 the client goes with the report.

@@ -1,4 +1,4 @@
-"""Makes visible what the sinks of a job prepared in an epoch, once its checkpoint is complete."""
+"""Committer calls of a job in epochs, made once the checkpoint of an epoch is complete."""
 
 from __future__ import annotations
 

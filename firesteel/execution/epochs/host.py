@@ -1,4 +1,4 @@
-"""Runs the attempts of a job as epochs: one run of all its stages after the other, with nothing held in between."""
+"""AttemptHost for execution in epochs: runs all stages of a job once per epoch."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the tasks of an epoch have told, put into the words of the slots they would run in. No I/O."""
+"""Converts the reports of an epoch's tasks to slot messages for the JobMaster. No I/O."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How much a source may read in an epoch, so that the epoch takes as long as it should: figures in, figures out."""
+"""Rate control of sources in epochs: how much a source may read so that an epoch meets its target duration."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A task's part of one epoch: it reads what has come, takes its snapshot, and tells of both.
+"""Epoch task: reads the available input, takes its snapshot, and reports both.
 
 An epoch of a job is one run through its stages. What a slot gets as mails comes with the command, what a slot sends as
 it goes is in the report. No barriers travel: when a task has read all its rows, it has all the input of the epoch.

@@ -1,4 +1,4 @@
-"""The tasks of a job in epochs, between the epochs: what they are to be told, and where their state is. No I/O."""
+"""State of a job's tasks between epochs: their next commands and their state handles. No I/O."""
 
 from __future__ import annotations
 

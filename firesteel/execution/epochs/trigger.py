@@ -1,4 +1,4 @@
-"""When the next epoch of a job begins: what happens goes in with the time, when comes out.
+"""Epoch trigger: decides when the next epoch of a job begins.
 
 Times are milliseconds of a clock that is never set.
 """

@@ -1,1 +1,1 @@
-"""What batches and epochs share: tasks whose inputs and outputs are rows of a blocking exchange."""
+"""Stage execution, shared by batches and epochs: tasks that read and write rows of a blocking exchange."""

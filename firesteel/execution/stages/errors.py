@@ -1,4 +1,4 @@
-"""A task of a batch or an epoch has failed: what it tells of that, also through the text of another exception."""
+"""StageError: the failure of a task of a batch or an epoch, also when parsed from another exception's text."""
 
 from __future__ import annotations
 

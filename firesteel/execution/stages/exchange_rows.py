@@ -1,4 +1,4 @@
-"""What crosses a blocking exchange: rows of bytes, each behind a number by which it is partitioned and sorted.
+"""Rows of a blocking exchange: bytes, each with a number by which it is partitioned and sorted.
 
 The low half of the number is the partition: the consumer's subtask, counted from the first subtask of the first of
 the producer's consumers (see ``partition_offsets``). The high half is the order within the partition. What it means

@@ -1,4 +1,4 @@
-"""What hosts share that run the tasks of a job as stages: they play all slots of an attempt towards the JobMaster."""
+"""Simulated slots: hosts that run tasks as stages answer for all slots of an attempt to the JobMaster."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""In which order a batch reads the rows of a partition: what the high half of a row's number says.
+"""Sort order of the rows of a partition in a batch, encoded in the high half of a row's number.
 
 1. Broadcast streams come first, so that the other side finds their records in the broadcast state.
 2. Then come records: those of a keyed exchange bucket by bucket, those of others producer by producer, each in the

@@ -1,4 +1,4 @@
-"""Rows that are read in another order than they came: kept in memory, and on disk once they are many."""
+"""Spillable row buffer, read in another order than it was written."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""From a JobGraph to stages: one vertex after the other, with rows that go from the partitions of one to the next."""
+"""Stage graph of a JobGraph: one stage per vertex, connected by blocking exchanges."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What hosts of batch jobs and of epochs need: something that runs a job's vertices as stages, one after the other."""
+"""StageRunner: the interface that runs a job's vertices as stages, for batches and epochs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A task outside a slot: it is fed rows, and what it produces is taken from it as rows."""
+"""A task outside a slot: it is fed rows, and its output is returned as rows."""
 
 from __future__ import annotations
 

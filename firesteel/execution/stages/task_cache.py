@@ -1,4 +1,4 @@
-"""The tasks that a worker process keeps from one epoch to the next."""
+"""Task cache of a worker process between epochs."""
 
 from __future__ import annotations
 

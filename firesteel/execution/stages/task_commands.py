@@ -1,4 +1,4 @@
-"""What a task of a batch or an epoch is told to do, and what it tells of it. All of it is pickled."""
+"""Commands to the tasks of a batch or an epoch, and their reports. All of them are pickled."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Between the dicts that fastavro reads and writes, and rows: a function per schema, generated once."""
+"""Conversion between fastavro's dicts and rows: a function per schema, generated once."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Makes rows of CSV lines: the standard library splits many at once, a generated function per schema converts them."""
+"""CSV parser: the standard library splits many lines at once, a generated function per schema converts them to rows."""
 
 from __future__ import annotations
 

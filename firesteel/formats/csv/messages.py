@@ -1,4 +1,4 @@
-"""CSV messages as rows of a type, and the parts that files of CSV are read and written with."""
+"""CSV serialization and deserialization schemas, and the parts that CSV files are read and written with."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the lines of a CSV file or message look like: columns, separators, quotes and escapes."""
+"""CSV schema: columns, separators, quotes and escapes."""
 
 from __future__ import annotations
 

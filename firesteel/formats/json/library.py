@@ -1,4 +1,4 @@
-"""JSON text by orjson where it is installed, else by the standard library: the same values either way.
+"""JSON library: orjson where it is installed, else the standard library, with the same values either way.
 
 Where the two differ by themselves, this is what holds:
 

@@ -1,4 +1,4 @@
-"""JSON messages: as rows of a type, or simply as what they are in Python."""
+"""JSON serialization and deserialization schemas: rows of a type, or plain Python values."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Makes rows of parsed JSON: one generated function per row type, with the test of each field's class in line."""
+"""Conversion of parsed JSON to rows: one generated function per row type, with the type check of each field inline."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Writes rows as JSON: one function per row type, generated once, that puts the text of an object together.
+"""Conversion of rows to JSON text: one function per row type, generated once.
 
 For ``Types.ROW_NAMED(["name", "age"], [Types.STRING(), Types.INT()])`` it is, in essence::
 

@@ -1,4 +1,4 @@
-"""The row type that a JSON schema describes: the part of the standard that Flink understands."""
+"""JSON schema to row type, for the part of the standard that Flink supports."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How bytes become lines: charsets and line ends."""
+"""Line codec: charsets and line ends."""
 
 from __future__ import annotations
 

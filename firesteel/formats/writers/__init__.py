@@ -1,1 +1,1 @@
-"""How a FileSink writes records in each format."""
+"""Writers of each format for a FileSink."""

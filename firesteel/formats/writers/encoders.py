@@ -1,4 +1,4 @@
-"""Encoders of a FileSink's rows: lines of JSON, and whatever a serialization schema makes of a record."""
+"""Encoders of a FileSink: JSON lines, and any serialization schema."""
 
 from __future__ import annotations
 

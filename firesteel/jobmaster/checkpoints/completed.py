@@ -1,4 +1,4 @@
-"""The checkpoints a job can be restored from."""
+"""Completed checkpoint store: the checkpoints that a job can be restored from."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Takes a job's checkpoints and savepoints: events in, instructions out, no I/O."""
+"""Checkpoint coordinator of a job, for checkpoints and savepoints: events in, instructions out, no I/O."""
 
 from __future__ import annotations
 

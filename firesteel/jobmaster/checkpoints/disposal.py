@@ -1,4 +1,4 @@
-"""When the files of checkpoints that are over may be deleted."""
+"""Disposal of subsumed and aborted checkpoints: when their files may be deleted."""
 
 from __future__ import annotations
 

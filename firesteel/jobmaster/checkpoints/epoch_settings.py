@@ -1,4 +1,4 @@
-"""What a job that runs in epochs is told by its configuration, and what that makes of its checkpoints."""
+"""Settings of a job that runs in epochs, and the checkpoint settings that follow from them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Why checkpoints fail, and how many failures in a row a job survives."""
+"""Checkpoint failure reasons, and the failure manager that counts how many in a row a job tolerates."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Refuses a program that asks a sink for more than it, the job or the sources can promise."""
+"""Delivery guarantee check: rejects a program whose sink guarantee the job or its sources cannot provide."""
 
 from __future__ import annotations
 

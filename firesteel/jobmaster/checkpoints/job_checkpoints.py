@@ -1,4 +1,4 @@
-"""The checkpoints of a job as its JobMaster sees them: what an attempt starts from, and when tasks take part."""
+"""Checkpointing of a job, for the JobMaster: the restore point of an attempt, and the tasks that take part."""
 
 from __future__ import annotations
 

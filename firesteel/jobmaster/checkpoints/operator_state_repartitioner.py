@@ -1,4 +1,4 @@
-"""Shares out operator state among the subtasks of a restored operator, as Flink's round-robin repartitioner does."""
+"""Redistributes operator state among the subtasks of a restored operator, as Flink's round-robin repartitioner does."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A checkpoint under way: which tasks have acknowledged it, and with what state."""
+"""Pending checkpoint: which tasks have acknowledged it, and with what state."""
 
 from __future__ import annotations
 

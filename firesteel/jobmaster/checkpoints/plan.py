@@ -1,4 +1,4 @@
-"""Which tasks take part in the checkpoints of an attempt."""
+"""Checkpoint plan: which tasks take part in the checkpoints of an attempt."""
 
 from __future__ import annotations
 

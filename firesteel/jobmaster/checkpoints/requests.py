@@ -1,4 +1,4 @@
-"""Which of the checkpoints and savepoints that were asked for is to be triggered now."""
+"""Checkpoint request decider: which of the requested checkpoints and savepoints is triggered next."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""When checkpoints are taken, how, and what becomes of them."""
+"""Checkpoint settings: interval, mode, timeouts and retention."""
 
 from __future__ import annotations
 

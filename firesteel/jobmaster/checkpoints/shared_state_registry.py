@@ -1,4 +1,4 @@
-"""Counts which checkpoints need which state files."""
+"""Shared state registry: counts the references of checkpoints to state files."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Shares out the state of a checkpoint among the tasks of a job, at whatever parallelism they now have."""
+"""State assignment: distributes the state of a checkpoint among the tasks of a job, also after rescaling."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whether a job can be restored from a checkpoint: found out before anything is started, said with names."""
+"""Compatibility check of a job with a checkpoint, made before anything is started."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is known of a job's checkpoints at one moment, and how the REST API shows it."""
+"""Checkpoint statistics of a job at one moment, as the REST API shows them."""
 
 from __future__ import annotations
 

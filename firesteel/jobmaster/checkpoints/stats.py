@@ -1,4 +1,4 @@
-"""Follows a job's checkpoints, to be shown."""
+"""Checkpoint stats tracker: records a job's checkpoints for display."""
 
 from __future__ import annotations
 

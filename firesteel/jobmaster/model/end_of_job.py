@@ -1,4 +1,4 @@
-"""Decides what may end a job. The JobMaster, its runner and the Dispatcher ask here, and nowhere else.
+"""Rules for the terminal state of a job, shared by the JobMaster, its runner and the Dispatcher.
 
 A job ends because
 

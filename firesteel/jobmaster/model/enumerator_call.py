@@ -1,4 +1,4 @@
-"""A call that a split enumerator has made beside the JobMaster's thread."""
+"""A call of a split enumerator that runs outside the JobMaster's thread."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What can happen to a job, as told to the JobMaster by the shell around it."""
+"""Events of a job, passed to the JobMaster by its runner."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which of several failures is the cause, and the history of those that were."""
+"""Failure root cause among several failures, and the failure history of a job."""
 
 from __future__ import annotations
 

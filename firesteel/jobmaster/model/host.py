@@ -1,4 +1,4 @@
-"""Where attempts run: the seam between a JobMaster and Spark, or the in-process runner."""
+"""AttemptHost: the interface between a JobMaster and Spark, or the in-process runner, that runs its attempts."""
 
 from __future__ import annotations
 

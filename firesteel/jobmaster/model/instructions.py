@@ -1,4 +1,4 @@
-"""What is to be done for a job, in order.
+"""Instructions of a JobMaster to its runner, executed in order.
 
 The JobMaster gives instructions to the shell around it, and its parts (CheckpointCoordinator, AdaptiveScheduler, …) to
 the JobMaster. It carries out itself what concerns the job as a whole, and passes on the rest.

@@ -1,4 +1,4 @@
-"""What a job needs of whoever runs it besides slots: where its output goes, and who must know of its checkpoints."""
+"""Services that a JobMaster needs besides slots: result channels and the completed checkpoint store."""
 
 from __future__ import annotations
 

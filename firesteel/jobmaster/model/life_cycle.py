@@ -1,4 +1,4 @@
-"""The states of a job and which may follow which, as in Flink."""
+"""Job status and its valid transitions, as in Flink."""
 
 from __future__ import annotations
 

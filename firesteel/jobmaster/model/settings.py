@@ -1,4 +1,4 @@
-"""How long the JobMaster waits for what."""
+"""Timeouts of the JobMaster."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The last events a state machine saw, kept to explain an invalid transition."""
+"""Event history of a state machine, kept to explain an invalid transition."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The name of a task: its vertex and the number of its subtask."""
+"""Task key: a vertex and the index of a subtask."""
 
 from __future__ import annotations
 

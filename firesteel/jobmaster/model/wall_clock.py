@@ -1,4 +1,4 @@
-"""The wall clock, for a JobMaster that goes by a monotonic one."""
+"""Wall clock time for a JobMaster that uses a monotonic clock."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""The I/O around a JobMaster: calls to the host and the checkpoint storage, and what clients wait for."""
+"""The I/O around a JobMaster: calls to the host and the checkpoint storage, and client requests."""

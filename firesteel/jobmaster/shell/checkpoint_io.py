@@ -1,4 +1,4 @@
-"""The checkpoint storage of one job: metadata is written and files are deleted here, in a thread of its own."""
+"""Checkpoint I/O of one job: a thread that writes metadata and deletes files."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the collect sinks of a job have sent to its client, until that takes it."""
+"""Buffer of the results of a job's collect sinks, until the client fetches them."""
 
 from __future__ import annotations
 

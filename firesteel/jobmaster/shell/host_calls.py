@@ -1,4 +1,4 @@
-"""Calls to the host of a job, made beside the JobMaster's thread."""
+"""Asynchronous calls to the host of a job, outside the JobMaster's thread."""
 
 from __future__ import annotations
 

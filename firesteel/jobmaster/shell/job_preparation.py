@@ -1,4 +1,4 @@
-"""What is found out about a job before anything is started: where its checkpoints go and what it starts from."""
+"""Job preparation before the first attempt: the checkpoint storage and the restore point."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Makes a job ready to travel to its slots, or says which part of the user's program cannot."""
+"""Serializes a job for its slots, with an error that names the part of the program that cannot be pickled."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Makes a job independent of the files beside its program: they, or what they define, travel with it."""
+"""Ships the modules and files beside a program with its job, so that slots do not need them."""
 
 from __future__ import annotations
 

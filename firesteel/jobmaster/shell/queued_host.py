@@ -1,4 +1,4 @@
-"""An AttemptHost whose attempts wait until there are slots for them."""
+"""AttemptHost whose attempts wait in a queue until enough slots are free."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Payloads for the client of a job: in memory, and on disk beyond a limit."""
+"""Result buffer for the client of a job: in memory, and spilled to disk beyond a limit."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The shell around a JobMaster: a thread that feeds it events and does what it says."""
+"""JobMaster runner: a thread that passes events to a JobMaster and executes its instructions."""
 
 from __future__ import annotations
 

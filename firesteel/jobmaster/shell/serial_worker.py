@@ -1,4 +1,4 @@
-"""A thread that makes calls one after the other."""
+"""Single-threaded executor that makes calls one after the other."""
 
 from __future__ import annotations
 

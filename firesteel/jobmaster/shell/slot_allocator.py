@@ -1,4 +1,4 @@
-"""The SlotLedger with a lock: jobs wait here for their slots, each in a thread of its own."""
+"""Slot allocator: a thread-safe SlotLedger in which the threads of jobs wait for slots."""
 
 from __future__ import annotations
 

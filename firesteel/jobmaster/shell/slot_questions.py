@@ -1,4 +1,4 @@
-"""Questions to the slots of a running job: they go past the JobMaster, which has nothing to decide about them."""
+"""Queries to the slots of a running job that bypass the JobMaster: stacks, thread dumps and keyed state."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Savepoints and checkpoints that clients have asked for, until they have their answer."""
+"""Savepoint and checkpoint requests of clients, until they are completed."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Slots of a job: how many it needs, which it has, and which it lost. No I/O."""
+"""Slots of a job: how many it needs, holds and has lost. No I/O."""

@@ -1,4 +1,4 @@
-"""With how many slots a job starts, and when it is restarted to use more: Flink's adaptive scheduler, without I/O."""
+"""Adaptive scheduler, as in Flink: how many slots a job starts with, and when it restarts to use more. No I/O."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the JobMaster says when slots do not come, fall silent, are lost or do not go."""
+"""Slot failures: errors for slots that are not available, time out, are lost or do not stop."""
 
 from __future__ import annotations
 

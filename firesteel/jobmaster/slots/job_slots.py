@@ -1,4 +1,4 @@
-"""The slots of a job as its JobMaster sees them: with how many an attempt starts, and when another one is to follow."""
+"""Scheduler facade of the JobMaster: the slots an attempt starts with, and when the job is rescaled."""
 
 from __future__ import annotations
 

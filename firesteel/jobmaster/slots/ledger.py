@@ -1,4 +1,4 @@
-"""Who holds which number of slots, and who gets the next ones: strictly in the order in which jobs came."""
+"""Slot ledger: allocates the slots of a cluster to jobs, first come, first served."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The slots of one attempt: who has registered, who is still there, who was heard from and when."""
+"""Slot pool of one attempt: registration and heartbeats of its slots."""
 
 from __future__ import annotations
 

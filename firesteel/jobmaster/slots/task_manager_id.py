@@ -1,4 +1,4 @@
-"""What TaskManagers are called: the Spark executors that slots run in."""
+"""TaskManager ids: names for the Spark executors that slots run in."""
 
 from __future__ import annotations
 

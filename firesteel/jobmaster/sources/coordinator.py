@@ -1,4 +1,4 @@
-"""Runs a source's split enumerator in the JobMaster and turns its decisions into messages for the readers."""
+"""Source coordinator: runs a source's split enumerator in the JobMaster and sends splits and events to the readers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The sources of a job as its JobMaster sees them: the enumerators of the attempt, and what their readers are told."""
+"""Source coordinators of a job, for the JobMaster: split enumerators of an attempt and their messages to readers."""
 
 from __future__ import annotations
 

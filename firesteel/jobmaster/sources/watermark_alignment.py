@@ -1,4 +1,4 @@
-"""Keeps the sources of a group together in event time: who is too far ahead of the slowest waits."""
+"""Watermark alignment: pauses the sources of a group that are too far ahead of the slowest."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which vertex slows a job down.
+"""Bottleneck diagnosis: which vertex slows a job down.
 
 Backpressure runs upstream: a task that cannot hand its records on waits, and so do all before it. So of the vertices
 that wait, the one closest to the sinks waits for a neighbour that does not wait itself, and works as much as it can.

@@ -1,4 +1,4 @@
-"""Failures of a job, told for whoever looks at it: which task it was, where that ran, and the whole account."""
+"""Exception history of a job for display: the task, its location and the full failure report."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The read side of one job, for whoever shows it: REST, Prometheus, the command line.
+"""Read-only view of one job, for REST, Prometheus and the command line.
 
 A view reads the snapshot that the JobMaster published last. It never waits, and all that it returns is of one moment.
 """

@@ -1,4 +1,4 @@
-"""The vertices of a job that runs and their subtasks, as whoever shows the job sees them."""
+"""Read-only view of the vertices and subtasks of a job."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The RuntimeContext user functions are opened with."""
+"""The RuntimeContext that user functions are opened with."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The loops that the first records of a stream go through, which also check declared types."""
+"""Loops for the first records of a stream, which also check declared types."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Writing the state of one subtask for one checkpoint, and reading it back verified.
+"""State file writer and reader of one subtask's checkpoint, with checksums.
 
 A subtask writes few files: whatever is small stands in the metadata, the rest goes one after the other into one file
 for what this checkpoint owns and one for what later checkpoints may share. A segment has the checksum of its own bytes.

@@ -1,4 +1,4 @@
-"""The names of directories and files of checkpoints, as Flink has them.
+"""Directory and file names of checkpoints, as in Flink.
 
 ::
 

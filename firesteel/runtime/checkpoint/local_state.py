@@ -1,4 +1,4 @@
-"""Copies of state files on the disk of a slot's host, so that a restart on the same host downloads nothing.
+"""Local recovery: copies of state files on a slot's host, so that a restart on that host downloads nothing.
 
 The copies of a job are found by every slot of the host. There is a directory for each checkpoint; a copy is named by
 its checksum and length, and one that several checkpoints use is linked into each of their directories::

@@ -1,4 +1,4 @@
-"""What ``_metadata`` says of a checkpoint or savepoint: all state of all operators, by handles.
+"""The ``_metadata`` file of a checkpoint or savepoint: all state of all operators, by handles.
 
 The file is: magic number, format version, length of the body, body (compressed JSON), checksum of the body. Nothing
 in it is unpickled, so it can be looked at without the job's classes. Paths beneath the file's own directory, and for a

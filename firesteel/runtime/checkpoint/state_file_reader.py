@@ -1,4 +1,4 @@
-"""Reading state back: nothing is handed out whose checksum is not the one it was written with."""
+"""State file reader that verifies checksums."""
 
 from __future__ import annotations
 

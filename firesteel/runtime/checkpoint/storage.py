@@ -1,4 +1,4 @@
-"""The directory of a job's checkpoints: where their files go, when they exist, how they are found and deleted."""
+"""Checkpoint storage: the directory of a job's checkpoints, and how they are written, found and deleted."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which of an operator's user functions is at work in a method of the operator.
+"""Finds the user function whose result an operator method handles, for failure reports.
 
 If a result of a user function is refused, or cannot be iterated over, the function has returned: it is on no traceback.
 Methods that handle such results name the role of the function in ``OperatorSpec.functions``, and failure reports find

@@ -1,4 +1,4 @@
-"""What the bytecode of a small function says, so that two functions can be told apart.
+"""Bytecode analysis of small functions.
 
 Each Python version has instructions of its own, and what their arguments mean changes as well: ``RETURN_CONST`` of
 3.12 has a constant for an argument, which must be compared with its type, as ``1 == True``. So the instructions that

@@ -1,4 +1,4 @@
-"""Puts the body of a simple user function straight into the generated loop, which saves the call.
+"""Inlines the body of a simple user function into the generated loop, which saves the call.
 
 ``lambda x: x % 3 != 0`` becomes ``v1 % 3 != 0``: in CPython the call costs more than the work. It is done only where
 it cannot change the meaning:

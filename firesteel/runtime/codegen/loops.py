@@ -1,4 +1,4 @@
-"""Turns an operator chain into one Python loop over a batch, the way whole-stage code generation does.
+"""Code generation: turns an operator chain into one Python loop over a batch, like whole-stage code generation.
 
 For ``map(f) → filter(g) → key_by(k)`` the generated function is, in essence::
 

@@ -1,4 +1,4 @@
-"""Who may still change a record on its way through a chain: decides where a chain copies records.
+"""Ownership analysis of records in a chain: decides where the chain copies them (object reuse).
 
 With ``pipeline.object-reuse: false`` a function may keep and change what it was given and what it has emitted. So a
 record is copied before it reaches what keeps it (another function, a sink, an output buffer) if somebody else may hold

@@ -1,4 +1,4 @@
-"""Where an exception came from: the operator, the user's own line, the key and the element.
+"""Failure location: the operator, the user's line, the key and the element of an exception.
 
 All of it is read off the traceback when something has failed, so that nothing has to be kept per record. A traceback
 has three parts: the mailbox; the *place*, which begins with a generated line (``runtime.codegen.loops``) or a method of

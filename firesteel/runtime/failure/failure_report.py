@@ -1,4 +1,4 @@
-"""From an exception in a task to an account a user can act on: operator, own line, key, element, hint."""
+"""Failure report of a task: operator, the user's line, key, element and a hint."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which state of a checkpoint each task of a restored job gets."""
+"""Assigned state: the part of a checkpoint that each task of a restored job gets."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a task measured while it took its part of a checkpoint."""
+"""Checkpoint metrics of one task."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What kind of snapshot a barrier asks for, and where its files go."""
+"""Checkpoint options of a barrier: the kind of snapshot and its location."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a slot is told to run: one TaskDeploymentDescriptor per subtask, self-contained and picklable."""
+"""Task deployment descriptors: one per subtask, self-contained and picklable."""
 
 from __future__ import annotations
 

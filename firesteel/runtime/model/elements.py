@@ -1,4 +1,4 @@
-"""What flows through a channel: batches of records, and control events in line with them."""
+"""Stream elements of a channel: batches of records, and control events between them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the JobMaster and the TaskExecutor of a slot tell each other over their control connection.
+"""Control messages between the JobMaster and the TaskExecutor of a slot.
 
 Every message is a frozen value that pickles on its own. A slot says which attempt it belongs to, so that the
 JobMaster can ignore what an older attempt still had to say. Messages of one connection arrive in the order

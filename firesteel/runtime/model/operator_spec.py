@@ -1,4 +1,4 @@
-"""What an operator is to do, as a frozen picklable value that creates the operator.
+"""Operator specification: a frozen picklable value that creates the operator (Flink's operator factory).
 
 A spec is made by the API, carried by the graphs and asked for its operator where a task starts. It lies in one module
 with its operator. Nothing else knows an operator by name, so packages outside of ``runtime`` add their own.

@@ -1,4 +1,4 @@
-"""How records go from the subtasks of one vertex to those of the next, as values on graph edges."""
+"""Partitioners: how records are distributed from one vertex to the next, as values on graph edges."""
 
 from __future__ import annotations
 

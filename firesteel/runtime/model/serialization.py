@@ -1,4 +1,4 @@
-"""Records to bytes and back, and a good error for the record that cannot be sent."""
+"""Record serialization, with an error that names the record that cannot be pickled."""
 
 from __future__ import annotations
 

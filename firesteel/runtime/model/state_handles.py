@@ -1,4 +1,4 @@
-"""Where the state of a checkpoint is: frozen values that travel in acknowledgements and stand in ``_metadata``."""
+"""State handles: locations of checkpointed state, sent in acknowledgements and stored in ``_metadata``."""
 
 from __future__ import annotations
 

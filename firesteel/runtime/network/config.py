@@ -1,4 +1,4 @@
-"""The numbers that size the network stack."""
+"""Network settings: buffer, queue and credit sizes."""
 
 from __future__ import annotations
 

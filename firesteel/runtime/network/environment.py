@@ -1,4 +1,4 @@
-"""All of a process's network: its listening socket, its connections to peers, the loop that drives them."""
+"""Network environment of a process: its listening socket, its connections to peers, and its event loop."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What goes wrong between two processes of a job."""
+"""Network errors between two processes of a job."""
 
 from __future__ import annotations
 

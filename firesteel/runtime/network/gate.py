@@ -1,4 +1,4 @@
-"""The consuming end: a task's input, merged from one channel per producer."""
+"""Input gate: a task's input, merged from one channel per producer."""
 
 from __future__ import annotations
 

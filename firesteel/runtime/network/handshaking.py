@@ -1,4 +1,4 @@
-"""A new socket until it is authenticated: connecting, TLS if it is on, then the handshake's messages."""
+"""Connection handshake of a new socket: connecting, TLS if it is enabled, then authentication."""
 
 from __future__ import annotations
 

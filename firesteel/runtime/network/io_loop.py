@@ -1,4 +1,4 @@
-"""Waits for sockets to become readable or writable and calls back; a thin layer over epoll."""
+"""Event loop for non-blocking sockets, a thin layer over epoll."""
 
 from __future__ import annotations
 

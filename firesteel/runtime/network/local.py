@@ -1,4 +1,4 @@
-"""Channels between two tasks of one process: the same credits, no sockets."""
+"""Local channels between two tasks of one process: the same credits, no sockets."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The producing end: a task's output, split into one subpartition per consumer."""
+"""Result partition: a task's output, with one subpartition per consumer."""
 
 from __future__ import annotations
 

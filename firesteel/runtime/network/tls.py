@@ -1,4 +1,4 @@
-"""TLS between the processes of a job: both sides show a certificate, and check the other's.
+"""Mutual TLS between the processes of a job.
 
 The bytes are encrypted in memory and not by a socket that does it all, for two reasons. A read takes everything that
 has arrived, so that nothing stays hidden in a library's buffer while the loop waits for the socket. And one thread may

@@ -1,4 +1,4 @@
-"""Which files make the TLS between the processes of a job; known before any of them is opened."""
+"""TLS settings of the connections between the processes of a job, validated before any file is opened."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""What operators do with records."""
+"""Stream operators: map, filter, reduce, process functions, windows, sources and sinks."""

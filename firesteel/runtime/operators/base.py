@@ -1,4 +1,4 @@
-"""What every operator that works on whole batches implements, and what its task gives it."""
+"""Base class of operators that process whole batches, and the context that their task gives them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Operators of a stream and a broadcast stream, inlined into the loop of whichever input a batch comes from.
+"""Broadcast operators, which read a stream and a broadcast stream, inlined into the loop of each input.
 
 Input 0 is the stream itself, which is keyed or not; input 1 is the broadcast side. Its records reach every subtask,
 which is to keep in its broadcast state what it needs of them: the subtasks' copies are alike as long as the function

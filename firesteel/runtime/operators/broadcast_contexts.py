@@ -1,4 +1,4 @@
-"""What broadcast functions see: both sides the time and the broadcast state, which one side may change."""
+"""Contexts of broadcast process functions: time and broadcast state, which only the broadcast side may change."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What operators and user functions see of checkpoints: state before they open, snapshots, and what became of them.
+"""Checkpoint hooks of operators and user functions: state initialization, snapshots and notifications.
 
 A user function takes part by having the methods: ``initialize_state`` and ``snapshot_state`` (CheckpointedFunction),
 ``notify_checkpoint_complete`` and ``notify_checkpoint_aborted`` (CheckpointListener). No base class is asked for.

@@ -1,4 +1,4 @@
-"""Operators of two connected inputs, inlined into the loop of whichever input a batch comes from."""
+"""Two-input operators of connected streams, inlined into the loop of each input."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What process functions see: the record's time, the key, timers, and where results of timers go."""
+"""Contexts of process functions: timestamp, current key, timer service and output of timers."""
 
 from __future__ import annotations
 

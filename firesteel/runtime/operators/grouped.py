@@ -1,4 +1,4 @@
-"""Operators of a batch that are given all records of a key one after the other, key by key."""
+"""Operators of batch execution that read all records of one key after those of another."""
 
 from __future__ import annotations
 

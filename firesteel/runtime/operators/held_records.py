@@ -1,4 +1,4 @@
-"""What a source's reader gave before the turn of its task was over, and what is still to be processed of it.
+"""Records that a source reader returned and that its task has not processed yet.
 
 A reader is asked for many records at once. If they take long the turn ends in the middle, so that a barrier need not
 wait for all of them. The reader's position is behind them already: a checkpoint keeps them beside it.

@@ -1,4 +1,4 @@
-"""The reduce of a keyed stream: a running one, and in a batch one result per key."""
+"""Reduce operator of a keyed stream: running results, or one result per key in a batch."""
 
 from __future__ import annotations
 

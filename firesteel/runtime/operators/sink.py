@@ -1,4 +1,4 @@
-"""The end of a chain that writes to a sink."""
+"""Sink operator, the end of a chain that writes to a sink."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The head of a source task: polls a reader and sends its records and watermarks down the chain."""
+"""Source operator, the head of a source task: polls a reader and emits its records and watermarks."""
 
 from __future__ import annotations
 

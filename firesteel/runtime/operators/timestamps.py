@@ -1,4 +1,4 @@
-"""Assigns timestamps and generates watermarks in the middle of a stream."""
+"""Timestamp and watermark assigner in the middle of a stream."""
 
 from __future__ import annotations
 

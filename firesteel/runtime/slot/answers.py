@@ -1,4 +1,4 @@
-"""Questions that the JobMaster passes on to a slot, and how the slot answers them."""
+"""Handlers of the queries that the JobMaster forwards to a slot."""
 
 from __future__ import annotations
 

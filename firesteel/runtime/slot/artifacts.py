@@ -1,4 +1,4 @@
-"""Python files and archives that travel with a job: importable where it is unpickled, then forgotten."""
+"""Python files and archives of a job: importable while it is unpickled, then removed from the import path."""
 
 from __future__ import annotations
 

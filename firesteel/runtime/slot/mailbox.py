@@ -1,4 +1,4 @@
-"""The clock and the timers of a slot, and where its thread sleeps when there is nothing to do."""
+"""Mailbox of a slot: its clock, its processing-time timers, and the wait for work of its thread."""
 
 from __future__ import annotations
 

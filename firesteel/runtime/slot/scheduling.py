@@ -1,4 +1,4 @@
-"""Which task of a slot runs next."""
+"""Task scheduling within a slot: which task runs next."""
 
 from __future__ import annotations
 

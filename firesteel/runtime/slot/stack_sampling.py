@@ -1,4 +1,4 @@
-"""What a slot is doing: samples of its stack, for flame graphs."""
+"""Stack sampling of a slot, for flame graphs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Reading the keyed state of a running task by key, without changing anything in it."""
+"""Queryable state: reads the keyed state of a running task by key, without changing it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One slot's process: a single mailbox thread that runs tasks, timers, network and mails in turn.
+"""TaskExecutor of one slot: a single mailbox thread that runs tasks, timers, network and mails in turn.
 
 A task can run when it has input (or is a source with data) and its outputs have room; ``runtime.slot.scheduling``
 chooses among those that can. An operator that produces more than its outputs can take in the middle of a record waits

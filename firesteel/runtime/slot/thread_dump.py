@@ -1,4 +1,4 @@
-"""What the threads of a process are doing."""
+"""Thread dump of a process."""
 
 from __future__ import annotations
 

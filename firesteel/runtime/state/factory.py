@@ -1,4 +1,4 @@
-"""Makes the keyed state backend that the configuration asks for."""
+"""Creates the keyed state backend that is configured."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""When a task that reads channels takes part in a checkpoint: aligned, unaligned, or first one and then the other.
+"""Barrier alignment: aligned, unaligned, and aligned with a timeout.
 
 *Aligned*: a channel whose barrier has been read is blocked until the barriers of all channels have been read; then
 the task's snapshot is taken. With at-least-once nothing is blocked, and barriers of later checkpoints may come in

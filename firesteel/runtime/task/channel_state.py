@@ -1,4 +1,4 @@
-"""Puts buffers that were in flight at an unaligned checkpoint back before a task's input."""
+"""Channel state: replays the in-flight buffers of an unaligned checkpoint before a task's input."""
 
 from __future__ import annotations
 

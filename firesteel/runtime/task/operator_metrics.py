@@ -1,4 +1,4 @@
-"""What a task reports of each operator of its chain."""
+"""Operator metrics that a task reports for each operator of its chain."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How many bytes the records of one slot would be that its tasks hand to each other as objects."""
+"""Size estimation of records that tasks of one slot pass to each other as objects."""
 
 from __future__ import annotations
 

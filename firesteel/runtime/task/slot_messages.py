@@ -1,4 +1,4 @@
-"""What the tasks of a slot tell their JobMaster."""
+"""Messages of the tasks of a slot to the JobMaster."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the tasks of one process share for their checkpoints: writer threads, state files, local copies."""
+"""Checkpoint resources that the tasks of one process share: writer threads, state files, local copies."""
 
 from __future__ import annotations
 

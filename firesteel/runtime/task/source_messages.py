@@ -1,4 +1,4 @@
-"""What the task of a source tells the source's coordinator, in whichever execution."""
+"""Messages of a source task to its source coordinator, in every execution."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A task: input gate → fused operator chain → result partitions, run in steps by its slot's mailbox."""
+"""Stream task: input gate → fused operator chain → result partitions, run in steps by its slot's mailbox."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where the time of a slot's tasks goes, and what a task reports of itself, under Flink's names."""
+"""Task metrics: busy, idle and back-pressured time, and the record counts of a task, under Flink's names."""
 
 from __future__ import annotations
 

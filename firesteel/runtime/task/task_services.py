@@ -1,4 +1,4 @@
-"""What a slot, or a task of a stage, gives to the tasks that it runs."""
+"""Services that a slot, or a stage task, provides to the tasks it runs."""
 
 from __future__ import annotations
 

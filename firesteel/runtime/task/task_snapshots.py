@@ -1,4 +1,4 @@
-"""A task's part of a checkpoint, from the barrier to the acknowledgement."""
+"""Task snapshot: a task's part of a checkpoint, from the barrier to the acknowledgement."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The two notions of time a timer can belong to."""
+"""Time domains of timers: event time and processing time."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Time as a task has it to read its input: what idleness is judged by."""
+"""Clock for idleness detection: the time during which a task could read its input."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Timers of a keyed operator: per key and namespace, deduplicated by timestamp, in both time domains."""
+"""Timer service of a keyed operator: per key and namespace, deduplicated by timestamp, in both time domains."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Bounds how long one task of a slot keeps the mailbox to itself.
+"""Time slices: bounds how long one task of a slot occupies the mailbox.
 
 A turn should end after ``MAX_TURN_S``, so that barriers, timers, mails and the other tasks need not wait any longer, or
 with the record or timer that is being processed then. How many records that allows is not known beforehand: a function

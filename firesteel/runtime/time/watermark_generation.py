@@ -1,4 +1,4 @@
-"""Timestamps and watermarks at a source: a generator per split, their minimum over the active splits."""
+"""Watermark generation at a source: one generator per split, combined by the minimum over the active splits."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How far event time had come when a checkpoint was taken."""
+"""Watermarks stored in a checkpoint."""
 
 from __future__ import annotations
 

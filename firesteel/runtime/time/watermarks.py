@@ -1,4 +1,4 @@
-"""How watermarks and idleness of many inputs become those of one operator."""
+"""Watermark valve: combines the watermarks and idleness of several inputs."""
 
 from __future__ import annotations
 

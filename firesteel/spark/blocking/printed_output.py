@@ -1,4 +1,4 @@
-"""Keeps what user functions print in a Python worker until the task is done, so that it reaches the client."""
+"""Captures the printed output of user functions in a Python worker until the task is done."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Spark's RDDs as the stages need them. Classes and constants of the JVM are looked up once: each call is a round trip.
+"""Spark RDDs of stages. Classes and constants of the JVM are looked up once: each call is a round trip.
 
 What is passed around are handles of Scala's ``RDD`` itself, not of the Java API's wrappers around it.
 """

@@ -1,4 +1,4 @@
-"""Where the tasks of epochs run: in the same Python process, on the same executor, each time.
+"""Task placement of epochs: each task runs in the same Python process on the same executor every time.
 
 Correctness does not depend on it: a task that finds itself elsewhere loads its state there.
 """

@@ -1,4 +1,4 @@
-"""What Spark's Python workers do: run the tasks of a stage, and keep those of epochs for the next one."""
+"""Python worker of Spark: runs the tasks of a stage, and caches those of epochs for the next one."""
 
 from __future__ import annotations
 

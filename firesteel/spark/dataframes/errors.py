@@ -1,4 +1,4 @@
-"""What Spark says is wrong, in its own words but without its stack."""
+"""Extracts Spark's error messages without their stacks."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The tasks behind a DataFrame: the last ones hand out Arrow batches instead of writing to a sink."""
+"""Result tasks of a DataFrame: they return Arrow batches instead of writing to a sink."""
 
 from __future__ import annotations
 

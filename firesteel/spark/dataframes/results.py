@@ -1,4 +1,4 @@
-"""A stream as a DataFrame: the program that leads to it becomes the lineage of an RDD, and runs when Spark needs it."""
+"""Streams as DataFrames: the program of a stream becomes the lineage of an RDD, computed when Spark needs it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The rows of a DataFrame in files, for jobs whose tasks outlive any Spark job.
+"""Spools the rows of a DataFrame to files, for jobs whose tasks outlive any Spark job.
 
 A streaming job's tasks hold Spark's slots for as long as it runs, and after a failure read again from where the last
 checkpoint was. Neither goes with a plan that Spark would have to run meanwhile and, to read again, to run again,

@@ -1,4 +1,4 @@
-"""Which columns the records of a stream become: from the stream's type, or from a schema that the program gives."""
+"""DataFrame schemas of streams: from the stream's type, or as the program declares them."""
 
 from __future__ import annotations
 

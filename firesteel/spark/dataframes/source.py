@@ -1,4 +1,4 @@
-"""Sources that read DataFrames: one the program has, or one that Spark's readers make when the job runs."""
+"""DataFrame sources: an existing DataFrame, or one that Spark's readers create when the job runs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Runs an attempt as one Spark barrier stage: one task, one Python process, one slot."""
+"""AttemptHost for pipelined execution: a Spark barrier stage with one task, one Python process and one slot each."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a Spark barrier task does: be one slot of a job until the JobMaster says it is over."""
+"""Entry point of a Spark barrier task: runs one slot of a job until the JobMaster ends it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Threads around a slot's mailbox: what the JobMaster says, heartbeats, the memory budget, and interrupts."""
+"""Threads around a slot's mailbox: JobMaster messages, heartbeats, the memory budget, and interrupts."""
 
 from __future__ import annotations
 

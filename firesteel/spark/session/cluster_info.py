@@ -1,4 +1,4 @@
-"""What Spark tells of its executors, which are Firesteel's TaskManagers."""
+"""Information about Spark's executors, which are Firesteel's TaskManagers."""
 
 from __future__ import annotations
 

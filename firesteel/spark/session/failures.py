@@ -1,4 +1,4 @@
-"""From what Spark raises to a StageError: in the words of the task that failed, or in one line that can be read."""
+"""Converts Spark's exceptions to a StageError: the failed task's own report, or one readable line."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Log records of user functions: formatted in the slot, shown where the program's output is."""
+"""Log records of user functions: formatted in the slot, printed with the program's output."""
 
 from __future__ import annotations
 

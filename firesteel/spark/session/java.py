@@ -1,4 +1,4 @@
-"""Finds the Java that Spark needs, and says in one sentence what to install if there is none."""
+"""Java discovery for Spark, with an error that states what to install if there is none."""
 
 from __future__ import annotations
 

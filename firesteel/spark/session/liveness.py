@@ -1,4 +1,4 @@
-"""Whether Spark can still be used, and whose fault an error is."""
+"""Liveness of the SparkContext, and whether an error was caused by its end."""
 
 from __future__ import annotations
 

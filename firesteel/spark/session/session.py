@@ -1,4 +1,4 @@
-"""The SparkContext a job runs on: the caller's own if there is one, else an embedded one that keeps quiet."""
+"""The SparkContext a job runs on: the caller's own if there is one, else an embedded one with quiet logging."""
 
 from __future__ import annotations
 

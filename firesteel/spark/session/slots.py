@@ -1,4 +1,4 @@
-"""The slots of Spark: how many tasks it can run at once, who gets them, and waiting until they are there."""
+"""Spark's slots: how many tasks it can run at once, their allocation, and the wait for executors."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Brings what user functions print in a slot's process to the terminal of the program that runs the job."""
+"""Forwards the printed output of user functions from a slot's process to the program's terminal."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Has Spark do once what the first job would else have to wait for."""
+"""Warm-up of Spark, which shortens the start of the first job."""
 
 from __future__ import annotations
 

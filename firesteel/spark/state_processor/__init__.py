@@ -1,4 +1,4 @@
-"""State as Spark DataFrames: reads any state of a savepoint, and writes new or changed savepoints.
+"""State processor API on Spark DataFrames: reads any state of a savepoint, and writes new or changed savepoints.
 
 Modelled on Flink's State Processor API. Reading and writing run in parallel on Spark's executors.
 """

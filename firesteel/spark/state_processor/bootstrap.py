@@ -1,4 +1,4 @@
-"""Makes entries of state out of rows, and writes them as canonical state files; runs on the executors."""
+"""State bootstrapping: converts rows to state entries and writes canonical state files; runs on the executors."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Reads a savepoint as DataFrames."""
+"""Savepoint reader: reads a savepoint as DataFrames."""
 
 from __future__ import annotations
 

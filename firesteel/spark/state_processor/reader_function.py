@@ -1,4 +1,4 @@
-"""Reading several states of a key together, with the same calls a job's function makes."""
+"""Keyed state reader function: reads several states of a key together, with the calls of a job's function."""
 
 from __future__ import annotations
 

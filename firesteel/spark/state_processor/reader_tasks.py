@@ -1,4 +1,4 @@
-"""What the executors do to read state: each function works on one partition."""
+"""Reader tasks on the executors: each function reads one partition of state."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the values of a column were made from, so that they can be written back as what they were.
+"""Python types of column values, kept so that values are written back with their original types.
 
 Spark has fewer types than Python: a UUID becomes a string, a tuple a struct, a set its pickled bytes. A shape says
 which Python values a column of some Spark type holds. The reader finds it from a sample and keeps it in the metadata of

@@ -1,4 +1,4 @@
-"""Which Spark type the keys and values of a state have: declared, given, or found from a sample."""
+"""Spark types of the keys and values of a state: declared, given, or inferred from a sample."""
 
 from __future__ import annotations
 

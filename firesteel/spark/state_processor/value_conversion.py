@@ -1,4 +1,4 @@
-"""Values between states and DataFrames, in both directions; runs on the executors."""
+"""Value conversion between states and DataFrames, in both directions; runs on the executors."""
 
 from __future__ import annotations
 

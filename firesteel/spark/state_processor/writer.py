@@ -1,4 +1,4 @@
-"""Writes savepoints from DataFrames: new ones, or existing ones with some of their state changed."""
+"""Savepoint writer: writes new savepoints from DataFrames, or changes existing ones."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The conformance suite: what every source and every sink must do, run over one's own.
+"""Conformance suite: checks that every source and every sink must pass, also custom ones.
 
 - :class:`SourceConformance`: subclass it, say how to make a source with known records.
 - :class:`SinkConformance`: subclass it, say how to make a sink and how to look at what it has written.

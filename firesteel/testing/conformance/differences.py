@@ -1,4 +1,4 @@
-"""How what a connector gave differs from what it should have given."""
+"""Differences between the actual and the expected records of a connector."""
 
 from __future__ import annotations
 

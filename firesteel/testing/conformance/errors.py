@@ -1,4 +1,4 @@
-"""What a connector is told that does not do what it must."""
+"""Errors for a connector that violates its contract."""
 
 from __future__ import annotations
 

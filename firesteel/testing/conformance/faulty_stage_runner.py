@@ -1,4 +1,4 @@
-"""Runs epochs and batches as a bad cluster does: workers forget, and tasks are run twice."""
+"""Stage runner with faults: workers lose their cached tasks, and tasks are run twice."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Calls that must return: made in a thread of their own, and waited for only so long."""
+"""Calls with a timeout, made in a thread of their own."""
 
 from __future__ import annotations
 

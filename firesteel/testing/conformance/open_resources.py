@@ -1,4 +1,4 @@
-"""What a connector holds of its process: threads and open files."""
+"""Leak detection: threads and open files that a connector holds."""
 
 from __future__ import annotations
 

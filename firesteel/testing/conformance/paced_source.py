@@ -1,4 +1,4 @@
-"""A source that takes its time, so that a short job has several checkpoints."""
+"""Throttled source, so that a short job has several checkpoints."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What every format, and every connector that reads what it has written, must do with values, as checks."""
+"""Round-trip suite: checks of values for every format, and every connector that reads what it has written."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Values of every type that connectors and formats are tried with: the extremes, odd ones, and any number drawn."""
+"""Sample values of every type for connectors and formats: extremes, special cases, and random ones."""
 
 from __future__ import annotations
 

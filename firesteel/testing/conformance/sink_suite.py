@@ -1,4 +1,4 @@
-"""What every sink must do, as checks."""
+"""Sink suite: the checks that every sink must pass."""
 
 from __future__ import annotations
 

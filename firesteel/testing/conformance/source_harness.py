@@ -1,4 +1,4 @@
-"""A source without a job: its enumerator and all its readers, polled by hand."""
+"""Source harness: the enumerator and all readers of a source, polled by hand, without a job."""
 
 from __future__ import annotations
 

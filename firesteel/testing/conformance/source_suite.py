@@ -1,4 +1,4 @@
-"""What every source must do, as checks."""
+"""Source suite: the checks that every source must pass."""
 
 from __future__ import annotations
 

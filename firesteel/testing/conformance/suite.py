@@ -1,4 +1,4 @@
-"""What the suites for sources and sinks share: how their checks are run and what comes of it."""
+"""Base of the suites for sources and sinks: runs their checks and collects the results."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Programs drawn at random, run in many ways, and checked against an oracle.
+"""Random program testing: generated programs, run in many ways, and checked against an oracle.
 
 - :func:`draw_program` draws a DataStream program from a seed, :func:`draw_way` how it is run.
 - :func:`evaluate` is the oracle: it computes what each sink must hold.

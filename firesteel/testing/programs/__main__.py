@@ -1,4 +1,4 @@
-"""Runs drawn programs: ``python -m firesteel.testing.programs --programs 100 --seed 7``."""
+"""Runs generated programs: ``python -m firesteel.testing.programs --programs 100 --seed 7``."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Compares what a run gave with what the oracle computed."""
+"""Compares the results of a run with those of the oracle."""
 
 from __future__ import annotations
 

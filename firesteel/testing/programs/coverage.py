@@ -1,4 +1,4 @@
-"""Counts which operators met which faults and executions, so that a hole is seen."""
+"""Coverage of operators by faults and executions."""
 
 from __future__ import annotations
 

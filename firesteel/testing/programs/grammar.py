@@ -1,4 +1,4 @@
-"""Draws whole programs from a seed."""
+"""Generates whole programs from a seed."""
 
 from __future__ import annotations
 

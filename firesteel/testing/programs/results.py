@@ -1,4 +1,4 @@
-"""What comes of a run, and what is wrong with it."""
+"""Results of a run, and its errors."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Makes a program that fails smaller, as long as it still fails."""
+"""Shrinks a failing program to a smaller one that still fails."""
 
 from __future__ import annotations
 

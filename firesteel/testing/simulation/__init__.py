@@ -1,1 +1,1 @@
-"""A whole cluster in one process, one thread and virtual time: what runs next and what breaks is drawn from a seed."""
+"""Deterministic simulation of a whole cluster in one process, one thread and virtual time, with faults from a seed."""

@@ -1,4 +1,4 @@
-"""The client of a simulated cluster: submits jobs, asks for things, and watches until each job has ended."""
+"""Client of a simulated cluster: submits jobs, sends requests, and polls until each job has ended."""
 
 from __future__ import annotations
 

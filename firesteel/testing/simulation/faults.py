@@ -1,4 +1,4 @@
-"""What breaks in a simulated cluster, and when: drawn before the run begins."""
+"""Faults of a simulated cluster and their times, generated before the run begins."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A log outside of the cluster, like a topic: its records are there from some moment on, and can be read again."""
+"""An external log for simulated sources, like a topic: records appear over time and can be read again."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is outside of a simulated cluster: a system that its sinks write to, and which keeps what was committed."""
+"""External system of a simulated cluster, which its sinks write to and which keeps committed records."""
 
 from __future__ import annotations
 

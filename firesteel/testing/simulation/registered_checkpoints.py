@@ -1,4 +1,4 @@
-"""Checks that what a new leader would start a job from is never deleted."""
+"""Invariant: the checkpoint that a new leader would restore a job from is never deleted."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""What the endpoints answer."""
+"""REST handlers."""

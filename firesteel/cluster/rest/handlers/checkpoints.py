@@ -1,4 +1,4 @@
-"""Answers what is asked about checkpoints."""
+"""REST handlers for checkpoints."""
 
 from __future__ import annotations
 

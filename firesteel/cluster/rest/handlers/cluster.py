@@ -1,4 +1,4 @@
-"""Answers what is asked about the cluster as a whole, and ends it."""
+"""REST handlers for the cluster as a whole, and its shutdown."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Answers what tasks of a vertex are doing, and what the state of a job holds."""
+"""REST handlers for flame graphs of a vertex and for queryable state."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Answers what is asked about failures."""
+"""REST handlers for exceptions of jobs."""
 
 from __future__ import annotations
 

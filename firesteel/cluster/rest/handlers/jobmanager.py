@@ -1,4 +1,4 @@
-"""Answers what is asked about the JobManager itself."""
+"""REST handlers for the JobManager: configuration, logs, metrics and thread dump."""
 
 from __future__ import annotations
 

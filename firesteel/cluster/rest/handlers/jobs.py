@@ -1,4 +1,4 @@
-"""Answers what is asked about jobs."""
+"""REST handlers for jobs."""
 
 from __future__ import annotations
 

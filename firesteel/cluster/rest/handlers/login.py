@@ -1,4 +1,4 @@
-"""Logs browsers in with codes that work once."""
+"""REST handlers for browser login with one-time codes."""
 
 from __future__ import annotations
 

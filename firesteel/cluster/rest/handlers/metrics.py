@@ -1,4 +1,4 @@
-"""Answers what is asked about metrics."""
+"""REST handlers for metrics."""
 
 from __future__ import annotations
 

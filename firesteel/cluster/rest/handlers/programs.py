@@ -1,4 +1,4 @@
-"""Answers to those who keep programs on the cluster, and run them from there."""
+"""REST handlers for uploaded programs: upload, list, run and delete."""
 
 from __future__ import annotations
 

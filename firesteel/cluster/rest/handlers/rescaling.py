@@ -1,4 +1,4 @@
-"""Answers to those who want a job to run with another parallelism."""
+"""REST handlers for rescaling of jobs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Answers to those who want savepoints and checkpoints taken, or savepoints deleted."""
+"""REST handlers that trigger savepoints and checkpoints, and dispose of savepoints."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Answers to those who submit jobs, cancel them, and read what they collect."""
+"""REST handlers that submit and cancel jobs, and return collected results."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Answers what is asked about TaskManagers."""
+"""REST handlers for TaskManagers."""
 
 from __future__ import annotations
 

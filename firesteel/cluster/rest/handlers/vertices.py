@@ -1,4 +1,4 @@
-"""Answers what is asked about vertices and their subtasks."""
+"""REST handlers for vertices and their subtasks."""
 
 from __future__ import annotations
 

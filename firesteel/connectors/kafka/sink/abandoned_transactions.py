@@ -1,4 +1,4 @@
-"""Finds transactions that nobody will finish, and aborts them: a read-committed consumer cannot get past them."""
+"""Aborts lingering transactions, which would block read-committed consumers."""
 
 from __future__ import annotations
 

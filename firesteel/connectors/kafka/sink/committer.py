@@ -1,4 +1,4 @@
-"""Commits the transactions that the writers of a KafkaSink prepared."""
+"""Exactly-once committer of a KafkaSink: commits the transactions that its writers prepared."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The properties of a sink's producers, and what a producer's failures mean."""
+"""Producer properties of a KafkaSink, and the classification of producer errors."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The transactional producers of one writer: made ahead, and used again once their transaction is committed."""
+"""Pool of transactional producers of one writer: created ahead, and reused after their transaction is committed."""
 
 from __future__ import annotations
 

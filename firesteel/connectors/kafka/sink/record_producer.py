@@ -1,4 +1,4 @@
-"""A producer that takes records by column, and remembers the first that was not delivered."""
+"""Producer that takes records by column, and keeps the first delivery error."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How the records of a stream become Kafka records: topic, key, value, headers, timestamp and partition."""
+"""Kafka record serialization: topic, key, value, headers, timestamp and partition."""
 
 from __future__ import annotations
 

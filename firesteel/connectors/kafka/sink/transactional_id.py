@@ -1,4 +1,4 @@
-"""The names of transactions: who writes them, so that others can tell which of them nobody will finish."""
+"""Transactional ids: they name the writer, so that lingering transactions can be detected."""
 
 from __future__ import annotations
 

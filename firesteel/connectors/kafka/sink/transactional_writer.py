@@ -1,4 +1,4 @@
-"""The writer of a KafkaSink that gives EXACTLY_ONCE."""
+"""Exactly-once writer of a KafkaSink, with transactions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Kafka transactions seen from outside of the producer that they are of: asked for, committed and aborted.
+"""Transaction client: lists, commits and aborts Kafka transactions of other producers.
 
 librdkafka ends only the transactions of a producer that lives. Finishing one whose process is gone takes three requests
 that it has no call for: DescribeTransactions, ListTransactions and EndTxn. They are sent with kafka-python, and this

@@ -1,4 +1,4 @@
-"""Client properties as the arguments of kafka-python, which asks coordinators what librdkafka cannot ask."""
+"""Client properties as arguments of kafka-python, used for requests that librdkafka does not support."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The writer of a KafkaSink that gives NONE or AT_LEAST_ONCE."""
+"""Writer of a KafkaSink with NONE or AT_LEAST_ONCE."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which errors of a consumer end a job, and which it bears."""
+"""Classification of consumer errors: fatal for the job, or retried."""
 
 from __future__ import annotations
 

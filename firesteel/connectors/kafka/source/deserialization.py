@@ -1,4 +1,4 @@
-"""How records of a topic become records of a stream."""
+"""Kafka record deserialization."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Finds the partitions of a Kafka source, once or again and again, and gives each to its subtask."""
+"""Split enumerator of a KafkaSource: discovers partitions, once or periodically, and assigns them to subtasks."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tells the consumer group how far a reader has come, once a checkpoint with these positions is complete."""
+"""Offset commits to the consumer group, made when a checkpoint completes."""
 
 from __future__ import annotations
 

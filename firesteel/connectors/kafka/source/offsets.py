@@ -1,4 +1,4 @@
-"""Where a Kafka source starts in each partition, and where it stops."""
+"""Offsets initializers: where a Kafka source starts in each partition, and where it stops."""
 
 from __future__ import annotations
 

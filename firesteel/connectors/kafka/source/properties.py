@@ -1,4 +1,4 @@
-"""The properties of a Kafka source: Flink's own, and what the consumers get."""
+"""Properties of a Kafka source: Flink's own, and those of its consumers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Reads the partitions of one subtask with one consumer, without ever waiting for it."""
+"""Source reader of a KafkaSource: one consumer per subtask, polled without blocking."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One partition of a topic, as a split: where to read on, and where to stop."""
+"""Kafka partition split: its current and its stopping offset."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Makes sure that a topic which a consumer misses is really gone."""
+"""Verifies that a topic which a consumer does not find has been deleted."""
 
 from __future__ import annotations
 

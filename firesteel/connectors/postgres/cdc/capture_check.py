@@ -1,4 +1,4 @@
-"""Compares what a capture has begun with to what is on the server now: encoding, tables and publication.
+"""Compares the state of a capture with the server: encoding, tables and publication.
 
 A publication has tables by their ids. A table that takes the name of a captured one is not in it, so its changes are
 never in the log; nor are those of a table that was taken out of it for a while. Nobody would notice.

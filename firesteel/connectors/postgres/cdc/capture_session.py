@@ -1,4 +1,4 @@
-"""The sessions of a capture: in each of them the server writes values the same way."""
+"""Database sessions of a capture, with fixed output settings."""
 
 from __future__ import annotations
 

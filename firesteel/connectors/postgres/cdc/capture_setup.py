@@ -1,4 +1,4 @@
-"""Prepares a server for a capture: the publication, the slot, and the tables cut into chunks. All of this may block.
+"""Prepares a server for a capture: publication, replication slot, and chunks of the tables. All calls may block.
 
 Nothing is lost between the tables and the log, for this order:
 

@@ -1,4 +1,4 @@
-"""A captured change, and what it becomes in the stream."""
+"""Change record, and its representation in the stream."""
 
 from __future__ import annotations
 

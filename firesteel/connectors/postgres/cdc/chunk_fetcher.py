@@ -1,4 +1,4 @@
-"""Reads one chunk of a table in a thread of its own."""
+"""Chunk fetcher: reads one chunk of a table in a thread of its own."""
 
 from __future__ import annotations
 

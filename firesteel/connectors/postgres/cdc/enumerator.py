@@ -1,4 +1,4 @@
-"""Hands out the chunks of all captured tables, then the log."""
+"""Split enumerator of change data capture: assigns the chunks of all captured tables, then the log."""
 
 from __future__ import annotations
 

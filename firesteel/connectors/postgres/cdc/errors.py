@@ -1,4 +1,4 @@
-"""What can go wrong with change data capture."""
+"""Errors of change data capture."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Makes change records of what the log has, leaving out what was read from the tables already."""
+"""Log decoder: converts log messages to change records, without those that the snapshot has already read."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a PostgreSQL server sends through logical replication: the stream's frames and pgoutput's messages in them.
+"""Parser of logical replication: the frames of the stream and pgoutput's messages in them.
 
 Only version 1 of pgoutput's protocol: a transaction comes as a whole, after its commit. Values are text.
 """

@@ -1,4 +1,4 @@
-"""Reads chunks of tables and the log."""
+"""Source reader of change data capture: reads chunks of tables and the log."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Receives the log of a replication slot in a thread of its own."""
+"""Replication stream: receives the log of a replication slot in a thread of its own."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What readers of captured changes read: chunks of tables first, then the log."""
+"""Splits of change data capture: chunks of tables first, then the log."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Finds the tables to capture in the server's catalog, and checks that they can be captured."""
+"""Table discovery: finds the tables to capture in the server's catalog, and checks that they can be captured."""
 
 from __future__ import annotations
 

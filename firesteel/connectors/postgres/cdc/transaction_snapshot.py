@@ -1,4 +1,4 @@
-"""Which transactions a read of a table has seen."""
+"""Transaction snapshot: which transactions a read of a table has seen."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Finds, before a checkpoint, staged rows that the target's unique indexes and foreign keys would refuse after it."""
+"""Checks staged rows before a checkpoint against the unique indexes and foreign keys of the target."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The committer of an exactly-once append."""
+"""Exactly-once committer of an append."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Values as COPY sends them: what is written of a value is the same in binary form and as text.
+"""COPY encoding of values, in binary and text form.
 
 Which of the two is taken depends on all values of a batch and of those before, so it must not matter. Where psycopg's
 own dumpers differ between the forms, or send another value than the one given, those here take their place.

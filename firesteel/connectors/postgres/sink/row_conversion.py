@@ -1,4 +1,4 @@
-"""How records become rows of a table: their values in the order of the columns, and those as COPY wants them."""
+"""Conversion of records to table rows, with values in column order and in COPY's form."""
 
 from __future__ import annotations
 

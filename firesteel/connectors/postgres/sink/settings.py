@@ -1,4 +1,4 @@
-"""What a sink is told: where to write, what, and how."""
+"""Settings of a PostgresSink."""
 
 from __future__ import annotations
 

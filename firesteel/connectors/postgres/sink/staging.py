@@ -1,4 +1,4 @@
-"""The rows of an exactly-once append that wait for their checkpoint: batches in a staging table beside the target."""
+"""Staging table of an exactly-once append: batches of rows that wait for their checkpoint."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The writer of an exactly-once append."""
+"""Exactly-once writer of an append, over a staging table."""
 
 from __future__ import annotations
 

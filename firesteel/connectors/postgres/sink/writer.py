@@ -1,4 +1,4 @@
-"""The writers that write a batch at once: appended rows, upserts, and any statement."""
+"""At-least-once writers: appended rows, upserts, and any statement, in batches."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Plans the splits of a PostgresSource and hands them out."""
+"""Split enumerator of a PostgresSource."""
 
 from __future__ import annotations
 

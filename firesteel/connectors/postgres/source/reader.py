@@ -1,4 +1,4 @@
-"""The reader of a PostgresSource."""
+"""Source reader of a PostgresSource."""
 
 from __future__ import annotations
 

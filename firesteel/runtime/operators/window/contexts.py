@@ -1,4 +1,4 @@
-"""What triggers, assigners and process window functions see of the operator that calls them."""
+"""Contexts of triggers, window assigners and process window functions."""
 
 from __future__ import annotations
 

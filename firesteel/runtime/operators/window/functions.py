@@ -1,4 +1,4 @@
-"""One way to call every combination of aggregation and window function."""
+"""Window functions: one call interface for every combination of aggregation and window function."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What happens to a record that comes after all its windows are gone."""
+"""Late records: those that arrive after all their windows were purged."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Windows of another size that a job was restored with: the program has changed, and they end as they began."""
+"""Restored windows of another size, from before the program was changed: they keep their bounds until they fire."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Keeps track of which windows in flight were merged, and which window their contents are stored under."""
+"""Merging window set: which windows were merged, and which state window holds their contents."""
 
 from __future__ import annotations
 

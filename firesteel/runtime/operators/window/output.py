@@ -1,4 +1,4 @@
-"""Collects what a window operator emits, so that downstream gets whole batches."""
+"""Output buffer of window operators, which emits whole batches downstream."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Windows aligned in event time, in a batch: all records of a key are there, in the order of their timestamps.
+"""Window operator of batch execution for aligned event-time windows: reads each key's records sorted by timestamp.
 
 So a window is a run of them. There is no state and there are no timers: each window is evaluated at once, from the
 earliest to the latest.

@@ -1,4 +1,4 @@
-"""What a window operator is to do, and which of the three window operators does it."""
+"""Specification of a window operator, which selects one of the three implementations."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How window operators keep their windows in keyed state, so that each can take up what the other left.
+"""Keyed state of window operators, in a format from which each of them can be restored.
 
 Both keep the panes in the state ``window-contents``, one namespace per window. The general operator also has timers
 per key and window (``window-timers``): one at the window's last timestamp, until it fires, and one for when the pane is

@@ -1,4 +1,4 @@
-"""How aligned windows keep their contents: per key an aggregate, an accumulator or a list of elements.
+"""Contents of aligned windows: per key an aggregate, an accumulator or a list of elements.
 
 A window's contents are its own: what leaves it is copied if it stays, or if it was not made for this window alone. The
 reduce or aggregate function may change what it is given and return it, but not keep it.

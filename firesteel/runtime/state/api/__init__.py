@@ -1,1 +1,1 @@
-"""What keyed and operator state is to operators, and what all state backends share."""
+"""Interfaces of keyed and operator state, and what all state backends share."""

@@ -1,4 +1,4 @@
-"""What the keyed state backends have in common; ``hashmap`` and ``rocksdb`` implement it with the same file names."""
+"""Base class of the keyed state backends; ``hashmap`` and ``rocksdb`` implement it with the same file names."""
 
 from __future__ import annotations
 

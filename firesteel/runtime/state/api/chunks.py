@@ -1,4 +1,4 @@
-"""The records that files of keyed state consist of, in snapshots of the hashmap backend and in canonical ones.
+"""Chunks of keyed state files, in snapshots of the hashmap backend and in canonical savepoints.
 
 A file is a sequence of frames: four bytes with the length (little endian), then a pickled *chunk*
 ``(table, namespace, keys, values)``:

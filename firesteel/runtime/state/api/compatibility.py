@@ -1,4 +1,4 @@
-"""Whether a state that was restored fits the descriptor a function asks for it with."""
+"""State schema compatibility: whether a restored state matches the descriptor that a function registers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""State of an earlier key encoding: some of its keys belong to other key groups now, and some have become equal.
+"""Migration of state with an earlier key encoding: some keys change their key group, and some become equal.
 
 A key that has moved within the key groups of its subtask is taken along. One that has moved out of them would be
 lost: then the state is refused. With parallelism 1 no key can move that far. Two keys that were kept apart although

@@ -1,4 +1,4 @@
-"""State that belongs to no key: lists and maps of one operator in one subtask.
+"""Operator state (non-keyed): lists and maps of one operator in one subtask.
 
 An item is what is dealt out when the job is restored with another parallelism; it is pickled on its own. Operators keep
 lists of their own here as well (a source its splits, a sink what it has prepared); their names begin with ``_``.

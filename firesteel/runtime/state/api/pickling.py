@@ -1,4 +1,4 @@
-"""Pickles state whose classes only the job's own script defines, and says which value cannot be pickled.
+"""Pickling of state values, also of classes that only the job's script defines, with an error that names the value.
 
 Such classes reach a process by value, with the functions of the job, and plain pickle cannot name them. Written by
 value into state they would come back, in a later run of the same script, as classes of their own: not equal to the

@@ -1,4 +1,4 @@
-"""Time-to-live: a layer over the states of any backend, as in Flink.
+"""Time-to-live (TTL) of state: a layer over the states of any backend, as in Flink.
 
 A state with time-to-live stores *cells*: values with the time of their last access. Elements of a list and entries of a
 map are cells of their own and expire one by one; a reduced value and an accumulator expire as a whole. Times are those

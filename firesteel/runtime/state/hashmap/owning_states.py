@@ -1,4 +1,4 @@
-"""The five kinds of keyed state whose values the state alone has: as with RocksDB, a change counts once it is stored.
+"""The five kinds of keyed state with copy-on-access values: as with RocksDB, a change counts once it is stored.
 
 What is stored is copied, and so is what is read, unless it is immutable. ``_is_plain`` tells that nothing else was
 stored so far, so that reading need not look. A reduced value and an accumulator are handed to the user's function as

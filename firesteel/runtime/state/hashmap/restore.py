@@ -1,4 +1,4 @@
-"""Reads the tables of a hashmap backend out of snapshots: its own, or canonical ones of any backend."""
+"""Restores the state tables of a hashmap backend from its own snapshots or canonical ones of any backend."""
 
 from __future__ import annotations
 

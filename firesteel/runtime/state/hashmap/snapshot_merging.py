@@ -1,4 +1,4 @@
-"""Merges the base of a state and its deltas chunk by chunk, in a thread that the job does not wait for."""
+"""Compaction of incremental snapshots: merges the base of a state and its deltas in a background thread."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Incremental snapshots of the hashmap backend: what is in files, what is held in memory, and what is written when.
+"""Incremental snapshots of the hashmap backend: the files of a snapshot, and the changes held in memory.
 
 The state at a snapshot is a base and deltas, each a part of its own. The parts of the last complete checkpoint are the
 *chain*. Files of a checkpoint may be used again only once it is complete, and are deleted once a later one is complete

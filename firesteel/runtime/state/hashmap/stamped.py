@@ -1,4 +1,4 @@
-"""Cells of states with time-to-live in dictionaries: ``[value, last access]``, in the ordinary states of a backend."""
+"""TTL cells of the hashmap backend: ``[value, last access]``, in the ordinary states of a backend."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What one state holds: a dictionary per namespace, and what changed in it since the last snapshot."""
+"""State table of one state: a dictionary per namespace, and the changes since the last snapshot."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Timers for incremental snapshots: the queue knows which were added and which went since the last one."""
+"""Timer queue for incremental snapshots, which tracks the timers added and removed since the last one."""
 
 from __future__ import annotations
 

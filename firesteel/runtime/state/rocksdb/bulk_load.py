@@ -1,4 +1,4 @@
-"""Fills a database from sorted rows: they become its files directly, without passing through write buffers."""
+"""Bulk load of sorted rows into RocksDB, as ingested files that bypass the write buffers."""
 
 from __future__ import annotations
 

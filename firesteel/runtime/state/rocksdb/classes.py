@@ -1,4 +1,4 @@
-"""Pickles objects of classes that only the job's script defines, by the names of these classes.
+"""Pickles objects of classes that only the job's script defines, by class name.
 
 Such a class cannot be imported, so pickle alone refuses its objects; with its definition in each of millions of values
 they would be slow and large. Here a value only names the class. Definitions are kept once, in the database, and what

@@ -1,4 +1,4 @@
-"""One RocksDB database: a column family per state and per timer queue, and one for what belongs to none of them."""
+"""One RocksDB database: a column family per state and per timer queue, and one for metadata."""
 
 from __future__ import annotations
 

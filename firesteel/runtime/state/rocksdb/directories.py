@@ -1,4 +1,4 @@
-"""The local directories of databases: each has one owner, and those of owners that died are removed."""
+"""Local directories of RocksDB databases: each has one owner, and those of dead owners are removed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the keys of RocksDB rows consist of, and how Python objects come back out of them.
+"""Key encoding of RocksDB rows: key group, key and namespace.
 
 A row's key is, in this order:
 

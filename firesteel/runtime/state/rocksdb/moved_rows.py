@@ -1,4 +1,4 @@
-"""Rows of an earlier key encoding: gives them the keys they would be written with now."""
+"""Migration of rows with an earlier key encoding to the current one."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How the databases of a slot are tuned, and the memory they share."""
+"""RocksDB options of the databases of a slot, and their shared memory (block cache, write buffers)."""
 
 from __future__ import annotations
 

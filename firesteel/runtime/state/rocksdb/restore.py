@@ -1,4 +1,4 @@
-"""Makes the database of a restored backend out of the handles of a checkpoint."""
+"""Restores the database of a RocksDB backend from the handles of a checkpoint."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Rows to stored values, as all backends and canonical savepoints have them, and back."""
+"""Conversion of RocksDB rows to and from the values of canonical savepoints."""
 
 from __future__ import annotations
 

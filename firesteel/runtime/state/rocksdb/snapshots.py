@@ -1,4 +1,4 @@
-"""Snapshots of a database: its own files, linked and uploaded, or its contents in the canonical format."""
+"""Snapshots of a RocksDB database: its own files, hard-linked and uploaded, or its contents in the canonical format."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Cells of states with time-to-live in rows: the data of a row, which ends with the time of the last access.
+"""TTL cells of the RocksDB backend: the value of a row ends with the time of the last access.
 
 So expiry is judged and a time of access replaced without unpickling anything. A new cell has no originals (see
 ``values``): they are added where it is stored.

@@ -1,4 +1,4 @@
-"""Timers live in memory; what changed among them goes into a table of the database, at the latest for a snapshot."""
+"""Timer queue of the RocksDB backend: in memory, with changes written to a column family by the next snapshot."""
 
 from __future__ import annotations
 

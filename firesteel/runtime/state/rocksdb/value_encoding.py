@@ -1,4 +1,4 @@
-"""What the values of RocksDB rows consist of.
+"""Value encoding of RocksDB rows.
 
 A value is its pickle, so that reading one is a single ``pickle.loads``, which takes no notice of what follows it:
 

@@ -1,4 +1,4 @@
-"""Keyed state of a batch: that of one key at a time, in attributes of the state objects themselves.
+"""Keyed state backend of batch execution: the state of one key at a time, in attributes of the state objects.
 
 In a batch all records of a key come one after the other. So there is nothing to look up: a state holds the value of the
 current key, and forgets it when the key ends. There are no snapshots, and as in Flink no time-to-live, since time does

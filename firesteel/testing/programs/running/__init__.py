@@ -1,1 +1,1 @@
-"""Runs drawn programs in many ways, with faults."""
+"""Runs generated programs in many ways, with faults."""

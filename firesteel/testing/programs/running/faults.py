@@ -1,4 +1,4 @@
-"""What goes wrong in a run: exceptions of user code, and errors at the product's own fault points."""
+"""Fault injection of a run: exceptions in user code, and errors at the product's own fault points."""
 
 from __future__ import annotations
 

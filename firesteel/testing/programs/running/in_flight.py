@@ -1,4 +1,4 @@
-"""What was in flight between tasks when an unaligned checkpoint was taken."""
+"""In-flight records between tasks at an unaligned checkpoint."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What must hold while a job runs, whatever its results are."""
+"""Invariants of a running job, independent of its results."""
 
 from __future__ import annotations
 

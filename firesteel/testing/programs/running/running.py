@@ -1,4 +1,4 @@
-"""Runs programs in this process, or on whatever an environment runs on."""
+"""Runs programs in this process, or on the executor of an environment."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Draws ways to run a program."""
+"""Random choice of the ways to run a program."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What modules of the product have kept of the standard library when they were loaded: locks, and functions by name.
+"""Standard library objects that product modules keep from import time: locks, and functions by name.
 
 ``from time import monotonic``, ``clock=time.monotonic`` as a default, or a lock of a module are out of reach of whoever
 replaces the attributes of `time` and `threading`. They are found here, so that they can be replaced as well.

@@ -1,4 +1,4 @@
-"""Virtual time, and the threads of simulated processes: one runs at a time, in an order drawn from a seed.
+"""Deterministic scheduler: virtual time, and threads of which one runs at a time, in an order given by a seed.
 
 A simulated thread is a greenlet. It runs until it waits for something; then the scheduler advances the clock to the
 next moment at which anything happens and continues the thread that it happens to. Nothing else lets time pass: what

@@ -1,4 +1,4 @@
-"""Sockets of simulated processes, and what waits for several of them."""
+"""Sockets and selectors of simulated processes."""
 
 from __future__ import annotations
 

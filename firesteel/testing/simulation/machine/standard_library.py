@@ -1,4 +1,4 @@
-"""Puts virtual clocks, threads, sockets and random bytes in the place of the system's, for simulated processes.
+"""Replaces clocks, threads, sockets and random bytes of the standard library for simulated processes.
 
 Code in a simulated thread that calls `time.monotonic`, `threading.Thread`, `queue.Queue`, `socket.create_server` or
 `os.urandom` gets what the simulation has. Code outside, in the same process or in another thread, gets what it always

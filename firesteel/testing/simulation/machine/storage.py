@@ -1,4 +1,4 @@
-"""Storage that all machines of a simulated cluster share: slow, full, refusing, hanging or gone when it is to be."""
+"""Shared storage of a simulated cluster, with faults: slow, full, refusing, hanging or gone."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What happened in a simulation, event by event."""
+"""Event history of a simulation."""
 
 from __future__ import annotations
 
