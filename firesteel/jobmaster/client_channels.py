@@ -61,9 +61,9 @@ class ClientChannels:
     when the client has taken it. One that is held is acknowledged at once, as long as the channel is below its limits;
     after that not before the client has read.
 
-    A barrier behind records comes through only when the sink has sent them. So a slot that has stopped is told to send
-    what comes before the barrier of a checkpoint under way: when that has waited for the client for a while, or at once
-    if the client has nothing to read.
+    A barrier behind records comes through only when the sink has sent them. So a slot that has stopped is allowed to
+    send what comes before the barrier of a checkpoint under way: when that has waited for the client for a while, or at
+    once if the client has nothing to read.
     """
 
     def __init__(self, *, hold: bool = False, limits: ClientLimits | None = None) -> None:
@@ -133,9 +133,9 @@ class ClientChannels:
         return sequence is not None and payload.sequence <= sequence.acknowledged
 
     def consumed(self, event: ClientConsumed, *, is_current: bool = True) -> list[SendToSlot]:
-        """The client took a payload, perhaps of an earlier attempt; what its slot is to be told, if anything.
+        """The client took a payload, perhaps of an earlier attempt; returns the message for its slot, if any.
 
-        See `answer` for others that may go on now.
+        See `answer` for others that may continue now.
         """
         channel, subtask, number = event.channel, event.subtask, event.sequence
         volume = self._volume(channel)
@@ -156,7 +156,7 @@ class ClientChannels:
     def answer(
         self, under_way: Sequence[tuple[int, int]], now: int, patience: int
     ) -> tuple[list[SendToSlot], int | None]:
-        """What slots that wait are to be told now, and when to ask again.
+        """The messages for waiting slots, and the time of the next call.
 
         ``under_way`` are the checkpoints under way and when they were triggered.
         """

@@ -16,7 +16,7 @@ def transition_all(graph: ExecutionGraph, state: ExecutionState, now: int) -> No
 
 
 def report(graph: ExecutionGraph, message: TaskStateChanged, now: int) -> None:
-    """A slot says what became of a task; raises FiresteelError if that makes no sense."""
+    """Applies a slot's report on a task; raises FiresteelError if the transition is invalid."""
     try:
         execution = graph.vertex(message.vertex_id, message.subtask).current
         state = ExecutionState[message.state]
@@ -52,7 +52,7 @@ def end_slot(graph: ExecutionGraph, slot_index: int, now: int, failure: TaskFail
 
 
 def end_all(graph: ExecutionGraph, now: int) -> None:
-    """No slot is left: whatever has not ended is cancelled."""
+    """No slot is left: all executions that have not ended are cancelled."""
     for vertex in graph.vertices():
         if not vertex.current.state.is_terminal:
             _cancelled(vertex.current, now)

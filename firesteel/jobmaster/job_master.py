@@ -61,18 +61,18 @@ class JobMaster(JobRescaling):
 
     1. StartAttempt asks for slots (see JobSlots for when, and for how many); each registers itself. The status is
        CREATED.
-    2. All are there: Deploy tells each where its peers are. The status is RUNNING.
+    2. All are there: Deploy sends each the addresses of its peers. The status is RUNNING.
     3. Tasks report their states, readers ask for splits, sinks send payloads for the client.
     4. All tasks have FINISHED: Shutdown, and each slot answers SlotStopped. The status is FINISHED.
 
-    A failure at any step leads to RESTARTING or, if the restart strategy says so, FAILING; one of the host itself
-    leads to RESTARTING in any case (see `end_of_job`). CancelJob leads to CANCELLING. RESTARTING also comes without a
-    failure, for another number of slots. In these three the attempt winds down:
+    A failure at any step leads to RESTARTING or, if the restart strategy allows no restart, FAILING; one of the host
+    itself leads to RESTARTING in any case (see `end_of_job`). CancelJob leads to CANCELLING. RESTARTING also comes
+    without a failure, for another number of slots. In these three the attempt winds down:
 
     5. CancelSlot goes to every slot that is there, and to those that register late.
-    6. KillAttempt, if slots are not gone after the cancellation timeout, or if those left cannot be told.
+    6. KillAttempt, if slots have not stopped after the cancellation timeout, or if those left cannot be reached.
     7. No process is left: the status is FAILED, CANCELED or, after SuspendJob, SUSPENDED.
-    8. Or else RemoveLeftovers deletes what the attempt wrote in vain, and step 1 follows once that is done, or has
+    8. Or else RemoveLeftovers deletes the unused files of the attempt, and step 1 follows once that is done, or has
        taken too long, and the restart delay is over.
 
     Which failure is the cause: a task that raises is followed by broken connections, a lost slot and a failed
@@ -116,7 +116,7 @@ class JobMaster(JobRescaling):
         self._publish()
 
     def handle(self, event: events.Event, now: int, wall: int | None = None) -> list[Instruction]:
-        """Takes an event and tells what to do about it, in order.
+        """Takes an event and returns the instructions that follow from it, in order.
 
         ``now`` are milliseconds of a clock that is never set, ``wall`` is the time that people read (epoch
         milliseconds), if that is another one.
@@ -196,7 +196,7 @@ class JobMaster(JobRescaling):
         if self.status is JobStatus.CANCELLING:
             if suspends is self._suspends:
                 self._kill("cancelled again")
-            self._suspends &= suspends  # whoever has cancelled it does not want it to go on elsewhere
+            self._suspends &= suspends  # a cancelled job must not be recovered elsewhere
             return
         self._suspends = suspends
         winding_down = self.status in _WINDING_DOWN
@@ -237,7 +237,7 @@ class JobMaster(JobRescaling):
             self._perform(self.checkpoints.on_message(message, self._now))
 
     def _perform(self, instructions: Iterable[PartInstruction]) -> None:
-        """Carries out what a part of the job wants of the job as a whole, and leaves the rest to the shell."""
+        """Executes the instructions of parts that concern the job as a whole, and leaves the rest to the shell."""
         for instruction in instructions:
             if isinstance(instruction, TriggerTasks):
                 self._perform(self.checkpoints.trigger(instruction, self._now))
@@ -494,7 +494,7 @@ class JobMaster(JobRescaling):
             is_of_host = self.settings.is_kept and isinstance(event.failure.cause, HostError)
             self._fail(FailureKind.HOST if is_of_host else FailureKind.ATTEMPT_ENDED, event.failure)
         else:
-            # says nothing: whatever a slot said first, even of a lost connection, says more
+            # the least specific failure: any report of a slot, even of a lost connection, replaces it as the cause
             text = f"Attempt {self.attempt} ended although its slots had not stopped."
             self._fail(FailureKind.PEER_LOST, TaskFailure(text, error_type="AttemptEnded"))
 
@@ -512,7 +512,7 @@ class JobMaster(JobRescaling):
             self._set_timer(Timer.FAILURE_GRACE, self.settings.failure_grace)
 
     def _decide_if_all_is_told(self) -> bool:
-        """Spares the grace period when nobody is left who could still name a cause."""
+        """Ends the grace period early when no slot is left that could report a cause."""
         pool = self._expect_pool()
         if self._root_cause.is_pending and pool.ended and not pool.speaking():
             self._decide()

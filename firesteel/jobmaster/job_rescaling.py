@@ -36,7 +36,7 @@ class JobRescaling(WindingDown):
         """The next attempt has another parallelism; one that runs takes a checkpoint first, to lose as little time.
 
         A job that is about to end is not restarted for it. Should it fail before its end, or should its savepoint be
-        refused, it goes on with the new parallelism.
+        refused, it continues with the new parallelism.
         """
         self._job_graph = event.job_graph
         self.slots.rescaled(event.job_graph)

@@ -22,8 +22,8 @@ __all__ = ["JobSnapshot"]
 class JobSnapshot(msgspec.Struct, frozen=True):
     """Immutable, so that any thread may read it at any time. All parts are of the same moment, between two events.
 
-    A new one is made after each event. It shares with the one before whatever the event has not changed: a heartbeat
-    of one slot of 400 costs one tuple of 400 references.
+    A new one is created after each event. It shares with the previous one all parts that the event has not changed: a
+    heartbeat of one slot of 400 costs one tuple of 400 references.
     """
 
     status: JobStatus

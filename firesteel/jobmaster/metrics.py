@@ -82,7 +82,7 @@ class JobMetrics:
         self._snapshot = MetricsSnapshot(self._values.frozen(), self._accumulators.frozen())
 
     def begin_attempt(self) -> None:
-        """Tasks accumulate anew; their metrics are shown until there are others."""
+        """Resets the accumulators of tasks; their metrics are shown until new ones arrive."""
         self._accumulators.clear()
 
     def report(self, report: MetricReport) -> None:

@@ -62,7 +62,7 @@ class CheckpointCoordinator:
     whether ``_metadata`` came to be must be known first.
 
     Savepoints differ as in Flink: they belong to the user, so they subsume nothing, share nothing and are not
-    retained; only with ``stop`` are the tasks told of their completion.
+    retained; only with ``stop`` are the tasks notified of their completion.
     """
 
     def __init__(
@@ -259,7 +259,7 @@ class CheckpointCoordinator:
     def trigger_checkpoint(
         self, request_id: str | None, now: int, kind: SnapshotKind = SnapshotKind.CHECKPOINT
     ) -> Instructions:
-        """Takes a checkpoint, perhaps a full one, as soon as none is under way, whatever interval and pause say.
+        """Takes a checkpoint, perhaps a full one, as soon as none is under way, regardless of interval and pause.
 
         Without a ``request_id`` it is for tasks that wait for a last checkpoint. Such requests are one while they wait,
         and are made again if a task ends meanwhile.
@@ -277,7 +277,7 @@ class CheckpointCoordinator:
         self._trigger_waiting(now)
 
     def _trigger_waiting(self, now: int) -> None:
-        """Triggers whatever may be triggered now."""
+        """Triggers the next request, if one may be triggered now."""
         while not self._failed:
             choice = self._decider.choose(len(self._pending), self._last_completion, now)
             if choice.retry_at is not None and self._next_trigger is not None:
@@ -338,7 +338,7 @@ class CheckpointCoordinator:
             least = self.settings.min_pause
             self._next_trigger = now + least + int(self._random() * (period - least + 1))
 
-    # -- what tasks and the storage say ---------------------------------------------------------------
+    # -- reports of tasks and the storage ---------------------------------------------------------------
 
     def coordinator_states(self, checkpoint_id: int, states: Mapping[str, bytes], now: int) -> Instructions:
         """The states of the enumerators, by operator id, taken when the checkpoint was triggered."""
@@ -349,7 +349,7 @@ class CheckpointCoordinator:
         return self._take()
 
     def trigger_failed(self, checkpoint_id: int, reason: str, now: int) -> Instructions:
-        """An enumerator could not be snapshotted, or a task could not be told."""
+        """An enumerator could not be snapshotted, or a message to a task could not be sent."""
         pending = self._pending.get(checkpoint_id)
         if pending is not None:
             self._abort(pending, _Reason.TRIGGER_CHECKPOINT_FAILURE, reason, now)
@@ -402,7 +402,7 @@ class CheckpointCoordinator:
         now: int,
         failure: CheckpointFailureReason = CheckpointFailureReason.CHECKPOINT_DECLINED,
     ) -> Instructions:
-        """A task cannot take part; ``failure`` tells whether that counts among the failures in a row."""
+        """A task cannot take part; ``failure`` is whether that counts among the failures in a row."""
         pending = self._pending.get(checkpoint_id)
         if pending is not None:
             text = f"Task {pending.plan.name_of((vertex_id, subtask))} declined: {reason}"

@@ -26,11 +26,11 @@ class _Condemned:
 
 
 class CheckpointDisposal:
-    """Deletes what nobody needs, but not before nobody can come to need it.
+    """Deletes files once no checkpoint references them and no task can reference them again.
 
-    A task may share files of the last checkpoint it was told is complete. When a newer one completes and subsumes it,
-    some tasks have not heard of that yet: their snapshots for checkpoints under way, and, since a barrier may overtake
-    the news, even for the next one, may name files that only the subsumed checkpoint had. So those wait until every
+    A task may share files of the last checkpoint it was notified of. When a newer one completes and subsumes it, some
+    tasks have not been notified yet: their snapshots for checkpoints under way, and, since a barrier may overtake the
+    notification, even for the next one, may name files that only the subsumed checkpoint had. So those wait until every
     checkpoint triggered before has ended and one triggered afterwards has completed.
     """
 

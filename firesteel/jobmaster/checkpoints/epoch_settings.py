@@ -16,7 +16,7 @@ from firesteel.jobmaster.checkpoints.settings import CheckpointSettings
 __all__ = ["EpochSettings", "EpochTriggerKind", "as_epochs", "epoch_checkpoint_settings"]
 
 AVAILABLE_NOW_RESTARTS = 3
-"""How often a run that is to end is restarted, if nothing is said: as often as Spark tries a task again."""
+"""The default number of restarts of a run that is to end: as often as Spark retries a task."""
 
 
 class EpochTriggerKind(Enum):
@@ -29,7 +29,7 @@ class EpochTriggerKind(Enum):
 
 @dataclass(frozen=True, slots=True)
 class EpochSettings:
-    """What the options ``execution.epoch.*`` say; all times in milliseconds."""
+    """The options ``execution.epoch.*``; all times in milliseconds."""
 
     trigger: EpochTriggerKind = EpochTriggerKind.CONTINUOUS
     interval: int = 1000
@@ -37,7 +37,7 @@ class EpochSettings:
     max_records: int | None = None
     idle_interval: int = 200
     resumes: bool = False
-    """Whether a run of the job goes on where the last one stopped."""
+    """Whether a run of the job continues where the last one stopped."""
 
     def __post_init__(self) -> None:
         _at_least("interval", self.interval, 1)
@@ -48,10 +48,10 @@ class EpochSettings:
 
     @classmethod
     def from_configuration(cls, configuration: Configuration) -> EpochSettings:
-        """What the job's configuration says.
+        """The settings from the job's configuration.
 
-        With the interval trigger an epoch may take as long as the interval, if nothing else is said: there is one per
-        interval, whatever there is to read.
+        With the interval trigger an epoch may by default take as long as the interval: there is one per
+        interval, regardless of the amount of input.
 
         >>> config = Configuration().set_string("execution.epoch.trigger", "interval")
         >>> EpochSettings.from_configuration(config.set_string("execution.epoch.interval", "10 s")).target_duration
@@ -78,10 +78,10 @@ def as_epochs(job_graph: JobGraph) -> JobGraph:
     """The job with what epochs make of its configuration: every epoch is a checkpoint, and ends with its barrier.
 
     So there are checkpoints, whether the user asked for them or not; they are aligned and exactly-once; and one follows
-    the end of the input. A job that goes on where its last run stopped is known by its name: jobs of the same name have
-    the same id, and with it the same place beneath ``execution.checkpointing.dir``.
+    the end of the input. A job that continues where its last run stopped is known by its name: jobs of the same name
+    have the same id, and with it the same place beneath ``execution.checkpointing.dir``.
 
-    A job that is to stop when it has read what is there is restarted a few times only, if nothing else is said.
+    A job that is to stop when it has read the available input is by default restarted a few times only.
     """
     configuration = Configuration(job_graph.configuration)
     if configuration.get_optional(checkpointing_options.CHECKPOINTING_INTERVAL) is None:
@@ -91,7 +91,7 @@ def as_epochs(job_graph: JobGraph) -> JobGraph:
     configuration.set(checkpointing_options.CHECKPOINTS_AFTER_TASKS_FINISH, True)
     available_now = configuration.get(exchange_options.EPOCH_TRIGGER) == EpochTriggerKind.AVAILABLE_NOW.value
     if available_now and configuration.get_optional(restart_options.RESTART_STRATEGY) is None:
-        # Somebody waits for the end of such a job: restarts for ever would hide a function that always fails.
+        # A caller waits for the end of such a job: unlimited restarts would hide a function that always fails.
         configuration.set(restart_options.RESTART_STRATEGY, "fixed-delay")
         if not configuration.contains(restart_options.FIXED_DELAY_ATTEMPTS):
             configuration.set(restart_options.FIXED_DELAY_ATTEMPTS, AVAILABLE_NOW_RESTARTS)

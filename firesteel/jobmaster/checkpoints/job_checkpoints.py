@@ -35,7 +35,7 @@ from firesteel.runtime.model.state_handles import InlineBytes
 __all__ = ["CheckpointMessage", "CheckpointedJob", "JobCheckpoints", "without_checkpoints"]
 
 CheckpointMessage = AcknowledgeCheckpoint | DeclineCheckpoint | TaskAwaitsCheckpoint
-"""What tasks say of checkpoints."""
+"""Checkpoint messages of tasks."""
 
 Instructions = list[PartInstruction]
 
@@ -144,7 +144,7 @@ class JobCheckpoints:
         return self.coordinator.stop(reason, now)
 
     def end_job(self, status: JobStatus, now: int) -> Instructions:
-        """Checkpoints are kept or deleted as the settings say."""
+        """Retains or deletes checkpoints according to the settings."""
         return self.end_attempt(f"the job is {status.name}", now) + self.coordinator.job_ended(status, now)
 
     def may_restart_after(self, failure: TaskFailure) -> TaskFailure | Say | None:
@@ -182,7 +182,7 @@ class JobCheckpoints:
     # -- what happens -------------------------------------------------------------------------------
 
     def on_request(self, event: TriggerSavepoint, now: int) -> Instructions:
-        """The user wants a savepoint or a checkpoint."""
+        """A user requests a savepoint or a checkpoint."""
         request = str(event.request_id)
         if event.kind.is_savepoint:
             directory = event.target_directory or ""
@@ -264,7 +264,7 @@ class JobCheckpoints:
 
 
 def without_checkpoints(job_graph: JobGraph) -> CheckpointCoordinator:
-    """The coordinator of a job that nobody takes checkpoints of."""
+    """The coordinator of a job without checkpoints."""
 
     def nowhere(_number_or_directory: int | str) -> CheckpointLocation:
         raise CheckpointError("The job takes no checkpoints.")

@@ -17,8 +17,8 @@ def repartition(
     """What each new subtask gets of the lists that the old subtasks, by number, have left.
 
     With the same parallelism every subtask gets its own split lists back. Else their items are dealt out evenly, name
-    by name, those that are left over to the subtasks after the one that got the last such. Union lists go to everybody
-    whole, of broadcast lists everybody gets one copy.
+    by name, and the remaining ones to the subtasks after the one that got the last such. Each subtask gets all union
+    lists, and one copy of the broadcast lists.
     """
     assigned: list[list[AssignedOperatorState]] = [[] for _ in range(parallelism)]
     by_name: dict[tuple[str, str], list[tuple[int, OperatorStateHandle]]] = {}

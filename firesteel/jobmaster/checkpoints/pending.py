@@ -157,7 +157,7 @@ class PendingCheckpoint:
         """Whether a task has nothing left to do, not even after a restore.
 
         One that has ended its work but left state, such as what is yet to be committed, must run again to deal with
-        it. One that was drained ended only because it was told to.
+        it. One that was drained ended only because it was stopped.
         """
         if task is None:
             return True

@@ -101,7 +101,7 @@ class CheckpointPlan:
         return tuple(dict.fromkeys(operator for task in self.tasks for operator in task.operators))
 
     def tasks_to_trigger(self, finished: Collection[TaskKey]) -> tuple[TaskKey, ...]:
-        """The tasks nobody sends a barrier to: those that run, and whose producers, if any, have all finished."""
+        """The tasks that receive no barrier: those that run, and whose producers, if any, have all finished."""
         return tuple(
             task.key
             for task in self.tasks

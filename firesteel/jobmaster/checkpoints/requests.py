@@ -13,11 +13,11 @@ _MAX_QUEUED_REQUESTS = 1000
 
 @dataclass(frozen=True, slots=True)
 class CheckpointRequest:
-    """A checkpoint that the clock, the JobMaster or a user wants."""
+    """A checkpoint request of the timer, the JobMaster or a user."""
 
     kind: SnapshotKind = SnapshotKind.CHECKPOINT
     request_id: str | None = None
-    """Who wants to be told how it ended; None for nobody."""
+    """The request that gets the outcome; None if there is none."""
     target_directory: str | None = None
     stop: StopMode | None = None
     is_periodic: bool = False
@@ -33,7 +33,7 @@ class CheckpointRequest:
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """What the decider says."""
+    """The decision of the decider."""
 
     request: CheckpointRequest | None = None
     retry_at: int | None = None
@@ -77,7 +77,7 @@ class CheckpointRequestDecider:
         return Choice(first)
 
     def has_waiting(self, *, request_id: str | None) -> bool:
-        """Whether a request that is not periodic waits on behalf of somebody."""
+        """Whether a non-periodic request is waiting."""
         return any(not queued.is_periodic and queued.request_id == request_id for queued in self._queue)
 
     def clear(self) -> list[CheckpointRequest]:

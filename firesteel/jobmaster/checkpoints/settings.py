@@ -46,7 +46,7 @@ class CheckpointRetention(Enum):
 
 @dataclass(frozen=True, slots=True)
 class CheckpointSettings:
-    """What the options ``execution.checkpointing.*`` say; all times in milliseconds."""
+    """The options ``execution.checkpointing.*``; all times in milliseconds."""
 
     interval: int | None = None
     """None: no periodic checkpoints; savepoints can be taken all the same."""
@@ -66,7 +66,7 @@ class CheckpointSettings:
     directory: str | None = None
     savepoint_directory: str | None = None
     on_demand: bool = False
-    """Checkpoints are taken when the job's host wants the next one, not by the clock: those of epochs."""
+    """Checkpoints are triggered by the job's host, not by the timer: those of epochs."""
     keeps_finished: bool = False
     """Whether a job leaves its last checkpoints however it ends, for the next run to go on from."""
 
@@ -97,12 +97,12 @@ class CheckpointSettings:
 
     def keeps(self, status: JobStatus) -> bool:
         """Whether checkpoints outlive a job that ended so."""
-        # the next run must not begin anew because this one has failed: what was committed would be there twice
+        # the next run must not start from scratch after a failure: committed results would be duplicated
         return self.keeps_finished or self.retention.keeps(status)
 
     @classmethod
     def from_configuration(cls, configuration: Configuration) -> CheckpointSettings:
-        """What the job's configuration says.
+        """The settings from the job's configuration.
 
         >>> config = Configuration().set_string("execution.checkpointing.interval", "10 s")
         >>> settings = CheckpointSettings.from_configuration(config)

@@ -34,7 +34,7 @@ class SharedStateRegistry:
                 self._references[path] = self._references.get(path, 0) + 1
 
     def unregister(self, checkpoint_id: int) -> frozenset[str]:
-        """A checkpoint needs nothing any more; returns the files that nobody needs now."""
+        """Removes the references of a checkpoint; returns the files that are no longer referenced."""
         freed: list[str] = []
         for path in self._files.pop(checkpoint_id, ()):
             left = self._references[path] - 1
@@ -59,5 +59,5 @@ class SharedStateRegistry:
         return any(path.startswith(prefix) for path in self._references)
 
     def unneeded(self, paths: Iterable[str]) -> frozenset[str]:
-        """Those of the files that nobody needs."""
+        """Those of the files that are not referenced."""
         return frozenset(path for path in paths if path not in self._references)

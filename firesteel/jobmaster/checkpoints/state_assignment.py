@@ -91,7 +91,7 @@ def _finished_vertices(job_graph: JobGraph, states: Mapping[str, OperatorState])
 
 
 def _known_vertices(job_graph: JobGraph, states: Mapping[str, OperatorState]) -> set[str]:
-    """Vertices that the checkpoint has, with all they read from: only there event time goes on where it was."""
+    """Vertices that the checkpoint has, with all their inputs: only their event time continues where it was."""
     known: set[str] = set()
     for vertex in job_graph.vertices:
         if all(operator.node.operator_id in states for operator in vertex.operators) and all(

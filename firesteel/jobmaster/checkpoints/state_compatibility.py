@@ -16,10 +16,10 @@ __all__ = ["adopt_max_parallelism", "check_compatibility", "has_state", "is_full
 
 
 def check_compatibility(metadata: CheckpointMetadata, job_graph: JobGraph, allow_non_restored: bool) -> None:
-    """StateIncompatibleError if the state does not fit the program; says which operator, and what to do.
+    """Raises StateIncompatibleError, with the operator and a remedy, if the state does not match the program.
 
-    With ``allow_non_restored`` state that no operator of the program wants is dropped. A job whose max parallelism was
-    not set should go through :func:`adopt_max_parallelism` first.
+    With ``allow_non_restored`` state that belongs to no operator of the program is dropped. A job whose max parallelism
+    was not set should go through :func:`adopt_max_parallelism` first.
     """
     placed = {operator.node.operator_id: (vertex, operator.node) for vertex, operator in _operators(job_graph)}
     for state in metadata.operators:
@@ -36,7 +36,7 @@ def check_compatibility(metadata: CheckpointMetadata, job_graph: JobGraph, allow
 def adopt_max_parallelism(job_graph: JobGraph, metadata: CheckpointMetadata) -> JobGraph:
     """The job with the max parallelism of its state, wherever the program did not set one itself.
 
-    Not where that would be lower than the parallelism: :func:`check_compatibility` then says so.
+    Not where that would be lower than the parallelism: :func:`check_compatibility` then raises an error.
     """
     states = {state.operator_id: state for state in metadata.operators}
     vertices: list[JobVertex] = []

@@ -6,7 +6,7 @@ A job ends because
 - its own code failed and its restart strategy allows no further attempt, or it cannot be loaded or prepared at all;
 - its state can never be read, or does not fit.
 
-Whatever else breaks is no end of a job: Spark, the checkpoint storage, the job store, a thread of this process. The
+Other failures do not end a job: those of Spark, the checkpoint storage, the job store, a thread of this process. The
 job is kept, shown with the reason, and tried again with growing delays for as long as this process leads.
 
 Everything here is a pure function.
@@ -34,7 +34,7 @@ _MAX_DELAY_MS = 30_000
 
 
 def may_record(status: JobStatus, *, host_lives: bool) -> bool:
-    """Whether the end of a job may be recorded, so that nobody runs it again.
+    """Whether the end of a job may be recorded, so that it is not run again.
 
     A failure does not count while the host that ran the job is gone: the job may have failed because of that.
 
@@ -49,10 +49,10 @@ def may_record(status: JobStatus, *, host_lives: bool) -> bool:
 
 
 def is_final(failure: TaskFailure, *, has_run: bool, is_kept: bool) -> bool:
-    """Whether no further attempt of a job can do better after a failure, whatever its restart strategy says.
+    """Whether a failure is final, regardless of the restart strategy, because no further attempt could succeed.
 
-    ``has_run``: the job has been running before, here or under an earlier leader. ``is_kept``: somebody would run the
-    job again elsewhere; else a host that is gone is the end.
+    ``has_run``: the job has been running before, here or under an earlier leader. ``is_kept``: the job would be run
+    again elsewhere; else the loss of its host is the end.
     """
     if isinstance(failure.cause, NotEnoughSlotsError) and failure.cause.is_final:
         return True

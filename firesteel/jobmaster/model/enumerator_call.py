@@ -11,7 +11,7 @@ __all__ = ["EnumeratorCall"]
 
 @dataclass(frozen=True)
 class EnumeratorCall:
-    """What an enumerator wants done in another thread."""
+    """A call that an enumerator has requested in another thread."""
 
     operator_id: str
     number: int

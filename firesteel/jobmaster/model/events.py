@@ -41,21 +41,21 @@ class StartJob:
 
 @dataclass(frozen=True, slots=True)
 class CancelJob:
-    """The user no longer wants the job."""
+    """The user cancels the job."""
 
     reason: str = "cancelled by the user"
 
 
 @dataclass(frozen=True, slots=True)
 class SuspendJob:
-    """The JobManager stops: the job ends here, and goes on from its last checkpoint where it is recovered."""
+    """The JobManager stops: the job ends here, and continues from its last checkpoint where it is recovered."""
 
     reason: str = "the JobManager is shutting down"
 
 
 @dataclass(frozen=True, slots=True)
 class RescaleJob:
-    """The user wants the same job at another parallelism."""
+    """The user changes the parallelism of the job."""
 
     job_graph: JobGraph
     reason: str = "the job is rescaled"
@@ -65,7 +65,7 @@ class RescaleJob:
 
 @dataclass(frozen=True, slots=True)
 class MessageReceived:
-    """A slot said something."""
+    """A message of a slot."""
 
     slot_index: int
     message: SlotMessage
@@ -73,7 +73,7 @@ class MessageReceived:
 
 @dataclass(frozen=True, slots=True)
 class SlotsOffered:
-    """How many slots the host has for the attempt; told when that changes, for as long as it is too few."""
+    """The number of slots that the host has for the attempt; sent when it changes, as long as it is too small."""
 
     attempt: int
     available: int
@@ -81,7 +81,7 @@ class SlotsOffered:
 
 @dataclass(frozen=True, slots=True)
 class SlotsQueued:
-    """The attempt waits for slots that other jobs hold; told when its place changes."""
+    """The attempt waits for slots that other jobs hold; sent when its place changes."""
 
     attempt: int
     ahead: int
@@ -92,7 +92,7 @@ class SlotsQueued:
 
 @dataclass(frozen=True, slots=True)
 class SlotsAvailable:
-    """How many slots the host has for the job, those it runs in included; told to an adaptive job when that changes."""
+    """The number of slots that the host has for the job, including its own; sent to an adaptive job on changes."""
 
     slots: int
 
@@ -117,12 +117,12 @@ class AttemptAccepted:
 
 @dataclass(frozen=True, slots=True)
 class AttemptEnded:
-    """None of the attempt's processes runs any more; ``failure`` is the host's account, if it saw one.
+    """None of the attempt's processes runs any more; ``failure`` is the host's failure report, if there is one.
 
     If its ``cause`` is a HostError, the job is not to blame.
 
     The host (Spark) reports this exactly once per attempt it was asked to start, also after KillAttempt: the
-    next attempt waits for it. It may overtake what the slots themselves said last.
+    next attempt waits for it. It may arrive before the last messages of the slots.
     """
 
     attempt: int
@@ -168,7 +168,7 @@ class ClientConsumed:
 
 @dataclass(frozen=True, slots=True)
 class TriggerSavepoint:
-    """The user wants a savepoint or, as the kind says, a checkpoint now; answered with a RequestDone or -Failed."""
+    """The user requests a savepoint or, by ``kind``, a checkpoint; answered with a RequestDone or -Failed."""
 
     request_id: int
     kind: SnapshotKind

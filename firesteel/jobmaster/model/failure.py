@@ -36,10 +36,10 @@ _PACKAGE_DIRECTORY = str(Path(firesteel.__file__).parent)
 
 
 class FailureKind(IntEnum):
-    """How much a failure says about the cause; the greater wins.
+    """How specific a failure is about the cause; the greater wins.
 
     A task that raises takes its slot down. Its peers then see a broken connection, the JobMaster a lost slot,
-    and Spark a failed stage, in any order, and possibly before the task's own account.
+    and Spark a failed stage, in any order, and possibly before the task's own failure report.
     """
 
     PEER_LOST = 0
@@ -63,7 +63,7 @@ def kind_of_task_failure(failure: TaskFailure) -> FailureKind:
 def failure_of(
     error: BaseException, *, operator: str | None = None, uid: str | None = None, defined_at: str | None = None
 ) -> TaskFailure:
-    """What an exception raised by user code in the JobMaster says, with the user's own line."""
+    """The failure of an exception raised by user code in the JobMaster, with the user's own line."""
     if isinstance(error, UserCodeError):
         return error.failure
     frames = [
@@ -141,7 +141,7 @@ class _Reported:
 class RootCause:
     """Finds out which of an attempt's failures is the cause of the others.
 
-    Failures are held until somebody concludes; after that, one that says more still takes the cause's place.
+    Failures are collected until `conclude`; after that, a more specific one still replaces the cause.
     """
 
     def __init__(self, history: ExceptionHistory, redactor: Redactor | None = None):
@@ -167,9 +167,9 @@ class RootCause:
         self._held.append(_Reported(kind, self._redactor.clean_failure(failure), now))
 
     def conclude(self, attempt: int) -> TaskFailure:
-        """Takes the first of the failures that say most for the cause.
+        """Takes the first of the most specific failures for the cause.
 
-        The host's account of a lost slot (exit code, out of memory) completes the JobMaster's own.
+        The host's report on a lost slot (exit code, out of memory) completes the JobMaster's own.
         """
         best = max(self._held, key=lambda item: item.kind)
         cause = best.failure
@@ -198,6 +198,6 @@ class RootCause:
             self._history.add_concurrent(failure)
 
     def replace(self, failure: TaskFailure) -> None:
-        """The cause, said better; also what keeps the job from being restarted."""
+        """Replaces the cause by a better description, or by the reason why the job is not restarted."""
         self.failure = failure
         self._history.replace_cause(failure)

@@ -26,7 +26,7 @@ class Attempt:
     serialized_job: bytes
     """The JobGraph, pickled once for all attempts and slots.
 
-    With fewer ``slots`` than it wants, each slot limits its parallelism by itself (`graph.rescaling`).
+    With fewer ``slots`` than requested, each slot limits its parallelism by itself (`graph.rescaling`).
     """
     artifacts: Mapping[str, bytes] = field(default_factory=dict)
     """Python files and archives that must be importable where the job is unpickled, by file name."""

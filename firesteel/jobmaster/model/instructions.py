@@ -146,7 +146,7 @@ class StoreMetadata:
 
 @dataclass(frozen=True, slots=True)
 class DeleteCheckpoint:
-    """Delete ``_metadata`` in the directory first, so that nobody takes it for complete, then the files.
+    """Delete ``_metadata`` in the directory first, so that it is not taken for complete, then the files.
 
     With ``whole`` delete the directory with all that is in it; without, other checkpoints still need some of that.
     """
@@ -182,7 +182,7 @@ class RequestFailed:
 
 @dataclass(frozen=True, slots=True)
 class Say:
-    """Warn whoever watches the job."""
+    """Log a warning for the job."""
 
     text: str
 
@@ -219,7 +219,7 @@ Instruction: TypeAlias = (
 
 @dataclass(frozen=True, slots=True)
 class TriggerTasks:
-    """Begin a checkpoint: snapshot the enumerators, report `coordinator_states`, then tell these tasks."""
+    """Begin a checkpoint: snapshot the enumerators, report `coordinator_states`, then trigger these tasks."""
 
     checkpoint_id: int
     timestamp: int
@@ -231,14 +231,14 @@ class TriggerTasks:
 
 @dataclass(frozen=True, slots=True)
 class NotifyComplete:
-    """Tell all tasks, and the enumerators, that the checkpoint exists."""
+    """Notify all tasks, and the enumerators, that the checkpoint is complete."""
 
     checkpoint_id: int
 
 
 @dataclass(frozen=True, slots=True)
 class NotifyAborted:
-    """Tell all tasks that the checkpoint will never exist."""
+    """Notify all tasks that the checkpoint is aborted."""
 
     checkpoint_id: int
     reason: str

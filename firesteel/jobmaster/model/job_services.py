@@ -36,14 +36,14 @@ class JobServices:
     write_output: Callable[[str, Sequence[str]], None] = _to_terminal
     """Lines that functions printed to ``stdout`` or ``stderr``."""
     register_checkpoint: Callable[[int, str], None] = _nobody_asks
-    """A checkpoint is stored, and nobody has been told yet. If this raises, the checkpoint has failed: whoever may no
-    longer lead the job must not have its sinks commit."""
+    """A checkpoint is stored, and no task has been notified yet. If this raises, the checkpoint has failed: a process
+    that no longer leads the job must not have its sinks commit."""
     unregister_checkpoint: Callable[[int], None] = _nobody_asks
     """The checkpoint that was registered last was given up after all, and is about to be deleted."""
     status_changed: Callable[[JobStatus, int], None] = _nobody_asks
     """The job has entered a status, at that time."""
     job_ending: Callable[[JobStatus, TaskFailure | None], None] = _nobody_asks
-    """The job is over, and nothing of it has been deleted yet: whoever would run it again must know before. Returns
-    when that is so. If this raises, the job has not ended and nothing is deleted."""
+    """The job is over, and nothing of it has been deleted yet. Returns once the end is recorded, so that the job is not
+    run again. If this raises, the job has not ended and nothing is deleted."""
     may_delete: Callable[[], bool] = _always
-    """Asked before state that is no longer needed is deleted: whoever no longer leads the job must not."""
+    """Called before state that is no longer needed is deleted: only the leader of the job may delete it."""

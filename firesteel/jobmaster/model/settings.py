@@ -12,7 +12,7 @@ __all__ = ["AdaptiveSettings", "JobMasterSettings"]
 
 @dataclass(frozen=True, slots=True)
 class AdaptiveSettings:
-    """What the options ``jobmanager.adaptive-scheduler.*`` say; all times in milliseconds."""
+    """The options ``jobmanager.adaptive-scheduler.*``; all times in milliseconds."""
 
     resource_wait_timeout: int = 300_000
     """How long a start waits for all slots; less than 0 for ever."""
@@ -24,7 +24,7 @@ class AdaptiveSettings:
     """How long a job runs before it is rescaled."""
 
     stabilization_timeout: int = 60_000
-    """How long a running job that could use more slots waits for the rest of those it wants."""
+    """How long a running job that could use more slots waits for the rest of the desired ones."""
 
     max_checkpoint_failures: int = 2
     """After so many failed checkpoints a job is rescaled from an older one."""
@@ -37,7 +37,7 @@ class AdaptiveSettings:
 
     @classmethod
     def from_configuration(cls, configuration: Configuration) -> AdaptiveSettings | None:
-        """What the job's configuration says; None if it does not ask for the adaptive scheduler.
+        """The settings from the job's configuration; None if it does not select the adaptive scheduler.
 
         >>> config = Configuration().set_string("jobmanager.scheduler", "adaptive")
         >>> config = config.set_string("execution.checkpointing.interval", "20 s")
@@ -111,7 +111,7 @@ class JobMasterSettings:
 
     @classmethod
     def from_configuration(cls, configuration: Configuration) -> JobMasterSettings:
-        """What the job's configuration says.
+        """The settings from the job's configuration.
 
         >>> config = Configuration().set_string("slot.request.timeout", "20 s")
         >>> JobMasterSettings.from_configuration(config).slot_request_timeout

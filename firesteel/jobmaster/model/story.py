@@ -55,7 +55,7 @@ class Story:
 
 
 class InvalidStatusTransitionError(FiresteelError):
-    """A state machine was asked to go where it cannot go: a bug, told with the story that led to it."""
+    """An invalid transition of a state machine: a bug, reported with the events that led to it."""
 
     def __init__(self, what: str, story: Story):
         super().__init__(f"Invalid transition: {what}.\nThe story so far:\n{story}")

@@ -25,7 +25,7 @@ _CLOSE_TIMEOUT_S = 30.0
 
 
 class CheckpointIO:
-    """Does what the JobMaster wants done in the storage, in order, and posts what came of it.
+    """Executes the JobMaster's storage instructions in order, and posts their results.
 
     No method waits for the storage, except `close`, which has a deadline.
     """
@@ -66,7 +66,7 @@ class CheckpointIO:
             self._no_slot_runs = False
 
     def check_target(self, trigger: events.TriggerSavepoint, refuse: Callable[[str, CheckpointError], None]) -> None:
-        """Has a savepoint taken if it can be written: a job that stops for one is not to find out at its end."""
+        """Checks that a savepoint can be written before it is triggered, so that no job stops for a failing one."""
         self._worker.submit(self._check_target, trigger, refuse)
 
     def close(self, leftovers: RemoveLeftovers | None = None) -> None:
@@ -116,7 +116,7 @@ class CheckpointIO:
             self._post(trigger)
 
     def _delete(self, directory: str | None, files: Sequence[str], whole: bool) -> None:
-        """Deletes what nobody needs; what cannot be deleted is left, and logged."""
+        """Deletes unreferenced files; failures are logged and the files left."""
         if not self._services.may_delete():
             return
         try:
@@ -135,7 +135,7 @@ class CheckpointIO:
             self._registered = None
 
     def _remove_leftovers(self, instruction: RemoveLeftovers) -> None:
-        """Deletes what slots that were killed have written in vain, and what could not be deleted when it was to be."""
+        """Deletes unused files of killed slots, and files that could not be deleted before."""
         storage = self._job.storage
         try:
             if storage is not None and self._may_delete():
@@ -147,7 +147,7 @@ class CheckpointIO:
             self._post(events.LeftoversRemoved(instruction.attempt))
 
     def _may_delete(self) -> bool:
-        """Whether what nobody here knows is nobody's: no slot writes, and no other JobManager leads."""
+        """Whether unknown files may be deleted: no slot writes, and no other JobManager leads."""
         with self._alone:
             return self._no_slot_runs and self._services.may_delete()
 

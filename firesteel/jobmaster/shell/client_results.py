@@ -50,7 +50,7 @@ class ClientResults:
         self._channel(channel).put((consumed, stored))
 
     def take(self, channel: str, timeout_s: float | None = None) -> tuple[ClientConsumed, bytes] | None:
-        """The next payload of a channel, and what the JobMaster is to be told once the client has it.
+        """The next payload of a channel, and the event for the JobMaster once the client has it.
 
         None if nothing came in time, or nothing will come any more.
         """
@@ -66,7 +66,7 @@ class ClientResults:
         return consumed, self._buffer.take(stored)
 
     def drop(self, channel: str) -> None:
-        """Nobody reads a channel any more."""
+        """A channel is no longer read."""
         self._dropped.add(channel)
         incoming = self._channel(channel)
         with suppress(queue.Empty):
@@ -84,7 +84,7 @@ class ClientResults:
 
     def close(self) -> None:
         """The job is over: channels end with what has been delivered."""
-        with self._lock:  # somebody may just now ask for a channel that nothing was sent to
+        with self._lock:  # a client may request a channel that nothing was sent to
             self._ended = True
             for incoming in self._channels.values():
                 incoming.put(_END)

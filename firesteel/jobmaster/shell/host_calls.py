@@ -70,7 +70,7 @@ class HostCalls:
         self._sends.submit(self._send, attempt, slot, message)
 
     def watch_slots(self) -> None:
-        """Has the host tell how many slots it has."""
+        """Requests the number of slots from the host."""
         self._concurrency.start(self._stores.bind(self._watch_slots), name="firesteel-watch-slots")
 
     def close(self) -> None:
@@ -86,8 +86,8 @@ class HostCalls:
     def _start(self, attempt: Attempt) -> None:
         try:
             self._host.start(attempt, self._hear)
-        except BaseException as error:  # noqa: BLE001 - whatever the host raises, the job is not to blame
-            # in this order: what may have been started all the same, and now ends, is no cause of anything
+        except BaseException as error:  # noqa: BLE001 - an error of the host is not the job's fault
+            # in this order: the end of an attempt that was started all the same is not the cause
             self._post(AttemptEnded(attempt.number, host_failure(error)))
             self._kill(attempt.number, "the attempt could not be started")
         else:

@@ -40,7 +40,7 @@ __all__ = ["PreparedJob", "prepare_job"]
 
 _log = logging.getLogger(__name__)
 _CHECKPOINT_ID_GAP = 10
-"""How far the numbers of checkpoints jump when a job is taken over: whoever had it may still take the next ones."""
+"""How far checkpoint ids jump when a job is taken over: the previous owner may still use the next ones."""
 
 
 @dataclass(frozen=True)
@@ -94,9 +94,9 @@ def prepare_job(
     taken_over: Sequence[tuple[int, str]] | None = None,
     artifacts: Mapping[str, bytes] | None = None,
 ) -> PreparedJob:
-    """Checks what can be checked without slots; raises what the user has to mend, with names.
+    """Checks what can be checked without slots; raises errors that name what the user has to fix.
 
-    ``single_host`` tells that all slots run on this machine: a checkpoint directory may then be made up, unless there
+    With ``single_host`` all slots run on this machine: a default checkpoint directory may then be used, unless there
     is a ``default_directory`` for jobs that name none. A job that an earlier JobMaster has run is ``taken_over``: these
     are the numbers and paths of the checkpoints it has registered, oldest first, perhaps none.
     """
@@ -266,9 +266,9 @@ def _load(configuration: Configuration) -> RestoredJob | None:
 
 
 def _resume(job_graph: JobGraph, settings: CheckpointSettings, given: RestoredJob | None) -> RestoredJob | None:
-    """What the job starts from: what it was given, else what its last run has left, if it is one that goes on.
+    """The restore point of the job: the given one, else the last checkpoint of the previous run, if runs continue it.
 
-    That one's checkpoints are in the directory of this one, which is why nothing may come to have a number that is in
+    The previous run's checkpoints are in the same directory, so the ids of new ones must be greater than those in
     use there.
     """
     if not settings.keeps_finished or settings.directory is None:

@@ -26,9 +26,9 @@ _WATCH_INTERVAL_S = 1.0
 class QueuedHost:
     """Gets slots for the attempts of another host before it starts them, and keeps them until it is closed.
 
-    An attempt for which there are none yet waits in a thread, and tells the JobMaster its place (SlotsQueued); it can
-    be killed meanwhile. ``is_elastic`` hosts run their tasks one after the other where slots are few: they start with
-    one. ``task_manager`` is where slots run that do not know it themselves.
+    An attempt for which there are none yet waits in a thread, and reports its place to the JobMaster (SlotsQueued); it
+    can be killed meanwhile. ``is_elastic`` hosts run their tasks one after the other where slots are few: they start
+    with one. ``task_manager`` is where slots run that do not know it themselves.
     """
 
     def __init__(
@@ -74,7 +74,7 @@ class QueuedHost:
             self._start_thread(self._wait, "firesteel-slot-queue", attempt, post)
 
     def watch_slots(self, post: Post) -> None:
-        """Tells how many slots other jobs leave, in a thread of its own."""
+        """Reports how many slots other jobs leave, in a thread of its own."""
         if self._is_elastic:
             self._inner.watch_slots(post)
         else:
@@ -128,7 +128,7 @@ class QueuedHost:
                     self._waiting = None
                     self._inner.start(attempt, post)
                     return
-        except Exception as error:  # noqa: BLE001 - Spark may be gone; the JobMaster must hear of it
+        except Exception as error:  # noqa: BLE001 - Spark may be gone; the JobMaster must be notified
             failure = host_failure(error)
         self._slots.withdraw(self._job_id)
         post(AttemptEnded(number, failure))
@@ -147,7 +147,7 @@ class QueuedHost:
             self._end.wait(_WATCH_INTERVAL_S)
 
     def _completing(self, post: Post) -> Post:
-        """Adds the TaskManager to what slots say that are played by a host in this process."""
+        """Adds the TaskManager to the messages of slots that a host in this process simulates."""
         if not self._task_manager:
             return post
 

@@ -101,7 +101,7 @@ class ResultBuffer:
         return stored
 
     def deliver(self, stored: StoredPayload) -> None:
-        """The client may take it from now on, whatever becomes of the attempt."""
+        """The client may take it from now on, even if the attempt fails."""
         with self._lock:
             self._held.discard(stored)
 
@@ -117,7 +117,7 @@ class ResultBuffer:
             return payload
 
     def discard(self, stored: StoredPayload) -> None:
-        """Nobody wants the payload."""
+        """The payload is dropped."""
         with self._lock:
             self._held.discard(stored)
             self._release(stored)

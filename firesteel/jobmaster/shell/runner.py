@@ -167,7 +167,7 @@ class JobMasterRunner:
         return over
 
     def rescale(self, parallelism: Mapping[str, int], keep: Callable[[JobGraph], None] | None = None) -> JobGraph:
-        """Has the job go on with other parallelisms of its vertices, given by id; returns its new graph.
+        """Rescales the job to the given parallelisms of its vertices, by id; returns its new graph.
 
         Raises what is wrong with them. The job takes a checkpoint and restarts from it. ``keep`` is given the new graph
         before anything happens: should it raise, nothing does.
@@ -195,7 +195,7 @@ class JobMasterRunner:
         self._job = replace(self._job, job_graph=rescaled.job_graph, serialized=rescaled.serialized)
 
     def trigger_savepoint(self, savepoint_directory: str | None = None, *, native: bool = False) -> Future[str]:
-        """Takes a savepoint while the job goes on; a future of its path."""
+        """Takes a savepoint while the job continues; a future of its path."""
         kind = SnapshotKind.NATIVE_SAVEPOINT if native else SnapshotKind.SAVEPOINT
         return self._request(kind, savepoint_directory, None)
 
@@ -257,7 +257,7 @@ class JobMasterRunner:
 
     @property
     def has_pending_events(self) -> bool:
-        """Whether something has happened that the JobMaster, or whoever does what it says, has not dealt with yet."""
+        """Whether events or instructions are pending."""
         return self._events.unfinished_tasks > 0 or not self._host.is_idle or not self._output.is_idle
 
     def metrics(self) -> Mapping[Any, Mapping[str, Any]]:
@@ -281,7 +281,7 @@ class JobMasterRunner:
         elif isinstance(message, messages.Heartbeat):
             attempt = message.attempt
             # Not in the JobMaster's thread, which an enumerator may hold up. A slot of an attempt that is over gets no
-            # answer: should it still run, because nobody could end it, it ends itself.
+            # answer: should it still run, because it could not be ended, it ends itself.
             if attempt == self.snapshot.attempt:
                 self._host.send(attempt, message.slot_index, messages.HeartbeatReceived())
         self._events.put(event)
@@ -289,10 +289,10 @@ class JobMasterRunner:
     def collect_iterator(self, channel: str) -> Iterator[Any]:
         """The records of a collect sink, as they come; raises the job's error at the end if it failed.
 
-        Whoever closes it does not want the rest.
+        Closing it discards the rest.
         """
         records = self._records(channel)
-        next(records)  # so that it has begun, and its end comes, whoever closes it
+        next(records)  # so that it has begun, and its ``finally`` runs when it is closed
         return records
 
     def _records(self, channel: str) -> Iterator[Any]:
@@ -346,7 +346,7 @@ class JobMasterRunner:
         try:
             return deserialize_batch(payload).values
         except RecordSerializationError:
-            # nobody is left who could take the results
+            # no client is left that could take the results
             self.cancel().result()
             raise
 
@@ -366,7 +366,7 @@ class JobMasterRunner:
                         self._execute(instruction)
                     if not isinstance(event, events.TimerFired):
                         self._events.task_done()
-        except BaseException as error:  # noqa: BLE001 - the client must hear of it
+        except BaseException as error:  # noqa: BLE001 - the client must be notified
             self._finish(error=error)
         finally:
             self._host.close()
@@ -384,7 +384,8 @@ class JobMasterRunner:
             self._call(heapq.heappop(self._calls)[2])
         due = [name for name, at in self._timers.items() if at <= now]
         if due and not self._caught_up and not self._events.empty():
-            # a thread that was held up first hears what was said by then: nobody was silent only because of that
+            # after a delay of this thread, process pending messages first: else slots would seem to have missed
+            # heartbeats
             self._caught_up = True
             return [self._events.get() for _ in range(self._events.qsize())]
         self._caught_up = False
@@ -435,7 +436,7 @@ class JobMasterRunner:
             self._execute_checkpoint(instruction)
 
     def _end(self, done: instructions.JobDone) -> None:
-        """Tells whoever would start the job again, before its checkpoints go; raises an error if it is no end."""
+        """Records the end of the job before its checkpoints are deleted; raises an error if that fails."""
         is_end = done.status.is_globally_terminal_state()
         if is_end and self._services.is_kept and not may_record(done.status, host_lives=self._host.answers):
             raise HostError(f"The job is {done.status.name}, but Spark does not answer: that does not count.")
@@ -449,7 +450,7 @@ class JobMasterRunner:
             _log.exception("The status %s of job '%s' could not be told", changed.new.name, self.job_graph.job_name)
 
     def _call(self, instruction: instructions.CallAsync) -> None:
-        """Makes a call for an enumerator; in a thread that nobody waits for, as it may take its time."""
+        """Makes a call for an enumerator in a thread that is never joined, as it may block."""
         if instruction.attempt != self._master.attempt:
             return
 
@@ -492,7 +493,7 @@ class JobMasterRunner:
                 _log.warning(instruction.text)
 
     def _close_storage(self) -> None:
-        """Waits for what is being written and deleted. Nothing is deleted of a job whose end nobody knows of."""
+        """Waits for pending writes and deletions. Nothing of a job is deleted before its end is recorded."""
         if self.ended_as is None:
             self._checkpoint_io.close()
             return
@@ -533,7 +534,7 @@ class JobMasterRunner:
         self._outcome = result, error
 
     def _publish(self) -> None:
-        """Tells the client how the job ended, once nothing of it is left running."""
+        """Notifies the client of the job's end, once nothing of it is left running."""
         result, error = self._outcome
         if error is not None:
             fail(self._result, error)

@@ -19,7 +19,7 @@ _log = logging.getLogger(__name__)
 class SerialWorker:
     """Makes calls in the order in which they were submitted, in a daemon thread that starts with the first.
 
-    A call that never returns holds up those behind it, but neither whoever submits them nor the end of the process.
+    A call that never returns blocks those behind it, but neither their submitters nor the end of the process.
     What a call raises is logged, and the next one follows. All work with the given stores.
     """
 

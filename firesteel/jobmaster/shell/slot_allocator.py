@@ -10,7 +10,7 @@ from firesteel.process.concurrency import SYSTEM, Concurrency, Condition
 __all__ = ["SlotAllocator"]
 
 POLL_INTERVAL_S = 1.0
-"""How often a Spark whose executors come and go is asked how many slots it has, while anybody waits."""
+"""How often Spark is asked for its number of slots, which may change, while a job waits."""
 
 
 class SlotAllocator:
@@ -49,7 +49,7 @@ class SlotAllocator:
             return self._ledger.free
 
     def claims(self) -> list[SlotClaim]:
-        """What jobs hold and want, in their order."""
+        """The slots that jobs hold and request, in their order."""
         with self._changed:
             return self._ledger.claims()
 

@@ -22,7 +22,7 @@ Send = Callable[[int, int, JobMasterMessage], None]
 
 
 class SlotQuestionError(FiresteelError):
-    """A slot did not answer: it is gone, took too long, or says why it cannot."""
+    """A slot did not answer: it is gone, timed out, or returned an error."""
 
 
 @dataclass
@@ -34,10 +34,10 @@ class _Pending:
 
 
 class SlotQuestions:
-    """Asks slots and matches their answers with who waits for them.
+    """Sends queries to slots and matches their answers with the callers.
 
-    ``ask`` may be called from any thread; ``hears`` is given all that a host posts. Every future is done in the end:
-    with the answer, or because the slot or its attempt ends, or when its time is over.
+    ``ask`` may be called from any thread; ``hears`` is given all that a host posts. Every future completes:
+    with the answer, or because the slot or its attempt ends, or with a timeout.
     """
 
     def __init__(self, job: Callable[[], JobSnapshot], send: Send, concurrency: Concurrency = SYSTEM):

@@ -66,7 +66,7 @@ class SnapshotRequests:
             fail(request.future, error)
 
     def end_stops(self, why_not: str | None) -> None:
-        """A job whose savepoint is complete has ended; or ``why_not``, if it has begun anew or ended badly."""
+        """A job whose savepoint is complete has ended; or ``why_not``, if it has restarted or failed."""
         with self._lock:
             ended = {number: request for number, request in self._open.items() if request.path is not None}
             for number in ended:
@@ -79,7 +79,7 @@ class SnapshotRequests:
                 fail(request.future, CheckpointError(f"The savepoint is at {request.path}, but {why_not}."))
 
     def close(self) -> None:
-        """The job is over: whoever still waits, or asks from now on, gets an error."""
+        """The job is over: pending and later requests fail."""
         with self._lock:
             self._is_over = True
             left = list(self._open.values())

@@ -14,7 +14,7 @@ from firesteel.jobmaster.model.settings import AdaptiveSettings
 __all__ = ["AdaptiveScheduler", "SchedulingInstruction"]
 
 SchedulingInstruction: TypeAlias = RequestSlots | RestartJob | TakeCheckpoint | FailJob | Say
-"""What the scheduler may want."""
+"""The decisions of the scheduler."""
 
 
 class _Phase(Enum):
@@ -25,12 +25,12 @@ class _Phase(Enum):
 
 
 class AdaptiveScheduler:
-    """Events in (methods that take the time), instructions out of `decide`; `next_due` tells when to ask again.
+    """Events in (methods that take the time), instructions out of `decide`; `next_due` is the time of the next call.
 
-    *Waiting*: with all the slots it wants the job starts at once. With fewer, but enough for parallelism 1, it starts
+    *Waiting*: with all desired slots the job starts at once. With fewer, but enough for parallelism 1, it starts
     when it could have been running for the submission's stabilization timeout; at the latest after the wait timeout.
 
-    *Executing*: more slots are used once the job has run for the cooldown, and either all the slots it wants are there,
+    *Executing*: more slots are used once the job has run for the cooldown, and either all desired slots are there,
     or the stabilization timeout is over since it could have used more. Then a checkpoint is taken, and the job is
     rescaled when one completes. Should too many fail, or none complete in time, an older one has to do.
     Fewer slots are no matter here: the loss of a slot is a failure, and the job waits again.

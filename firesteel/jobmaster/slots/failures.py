@@ -61,12 +61,12 @@ def was_lost(slot: Slot, reason: str) -> TaskFailure:
 
 
 def stopped_early(slot: Slot) -> TaskFailure:
-    """A slot stopped that nobody had told to."""
+    """A slot stopped without an instruction."""
     return TaskFailure(f"{slot.describe()} stopped although the job still ran.", error_type="SlotLost")
 
 
 def did_not_stop(slots: Iterable[Slot], timeout: int) -> TaskFailure:
-    """Slots were told to stop at the end of a job, and did not."""
+    """Slots did not stop when they were instructed to at the end of a job."""
     left = ", ".join(slot.describe() for slot in slots)
     text = f"All tasks finished, but {left} did not stop within {timeout / 1000:g} s."
     return TaskFailure(text, error_type="ShutdownTimeout")

@@ -13,7 +13,7 @@ __all__ = ["JobSlots"]
 
 
 class JobSlots:
-    """Asks for all slots a job wants or, with the adaptive scheduler, for as many as make sense."""
+    """Requests all slots of a job or, with the adaptive scheduler, as many as are useful."""
 
     def __init__(self, job_graph: JobGraph, settings: AdaptiveSettings | None):
         groups = slot_counts(job_graph).values()
@@ -29,7 +29,7 @@ class JobSlots:
         return self._scheduler is not None
 
     def rescaled(self, job_graph: JobGraph) -> None:
-        """The job wants other numbers of slots from its next attempt on."""
+        """Changes the numbers of slots of the job from its next attempt on."""
         groups = slot_counts(job_graph).values()
         self._wanted = sum(groups)
         if self._scheduler is not None:

@@ -10,12 +10,12 @@ __all__ = ["SlotClaim", "SlotLedger", "SlotPlace"]
 
 @dataclass(slots=True)
 class SlotClaim:
-    """What one job has and wants."""
+    """The slots that one job holds and requests."""
 
     job_id: str
     held: int = 0
     needed: int | None = None
-    """With how many slots it can go on; None while it does not know yet, but wants to keep its place."""
+    """How many slots it needs to continue; None while that is unknown and the job only keeps its place."""
     wanted: int = 0
     """How many it would take."""
     is_waiting: bool = True
@@ -33,9 +33,9 @@ class SlotPlace:
 class SlotLedger:
     """Accounts for the slots of a Spark over all jobs. Has no thread and no lock.
 
-    A job keeps its place, and its slots, from the first time it asks until `release`: over restarts too, so that none
-    that waits can take them meanwhile. The first that waits and does not fit lets nobody past. A job that makes do with
-    fewer slots than it wants gets the others as they become free, before those that came later.
+    A job keeps its place, and its slots, from its first request until `release`: over restarts too, so that no waiting
+    job can take them meanwhile. The queue is strict: no job passes the first waiting one. A job that runs with
+    fewer slots than requested gets the others as they become free, before those that came later.
 
     >>> ledger = SlotLedger(total=4)
     >>> ledger.request("a", 3), ledger.request("b", 2), ledger.request("c", 1)
@@ -67,7 +67,7 @@ class SlotLedger:
         return max(0, self._total - sum(claim.held for claim in self._claims.values()))
 
     def claims(self) -> list[SlotClaim]:
-        """What jobs have and want, in their order."""
+        """The slots that jobs hold and request, in their order."""
         return list(self._claims.values())
 
     def holds(self, job_id: str) -> int:
@@ -76,11 +76,11 @@ class SlotLedger:
         return 0 if claim is None or claim.is_waiting else claim.held
 
     def join(self, job_id: str) -> None:
-        """A job takes its place, before it knows how many slots it wants: none that comes later gets any meanwhile."""
+        """Queues a job before its number of slots is known: none that comes later gets any meanwhile."""
         self._claims.setdefault(job_id, SlotClaim(job_id))
 
     def request(self, job_id: str, needed: int, wanted: int | None = None) -> bool:
-        """A job is to run in ``needed`` slots, or up to ``wanted`` ones; whether it has them."""
+        """Requests ``needed`` slots for a job, or up to ``wanted`` ones; returns whether it has them."""
         claim = self._claims.setdefault(job_id, SlotClaim(job_id))
         claim.needed, claim.wanted, claim.is_waiting = needed, max(needed, wanted or 0), True
         self._settle()

@@ -16,7 +16,7 @@ __all__ = ["Slot", "SlotPool", "SlotPoolSnapshot", "SlotSnapshot", "SlotState"]
 
 
 class SlotState(Enum):
-    """Where a slot is in its life. STOPPED and FAILED slots said so themselves; a LOST one fell silent."""
+    """The state of a slot. STOPPED and FAILED slots reported that themselves; a LOST one stopped sending heartbeats."""
 
     REQUESTED = "requested"
     REGISTERED = "registered"
@@ -30,10 +30,10 @@ class SlotSnapshot(msgspec.Struct, frozen=True):
 
     index: int
     is_registered: bool
-    """Whether something may still be heard from it."""
+    """Whether it may still send messages."""
     registration: RegisterSlot | None
     heard_at: int
-    """When it was heard from last, by the wall clock."""
+    """When its last message arrived, by the wall clock."""
     rss_bytes: int
     cpu_ms: int
 
@@ -70,11 +70,11 @@ class Slot:
     state: SlotState = SlotState.REQUESTED
     registration: RegisterSlot | None = None
     last_seen: int = 0
-    """When it was heard from last, by the monotonic clock."""
+    """When its last message arrived, by the monotonic clock."""
     heard_at: int = 0
     """The same by the wall clock, to be shown."""
     rss_bytes: int = 0
-    """The memory its process had when it said so last."""
+    """The memory of its process in its last report."""
     cpu_ms: int = 0
     """How long its process had computed then."""
     changes: dict[int, None] = field(default_factory=dict, repr=False)
@@ -156,7 +156,7 @@ class SlotPool:
         return [] if self.ended else self.speaking()
 
     def speaking(self) -> list[Slot]:
-        """Slots that something may still be heard from, even if it was sent before their process ended."""
+        """Slots whose messages may still arrive, even if they were sent before their process ended."""
         return [slot for slot in self._slots if slot.state is SlotState.REGISTERED]
 
     @property
@@ -193,14 +193,14 @@ class SlotPool:
 
     @property
     def all_stopped(self) -> bool:
-        """Whether every slot stopped as it was told to."""
+        """Whether every slot stopped as instructed."""
         return all(slot.state is SlotState.STOPPED for slot in self._slots)
 
     @property
     def departed(self) -> bool:
-        """Whether no process of the attempt is left: the host said so, or each slot did.
+        """Whether no process of the attempt is left, as reported by the host or by each slot.
 
-        A lost slot does not count: its process may go on behind a broken connection until it is killed.
+        A lost slot does not count: its process may continue behind a broken connection until it is killed.
         """
         return self.ended or all(slot.state in (SlotState.STOPPED, SlotState.FAILED) for slot in self._slots)
 

@@ -13,7 +13,7 @@ __all__ = [
 ]
 
 UNASSIGNED = "(unassigned)"
-"""Where a task runs that runs nowhere yet, as Flink says it."""
+"""The location of a task that is not yet deployed, in Flink's notation."""
 
 
 def embedded_task_manager_id(port: int) -> str:

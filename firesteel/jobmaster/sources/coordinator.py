@@ -26,7 +26,7 @@ from firesteel.spi.source import Source, SplitEnumerator
 __all__ = ["ReaderMessage", "SourceCoordinator", "SourceCoordinators"]
 
 ReaderMessage: TypeAlias = tuple[int, AddSplits | NoMoreSplits | ReaderEvent]
-"""The subtask of a reader, and what it is to be told."""
+"""The subtask of a reader, and the message for it."""
 
 
 @dataclass(frozen=True)
@@ -95,14 +95,14 @@ class SourceCoordinator:
         told.append(AddSplits(self.operator_id, subtask, (*splits, split)))
 
     def signal_no_more_splits(self, subtask: int) -> None:
-        """Tells a reader that what it has is all it gets."""
+        """Signals a reader that it gets no more splits."""
         self._check(subtask)
         if subtask not in self._no_more_splits:
             self._no_more_splits.add(subtask)
             self._pending_no_more.add(subtask)
 
     def send_event_to_reader(self, subtask: int, event: Any) -> None:
-        """Tells a reader something, in order with the splits."""
+        """Sends an event to a reader, in order with the splits."""
         self._check(subtask)
         self._pending.setdefault(subtask, []).append(ReaderEvent(self.operator_id, subtask, event))
 
@@ -151,7 +151,7 @@ class SourceCoordinator:
         return self._run(lambda: self._running.notify_checkpoint_complete(checkpoint_id))
 
     def start(self) -> list[ReaderMessage]:
-        """Creates and starts the enumerator, which goes on from a checkpoint if there is one."""
+        """Creates and starts the enumerator, restored from a checkpoint if there is one."""
 
         def create() -> None:
             if self._restored is None:
@@ -221,7 +221,7 @@ class SourceCoordinator:
             raise UserCodeError(failure) from error
 
     def flush(self) -> list[ReaderMessage]:
-        """What readers that have started are to be told and have not been told yet."""
+        """Pending messages for readers that have started."""
         messages: list[ReaderMessage] = []
         for subtask in sorted(self._readers):
             messages += ((subtask, message) for message in self._pending.pop(subtask, ()))
@@ -232,7 +232,7 @@ class SourceCoordinator:
 
 
 class SourceCoordinators:
-    """The coordinators of all sources of a job, for one attempt: without a checkpoint each begins anew."""
+    """The coordinators of all sources of a job, for one attempt: without a checkpoint each starts from scratch."""
 
     def __init__(self, job_graph: JobGraph, restored: Mapping[str, bytes] | None = None):
         states = restored or {}
@@ -269,11 +269,11 @@ class SourceCoordinators:
         return coordinator.source_event(message.subtask, message.event)
 
     def take_calls(self) -> list[EnumeratorCall]:
-        """What enumerators want done in another thread, each once."""
+        """Calls that enumerators requested in another thread, each once."""
         return [call for coordinator in self._coordinators.values() for call in coordinator.take_calls()]
 
     def call_returned(self, operator_id: str, number: int, result: Any, error: Exception | None) -> list[ReaderMessage]:
-        """What an enumerator wanted has been done."""
+        """A call that an enumerator requested has completed."""
         return self._coordinator(operator_id).call_returned(number, result, error)
 
     def notify_checkpoint_complete(self, checkpoint_id: int) -> list[ReaderMessage]:
@@ -300,7 +300,7 @@ class SourceCoordinators:
         }
 
     def flush(self) -> list[ReaderMessage]:
-        """What readers are to be told and have not been told yet."""
+        """Pending messages for readers."""
         return [message for coordinator in self._coordinators.values() for message in coordinator.flush()]
 
     def close(self) -> list[TaskFailure]:

@@ -78,11 +78,11 @@ class JobSources:
             self._ask(lambda sources: sources.flush())
 
     def take_calls(self) -> list[EnumeratorCall]:
-        """What enumerators want done in another thread, each once."""
+        """Calls that enumerators requested in another thread, each once."""
         return [] if self._coordinators is None else self._coordinators.take_calls()
 
     def _ask(self, ask: Callable[[SourceCoordinators], list[ReaderMessage]]) -> None:
-        """Has an enumerator decide something, and tells the readers."""
+        """Calls an enumerator, and sends its messages to the readers."""
         coordinators = self._coordinators
         if coordinators is None:
             return

@@ -23,7 +23,7 @@ BUSY_MS = 500.0
 _SKEW_FACTOR = 3.0
 """How many times the records of the others a subtask must have got to be the reason."""
 _SKEW_RECORDS = 1000
-"""With fewer records than that nothing can be said."""
+"""The minimum number of records for a diagnosis."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -42,7 +42,7 @@ class JobView:
     """When it entered each status last, as far as its JobMaster does not know that."""
     snapshot: JobSnapshot | None = None
     failure: TaskFailure | None = None
-    """Why it failed, where no JobMaster can say."""
+    """Why it failed, if it has no JobMaster."""
     mishaps: Sequence[ExceptionHistoryEntry] = ()
     """What kept it from running that is no failure of its own, oldest first."""
     pending_end: str | None = None

@@ -79,7 +79,7 @@ class VertexMetrics:
         }
 
     def indexed(self, name: str) -> Any:
-        """What ``<subtask>.<name>`` says; None if there is no such thing."""
+        """The value of ``<subtask>.<name>``; None if there is none."""
         index, _, rest = name.partition(".")
         if not (index.isascii() and index.isdigit()) or len(index) > 9 or int(index) >= self._vertex.parallelism:
             return None

@@ -183,7 +183,7 @@ class RunningOperator:
         return self._timers
 
     def initialize(self, restore: TaskRestore | None, files: StateFileReader) -> None:
-        """Takes up the state of a checkpoint, if the job starts from one; before ``open``."""
+        """Restores the state of a checkpoint, if the job starts from one; called before ``open``."""
         restored = None if restore is None else restore.operators.get(self.descriptor.operator_id)
         if restore is not None and restored is not None:
             if self.backend is not None and restored.keyed:
@@ -300,7 +300,7 @@ class RunningOperator:
         return isinstance(self.operator, StreamOperator) and self.operator.leaves_rest
 
     def take_rest(self) -> None:
-        """Says that whoever hands records to this operator takes back those that are left; so does the operator."""
+        """Declares that the caller takes back the records that this operator leaves; so does the operator."""
         self.takes_rest = True
         targets = self.downstream[None]
         if self._can_leave_rest and len(targets) == 1 and isinstance(targets[0], RunningOperator):
@@ -320,7 +320,7 @@ class RunningOperator:
     def emit_in_turn(self, values: Sequence[Any], timestamps: Sequence[int] | None) -> int:
         """Hands records to the operators downstream until the turn is over; returns how many of the last are left.
 
-        They are in the turn, from where whoever gave the records to this operator takes them.
+        They are in the turn, from which the caller that gave the records to this operator takes them.
         """
         turn = self.turn
         if not self._cuts or turn.is_whole or values.__class__ not in CUTTABLE or len(values) > _MAX_EMITTED_RECORDS:
@@ -344,7 +344,7 @@ class RunningOperator:
         self._emit(None, values, timestamps)
 
     def emit_side(self, tag: OutputTag, values: Sequence[Any], timestamps: Sequence[int] | None) -> None:
-        """Hands records to a side output; dropped where nobody reads it."""
+        """Emits records to a side output; dropped if it has no consumer."""
         if tag.tag_id in self.downstream:
             self._emit(tag.tag_id, values, timestamps)
 
@@ -356,7 +356,8 @@ class RunningOperator:
             return
         loop = self._loop(tag_id, values, timestamps)
         turn = self.turn
-        # whoever emits these records takes none back: an operator further down, which could leave some, must not
+        # the caller that emits these records takes none back: an operator further down, which could leave some, must
+        # not
         before, turn.is_whole = turn.is_whole, True
         loop(values, timestamps)
         turn.is_whole = before
@@ -411,7 +412,7 @@ class RunningOperator:
         self.operator.process_watermark(timestamp)
 
     def emit_idle(self, idle: bool) -> None:
-        """Tells downstream whether this operator's watermark counts."""
+        """Signals downstream whether this operator's watermark counts."""
         for consumers in self.downstream.values():
             for consumer in consumers:
                 if isinstance(consumer, RunningOperator):

@@ -1,6 +1,6 @@
 """State file writer and reader of one subtask's checkpoint, with checksums.
 
-A subtask writes few files: whatever is small stands in the metadata, the rest goes one after the other into one file
+A subtask writes few files: small parts are stored in the metadata, the rest goes one after the other into one file
 for what this checkpoint owns and one for what later checkpoints may share. A segment has the checksum of its own bytes.
 """
 
@@ -36,7 +36,7 @@ MAX_INLINE_THRESHOLD = 1 << 20
 """All inline state goes through the JobMaster, with every checkpoint again."""
 
 MERGE_THRESHOLD = 1 << 20
-"""Local files below that length are appended to the subtask's file; a file nobody needs is then freed a bit later."""
+"""Local files below that length are appended to the subtask's file; an unused file is then freed a bit later."""
 
 WRITE_BUFFER = 4 * 1024
 TRANSFER_THREADS = 4
@@ -104,7 +104,7 @@ class SnapshotFiles:
     def upload(self, local: Path, *, shared: bool) -> FileSegment:
         """Writes a local file as state. It may be deleted when this returns; its bytes must not change any more.
 
-        The upload goes on in the background until :meth:`finish`. A small file is appended to the subtask's file.
+        The upload continues in the background until :meth:`finish`. A small file is appended to the subtask's file.
         """
         self._check()
         size = local.stat().st_size

@@ -6,8 +6,7 @@ its checksum and length, and one that several checkpoints use is linked into eac
     <root>/<job id>/.lock                      held by every process that uses the copies
     <root>/<job id>/chk-<n>/<checksum>-<length>
 
-A copy is a hint, never a truth: whoever reads it compares the checksum, and goes to the checkpoint storage if it is
-not as it should be.
+A copy is only a hint: the reader compares the checksum, and reads from the checkpoint storage if it does not match.
 """
 
 from __future__ import annotations
@@ -45,7 +44,7 @@ def default_root() -> Path:
 class LocalStateStore:
     """The local copies of one job's state. Any number of processes use the same directory, with any number of threads.
 
-    Nothing fails because of a copy: where the disk does not let us, there is none, and the log says why.
+    A failing disk never fails the job: there is then no copy, and the reason is logged.
     """
 
     def __init__(self, job_id: str, root: Path | str | None = None, *, stale_after_s: float = STALE_AFTER_S):
@@ -149,7 +148,7 @@ class LocalStateStore:
         self._root.mkdir(mode=0o700, parents=True, exist_ok=True)
         status = self._root.stat()
         if status.st_uid != os.getuid() or status.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
-            # state is unpickled: nobody else may put anything there
+            # state is unpickled: no other user may write there
             raise PermissionError(f"{self._root} must belong to this user and be writable by no other")
         while self._lock is None:
             self._job.mkdir(parents=True, exist_ok=True)

@@ -35,7 +35,7 @@ from firesteel.runtime.model.state_handles import (
 __all__ = ["FORMAT_VERSION", "CheckpointMetadata", "OperatorState"]
 
 FORMAT_VERSION = 2
-"""Since version 2 a keyed handle tells how its keys are encoded; in version 1 all are in the first encoding."""
+"""Since version 2 a keyed handle has the encoding of its keys; in version 1 all are in the first encoding."""
 _READABLE = (1, FORMAT_VERSION)
 
 _MAGIC = b"FSTEELCP"

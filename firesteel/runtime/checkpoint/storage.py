@@ -141,7 +141,7 @@ def delete_checkpoint(path: str, *, whole: bool = True) -> None:
     """
     path = normalize(path)
     filesystem = get_filesystem(path)
-    # first: from now on it is no checkpoint, whatever happens
+    # first: from now on it is not a checkpoint, even if the rest fails
     filesystem.delete(join(path, METADATA_FILE))
     if whole:
         filesystem.delete_tree(path)
@@ -217,7 +217,7 @@ class CheckpointStorage:
         self.check_token(self.probe_token(), keep=False)
 
     def probe_token(self) -> str:
-        """Leaves a file from whose name a slot can tell that it sees the same directory; see :meth:`check_token`."""
+        """Creates a file by whose name a slot verifies that it sees the same directory; see :meth:`check_token`."""
         token = uuid.uuid4().hex
         path = join(self.job_directory, _PROBE + token)
         self._filesystem.write(path, (token.encode(),))
@@ -266,7 +266,7 @@ class CheckpointStorage:
 
         Only while no checkpoint is being written, which would be taken for one of those. ``needed`` are the files of
         all checkpoints that are kept. Of the completed ones those that are ``retained`` stay, by default all: another
-        should have been deleted, but could not be at the time. Whatever the store says, one that is retained is never
+        should have been deleted, but could not be at the time. A retained one is never
         taken for an incomplete one: its metadata may be out of sight for a moment. ``may_delete`` is asked once all
         files have been found and before the first is deleted: whether nothing has been written meanwhile. Returns what
         was deleted.

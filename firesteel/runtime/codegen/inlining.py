@@ -52,7 +52,7 @@ _FRAME_NAMES = frozenset(
         *("evaluate", "execute", "query", "sql"),
     }
 )
-"""Functions that look at the frame of whoever calls them, as names and as attributes of anything."""
+"""Functions that inspect the frame of their caller, as names and as attributes of anything."""
 _FRAME_FUNCTIONS = frozenset(
     id(found)
     for module in (builtins, sys, inspect)

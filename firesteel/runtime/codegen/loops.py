@@ -98,7 +98,7 @@ class LoopOperator(LoopTarget, Protocol):
         ...
 
     def note_shape(self, result: Any) -> None:
-        """Takes note of one of the first results."""
+        """Records one of the first results."""
         ...
 
     def consumers(self, tag: OutputTag | None) -> Sequence[LoopTarget]:
@@ -236,12 +236,12 @@ class LoopWriter:
             self._prologue.append(text)
 
     def derive(self, result: str, value: str, function: Callable[..., Any]) -> None:
-        """Tells that a variable has got the result of a function for the record in another one."""
+        """Declares that a variable holds the result of a function for the record in another one."""
         if not self._ownership.get(value, Ownership.SHARED).may_be_changed and keeps_nothing(function):
             self._ownership[result] = Ownership.EXCLUSIVE
 
     def show(self, value: str, predicate: Callable[..., Any]) -> None:
-        """Tells that a function has seen the record in a variable, which goes on."""
+        """Declares that a function has seen the record in a variable, which stays in use."""
         if self._ownership.get(value) is Ownership.EXCLUSIVE and not keeps_nothing(predicate, is_predicate=True):
             self._ownership[value] = Ownership.SHARED
 
@@ -499,8 +499,8 @@ def _copying(loop: Loop, ownership: Ownership) -> Loop:
 def compile_loop_over_parts(keyed: LoopOperator, with_timestamps: bool, checked: bool = False) -> PartsLoop:
     """The function that carries records of a batch through its head, which come in parts, each of one key.
 
-    A part is a sequence of values, with timestamps a pair of sequences. Whoever gives the next part sets its key; what
-    a part gave has been handed on by then if the key has timers.
+    A part is a sequence of values, with timestamps a pair of sequences. The caller sets the key of each part; what
+    a part emitted has been passed on by then if the key has timers.
     """
     writer = LoopWriter(with_timestamps, checked, keyed, in_parts=True)
     writer.write_targets([keyed], "v0")

@@ -1,7 +1,7 @@
 """Ownership analysis of records in a chain: decides where the chain copies them (object reuse).
 
 With ``pipeline.object-reuse: false`` a function may keep and change what it was given and what it has emitted. So a
-record is copied before it reaches what keeps it (another function, a sink, an output buffer) if somebody else may hold
+record is copied before it reaches what keeps it (another function, a sink, an output buffer) if other code may hold
 it. Nothing is copied where that cannot be: a record that was just deserialized belongs to the chain alone, a function
 like ``lambda x: x[1]`` keeps nothing, and what is of an immutable type cannot be changed.
 """
@@ -34,22 +34,22 @@ class Ownership(Enum):
     """Who may change a record."""
 
     FIXED = "fixed"
-    """Nobody: it is immutable. Also said of all records where objects are reused."""
+    """No owner: it is immutable. Also used for all records where objects are reused."""
     EXCLUSIVE = "exclusive"
     """Only what the chain gives it to."""
     TUPLE = "tuple"
-    """It is declared as a tuple of immutable values: nobody if it is a tuple, and else as SHARED."""
+    """It is declared as a tuple of immutable values: no owner if it is a tuple, and else as SHARED."""
     SHARED = "shared"
     """A function that may have kept it."""
 
     @property
     def may_be_changed(self) -> bool:
-        """Whether somebody else than the next consumer may change the record."""
+        """Whether code other than the next consumer may change the record."""
         return self is Ownership.SHARED or self is Ownership.TUPLE
 
 
 def ownership_of_type(type_info: Any) -> Ownership:
-    """What the declared type of a function's results says of them."""
+    """The ownership of a function's results by their declared type."""
     if not isinstance(type_info, TypeInformation):
         return Ownership.SHARED
     type_ = type_info.to_logical()
@@ -74,7 +74,7 @@ def python_type(type_info: Any) -> type:
 
 
 def copy_batch(values: Sequence[Any], ownership: Ownership) -> Sequence[Any]:
-    """The records of a batch, copied where somebody else may change them."""
+    """The records of a batch, copied where other code may change them."""
     if not ownership.may_be_changed or (ownership is Ownership.TUPLE and set(map(type, values)) == {tuple}):
         return values
     return copy_all(values)
@@ -102,10 +102,10 @@ _CONSTANTS = (type(None), bool, int, float, complex, str, bytes)
 
 
 def keeps_nothing(function: Callable[..., Any], *, is_predicate: bool = False) -> bool:
-    """Whether nobody has a reference to a function's argument, or to what it returned, once it has returned.
+    """Whether no reference to a function's argument, or to its result, is left once it has returned.
 
-    It is so of some builtin functions, and of functions whose inlined body only reads its argument and constants. The
-    attribute of an object may be one of its class, which others have too; of a predicate that does not matter.
+    This holds for some builtin functions, and for functions whose inlined body only reads its argument and constants.
+    The attribute of an object may be one of its class, which others have too; of a predicate that does not matter.
     """
     if type(function) is itemgetter or function is json.loads:
         return True
@@ -134,7 +134,7 @@ def _only_reads(inlined: InlineExpression, function: Any, is_predicate: bool) ->
 
 
 def _is_constant(name: str, function: Any) -> bool:
-    """Whether a name other than the argument's stands for something that nobody can change."""
+    """Whether a name other than the argument's refers to an immutable object."""
     if name in function.__code__.co_freevars:
         cell = function.__closure__[function.__code__.co_freevars.index(name)]
         try:

@@ -52,7 +52,7 @@ _ABSENT = object()
 
 @dataclass
 class Place:
-    """What a traceback tells about its exception."""
+    """Information about an exception from its traceback."""
 
     chained: RunningOperator | None = None
     """The operator it belongs to, if that is one of the task's own."""
@@ -210,7 +210,7 @@ def _is_library(file: str) -> bool:
 
 
 def _user_function(place: Place, line: LoopLine | None, inside: list[FrameType]) -> tuple[str, int] | None:
-    """Where the function is defined whose result was no good: it has returned, so it is on no traceback."""
+    """Where the function is defined whose result was rejected: it has returned, so it is on no traceback."""
     found = line.user_code if line is not None else None
     if found is None and inside and not place.reading and not _is_life_cycle(place.during):
         function = _function_at_work(place, inside)

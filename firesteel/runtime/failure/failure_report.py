@@ -45,7 +45,7 @@ def describe_failure(
         return error.failure
     try:
         failure = _describe(error, task, find_place(error, chain, operator))
-    except Exception:  # noqa: BLE001 - user objects may raise anything when looked at; the failure itself must be told
+    except Exception:  # noqa: BLE001 - user objects may raise anything when inspected; the failure must be reported
         failure = _describe(error, task, Place(chained=operator))
     # a store or a database may repeat in its error what it was given
     return Redactor({} if task is None else task.configuration.to_dict()).clean_failure(failure)

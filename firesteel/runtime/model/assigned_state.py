@@ -58,7 +58,7 @@ class TaskRestore:
     channels: tuple[ChannelStateHandle, ...] = ()
     """Buffers to be processed before anything else."""
     finished: bool = False
-    """All subtasks of the vertex had finished: the task has nothing left to do but to tell its consumers."""
+    """All subtasks of the vertex had finished: the task only notifies its consumers."""
     reusable: bool = False
     """Whether later checkpoints may share the files (the checkpoint belongs to the job)."""
     watermark: int | None = None

@@ -18,7 +18,7 @@ class CheckpointMetrics:
     sync_ms: int = 0
     """How long the task stood still for its snapshot."""
     async_ms: int = 0
-    """How long the snapshot was written while the task went on."""
+    """How long the snapshot was written while the task continued."""
     bytes_persisted_in_flight: int = 0
     """Bytes of buffers that the barrier overtook."""
     bytes_written: int = 0

@@ -16,7 +16,7 @@ class SnapshotKind(str, Enum):
     FULL_CHECKPOINT = "full-checkpoint"
     """The backend's own format, sharing nothing with what was before; later ones may share with it.
 
-    The first one after a NO_CLAIM restore is of this kind, and whichever a user wants so.
+    The first one after a NO_CLAIM restore is of this kind, and any that a user requests so.
     """
     SAVEPOINT = "savepoint"
     """A savepoint in the canonical format."""

@@ -51,7 +51,7 @@ class ChannelDescriptor(NamedTuple):
 
 @dataclass(frozen=True)
 class ChannelRange(Sequence[ChannelDescriptor]):
-    """Channels at equal distances, each made when it is read: the same few numbers whatever the parallelism.
+    """Channels at equal distances, each created when it is read: the same few numbers at any parallelism.
 
     >>> channels = ChannelRange(ChannelDescriptor(1, 0, 1, 0, 1), step=ChannelDescriptor(4, 1, 0, 1, 0), length=3)
     >>> [(channel.id, channel.producer, channel.consumer) for channel in channels]
@@ -92,7 +92,7 @@ class InputDescriptor:
     input_index: int
     channels: Sequence[ChannelDescriptor]
     edge: str = ""
-    """Names the edge across restarts, whatever the parallelism: see ChannelStateHandle."""
+    """Names the edge across restarts, independently of the parallelism: see ChannelStateHandle."""
     partitioner: StreamPartitioner | None = None
     unaligned: bool = True
     """Whether an unaligned barrier overtakes records here: all inputs of a task are alike."""

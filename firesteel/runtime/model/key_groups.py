@@ -1,6 +1,6 @@
 """Keys, key groups and the subtasks that own them: stable across processes, machines and Python versions.
 
-Equal keys must land in the same key group, and Python says ``1 == 1.0 == True``. So a key is first encoded
+Equal keys must land in the same key group, and in Python ``1 == 1.0 == True``. So a key is first encoded
 canonically (equal keys give equal bytes, in any process), then hashed with murmur3. ``hash()`` is never used.
 """
 

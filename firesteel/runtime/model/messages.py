@@ -1,7 +1,7 @@
 """Control messages between the JobMaster and the TaskExecutor of a slot.
 
-Every message is a frozen value that pickles on its own. A slot says which attempt it belongs to, so that the
-JobMaster can ignore what an older attempt still had to say. Messages of one connection arrive in the order
+Every message is a frozen value that pickles on its own. A slot sends the number of its attempt, so that the
+JobMaster can ignore messages of an older attempt. Messages of one connection arrive in the order
 they were sent, and SlotStopped or SlotFailed is the last one a slot sends.
 """
 
@@ -120,7 +120,7 @@ class RequestSplit:
 
 @dataclass(frozen=True, slots=True)
 class SourceEvent:
-    """What a source reader tells its enumerator."""
+    """An event of a source reader for its enumerator."""
 
     attempt: int
     vertex_id: str
@@ -173,8 +173,8 @@ class MetricReport:
 class Heartbeat:
     """The slot is alive; ``sent_at`` is its own wall clock in milliseconds.
 
-    ``rss_bytes`` is the memory its process has now, ``cpu_ms`` the time it has computed since it started; 0 if nobody
-    can tell.
+    ``rss_bytes`` is the memory its process has now, ``cpu_ms`` the time it has computed since it started; 0 if
+    unknown.
     """
 
     attempt: int
@@ -287,7 +287,7 @@ class NoMoreSplits:
 
 @dataclass(frozen=True, slots=True)
 class ReaderEvent:
-    """What an enumerator tells one of its readers."""
+    """An event of an enumerator for one of its readers."""
 
     operator_id: str
     subtask: int
@@ -331,7 +331,7 @@ class NotifyCheckpointAborted:
 
 @dataclass(frozen=True, slots=True)
 class Ask:
-    """Somebody wants to know something: see ``slot_answers`` for what can be asked."""
+    """A query to a slot; see ``slot_answers`` for the kinds."""
 
     request_id: int
     question: Any
@@ -357,7 +357,7 @@ class ClientAck:
 
 @dataclass(frozen=True, slots=True)
 class CancelSlot:
-    """Stop all tasks without finishing them, then say SlotStopped."""
+    """Stop all tasks without finishing them, then send SlotStopped."""
 
     reason: str
     job_is_over: bool = False
@@ -366,7 +366,7 @@ class CancelSlot:
 
 @dataclass(frozen=True, slots=True)
 class Shutdown:
-    """All tasks of the job have finished: say SlotStopped and exit."""
+    """All tasks of the job have finished: send SlotStopped and exit."""
 
 
 SlotMessage: TypeAlias = (

@@ -32,7 +32,7 @@ class Counter:
 
 
 class Gauge:
-    """A value read when somebody asks."""
+    """A value computed when it is read."""
 
     __slots__ = ("read",)
 

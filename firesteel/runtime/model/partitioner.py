@@ -27,7 +27,7 @@ class StreamPartitioner:
     can_be_overtaken: ClassVar[bool] = True
     """Whether records in flight may be part of a checkpoint: after rescaling it must be known where they belong.
 
-    Behind a forward edge nobody can tell which subtask goes on with the records of a key, or of a split: they would
+    Behind a forward edge it is unknown which subtask continues with the records of a key, or of a split: they would
     come to another one than the records that follow, and could be processed after them. Of a broadcast, some subtasks
     may have read what others have not: with another number of them, each cannot get it once. A partitioner of the
     user's own is asked again, and if it does not answer as before, a record goes to several subtasks or to none."""

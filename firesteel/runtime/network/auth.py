@@ -69,7 +69,7 @@ class Handshake:
         return 0 if self.done else self._size - len(self._incoming)
 
     def take_outgoing(self) -> bytes:
-        """Bytes to send now; also to be sent after an AuthenticationError, as they tell the other side."""
+        """Bytes to send now; also to be sent after an AuthenticationError, as they inform the other side."""
         outgoing = self._outgoing
         self._outgoing = b""
         return outgoing

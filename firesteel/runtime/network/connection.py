@@ -40,7 +40,7 @@ class ConnectionOwner(Protocol):
         """The connection's socket is full and must be watched, or no longer."""
 
     def connection_ended(self, connection: Connection, error: NetworkError | None) -> None:
-        """The connection is of no more use: with an error, or because the peer has said goodbye."""
+        """The connection can no longer be used: because of an error, or because the peer has closed it in order."""
 
 
 class _Output:
@@ -193,8 +193,8 @@ class Connection:
                     self._owner.wants_write(self, True)
                 return progress
             except OSError as error:
-                # What the peer sent before it went may still be there to read, and may say goodbye: the
-                # reading side tells how this ends.
+                # Data that the peer sent before it closed may still be unread, and may contain its goodbye: the
+                # reading side determines the outcome.
                 self._send_error = error
                 break
             progress = True
@@ -325,7 +325,7 @@ class Connection:
     # -- end ----------------------------------------------------------------------------------------
 
     def close(self, *, say_bye: bool) -> None:
-        """Closes the socket, telling the peer first that this is meant; what is unsent is dropped."""
+        """Closes the socket in order, with a goodbye to the peer; unsent data is dropped."""
         with contextlib.suppress(OSError):
             if say_bye and not self._pending and self._send_error is None:
                 # Closing a socket with unread bytes resets the connection, and the goodbye would be lost.

@@ -1,7 +1,7 @@
 """Credit-based flow control as pure state machines: no sockets, no clocks, no payloads.
 
 One credit is one buffer. A receiver announces a credit for every buffer it could store; a sender sends a
-data buffer only against a credit and tells, with each one, how many more are waiting (its backlog). The
+data buffer only against a credit and sends, with each one, the number of those waiting (its backlog). The
 receiver then borrows floating buffers, which the channels of a gate share, to serve that backlog. A channel
 that is out of credit stops alone: the connection it shares with others is never blocked.
 """
@@ -118,8 +118,8 @@ def _nobody_listens() -> None:
 class CreditReceiver:
     """The buffers of one input channel, counted: free exclusive and floating ones are credit of the sender.
 
-    ``on_credit`` is called when there is credit to announce and there was none before; whoever is called
-    then sends what ``take_credit`` returns to the sender.
+    ``on_credit`` is called when there is credit to announce and there was none before; the callback
+    then sends the credit that ``take_credit`` returns to the sender.
     """
 
     __slots__ = (

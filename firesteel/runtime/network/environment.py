@@ -38,7 +38,7 @@ class NetworkEnvironment:
     """Connects this process to the job's others and moves buffers between subpartitions and input channels.
 
     Of two processes the one with the higher id dials. Everything happens inside ``poll``, in the thread that
-    calls it; only ``wakeup`` may be called by others. ``on_peer_lost`` hears of a connection that ended
+    calls it; only ``wakeup`` may be called by others. ``on_peer_lost`` is called for a connection that ended
     although it was needed; without it, poll raises.
     """
 
@@ -105,7 +105,7 @@ class NetworkEnvironment:
             self._connecting = False
 
     def begin_connect(self, peers: Mapping[int, Address]) -> None:
-        """Starts what connect_peers waits for; ``poll`` then goes on with it."""
+        """Starts what connect_peers waits for; ``poll`` then continues it."""
         self._peers = {peer: address for peer, address in peers.items() if peer != self.my_id}
         self._dial_at = {peer: 0.0 for peer in self._peers if peer < self.my_id and peer not in self._connections}
         self._peers_known = True
@@ -238,7 +238,7 @@ class NetworkEnvironment:
             self._loop.remove_writer(connection.sock.fileno())
 
     def connection_ended(self, connection: Connection, error: NetworkError | None) -> None:
-        """The connection is of no more use: with an error, or because the peer has said goodbye."""
+        """The connection can no longer be used: because of an error, or because the peer has closed it in order."""
         peer_id = connection.peer_id
         self._forget_socket(connection.sock)
         connection.close(say_bye=False)
@@ -323,7 +323,7 @@ class NetworkEnvironment:
         handshake.sock.close()
         peer = handshake.dialled
         if peer is None:
-            # Whoever that was, the job goes on: anybody may knock at an open port.
+            # The job continues: any process may connect to an open port.
             _log.warning("refused a connection from %s: %s", handshake.remote, error)
             if handshake.peer_id is not None:
                 self._trouble[handshake.peer_id] = f"a connection from {handshake.remote} was refused: {error}"
@@ -354,7 +354,7 @@ class NetworkEnvironment:
             connection.on_readable()
 
     def _stop_listening_if_complete(self) -> None:
-        # a peer may dial before this process has been told who its peers are
+        # a peer may dial before this process has received the list of its peers
         if self._peers_known and self._has_all_peers():
             self._stop_listening()
 

@@ -184,7 +184,7 @@ class InputGate:
         return sum(channel.receiver.in_use for channel in self.channels) / self._buffers
 
     def restore_first(self, channel_index: int, buffers: Iterable[bytes]) -> None:
-        """Puts what was in flight at a checkpoint before everything that will arrive, in whatever channel.
+        """Puts what was in flight at a checkpoint before everything that will arrive, in any channel.
 
         After rescaling the records of a split may come from another producer than before, and must not overtake it.
         """

@@ -51,7 +51,7 @@ class HandshakingSocket:
 
     @classmethod
     def accepted(cls, sock: socket.socket, secret: bytes, my_id: int, deadline: float) -> HandshakingSocket:
-        """Starts the handshake on a connection that somebody opened."""
+        """Starts the handshake on a connection that a peer opened."""
         remote = "an unknown address"
         with contextlib.suppress(OSError):
             _prepare(sock)
@@ -67,7 +67,7 @@ class HandshakingSocket:
 
     @property
     def peer_id(self) -> int | None:
-        """Who the other side says it is; to be trusted when the handshake has finished."""
+        """The id that the other side claims; trusted when the handshake has finished."""
         return self._handshake.peer_id
 
     @property

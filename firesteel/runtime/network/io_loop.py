@@ -39,7 +39,7 @@ class _EpollPoller:
 
     def poll(self, timeout_s: float) -> list[tuple[int, int]]:
         return [
-            # A hang-up or an error shows in whatever is tried next.
+            # A hang-up or an error shows in the next operation.
             (fd, (_READ if events & ~select.EPOLLOUT else 0) | (_WRITE if events & ~select.EPOLLIN else 0))
             for fd, events in self._epoll.poll(timeout_s)
         ]
@@ -120,7 +120,7 @@ class IOLoop:
 
     def wakeup(self) -> None:
         """Ends a poll that is waiting, or the next one; safe from any thread, at any time."""
-        with contextlib.suppress(OSError):  # full: a wake-up is on its way; closed: nobody to wake
+        with contextlib.suppress(OSError):  # full: a wake-up is on its way; closed: nothing to wake
             self._wakeup_out.send(b"\0")
 
     def close(self) -> None:

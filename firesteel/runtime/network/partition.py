@@ -100,7 +100,7 @@ class ResultSubpartition:
         return self.sender.is_available
 
     def set_serialized(self, serialized: bool) -> None:
-        """Says whether buffers leave as bytes or as Batch objects; only before anything is written."""
+        """Sets whether buffers leave as bytes or as Batch objects; only before anything is written."""
         self.serialized = serialized
         self._measured = not serialized
 
@@ -163,7 +163,7 @@ class ResultSubpartition:
         )
 
     def add_buffer(self, buffer: bytes | Batch, records: int) -> None:
-        """Queues a finished buffer without telling the consumer yet."""
+        """Queues a finished buffer without notifying the consumer yet."""
         sender = self.sender
         sender.add(buffer)
         counters = self.counters
@@ -344,7 +344,7 @@ class ResultPartition:
     # -- buffers ------------------------------------------------------------------------------------
 
     def begin(self, with_timestamps: bool) -> None:
-        """Says whether the records to come carry timestamps; a buffer holds one sort only."""
+        """Sets whether the records to come carry timestamps; a buffer holds one kind only."""
         if with_timestamps is not self._with_timestamps:
             self.flush()
             self._with_timestamps = with_timestamps
@@ -385,7 +385,7 @@ class ResultPartition:
             subpartition.finish_buffer()
 
     def emit_rebalance(self, values: Sequence[Any], timestamps: Sequence[int] | None) -> None:
-        """One record to each consumer in turn, going on where the last call stopped."""
+        """One record to each consumer in turn, continuing where the last call stopped."""
         self.begin(timestamps is not None)
         subpartitions = self.subpartitions
         n = len(subpartitions)

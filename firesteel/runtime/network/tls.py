@@ -47,23 +47,23 @@ class InternalTls:
         self._settings = settings
         self._client = self._context(ssl.PROTOCOL_TLS_CLIENT)
         self._server = self._context(ssl.PROTOCOL_TLS_SERVER)
-        # connections are never resumed, and a ticket would be a message that nobody expects
+        # connections are never resumed, and a ticket would be an unexpected message
         self._server.num_tickets = 0
         self._check_own_certificate()
 
     def client(self, sock: socket.socket, scratch: bytearray | None = None) -> TlsSocket:
-        """Speaks TLS on a connection that this side has dialled."""
+        """Wraps a connection that this side has dialled in TLS."""
         return TlsSocket(sock, self._client, server_side=False, scratch=scratch)
 
     def server(self, sock: socket.socket, scratch: bytearray | None = None) -> TlsSocket:
-        """Speaks TLS on a connection that the other side has dialled."""
+        """Wraps a connection that the other side has dialled in TLS."""
         return TlsSocket(sock, self._server, server_side=True, scratch=scratch)
 
     def _context(self, protocol: ssl._SSLMethod) -> ssl.SSLContext:
         settings = self._settings
         context = ssl.SSLContext(protocol)
         context.minimum_version = ssl.TLSVersion.TLSv1_2
-        # as in Flink: who has a certificate of the authority is trusted, on whatever host
+        # as in Flink: a certificate of the authority is trusted on any host
         context.check_hostname = False
         context.verify_mode = ssl.CERT_REQUIRED
         context.options |= ssl.OP_NO_RENEGOTIATION | ssl.OP_NO_TICKET | ssl.OP_NO_COMPRESSION
@@ -72,7 +72,7 @@ class InternalTls:
         return context
 
     def _check_own_certificate(self) -> None:
-        """Shakes hands with itself: what others would refuse is said here, where the reason is known."""
+        """Runs a handshake with itself, so that an invalid certificate fails here, where the reason is known."""
         to_client, to_server = ssl.MemoryBIO(), ssl.MemoryBIO()
         sides = (
             self._client.wrap_bio(to_client, to_server, server_side=False),
@@ -137,7 +137,7 @@ class TlsSocket:
                 pass
             except ssl.SSLError:
                 self._encrypted()
-                with contextlib.suppress(OSError):  # the other side is told why, if it listens
+                with contextlib.suppress(OSError):  # sends the other side the reason, if possible
                     self._push()
                 raise
             self._encrypted()
@@ -241,7 +241,7 @@ class TlsSocket:
         """Fills the buffers in turn with everything that has arrived; 0 bytes are the end.
 
         The buffers together must have room for twice what is received at once. Then nothing is left that could be
-        decrypted, and whoever waits for the socket to become readable misses nothing.
+        decrypted, and waiting for the socket to become readable misses nothing.
         """
         filled = 0
         left = iter(buffers)
@@ -282,7 +282,7 @@ class TlsSocket:
         """How many bytes of those received were decrypted; 0 if more are needed, or if there will be no more."""
         try:
             with self._lock:
-                # into a buffer it returns a number, whatever its declaration says
+                # into a buffer it returns a number, unlike its declaration
                 n: int = self._tls.read(len(view), view)  # type: ignore[assignment]
         except ssl.SSLWantReadError:
             return 0

@@ -69,7 +69,7 @@ class OperatorContext(Protocol):
         ...
 
     def emit_side(self, tag: OutputTag, values: list[Any], timestamps: list[int] | None) -> None:
-        """Hands records to a side output; dropped where nobody reads it."""
+        """Emits records to a side output; dropped if it has no consumer."""
         ...
 
     def emit_watermark(self, timestamp: int) -> None:
@@ -77,7 +77,7 @@ class OperatorContext(Protocol):
         ...
 
     def emit_idle(self, idle: bool) -> None:
-        """Tells downstream whether this operator's watermark counts."""
+        """Signals downstream whether this operator's watermark counts."""
         ...
 
     def timer_service(self, name: str, triggerable: Triggerable) -> InternalTimerService:
@@ -123,7 +123,7 @@ class CheckpointedOperator(Operator):
     """Whether the operator, or its function, may still have a record when it has been processed."""
 
     emits_own_records = False
-    """Whether nobody else has what the operator emits to its context."""
+    """Whether the operator keeps no reference to what it emits to its context."""
 
     is_one_to_one = False
     """Whether the operator emits exactly one record per input record."""
@@ -131,7 +131,7 @@ class CheckpointedOperator(Operator):
     context: OperatorContext
 
     def initialize_state(self, context: StateInitializationContext) -> None:
-        """Takes up restored state, before the operator opens."""
+        """Restores state, before the operator opens."""
         initialize_function(self.user_function, context)
 
     def fire_timers(self, timestamp: int) -> bool:

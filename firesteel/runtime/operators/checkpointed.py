@@ -44,7 +44,7 @@ class StateInitializationContext:
 
     @property
     def is_restored(self) -> bool:
-        """Whether the job goes on from a checkpoint; the operator may have had no state in it."""
+        """Whether the job is restored from a checkpoint; the operator may have had no state in it."""
         return self.restored_checkpoint_id is not None
 
 
@@ -57,7 +57,7 @@ class FunctionInitializationContext:
         self._context = context
 
     def is_restored(self) -> bool:
-        """Whether the job goes on from a checkpoint or savepoint."""
+        """Whether the job is restored from a checkpoint or savepoint."""
         return self._context.is_restored
 
     def get_restored_checkpoint_id(self) -> int | None:
@@ -104,7 +104,7 @@ def snapshot_function(function: Any, checkpoint_id: int, timestamp: Callable[[],
 
 
 def notify_function(function: Any, checkpoint_id: int, *, complete: bool) -> None:
-    """Tells a CheckpointListener what became of a checkpoint."""
+    """Notifies a CheckpointListener of the outcome of a checkpoint."""
     notify = getattr(function, "notify_checkpoint_complete" if complete else "notify_checkpoint_aborted", None)
     if callable(notify):
         notify(checkpoint_id)

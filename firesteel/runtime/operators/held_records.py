@@ -79,7 +79,7 @@ def items_of(held: Iterable[Held], splits: Iterable[str], subtask: int) -> list[
 
 
 def own_items(items: Iterable[HeldItem], splits: Iterable[str], subtask: int, parallelism: int) -> Iterator[Held]:
-    """Yields those of all subtasks that one of the restored job is to process: of its splits, which it goes on reading.
+    """Yields the records of all subtasks that one of the restored job is to process: those of its splits.
 
     Any subtask may process those of splits that have ended.
     """

@@ -59,7 +59,7 @@ class ReduceOperator(InlineOperator):
         super().open(context)
         assert context.backend is not None
         self.state = context.backend.get_state(ValueStateDescriptor("_reduce_state", None), internal=True)
-        # updating with None clears: the next record would start over, and nobody would notice
+        # updating with None clears: the next record would silently start over
         self.state.clear = self._refuse_none
 
     @staticmethod

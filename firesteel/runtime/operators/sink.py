@@ -63,13 +63,13 @@ class SinkOperator(StreamOperator):
     2. The checkpoint stores all committables that have not been committed yet, also those of earlier checkpoints, and
        the writer's own state.
     3. Checkpoint n is complete: all committables of checkpoints up to n are committed. Those of a checkpoint that was
-       aborted, or of whose completion this task never heard, go with the next one.
+       aborted, or of whose completion this task was not notified, are committed with the next one.
     4. They are forgotten; the next checkpoint no longer stores them.
 
     A failure before 3 leaves what was prepared invisible, and the records come again. A failure during or after 3
     restores n or a later checkpoint:
 
-    5. Before anything is written the restored committables are committed again, by whichever subtasks got them:
+    5. Before anything is written the restored committables are committed again, by the subtasks that got them:
        those that were committed before the failure twice, which is why commits are idempotent.
 
     After the end of the input there is one more checkpoint, for which the task waits, so that 1 to 4 happen to the last
@@ -78,7 +78,7 @@ class SinkOperator(StreamOperator):
 
     In an epoch a task is gone, perhaps with its process, when the checkpoint is complete. 3 is then done for all sinks
     where the JobMaster is, with the committables that the checkpoint has stored; this operator does only 4, when it is
-    told of it in the next epoch, and 5. In a batch there are no checkpoints: ``finish`` hands over what it prepared
+    notified of it in the next epoch, and 5. In a batch there are no checkpoints: ``finish`` hands over what it prepared
     (``prepared``), and it is committed where the JobMaster is once the tasks of all sinks have ended.
     """
 
@@ -107,14 +107,14 @@ class SinkOperator(StreamOperator):
     def connect(
         self, subtask: int, parallelism: int, send: Callable[[str, Any], None], has_room: Callable[[str], bool]
     ) -> None:
-        """Tells the operator where it is and how to reach the client."""
+        """Sets the operator's place in the job, and its channel to the client."""
         self.subtask_index = subtask
         self.parallelism = parallelism
         self._send = send
         self._client_has_room = has_room
 
     def initialize_state(self, context: StateInitializationContext) -> None:
-        """Takes up what had been prepared, and the writer's state."""
+        """Restores the prepared committables, and the writer's state."""
         super().initialize_state(context)
         if context.is_restored:
             state = context.operator_state
@@ -236,14 +236,14 @@ class SinkOperator(StreamOperator):
 
 
 def _sink_id(runtime_context: Any) -> str:
-    """Says which sink of which job this is."""
+    """Identifies the sink and the job."""
     if not runtime_context.job_id:
         return uuid.uuid4().hex[:16]
     return _digest(runtime_context.job_id, runtime_context.operator_id)
 
 
 def _attempt_id(runtime_context: Any) -> str:
-    """Says which attempt of which run this is."""
+    """Identifies the run and the attempt."""
     if not runtime_context.run_id:
         return uuid.uuid4().hex[:16]
     return _digest(runtime_context.run_id, str(runtime_context.get_attempt_number()))

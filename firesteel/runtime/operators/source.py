@@ -121,7 +121,7 @@ class SourceOperator(StreamOperator):
         report_watermark: Callable[[int], None],
         send_event: Callable[[Any], None],
     ) -> None:
-        """Tells the operator where it is and how to reach its coordinator."""
+        """Sets the operator's place in the job, and its channel to the coordinator."""
         self.subtask_index = subtask
         self.parallelism = parallelism
         self._request_split = request_split
@@ -129,7 +129,7 @@ class SourceOperator(StreamOperator):
         self._send_event = send_event
 
     def initialize_state(self, context: StateInitializationContext) -> None:
-        """Takes up the splits this subtask is to go on with."""
+        """Restores the splits of this subtask."""
         super().initialize_state(context)
         self._restored_splits = context.operator_state.restored(SPLITS)
         self._restored_held = context.operator_state.restored(HELD)
@@ -214,7 +214,7 @@ class SourceOperator(StreamOperator):
             return
         self.resume_event_time()
         if self.is_ahead or self._held:
-            # it is not for want of records that none come
+            # that no records come does not mean that there are none
             self._assigner.restart_idle_timeouts()
         if judge_idleness:
             self._assigner.periodic()
@@ -223,7 +223,7 @@ class SourceOperator(StreamOperator):
         self._align_splits()
 
     def restart_idle_timeouts(self) -> None:
-        """Reading stopped while there were records: nobody can say which splits have none."""
+        """Reading stopped while there were records: it is unknown which splits have none."""
         self._assigner.restart_idle_timeouts()
 
     @property
@@ -232,7 +232,7 @@ class SourceOperator(StreamOperator):
         return None if self.ended or self._interval <= 0 else self._assigner.idle_at
 
     def report_alignment(self) -> None:
-        """Tells the alignment group, if there is one, how far the subtask has come."""
+        """Reports the watermark of the subtask to its alignment group, if there is one."""
         if self._strategy.alignment is not None and not self.ended:
             self._report_watermark(MAX_WATERMARK if self._assigner.idle else self.watermark)
 
@@ -282,13 +282,13 @@ class SourceOperator(StreamOperator):
         self._ready_at = 0.0
 
     def handle_source_event(self, event: Any) -> None:
-        """The enumerator tells the reader something."""
+        """Passes an event of the enumerator to the reader."""
         assert self._reader is not None
         self._reader.handle_source_event(event)
         self._ready_at = 0.0
 
     def notify_checkpoint_complete(self, checkpoint_id: int) -> None:
-        """The reader may tell the outside how far it has come."""
+        """The reader may now commit its positions externally."""
         super().notify_checkpoint_complete(checkpoint_id)
         if self._reader is not None:
             self._reader.notify_checkpoint_complete(checkpoint_id)
@@ -304,7 +304,7 @@ class SourceOperator(StreamOperator):
         """Keeps the splits and the event time."""
         super().snapshot_state(checkpoint_id, operator_state, timestamp)
         assert self._reader is not None
-        # asked also at the end: it may tell the outside what it has read once the checkpoint is complete
+        # called also at the end: it may commit its positions externally once the checkpoint is complete
         splits = self._reader.snapshot_state(checkpoint_id)
         if self.ended:
             return
@@ -356,7 +356,7 @@ class SourceOperator(StreamOperator):
         self._request_split()
 
     def send_source_event(self, event: Any) -> None:
-        """Tells the enumerator something."""
+        """Sends an event to the enumerator."""
         self._send_event(event)
 
     def get_metrics_group(self) -> ConnectorMetrics:
@@ -412,7 +412,7 @@ class SourceOperator(StreamOperator):
     def _process_held(self, max_records: int = MAX_RECORDS) -> None:
         """Processes what is held, until the turn is over.
 
-        Of records not more than that at a time: what is left of them gets its timestamps anew in the next turn.
+        Of records not more than that at a time: the remaining ones get new timestamps in the next turn.
         """
         held, self._held = self._held, deque()
         while held and not self._held:

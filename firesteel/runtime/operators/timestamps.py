@@ -47,8 +47,8 @@ class TimestampsAndWatermarksSpec(OperatorSpec):
 class TimestampsAndWatermarksOperator(StreamOperator):
     """Replaces the timestamps and watermarks that come from upstream, except the end of event time.
 
-    A checkpoint keeps the last watermark of each subtask. A subtask goes on from its own: the input of one may be far
-    ahead of another's. With another parallelism all go on from the lowest, at or before which every record was late
+    A checkpoint keeps the last watermark of each subtask. A subtask continues from its own: the input of one may be far
+    ahead of another's. With another parallelism all continue from the lowest, at or before which every record was late
     already. Who calls ``emit_periodic`` is as with a source.
     """
 
@@ -62,7 +62,7 @@ class TimestampsAndWatermarksOperator(StreamOperator):
         self._restored: WatermarkState | None = None
 
     def initialize_state(self, context: StateInitializationContext) -> None:
-        """Takes up how far event time had come."""
+        """Restores the watermark."""
         super().initialize_state(context)
         watermarks = context.operator_state.restored(WATERMARKS)
         if watermarks:

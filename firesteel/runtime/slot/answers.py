@@ -25,7 +25,7 @@ class AskedSlot:
     """The mailbox thread."""
     tasks: Sequence[Task]
     is_over: threading.Event
-    """Set when the slot ends: whoever waits gives up."""
+    """Set when the slot ends: waiting threads give up."""
 
 
 class SlotQuestion(Protocol):
@@ -48,7 +48,7 @@ class TaskQuestion(Protocol):
 
 
 class SlotAnswers:
-    """Answers what a slot is asked. Whatever goes wrong is an answer too, and never fails a task."""
+    """Answers queries to a slot. An error is returned as an answer, and never fails a task."""
 
     def __init__(
         self,
@@ -58,7 +58,7 @@ class SlotAnswers:
         act: Callable[[Task, Callable[[], None]], None],
         concurrency: Concurrency = SYSTEM,
     ):
-        """``act`` has a task do something between two batches."""
+        """``act`` runs a callback for a task between two batches."""
         self._attempt = attempt
         self._slot_index = slot_index
         self._send = send
@@ -76,7 +76,7 @@ class SlotAnswers:
         self._thread_id = threading.get_ident()
 
     def close(self) -> None:
-        """Nobody waits for answers any more."""
+        """No more answers are sent."""
         with self._lock:
             self._is_over.set()
         for thread in self._threads:

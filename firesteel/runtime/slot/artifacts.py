@@ -31,7 +31,7 @@ _import_lock = threading.Lock()
 
 
 class ArtifactError(FiresteelError):
-    """A file that travels with a job is no good."""
+    """A file that is shipped with a job is invalid."""
 
 
 class ArtifactsUnavailableError(ArtifactError):
@@ -81,7 +81,7 @@ def _imported(directory: Path) -> Iterator[None]:
 
 
 def _names_in(entries: list[str]) -> set[str]:
-    """The modules that the job brings, without those of the interpreter and of Firesteel: nobody may replace these."""
+    """The modules that the job ships, without those of the interpreter and of Firesteel, which it cannot replace."""
     names = {path.name.partition(".")[0] for entry in entries for path in Path(entry).iterdir()}
     return {name for name in names if name not in sys.stdlib_module_names and name != "firesteel"}
 
@@ -145,13 +145,13 @@ def _base_directory() -> Path:
 
 @contextmanager
 def _held(base: Path, name: str, how: int) -> Iterator[bool]:
-    """Holds the lock of a directory, which the system releases should this process die; whether it was to be had."""
+    """Locks a directory, until this process ends at the latest; returns whether the lock was acquired."""
     path = base / f"{name}.lock"
     while True:
         try:
             descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         except FileNotFoundError:
-            _base_directory()  # whoever was the last to need it has removed it
+            _base_directory()  # the last process that used it has removed it
             continue
         try:
             fcntl.flock(descriptor, how)
@@ -164,7 +164,7 @@ def _held(base: Path, name: str, how: int) -> Iterator[bool]:
             current = False
         if current:
             break
-        os.close(descriptor)  # whoever held it before has removed it
+        os.close(descriptor)  # its previous owner has removed it
     try:
         yield True
     finally:
@@ -172,7 +172,7 @@ def _held(base: Path, name: str, how: int) -> Iterator[bool]:
 
 
 def _remove(base: Path, name: str) -> None:
-    """Removes a directory and its lock; only by whoever holds the lock alone."""
+    """Removes a directory and its lock; the caller must hold the lock exclusively."""
     shutil.rmtree(base / name, ignore_errors=True)
     (base / f"{name}.lock").unlink(missing_ok=True)
 

@@ -39,7 +39,7 @@ class ControlConnection:
         self._sock.settimeout(None)
         sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         # a peer that stops reading must not block the sender for ever; receiving has no deadline of its own,
-        # heartbeats tell whether the other side is there
+        # heartbeats detect a lost peer
         sock.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, struct.pack("ll", int(send_timeout_s), 0))
         self.limit_silence(SEND_TIMEOUT_S)
         self._lock = threading.Lock()
@@ -49,7 +49,7 @@ class ControlConnection:
     def limit_silence(self, seconds: float) -> None:
         """How long what was sent may stay without an answer of the other side's system; then the connection is lost.
 
-        A network that drops packets, or a machine that is gone, closes nothing: without a limit the system goes on
+        A network that drops packets, or a machine that is gone, closes nothing: without a limit the system keeps
         sending again for a quarter of an hour. Both sides send heartbeats, so that there is always something to answer.
         """
         if hasattr(socket, "TCP_USER_TIMEOUT"):
@@ -63,7 +63,7 @@ class ControlConnection:
             with self._lock:
                 self._sock.sendall(_LENGTH.pack(len(payload)) + payload)
         except OSError as error:
-            # it may have been sent in part, so that nothing else can follow; the receiving thread tells of the loss
+            # it may have been sent in part, so that nothing else can follow; the receiving thread reports the loss
             self._shut_down()
             raise ConnectionError(f"the control connection is lost: {error}") from error
 
@@ -87,7 +87,7 @@ class ControlConnection:
                     on_message(pickle.loads(payload))
         except OSError as error:
             reason = str(error)
-        except Exception as error:  # noqa: BLE001 - whatever cannot be read or handled ends the connection, loudly
+        except Exception as error:  # noqa: BLE001 - an unreadable message ends the connection with an error
             reason = f"a message could not be handled: {type(error).__name__}: {error}"
         if not self._closed:
             on_lost(reason)
@@ -141,7 +141,7 @@ def _authenticate(
             if rejection:
                 sock.sendall(rejection)
         except OSError:
-            pass  # nobody left to tell
+            pass  # no receiver is left
         sock.close()
         raise failure from None
     assert handshake.peer_id is not None

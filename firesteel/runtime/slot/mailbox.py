@@ -128,7 +128,7 @@ class ProcessingTimers:
         self.due_at = min(self.due_at, due)
 
     def look_again(self) -> None:
-        """Has the next call compare the timers with the wall clock, whatever is known of it."""
+        """Makes the next call compare the timers with the wall clock, without using its cached time."""
         self.due_at = self._look_at = 0
 
     def due_in(self, now: int) -> int | None:
@@ -150,7 +150,7 @@ class ProcessingTimers:
         return timer
 
     def pop_due(self, now: int) -> tuple[Task, Callable[[int], None], int] | None:
-        """Takes the callback that is overdue most and whose task is not on the stack, with the time it is told."""
+        """Takes the callback that is overdue most and whose task is not on the stack, with the time to pass to it."""
         if now < self.due_at:
             return None
         delays = self._delays

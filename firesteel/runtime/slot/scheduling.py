@@ -26,7 +26,7 @@ class TaskScheduler:
     The most downstream one goes first, so that records leave before new ones enter; sources go last and take turns.
     That order alone starves tasks: a consumer that other slots keep supplied always has work, and the source beside it
     would never run. So each task is asked again at the latest ``MAX_WAIT_S`` after it ran or was last asked, and if it
-    can run then it goes before all others; of several such tasks the one that was asked first. It goes on for as long
+    can run then it goes before all others; of several such tasks the one that was asked first. It continues for as long
     as the turn took that it had to wait for, at most ``MAX_WAIT_S``: else a task whose turns are short would get next
     to nothing beside one whose turns are long. A task that can run therefore waits for at most ``MAX_WAIT_S`` and one
     turn, or as many as fit into ``MAX_WAIT_S``, of each other task of the slot.

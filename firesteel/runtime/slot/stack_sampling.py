@@ -45,7 +45,7 @@ gives up the interpreter's lock by itself, that is in system calls."""
 
 @dataclass(frozen=True)
 class SampleStacks:
-    """Looks at the stack of a slot's thread again and again, and says which task was doing what."""
+    """Samples the stack of a slot's thread periodically, and attributes each sample to a task."""
 
     samples: int
     interval_s: float
@@ -68,7 +68,7 @@ class SampleStacks:
 def _sample(slot: AskedSlot, state: _ThreadState, found: Counter[tuple[str, int, bool, tuple[str, ...]]]) -> None:
     tasks = [task for task in slot.tasks if not task.finished and task.times is not None]
     codes = _executor_codes()
-    # What belongs together is read at once: the thread goes on soon. Names are found later.
+    # Related values are read at once: the thread continues soon. Names are found later.
     innermost = current_frames().get(slot.thread_id)
     active, places, waits = _active_task(innermost, *codes)
     states = [task.times.state for task in tasks]  # type: ignore[union-attr]
@@ -100,7 +100,7 @@ def _active_task(frame: FrameType | None, guarded: CodeType, waits: CodeType) ->
     """The task whose code a stack is in, its part of the stack, and whether it waits there for room.
 
     The executor runs nothing of a task but through ``_guarded``, and waits in the middle of a batch in
-    ``wait_for_room``: which of the two is the innermost tells it all.
+    ``wait_for_room``: the innermost of the two decides.
     """
     places: list[_Place] = []
     while frame is not None:
@@ -143,7 +143,7 @@ def _short(file: str) -> str:
 
 
 class _PromptSwitches:
-    """Has threads get the interpreter's lock quickly, while anybody samples."""
+    """Makes the interpreter switch threads quickly while samples are taken."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -168,7 +168,7 @@ _prompt_switches = _PromptSwitches()
 
 
 class _ThreadState:
-    """Whether a thread runs or sleeps, as Linux says; elsewhere as its innermost function lets one guess."""
+    """Whether a thread runs or sleeps, from Linux; elsewhere guessed from its innermost function."""
 
     def __init__(self, thread_id: int):
         self._file: int | None = None

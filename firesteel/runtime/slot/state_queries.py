@@ -119,7 +119,7 @@ def namespace_text(namespace: Any) -> str:
 
 
 def to_json(value: Any) -> Any:
-    """A value as JSON has it; whatever JSON does not have becomes ``{"repr": ...}``.
+    """A value as JSON has it; other values become ``{"repr": ...}``.
 
     >>> to_json((1, "a", {2: b"x"}))
     [1, 'a', [{'key': 2, 'value': {'repr': "b'x'"}}]]

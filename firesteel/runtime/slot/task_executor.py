@@ -48,11 +48,11 @@ BACKPRESSURED_WAIT_S = 0.05
 _STALL_THRESHOLD_S = 2 * MAX_TURN_S
 """A step that takes longer has kept the slot's other tasks from their work."""
 SINK_WAIT_S = 0.005
-"""How long to sleep while a writer has no room: nothing tells when it has again."""
+"""How long to sleep while a writer has no room: there is no notification when it has again."""
 
 
 class TaskCancelled(BaseException):
-    """Unwinds the mailbox when the JobMaster wants the slot to stop. Not an Exception: user code must not catch it."""
+    """Unwinds the mailbox when the JobMaster stops the slot. Not an Exception: user code must not catch it."""
 
 
 class TaskExecutor(SlotMessages):
@@ -71,7 +71,7 @@ class TaskExecutor(SlotMessages):
         concurrency: Concurrency = SYSTEM,
         watch_turns: bool = True,
     ):
-        """Without ``watch_turns`` whoever has made time stand still must end turns that take too long."""
+        """Without ``watch_turns`` the caller, which controls the clock, must end turns that take too long."""
         super().__init__(gateway, poller.wakeup, attempt=attempt, host=host)
         self._descriptors = [descriptor for slot in slots.values() for descriptor in slot]
         self._slots = list(slots)
@@ -131,13 +131,13 @@ class TaskExecutor(SlotMessages):
 
     @property
     def cancel_requested(self) -> bool:
-        """Whether the JobMaster wants the slot to stop."""
+        """Whether the JobMaster has stopped the slot."""
         return self._cancel_reason is not None
 
     # -- the slot's life ----------------------------------------------------------------------------
 
     def run(self) -> None:
-        """Runs until the JobMaster says the job is over, or cancels it. Always closes what it opened."""
+        """Runs until the JobMaster ends or cancels the job. Always closes what it opened."""
         try:
             self._run_until_shutdown()
         except TaskCancelled:
@@ -175,7 +175,7 @@ class TaskExecutor(SlotMessages):
                 self._await_cancel()
 
     def _await_cancel(self) -> NoReturn:
-        """A task has failed and the JobMaster knows: do nothing more until it says so."""
+        """A task has failed and the failure was sent: wait for the JobMaster's instruction."""
         while True:
             self._check_cancelled()
             self._poller.poll(MAX_WAIT_S)
@@ -263,13 +263,13 @@ class TaskExecutor(SlotMessages):
         return progressed
 
     def _note_stall(self) -> None:
-        """Tells all tasks that none of them could run for a while, unless time stood still for them."""
+        """Notifies all tasks that none of them could run for a while, unless their clock stood still."""
         if self._clock.monotonic_ms() - self._looked_at > _STALL_THRESHOLD_S * 1000:
             for task in self._tasks:
                 task.input_clock.stalls += 1
 
     def _act(self, task: Task, action: Callable[[], None]) -> None:
-        """Has a task do something, after which it may have records to send, or have finished."""
+        """Calls a task, after which it may have records to send, or have finished."""
         was_finished = task.finished
         if task.times is not None and task.times.state != BUSY:
             task.times.become_busy()
@@ -286,14 +286,14 @@ class TaskExecutor(SlotMessages):
             self._act_aside(task, action)
 
     def _act_aside(self, task: Task, action: Callable[[], None]) -> None:
-        """Has a task do something besides its records; then it is as idle, busy or backpressured as before."""
+        """Calls a task outside its record processing; its idle, busy or backpressured state stays as it was."""
         before = BUSY if task.times is None else task.times.interrupt()
         self._act(task, action)
         if task.times is not None and before != BUSY:
             task.times.enter(before)
 
     def act_soon(self, task: Task, action: Callable[[], None]) -> None:
-        """Has a task do something before any task goes on with records, but not in the middle of a batch."""
+        """Calls a task before any task continues with records, but not in the middle of a batch."""
         self._postponed.setdefault(task, deque()).append(action)
 
     def _run_postponed(self) -> bool:
@@ -501,7 +501,7 @@ class TaskExecutor(SlotMessages):
     # -- failures and reports -----------------------------------------------------------------------
 
     def _guarded(self, task: Task, action: Callable[[], None]) -> None:
-        """Runs user code; an exception becomes the task's failure, told to the JobMaster at once."""
+        """Runs user code; an exception becomes the task's failure, sent to the JobMaster at once."""
         try:
             action()
         except (UserCodeError, TaskCancelled):
@@ -512,7 +512,7 @@ class TaskExecutor(SlotMessages):
     def _fail(self, task: Task, error: BaseException) -> NoReturn:
         failure = describe_failure(error, task.descriptor, task.chain, task.at_work)
         self._report(task.descriptor, "FAILED", failure)
-        # how it ended has been told: it is not cancelled on top of that
+        # its end has been reported: it is not cancelled in addition
         task.finished = True
         if task in self._ending:
             self._ending.remove(task)

@@ -10,7 +10,7 @@ barrier, and what still arrives before it, is in flight: it becomes part of the 
 After rescaling, what was in flight is read before anything else, in an order that channels could not keep: no barrier
 overtakes it.
 
-*Aligned with a timeout*: an aligned checkpoint that has not come through when its time is over goes on as an
+*Aligned with a timeout*: an aligned checkpoint that has not come through when its time is over continues as an
 unaligned one. What had been read by then stays read.
 """
 
@@ -119,10 +119,10 @@ class BarrierHandler:
         """Whether the ends of all channels have been read."""
         return not self._open
 
-    # -- what the gate and the task tell ------------------------------------------------------------
+    # -- notifications of the gate and the task ------------------------------------------------------------
 
     def arrived(self, channel: int, event: ControlEvent) -> None:
-        """A barrier, or the end of a channel, stands in a channel's queue. Only takes note: a batch may be running."""
+        """A barrier, or the end of a channel, stands in a channel's queue. Only records it: a batch may be running."""
         alignment = self._alignment
         if isinstance(event, CheckpointBarrier):
             if alignment is not None and alignment.missing and event.checkpoint_id >= alignment.barrier.checkpoint_id:
@@ -204,7 +204,7 @@ class BarrierHandler:
         if checkpoint_id > self._last:
             self._aborted.add(checkpoint_id)
 
-    # -- how a checkpoint goes on -------------------------------------------------------------------
+    # -- progress of a checkpoint -------------------------------------------------------------------
 
     def _is_void(self, barrier: CheckpointBarrier) -> bool:
         return barrier.checkpoint_id <= self._last or barrier.checkpoint_id in self._aborted

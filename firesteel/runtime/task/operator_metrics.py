@@ -38,8 +38,8 @@ def count_records(task: Task) -> dict[RunningOperator, tuple[int | None, int | N
     """How many records went into each operator and came out of it, where that is known.
 
     The generated loop counts nothing. But it is known how many records the chain reads, how many reach its outputs and
-    sinks, that operators on whole batches say what they emit, and that a map gives one for one; the rest follows. What
-    is between two operators that drop or multiply records does not.
+    sinks, that operators on whole batches count what they emit, and that a map emits one for one; the rest follows.
+    What is between two operators that drop or multiply records does not.
     """
     chain = _Chain(task)
     while chain.conclude():

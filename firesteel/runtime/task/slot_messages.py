@@ -45,11 +45,11 @@ class SlotMessages:
         self._gateway.send(split_request(self._attempt, task, operator_id, self._host))
 
     def send_source_event(self, task: Task, operator_id: str, event: Any) -> None:
-        """Tells a source's enumerator something."""
+        """Sends an event to a source's enumerator."""
         self._gateway.send(source_event(self._attempt, task, operator_id, event))
 
     def report_watermark(self, task: Task, watermark: int) -> None:
-        """Tells a source's alignment group how far it has come."""
+        """Reports a source's watermark to its alignment group."""
         self._gateway.send(watermark_report(self._attempt, task, watermark))
 
     def send_to_client(self, task: Task, channel: str, payload: Any) -> None:
@@ -79,7 +79,7 @@ class SlotMessages:
         self._awaited = {stream: awaited for stream, awaited in self._awaited.items() if awaited > checkpoint_id}
 
     def acknowledge(self, task: Task, checkpoint_id: int, state: TaskStateSnapshot, metrics: CheckpointMetrics) -> None:
-        """Tells the coordinator that a task's part of a checkpoint is stored."""
+        """Acknowledges a task's part of a checkpoint."""
         self.send_from_any_thread(
             messages.AcknowledgeCheckpoint(
                 self._attempt, checkpoint_id, task.descriptor.vertex_id, task.descriptor.subtask, state, metrics
@@ -87,7 +87,7 @@ class SlotMessages:
         )
 
     def decline(self, task: Task, checkpoint_id: int, reason: str) -> None:
-        """Tells the coordinator that a task cannot take part in a checkpoint."""
+        """Declines a checkpoint for a task."""
         self.send_from_any_thread(
             messages.DeclineCheckpoint(
                 self._attempt, checkpoint_id, task.descriptor.vertex_id, task.descriptor.subtask, reason
@@ -95,7 +95,7 @@ class SlotMessages:
         )
 
     def await_checkpoint(self, task: Task) -> None:
-        """Tells the coordinator that a task has nothing left to do but to take part in a last checkpoint."""
+        """Reports that a task has finished, except for a last checkpoint."""
         self._gateway.send(
             messages.TaskAwaitsCheckpoint(self._attempt, task.descriptor.vertex_id, task.descriptor.subtask)
         )

@@ -19,13 +19,13 @@ def split_request(attempt: int, task: Task, operator_id: str, host: str | None =
 
 
 def source_event(attempt: int, task: Task, operator_id: str, event: Any) -> messages.SourceEvent:
-    """Tells a source's enumerator something."""
+    """Sends an event to a source's enumerator."""
     descriptor = task.descriptor
     return messages.SourceEvent(attempt, descriptor.vertex_id, operator_id, descriptor.subtask, event)
 
 
 def watermark_report(attempt: int, task: Task, watermark: int) -> messages.ReportWatermark:
-    """Tells a source's alignment group how far it has come."""
+    """Reports a source's watermark to its alignment group."""
     descriptor, head = task.descriptor, task.head.descriptor
     alignment = head.spec.get_watermark_strategy().alignment
     return messages.ReportWatermark(

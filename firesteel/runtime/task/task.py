@@ -55,8 +55,8 @@ _MAX_BATCH_GROWTH = 8
 class Task:
     """One subtask of one vertex. Is the ChainServices of its chain, and what its barriers and snapshots need.
 
-    With checkpoints a task ends in two steps. When all its input has been processed its operators finish, and it says
-    so downstream (EndOfData). It then stays for the next checkpoint, so that what its sinks prepared last is
+    With checkpoints a task ends in two steps. When all its input has been processed its operators finish, and it sends
+    EndOfData downstream. It then stays for the next checkpoint, so that what its sinks prepared last is
     committed; when that is complete the task is finished and its channels end (EndOfPartition). Without checkpoints a
     source ends at once, and the others when their channels have: a savepoint to stop with may come in between.
     """
@@ -126,10 +126,11 @@ class Task:
         self._most = SourceOperator.MAX_RECORDS if self.source is not None else 1 << 62
         """How many records to process at a time: fewer where they take long."""
         self._is_long_lived = execution.is_long_lived
-        # in a stage all input is processed before anybody looks, and a task that runs again cuts its input as before
+        # in a stage all input is processed before the output is read, and a task that runs again cuts its input as
+        # before
         self._adapts = self._is_long_lived or (execution.has_idle_gaps and self.source is not None)
         if self._adapts:
-            # nobody knows yet how long a record takes
+            # it is not yet known how long a record takes
             self._most = 1
         self._turn_s = MAX_TURN_S if self.source is None else _SOURCE_TURN_S
         self._can_cut = False
@@ -162,7 +163,7 @@ class Task:
             by_node[output.descriptor.node_id].add_consumer(output.tag, output)
 
     def _connect_sink(self, operator: SinkOperator, operator_id: str) -> None:
-        # two sinks may use the same channel, so the client's streams are told apart by operator
+        # two sinks may use the same channel, so the client's streams are distinguished by operator
         services = self._services
         operator.connect(
             self.descriptor.subtask,
@@ -200,7 +201,7 @@ class Task:
             self._restore_event_time(restore.watermark)
 
     def _restore_event_time(self, watermark: int | None) -> None:
-        """Goes on from a watermark, ahead of all input. Its end comes again with the ends of the inputs."""
+        """Continues from a watermark, before all input. Its end comes again with the ends of the inputs."""
         if watermark is not None and MIN_TIMESTAMP < watermark < MAX_WATERMARK:
             self._valve.restore(watermark)
             # when all tasks and their channels are there; the timers that a turn had left fire now
@@ -241,7 +242,7 @@ class Task:
             raise self._failure
 
     def has_work(self, now: float) -> bool:
-        """Whether there is input, or a source with data, or a failure to be told."""
+        """Whether there is input, or a source with data, or a failure to report."""
         if self._failure is not None:
             return True
         if self.source is not None:
@@ -448,7 +449,7 @@ class Task:
             self.running = False
 
     def notify_checkpoint_aborted(self, checkpoint_id: int) -> None:
-        """The checkpoint will never exist; a job that was to stop with it goes on."""
+        """The checkpoint is aborted; a job that was to stop with it continues."""
         if self.suspended and checkpoint_id == self._last_checkpoint:
             self.suspended = False
             self._last_checkpoint = None
@@ -477,11 +478,11 @@ class Task:
         return self._services.open_state_files()
 
     def acknowledge(self, checkpoint_id: int, state: TaskStateSnapshot, metrics: CheckpointMetrics) -> None:
-        """Tells the coordinator that this task's part of a checkpoint is stored."""
+        """Acknowledges this task's part of a checkpoint."""
         self._services.acknowledge(self, checkpoint_id, state, metrics)
 
     def decline(self, checkpoint_id: int, reason: str) -> None:
-        """Tells the coordinator that this task cannot take part in a checkpoint."""
+        """Declines a checkpoint for this task."""
         self._services.decline(self, checkpoint_id, reason)
 
     # -- ChainServices ------------------------------------------------------------------------------
@@ -506,7 +507,7 @@ class Task:
         if not self.ended:
             callback()
             if self._is_long_lived and self.has_work(self._monotonic()):
-                # how long that waits for the slot's other tasks does not tell that there is none
+                # how long that waits for the slot's other tasks does not mean that there is none
                 self.input_clock.stop()
 
     def make_room(self) -> None:

@@ -92,9 +92,9 @@ class TaskTimes:
 
 
 def measure_times(tasks: Sequence[Task]) -> None:
-    """Has the tasks of a slot measure where their time goes.
+    """Measures the busy, idle and backpressured time of the tasks of a slot.
 
-    A slot has one thread. So a task that could go on but for its consumers in the same slot, which go first, is
+    A slot has one thread. So a task that could continue but for its consumers in the same slot, which go first, is
     backpressured just as one whose outputs are full; a task that waits for others than its consumers is busy, as are
     Flink's threads when they wait for a processor.
     """
@@ -190,7 +190,7 @@ class TaskMetrics:
     def _times(self) -> tuple[float, float, float]:
         if self._task.times is not None:
             return self._task.times.spent()
-        # in a stage nobody waits for its consumers: the rest of the time there was nothing to do
+        # in a stage no task waits for its consumers: the rest of the time there was nothing to do
         busy = self._task.busy_s
         return max(_clock() - self._started - busy, 0.0), busy, 0.0
 

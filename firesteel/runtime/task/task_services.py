@@ -47,11 +47,11 @@ class TaskServices(Protocol):
         ...
 
     def send_source_event(self, task: Task, operator_id: str, event: Any) -> None:
-        """Tells a source's enumerator something."""
+        """Sends an event to a source's enumerator."""
         ...
 
     def report_watermark(self, task: Task, watermark: int) -> None:
-        """Tells a source's alignment group how far it has come."""
+        """Reports a source's watermark to its alignment group."""
         ...
 
     def send_to_client(self, task: Task, channel: str, payload: Any) -> None:
@@ -63,7 +63,7 @@ class TaskServices(Protocol):
         ...
 
     def act_soon(self, task: Task, action: Callable[[], None]) -> None:
-        """Has a task do something before any task goes on with records, but not in the middle of a batch."""
+        """Calls a task before any task continues with records, but not in the middle of a batch."""
         ...
 
     def run_async(self, work: Callable[[], None]) -> None:
@@ -79,13 +79,13 @@ class TaskServices(Protocol):
         ...
 
     def acknowledge(self, task: Task, checkpoint_id: int, state: TaskStateSnapshot, metrics: CheckpointMetrics) -> None:
-        """Tells the coordinator that a task's part of a checkpoint is stored."""
+        """Acknowledges a task's part of a checkpoint."""
         ...
 
     def decline(self, task: Task, checkpoint_id: int, reason: str) -> None:
-        """Tells the coordinator that a task cannot take part in a checkpoint."""
+        """Declines a checkpoint for a task."""
         ...
 
     def await_checkpoint(self, task: Task) -> None:
-        """Tells the coordinator that a task has nothing left to do but to take part in a last checkpoint."""
+        """Reports that a task has finished, except for a last checkpoint."""
         ...

@@ -54,11 +54,11 @@ class SnapshotServices(Protocol):
         ...
 
     def acknowledge(self, checkpoint_id: int, state: TaskStateSnapshot, metrics: CheckpointMetrics) -> None:
-        """Tells the coordinator; may be called from any thread."""
+        """Acknowledges the checkpoint; may be called from any thread."""
         ...
 
     def decline(self, checkpoint_id: int, reason: str) -> None:
-        """Tells the coordinator; may be called from any thread."""
+        """Declines the checkpoint; may be called from any thread."""
         ...
 
 
@@ -95,7 +95,7 @@ class TaskSnapshots:
     4. The state is written, and made durable.
     5. The coordinator gets the handles.
 
-    A failure at any step declines the checkpoint and deletes what was written for it; the job goes on. Not so if the
+    A failure at any step declines the checkpoint and deletes what was written for it; the job continues. Not so if the
     code of a function or a connector raises something unforeseen in steps 1 and 3: what it was just about to hand over
     may be nowhere now, and would be missing from the next checkpoint. As in Flink the task fails then.
     """
@@ -199,7 +199,7 @@ class TaskSnapshots:
             self._watch_outputs(snapshot, alignment_delay(barrier, self._services.processing_time()))
 
     def _watch_outputs(self, snapshot: _Snapshot, delay: int) -> None:
-        """An aligned barrier behind records that nobody takes becomes an unaligned one when its time is over."""
+        """Converts an aligned barrier behind unread records to an unaligned one after the timeout."""
         checkpoint_id = snapshot.barrier.checkpoint_id
 
         def sent(sent_id: int) -> None:

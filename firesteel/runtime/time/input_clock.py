@@ -10,8 +10,8 @@ __all__ = ["InputClock"]
 class InputClock:
     """Milliseconds in which a task was free to read its input.
 
-    It stands still while the task's consumers hold it back: that no records come says nothing then about who gives
-    them. (In Flink that is a PausableRelativeClock.)
+    It stands still while the task is backpressured: a lack of records then does not indicate an idle input.
+    (In Flink that is a PausableRelativeClock.)
     """
 
     __slots__ = ("_clock", "_lost", "_stopped_at", "stalls")

@@ -32,7 +32,7 @@ class TimerQueue:
 
     ``live`` maps each timer ``(timestamp, key, namespace)`` to its registration number; it is what snapshots contain
     and what a queue is restored from. A deleted timer stays in the heap until its time and is skipped then, so
-    deletion costs one set operation. When deleted ones are the greater part, the heap is made anew without them:
+    deletion costs one set operation. When deleted ones are the greater part, the heap is rebuilt without them:
     timeouts that every record moves on would else take an entry per record.
     """
 
@@ -80,7 +80,7 @@ class TimerQueue:
         return None
 
     def pop_first(self) -> tuple[int, Any, Any] | None:
-        """Removes and returns the first timer, whatever its time."""
+        """Removes and returns the first timer, even if it is not due."""
         while self._heap:
             timer = self.pop_due(self._heap[0][0])
             if timer is not None:

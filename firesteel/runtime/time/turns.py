@@ -32,7 +32,7 @@ class Turn:
     A loop over records reads them from ``cursor``, an iterator over a list or a range. ``end`` moves the records that
     are left from there to ``rest``, so the loop ends as if the batch had no more, and pays nothing for being
     interruptible. Another thread can do that at any time: extending a list by such an iterator is one step for the
-    interpreter, so each record goes either to the loop or to ``rest``. Whoever works without a cursor looks at
+    interpreter, so each record goes either to the loop or to ``rest``. Code without a cursor checks
     ``is_over``.
     """
 

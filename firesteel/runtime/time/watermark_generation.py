@@ -58,7 +58,7 @@ class SplitWatermarks:
     def periodic(self, now: int, has_stalled: bool = False) -> None:
         """Asks the generator for its watermark, and notices idleness.
 
-        In a slot that has stalled nobody may have come to read the split: idleness begins when it is noticed, as in
+        In a slot that has stalled the split may not have been read: idleness begins when it is noticed, as in
         Flink.
         """
         was_silent, self._was_silent = self._was_silent, not self._saw_event
@@ -71,12 +71,12 @@ class SplitWatermarks:
         self.generator.on_periodic_emit(self)
 
     def advance(self) -> None:
-        """Asks the generator for its watermark, at a time when a lack of records says nothing."""
+        """Gets the watermark of the generator, at a time when a lack of records does not indicate idleness."""
         if not self.idle:
             self.generator.on_periodic_emit(self)
 
     def restart_idle_timeout(self, now: int) -> None:
-        """The split may have had records that nobody came to read."""
+        """The split may have had records that were not read."""
         self._saw_event = False
         self.last_event = now
 
@@ -161,7 +161,7 @@ class WatermarkAssigner:
         return sum(split.is_paused for split in self._splits.values())
 
     def restore(self, watermark: int, splits: Mapping[str, int]) -> None:
-        """Goes on where event time had come to; the splits have been added. ``resume`` sends the watermark."""
+        """Restores the watermark; the splits have been added. ``resume`` sends the watermark."""
         for split_id, split in self._splits.items():
             split.watermark = splits.get(split_id, MIN_TIMESTAMP)
         self.watermark = watermark
@@ -282,7 +282,7 @@ class WatermarkAssigner:
         return None if self._splits or self.idle or timeout is None else self._without_splits_since + timeout
 
     def restart_idle_timeouts(self) -> None:
-        """Reading stopped while there were records: nobody can say which splits have none."""
+        """Reading stopped while there were records: it is unknown which splits have none."""
         now = self._without_splits_since = self._clock()
         for split in self._splits.values():
             split.restart_idle_timeout(now)

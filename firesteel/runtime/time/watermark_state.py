@@ -27,8 +27,8 @@ class SubtaskWatermarks:
 class WatermarkState:
     """The watermarks of all subtasks of an operator, as each of them is restored with.
 
-    A restored watermark must not make a record late that was not: a subtask goes on from its own, and where it has none
-    from the lowest.
+    A restored watermark must not make a record late that was not: a subtask continues from its own, and where it has
+    none from the lowest.
     """
 
     subtasks: tuple[SubtaskWatermarks, ...]

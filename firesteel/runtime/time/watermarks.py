@@ -41,7 +41,7 @@ class WatermarkValve:
         self.idle = False
 
     def restore(self, watermark: int) -> None:
-        """Goes on from a watermark that was sent before a restart; the inputs begin anew."""
+        """Continues from a watermark that was sent before a restart; the inputs start without one."""
         self.watermark = watermark
 
     def advance(self, index: int, timestamp: int) -> None:
@@ -120,7 +120,7 @@ class ConnectedInputs:
     def __init__(
         self, input_of: Sequence[int], emit_watermark: Callable[[int], None], emit_idle: Callable[[bool], None]
     ):
-        """``input_of`` tells which input each channel belongs to."""
+        """``input_of`` maps each channel to its input."""
         self._emit_watermark = emit_watermark
         self._emit_idle = emit_idle
         self.watermark = MIN_TIMESTAMP
@@ -133,7 +133,7 @@ class ConnectedInputs:
         self._channels = [(valves[index], input_of[:at].count(index)) for at, index in enumerate(input_of)]
 
     def restore(self, watermark: int) -> None:
-        """Goes on from a watermark that was sent before a restart; the inputs begin anew."""
+        """Continues from a watermark that was sent before a restart; the inputs start without one."""
         self.watermark = watermark
 
     def advance(self, index: int, timestamp: int) -> None:

@@ -64,7 +64,7 @@ class OpenWindows(NamedTuple):
     """Those of the records added, which ``mark_changed`` puts into ``changed``."""
 
     def mark_changed(self) -> None:
-        """Tells the next snapshot what was added to."""
+        """Marks what was added to, for the next snapshot."""
         for changed in self.changed:
             changed.update(self.keys)
 
@@ -112,7 +112,7 @@ class AlignedWindowOperator(StreamOperator):
         self.current_watermark = MIN_TIMESTAMP
 
     def open(self, context: OperatorContext) -> None:
-        """Opens the user's window function, and takes up windows that were restored."""
+        """Opens the user's window function, and adds restored windows."""
         super().open(context)
         selector = context.key_selectors[0] if context.key_selectors else None
         self._key_selector: Callable[[Any], Any] = (lambda _: 0) if selector is None else selector

@@ -208,5 +208,5 @@ class ProcessWindowContext:
         return self._store
 
     def global_state(self) -> Any:
-        """State per key, whatever the window."""
+        """State per key, shared by all windows."""
         return self._runtime_context

@@ -15,7 +15,7 @@ Results = Iterable[Any] | None
 
 
 class InternalWindowFunction:
-    """Evaluates the contents of a window, whichever kind of function the user gave.
+    """Evaluates the contents of a window with any kind of window function.
 
     ``process(key, window, contents)`` gives the results. Contents are a list of elements, or one aggregate.
     """
@@ -39,7 +39,7 @@ class InternalWindowFunction:
 
     @property
     def clears(self) -> bool:
-        """Whether the user's function wants to know of windows that end."""
+        """Whether the user's function is called when a window is cleared."""
         return hasattr(self._function, "process") and hasattr(self._function, "clear")
 
     def clear(self, window: Any) -> None:

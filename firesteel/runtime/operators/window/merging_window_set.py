@@ -14,7 +14,7 @@ MergeFunction = Callable[[Any, list[Any], Any, list[Any]], None]
 
 
 class _MergeResults:
-    """The callback an assigner tells its merges to."""
+    """The callback that an assigner calls for each merge."""
 
     __slots__ = ("merges",)
 
@@ -55,7 +55,7 @@ class MergingWindowSet:
             raise FiresteelError(f"Window {window} is not in flight.")
 
     def add_window(self, new_window: Any, merge: MergeFunction) -> Any:
-        """Adds a window, merging as the assigner says, and returns the window the new one ended up in."""
+        """Adds a window, merges it as the assigner decides, and returns the window the new one ended up in."""
         mapping = self.mapping
         if new_window in mapping:
             # in flight already, maybe with another state window: nothing to merge, and the mapping must stay
@@ -71,7 +71,7 @@ class MergingWindowSet:
             if new_window in to_be_merged:
                 merged_new_window = True
                 result_window = merge_result
-            # in the order of arrival, whatever collection the assigner gave: results do not depend on hashing
+            # in the order of arrival, for any collection of the assigner: results do not depend on hashing
             merged = [window for window in mapping if window in to_be_merged]
             state_windows = [mapping.pop(window) for window in merged]
             state_window = state_windows[0]

@@ -215,7 +215,7 @@ class WindowOperator(StreamOperator):
 
     @handles_results_of(TRIGGER)
     def _evaluate(self, result: Any, key: Any, window: Any) -> None:
-        """Does what a trigger said, with the contents turned to the window."""
+        """Applies a trigger result, with the contents set to the window."""
         if result.is_fire():
             contents = self._contents.get()
             if contents is not None and not (self._holds_elements and not contents):

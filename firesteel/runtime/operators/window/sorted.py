@@ -51,7 +51,7 @@ class SortedWindowOperator(StreamOperator):
         self._copies = self._slide < self._size and not context.reuses_objects
         """Windows that overlap have the same records, and a function may change them."""
         self._output = WindowOutput(context)
-        LateRecords(self.spec, context, self._output)  # there are none, which is what its counters are to say
+        LateRecords(self.spec, context, self._output)  # there are none; registers its counters
         store = WindowStateStore(context.backend, merging=False)
         self._function = InternalWindowFunction(self.spec, ProcessWindowContext(self, context.runtime_context, store))
         self._function.open(context.runtime_context)

@@ -24,7 +24,7 @@ class WindowSpec(OperatorSpec):
 
     ``aggregation`` is None (the window keeps its elements), ``"reduce"`` or ``"aggregate"`` with ``aggregate_function``
     a ReduceFunction/callable or an AggregateFunction. ``window_function`` is None (emit the aggregate itself) or a
-    (All)WindowFunction / Process(All)WindowFunction. ``all_windows`` says which of the two families it is.
+    (All)WindowFunction / Process(All)WindowFunction. ``all_windows`` selects one of the two families.
     """
 
     assigner: Any

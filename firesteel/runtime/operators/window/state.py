@@ -5,7 +5,7 @@ per key and window (``window-timers``): one at the window's last timestamp, unti
 deleted. The aligned operator has one agenda for all keys instead. So:
 
 1. The aligned operator keeps, in the state ``window-fired``, the keys for which a window has fired and stays because of
-   allowed lateness; a pane without such a mark is yet to fire. That there is such a state at all tells who wrote it.
+   allowed lateness; a pane without such a mark is yet to fire. The existence of that state identifies its writer.
 2. In a canonical snapshot it leaves ``window-fired`` out, and writes the timers that the general operator would have.
 3. When the aligned operator is restored and finds ``window-fired``, it makes its agenda from the windows and marks.
 4. When it does not, a pane has fired if there is no timer at its window's last timestamp. It makes its marks and its

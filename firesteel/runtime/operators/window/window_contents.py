@@ -162,14 +162,14 @@ class ListContents(WindowContents):
         return list(values)
 
     def result(self, stored: Any) -> Any:
-        """A new list, for the function may keep it while the window goes on."""
+        """A new list, as the function may keep it while the window continues."""
         return list(copy_all(stored)) if self._copies else stored.copy()
 
 
 def make_contents(spec: WindowSpec, context: OperatorContext, *, is_shared: bool) -> WindowContents:
     """The kind of contents a spec asks for.
 
-    ``is_shared`` tells that a window's elements may be handed out again: by the window itself, or by another one.
+    With ``is_shared`` a window's elements may be returned again: by the window itself, or by another one.
     """
     copies = is_shared and not context.reuses_objects
     if spec.aggregation == "reduce":

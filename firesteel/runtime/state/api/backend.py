@@ -36,7 +36,7 @@ VOID_NAMESPACE = None
 
 
 class _NoKey:
-    """Is the current key where there is none: whoever uses it, as every state does, is told so."""
+    """The current key where there is none: any use of it, as by every state, raises an error."""
 
     __slots__ = ()
 
@@ -74,7 +74,7 @@ class KeyedStateBackendParameters:
 
 
 class KeyedSnapshot(Protocol):
-    """The state at a barrier, ready to be written while the job goes on."""
+    """The state at a barrier, ready to be written while the job continues."""
 
     def write(self, files: SnapshotFiles) -> KeyedStateHandle:
         """Writes the state; called once, in a thread of its own. The mailbox thread may change the state meanwhile."""
@@ -88,10 +88,10 @@ class KeyedSnapshot(Protocol):
 class KeyedStateBackend(ABC):
     """The keyed state of one operator in one subtask.
 
-    ``key`` is the current key: whoever processes a record or fires a timer sets it, every state reads it.
+    ``key`` is the current key: it is set before a record is processed or a timer fires, and read by every state.
 
     A backend is restored first, if at all; then states and timers are asked for. All calls come from the mailbox
-    thread. A snapshot may use files of earlier checkpoints again only if it was told that those are complete.
+    thread. A snapshot may use files of earlier checkpoints again only if it was notified that those are complete.
     """
 
     __slots__ = ("key", "key_groups", "max_parallelism")
@@ -153,7 +153,7 @@ class KeyedStateBackend(ABC):
     def restore(self, handles: Sequence[KeyedStateHandle], files: StateFileReader, *, reusable: bool) -> None:
         """Takes the state of this backend's key groups out of handles, which may hold other groups as well.
 
-        ``reusable`` tells that the handles belong to a checkpoint of this job, whose files later snapshots may share.
+        With ``reusable`` the handles belong to a checkpoint of this job, whose files later snapshots may share.
         """
 
     def notify_checkpoint_complete(self, checkpoint_id: int) -> None:  # noqa: B027 - optional

@@ -11,8 +11,8 @@ The last two occur in deltas only, where removed namespaces come first. A table 
 of a queue, by ``timer_table(name)``, with ``(timestamp, key, namespace)`` as keys, the numbers of their registration as
 values, and the namespace None. A chunk is small, so that no call into pickle keeps other threads waiting.
 
-A *canonical* part has its chunks in ascending order of key group, none spans two, and ``KeyedPart.key_groups`` tells
-where each group is.
+A *canonical* part has its chunks in ascending order of key group, none spans two, and ``KeyedPart.key_groups`` has
+the position of each group.
 """
 
 from __future__ import annotations

@@ -10,7 +10,7 @@ __all__ = ["check_compatible", "check_kind", "check_same", "meta_of"]
 
 
 def meta_of(descriptor: StateDescriptor, entries: int = 0) -> StateMeta:
-    """What a snapshot tells of a state."""
+    """The description of a state in a snapshot."""
     return StateMeta(
         descriptor.get_name(),
         descriptor.kind,

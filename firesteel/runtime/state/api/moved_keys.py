@@ -2,7 +2,7 @@
 
 A key that has moved within the key groups of its subtask is taken along. One that has moved out of them would be
 lost: then the state is refused. With parallelism 1 no key can move that far. Two keys that were kept apart although
-they are equal cannot be told apart any more: their state is refused as well.
+they are equal can no longer be distinguished: their state is refused as well.
 """
 
 from __future__ import annotations

@@ -164,7 +164,7 @@ class HeapBroadcastState(_BroadcastEntries, BroadcastState[Any, Any]):
 
 @dataclass(frozen=True)
 class PendingOperatorState:
-    """Operator state at a barrier: pickled already, to be written while the job goes on."""
+    """Operator state at a barrier: pickled already, to be written while the job continues."""
 
     lists: tuple[tuple[str, str, list[bytes]], ...]
     """Name, mode and pickled items."""
@@ -181,8 +181,8 @@ class PendingOperatorState:
 class OperatorStateBackend(OperatorStateStore):
     """The operator state of one operator in one subtask.
 
-    It is restored first, if at all. A state of the user's function that was restored but that nobody has asked for
-    stays in all later snapshots, as in Flink: it may be asked for after the next restart.
+    It is restored first, if at all. A state of the user's function that was restored but not accessed
+    stays in all later snapshots, as in Flink: it may be accessed after the next restart.
     """
 
     def __init__(self, reuses_objects: bool = False) -> None:
@@ -234,7 +234,7 @@ class OperatorStateBackend(OperatorStateStore):
         )
 
     def restore(self, assigned: Sequence[AssignedOperatorState], files: StateFileReader) -> None:
-        """Takes up what this subtask got of the lists of a checkpoint."""
+        """Restores this subtask's part of the lists of a checkpoint."""
         for part in assigned:
             handle = part.handle
             mode, items = self._restored.setdefault(handle.name, (handle.mode, []))

@@ -120,7 +120,7 @@ class HashMapKeyedStateBackend(ObjectStateBackend):
         return self._restored
 
     def drop_state(self, name: str) -> None:
-        """Forgets a restored state that nobody asked for."""
+        """Drops a restored state that was not accessed."""
         self._restored.pop(name, None)
         table = self._tables.get(name)
         if table is not None:

@@ -1,9 +1,9 @@
 """The five kinds of keyed state with copy-on-access values: as with RocksDB, a change counts once it is stored.
 
-What is stored is copied, and so is what is read, unless it is immutable. ``_is_plain`` tells that nothing else was
-stored so far, so that reading need not look. A reduced value and an accumulator are handed to the user's function as
-they are: it may change them and return them, but not keep them. As in ``tracked_states``, what is called per record is
-written out for each class.
+What is stored is copied, and so is what is read, unless it is immutable. ``_is_plain`` is true if only immutable values
+were stored so far, so that a read needs no check. A reduced value and an accumulator are handed to the user's function
+as they are: it may change them and return them, but not keep them. As in ``tracked_states``, what is called per record
+is written out for each class.
 """
 
 from __future__ import annotations
@@ -315,6 +315,6 @@ _TRACKED_STATES: dict[str, Any] = {
 
 
 def classes(is_plain: bool, tracked: bool) -> dict[str, Any]:
-    """The classes of the five kinds; ``is_plain`` tells that the declared type is immutable."""
+    """The classes of the five kinds; with ``is_plain`` the declared type is immutable."""
     by_kind = _TRACKED_STATES if tracked else _STATES
     return {**by_kind, "value": TrackedPlainValueState if tracked else PlainValueState} if is_plain else by_kind

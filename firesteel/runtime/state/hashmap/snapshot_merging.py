@@ -43,7 +43,7 @@ def merge(
         mentioned: list[tuple[tuple[str, Any], list[Any]]] = []
         dropped_here: list[tuple[str, Any]] = []
         for chunk in sources[number]():
-            # whoever runs the job should not have to ask for the interpreter: hand it over after every chunk
+            # release the interpreter lock after every chunk, so that the job's thread does not wait for it
             sleep(0)
             if chunk.keys is None:
                 dropped_here += [(chunk.table, namespace) for namespace in chunk.values or ()]

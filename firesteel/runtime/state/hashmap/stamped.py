@@ -44,7 +44,7 @@ _OWNED = CellFormat(_stamp, _stamp_copy, _content, _content_copy, _last_access, 
 
 
 def cell_format(shares: bool) -> CellFormat:
-    """Returns the format of cells; ``shares`` tells that a value is not copied on its way in and out."""
+    """Returns the format of cells; with ``shares`` a value is not copied on its way in and out."""
     return _SHARED if shares else _OWNED
 
 

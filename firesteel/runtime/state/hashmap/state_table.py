@@ -22,8 +22,8 @@ _ABSENT: Any = object()
 class StateTable:
     """The entries of one state, or the timers of one queue.
 
-    Whoever changes an entry of a namespace adds its key to ``changed(namespace)``, where changes are tracked at all.
-    A set got from there is good until the next snapshot: the callbacks of ``on_snapshot`` tell when to get a new one.
+    A change of an entry of a namespace adds its key to ``changed(namespace)``, if changes are tracked at all. A set
+    returned there is valid until the next snapshot: the callbacks of ``on_snapshot`` signal when to get a new one.
     """
 
     __slots__ = ("_changes", "_dropped", "_known", "_listeners", "_new", "gone", "name", "namespaces", "tracked")
@@ -69,7 +69,7 @@ class StateTable:
                 self._dropped.add(namespace)
 
     def apply(self, chunk: Chunk) -> None:
-        """Takes up a chunk of a snapshot."""
+        """Adds a chunk of a snapshot."""
         if chunk.keys is None:
             for namespace in chunk.values or ():
                 self.namespaces.pop(namespace, None)
@@ -85,7 +85,7 @@ class StateTable:
             table.update(zip(chunk.keys, chunk.values, strict=True))
 
     def end_restore(self) -> None:
-        """Everything was taken up: what changes from now on is tracked."""
+        """The restore is complete: changes are tracked from now on."""
         for namespace in [name for name, table in self.namespaces.items() if not table and name is not VOID_NAMESPACE]:
             del self.namespaces[namespace]
         self.start_over()

@@ -46,7 +46,7 @@ if TYPE_CHECKING:
 __all__ = ["RocksDBKeyedStateBackend"]
 
 _RESERVED_ELEMENT_NUMBERS = 1 << 20
-"""List elements are numbered beyond what the database says is used; it is told again after that many."""
+"""List elements are numbered beyond the number stored in the database; it is updated after that many."""
 
 
 class RocksDBKeyedStateBackend(KeyedStateBackend):

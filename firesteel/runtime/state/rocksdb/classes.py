@@ -30,7 +30,7 @@ def dumps_by_name(value: Any, *, fast: bool = False) -> bytes:
     pickler.fast = fast
     try:
         pickler.dump(value)
-    except Exception:  # noqa: BLE001 - functions, and whatever else cloudpickle knows how to pickle
+    except Exception:  # noqa: BLE001 - functions, and other objects that cloudpickle can pickle
         return dumps_by_value(value)
     return buffer.getvalue()
 
@@ -57,7 +57,7 @@ def learn_class(definition: bytes) -> tuple[str, str] | None:
     """Lets values name a class: the one of that name that the job brought, or else the definition's."""
     try:
         cls = pickle.loads(definition)
-    except Exception:  # noqa: BLE001 - if a value needs it, that is said then
+    except Exception:  # noqa: BLE001 - if a value needs it, the error is raised then
         return None
     name = (cls.__module__, cls.__qualname__)
     _known[name] = cls

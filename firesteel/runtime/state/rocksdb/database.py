@@ -107,7 +107,7 @@ class ColumnFamilyTable:
         return self.family.property_int_value("rocksdb.estimate-num-keys") or 0
 
     def close(self) -> None:
-        """Lets go of the database: whoever keeps the table cannot keep that open."""
+        """Releases the database, so that a reference to the table does not keep it open."""
         self.family.close()
         self._handle = None
 
@@ -208,6 +208,6 @@ class Database:
 
 def files_of(path: Path) -> list[str]:
     """The files of a database directory that a checkpoint of it consists of."""
-    # the log is empty, as nothing is written to it; options come from the configuration of whoever opens it
+    # the log is empty, as nothing is written to it; options come from the configuration of the opening process
     names = (file.name for file in path.iterdir())
     return sorted(name for name in names if name.endswith(SST) or name == "CURRENT" or name.startswith("MANIFEST"))

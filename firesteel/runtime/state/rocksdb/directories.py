@@ -19,9 +19,9 @@ _ABANDONED_AFTER_S = 60.0
 
 
 class OwnedDirectory:
-    """A new directory that exists until its owner, and whoever holds it for a while, has released it.
+    """A new directory that exists until its owner, and all temporary holders, have released it.
 
-    The owner holds a lock on a file in it, which the operating system releases when the process ends in whatever way.
+    The owner holds a lock on a file in it, which the operating system releases when the process ends.
     """
 
     def __init__(self, parent: Path, name: str):

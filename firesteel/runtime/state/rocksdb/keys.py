@@ -8,8 +8,8 @@ A row's key is, in this order:
 - in a map state the map key, in a list state the element's number, in a timer queue the timestamp.
 
 Equal objects have equal bytes (``1 == 1.0 == True``) and, unlike in ``key_groups.encode_key``, whose bytes are only
-hashed, different ones have different bytes. Bytes of the common types tell the object: those of other types, and of
-objects that equal one of another type, do not, and the objects stand beside the value (see ``values``).
+hashed, different ones have different bytes. Bytes of the common types can be decoded: those of other types, and of
+objects that equal one of another type, cannot, and the objects are stored beside the value (see ``values``).
 """
 
 from __future__ import annotations
@@ -140,11 +140,11 @@ def split_row(row: bytes) -> tuple[bytes, bytes, bytes]:
 
 
 def encode_object(value: Any) -> bytes:
-    """The bytes of a key, namespace or map key: the first one says which type it is of."""
+    """The bytes of a key, namespace or map key: the first one is the type."""
     encoder = _ENCODERS.get(type(value))
     if encoder is not None:
         return encoder(value)
-    # within these, encode_key does not tell 7 characters from a number
+    # within these, encode_key does not distinguish 7 characters from a number
     if isinstance(value, tuple):
         return b"(" + _encode_items(value)
     if isinstance(value, Row):
@@ -179,7 +179,7 @@ def is_told_by_bytes(value: Any) -> bool:
 
 
 def decode_object(data: bytes) -> Any:
-    """The object of some bytes, if they tell it."""
+    """The object of some bytes, if they can be decoded."""
     return _DECODERS[data[0]](data)
 
 

@@ -24,14 +24,14 @@ def move_rows(
     """Moves every row of the database to where its key is looked up; refuses what cannot be."""
     for name, table in database.tables.items():
         meta = StateMeta(name, "timers") if is_timer_table(name) else states[name]
-        # closed at once where a row is refused: an error that somebody keeps must not keep the database open
+        # closed at once where a row is refused: a reference to the error must not keep the database open
         with closing(table.scan(*bounds_of(key_groups))) as rows:
             for start, group in groupby(rows, key=_start):
                 _move_group(table, meta, encoder, key_groups, start, group)
 
 
 def _start(row: tuple[bytes, bytes]) -> bytes:
-    """The part of a row's key that tells key and namespace."""
+    """The part of a row's key that encodes key and namespace."""
     return row[0][: len(row[0]) - len(split_row(row[0])[2])]
 
 
@@ -43,7 +43,7 @@ def _move_group(
     for row, data in rows:
         originals = row_originals(meta, data)
         if originals is None:
-            continue  # the row tells its key: no such key has moved
+            continue  # the row's key can be decoded: no such key has moved
         key, namespace, *map_key = originals
         if new_start is None:
             new_start = encoder.prefix_of(key) + encode_namespace(namespace)

@@ -23,7 +23,7 @@ __all__ = ["RocksDBOptions"]
 
 _MB = 1 << 20
 _MANIFEST_BYTES = 256 * 1024
-"""A checkpoint contains the manifest, which records every change of files: it starts anew beyond that length."""
+"""A checkpoint contains the manifest, which records every change of files: a new one is started beyond that length."""
 
 _ARENA_BYTES = 128 * 1024
 """What write buffers grow by: with RocksDB's megabyte a few states would fill a small shared memory, unused."""

@@ -110,7 +110,7 @@ class Restore:
     # -- the files of databases -------------------------------------------------------------------------
 
     def _open_best(self, native: list[KeyedStateHandle]) -> Database:
-        """Goes on with the database that has most of what we need, if it is worth it; takes it off the list."""
+        """Reuses the database that has most of the required rows, if it is worth it; removes it from the list."""
         threshold = self._options.restore_overlap_threshold
         if not native or self._overlap(native[0]) < threshold * len(native[0].key_groups):
             return Database(self._path, self._options)

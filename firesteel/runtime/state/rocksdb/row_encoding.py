@@ -80,7 +80,7 @@ def stored_values(rows: Rows, meta: StateMeta, alive_after: int | None = None) -
 
 
 def row_originals(meta: StateMeta, data: bytes) -> tuple[Any, ...] | None:
-    """Key, namespace and, in a map, map key of a row of a state or timer queue, unless the row's own key tells them."""
+    """Key, namespace and, in a map, map key of a row of a state or timer queue, unless the row's key encodes them."""
     if meta.kind == "timers":
         found: tuple[Any, ...] | None = None if len(data) == _TIMER_BYTES else loads(data[_TIMER_BYTES:])
         return found

@@ -1,7 +1,7 @@
 """The five kinds of keyed state over rows of a column family. These methods are the hot path.
 
 A value, a reduced value and an accumulator are one row. Each entry of a map and each element of a list is a row of its
-own, so that setting one entry or adding one element costs the same whatever else there is; reading them all is a scan.
+own, so that setting one entry or adding one element costs the same at any size; reading them all is a scan.
 """
 
 from __future__ import annotations
@@ -313,7 +313,7 @@ class RocksDBReducingState(RocksDBState, ReducingState[Any]):
         """Reduces the value into the state."""
         current = self.get()
         if current is not None:
-            # the function may change it, and whoever adds it may go on with it
+            # the function may change it, and the caller that adds it may continue to use it
             value = self._reduce(current, copy_value(value))
         self._put(self._row, self._dump(value) + self._trailer)
 

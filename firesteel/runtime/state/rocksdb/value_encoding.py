@@ -3,7 +3,7 @@
 A value is its pickle, so that reading one is a single ``pickle.loads``, which takes no notice of what follows it:
 
 - the pickled *originals* (key, namespace, and in a map the map key) with their length and a mark, where the row's key
-  does not tell them;
+  does not encode them;
 - in states with time-to-live the time of the last access, eight bytes.
 
 So expiry is judged, and a time of access replaced, without unpickling anything.
@@ -76,7 +76,7 @@ def unreadable(error: Exception) -> FiresteelError:
 
 
 def trailer_of(originals: Sequence[Any]) -> bytes:
-    """What follows the pickle of a value whose row does not tell its key, namespace or map key."""
+    """What follows the pickle of a value whose row does not encode its key, namespace or map key."""
     try:
         data = pickle.dumps(tuple(originals), PROTOCOL)
     except Exception:  # noqa: BLE001 - user classes may raise anything

@@ -398,7 +398,7 @@ class SingleKeyStateBackend(KeyedStateBackend):
         return self._descriptors
 
     def keys(self, state_name: str, namespace: Any = VOID_NAMESPACE) -> Iterator[Any]:
-        """None: whoever may ask, the broadcast side, has been read before the first key. As in Flink."""
+        """None: the broadcast side, which may call this, has been read before the first key. As in Flink."""
         return iter(())
 
     def entries(self, state_name: str) -> Iterator[tuple[Any, Any, Any]]:
