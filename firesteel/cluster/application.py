@@ -25,7 +25,7 @@ _log = logging.getLogger(__name__)
 
 
 class DispatcherExecutor:
-    """Gives the jobs of a program to the Dispatcher of the same process.
+    """Submits the jobs of a program to the Dispatcher of the same process.
 
     The n-th job of a program has the same id in every run. So a program that runs again, because its JobManager was
     lost, finds the job that was recovered, or that has ended, instead of running it twice.

@@ -35,7 +35,7 @@ from firesteel.rest.token import TOKEN_FILE_NAME, read_or_create_token
 __all__ = ["AGAIN", "JobManager"]
 
 AGAIN = "--again"
-"""Tells the process that it has been up before."""
+"""Marks that the process has been up before."""
 
 _log = logging.getLogger(__name__)
 _SUSPEND_TIMEOUT_S = 30.0
@@ -47,14 +47,14 @@ _WEB = Path(__file__).parent / "web"
 class JobManager:
     """Dispatcher, ResourceManager and REST server of one process.
 
-    1. It listens and starts Spark. Until it leads, it sends whoever asks on to the leader.
+    1. It listens and starts Spark. Until it leads, it redirects clients to the leader.
     2. It leads: the jobs of the leader before are recovered, and new ones are taken.
-    3. It is told to stop: jobs are suspended, so that the next leader goes on with them.
+    3. It is stopped: jobs are suspended, so that the next leader continues them.
 
-    If it turns out that another one leads, the process begins anew as it was started, without any of the cleaning up
-    of step 3: what is shared is no longer its own. It also begins anew, again and again, if something that it needs is
+    If another one turns out to lead, the process restarts itself as it was started, without any of the cleaning up
+    of step 3: what is shared is no longer its own. It also restarts, repeatedly, if something that it needs is
     away after it has been up once: Spark, the directory or the ZooKeeper of high availability. What is wrong at its
-    first start ends it, so that whoever started it is told.
+    first start ends it with an error for its starter.
     """
 
     def __init__(self, launch: Launch, logs: LogFiles, *, again: bool = False):
@@ -72,7 +72,7 @@ class JobManager:
         self._leadership: Leadership | None = None
 
     def run(self) -> int:
-        """Runs until it is told to stop, or its program's jobs have ended; the process's exit code."""
+        """Runs until it is stopped, or its program's jobs have ended; returns the process's exit code."""
         for number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(number, lambda number, _frame: self.stop(signal.Signals(number).name))
         token = read_or_create_token(self._configuration, self.directory)
@@ -84,7 +84,7 @@ class JobManager:
         )
         try:
             server.start()
-            # one that cannot run jobs must not lead, and one that is not ready to should not say it is there
+            # one that cannot run jobs must not lead, and one that is not ready should not announce itself
             self._spark.start()
             self._spark.await_start()
             # also as long as it stands by: one without Spark must not take over
@@ -98,7 +98,7 @@ class JobManager:
             server.close()
 
     def stop(self, why: str) -> None:
-        """Tells it to stop; from any thread, or a signal handler."""
+        """Stops it; called from any thread, or a signal handler."""
         self._is_stopping = True  # no Event: a handler that is interrupted by another one would wait for itself
         self._told.put(f"stopping: {why}")
 
@@ -161,7 +161,7 @@ class JobManager:
         self._execute_anew()
 
     def begin_anew_after(self, error: BaseException) -> None:
-        """Begins anew in a moment if something that it needs is away; returns if the error ends it."""
+        """Restarts in a moment if something that it needs is away; returns if the error ends it."""
         if not self._was_up or self._is_stopping:
             return
         _log.error("This JobManager begins anew in %g s: %s", _RESTART_DELAY_S, error)
@@ -169,7 +169,7 @@ class JobManager:
             self._execute_anew()
 
     def _pauses(self) -> bool:
-        """Waits a moment; whether nobody wants it to stop."""
+        """Waits a moment; returns whether it was not stopped."""
         deadline = time.monotonic() + _RESTART_DELAY_S
         while not self._is_stopping and time.monotonic() < deadline:
             time.sleep(_POLL_INTERVAL_S)
@@ -203,7 +203,7 @@ class JobManager:
             _log.error("%s", error)
             self._program_failed = True
         except BaseException:  # noqa: BLE001 - a program may raise anything
-            # whatever it was, it must not leave a JobManager behind that waits for a program that is gone
+            # no error may leave a JobManager behind that waits for a program that is gone
             _log.exception("%s failed", self._launch.program)
             self._program_failed = True
         finally:
@@ -211,7 +211,7 @@ class JobManager:
 
 
 class _Presence:
-    """A file that tells where a JobManager of this machine listens, for as long as it does."""
+    """A file with the address of a JobManager on this machine, for as long as it listens."""
 
     def __init__(self, directory: Path, server: RestServer, mode: str, started_at: int):
         self._path = directory / "jobmanagers" / f"{os.getpid()}.json"

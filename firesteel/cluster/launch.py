@@ -17,7 +17,7 @@ SESSION, APPLICATION = "session", "application"
 
 
 class LaunchError(FiresteelError):
-    """The JobManager cannot be what it was told to be."""
+    """The launch settings are invalid."""
 
 
 @dataclass(frozen=True)
@@ -33,7 +33,7 @@ class Launch:
 
     @classmethod
     def read(cls, path: str) -> Launch:
-        """What the file says; LaunchError if it makes no sense."""
+        """Parses the file; LaunchError if it is invalid."""
         try:
             told: dict[str, Any] = json.loads(Path(path).read_bytes())
             mode, settings = told["mode"], told["configuration"]

@@ -28,7 +28,7 @@ def main(path: str, *, again: bool = False) -> int:
             manager.begin_anew_after(error)
             raise
     except FiresteelError as error:
-        # whoever started the process reads this
+        # read by the process that started this one
         print(f"firesteel: {error}", file=sys.stderr)  # noqa: T201
         _log.error("%s", error)
         return 1

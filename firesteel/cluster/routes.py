@@ -37,7 +37,7 @@ __all__ = ["all_routes"]
 def all_routes(
     dispatcher: Dispatcher, spark: SparkCluster, logs: LogFiles, directory: Path, stop: Callable[[], None]
 ) -> list[Route]:
-    """The routes of every topic; ``directory`` is the cluster's, and ``stop`` tells the JobManager to end."""
+    """The routes of all handlers; ``directory`` is the cluster's, and ``stop`` ends the JobManager."""
     configuration, resources = dispatcher.configuration, spark.resources
     slot_memory = configuration.get(cluster_options.SLOT_MEMORY)
     managers = TaskManagerInventory(

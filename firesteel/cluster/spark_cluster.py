@@ -29,15 +29,15 @@ __all__ = ["SparkCluster"]
 
 _log = logging.getLogger(__name__)
 _START_TIMEOUT_S = 600.0
-"""Whoever does not want to wait that long gives up before: the command line does after two minutes."""
+"""Clients that do not wait that long give up before: the command line does after two minutes."""
 _CHECK_INTERVAL_S = 1.0
 _SLOTS_CHECK_INTERVAL_S = 5.0
 _ANSWER_TIMEOUT_S = 10.0
-"""How long Spark may take to say that it is there."""
+"""How long Spark may take to answer that it is there."""
 
 
 class SparkCluster:
-    """A SparkContext and its slots. Starting takes seconds, so that it is done before anybody needs it."""
+    """A SparkContext and its slots. Starting takes seconds, so it is done before the first job."""
 
     def __init__(self, configuration: Configuration, log: Path):
         self._configuration = configuration
@@ -56,7 +56,7 @@ class SparkCluster:
         from firesteel.spark.session.warm_up import warm_up
 
         try:
-            open_tls(TlsSettings.of(self._configuration))  # what is wrong with it is said now, not by each job
+            open_tls(TlsSettings.of(self._configuration))  # errors are raised now, not by each job
             context = start_cluster_context(self._configuration, log=self._log)
             self._java = java_pid(context)
             resources = ResourceManager.of_spark(context)
@@ -67,7 +67,7 @@ class SparkCluster:
             return
         try:
             warm_up(context)
-        except Exception as error:  # noqa: BLE001 - a job will tell it better
+        except Exception as error:  # noqa: BLE001 - a job reports it better
             _log.info("Spark could not be warmed up: %s", error)
 
     def await_start(self) -> None:
@@ -75,7 +75,7 @@ class SparkCluster:
         self._started.result(_START_TIMEOUT_S)
 
     def watch_jvm(self, on_lost: Callable[[str], None]) -> None:
-        """Tells when Spark's JVM has ended, and with it all slots."""
+        """Notifies the caller when Spark's JVM, and with it all slots, has ended."""
 
         def look() -> None:
             while not self._stopped.wait(_CHECK_INTERVAL_S):
@@ -86,7 +86,7 @@ class SparkCluster:
         threading.Thread(target=look, name="firesteel-watch-spark", daemon=True).start()
 
     def watch_application(self, on_lost: Callable[[str], None]) -> None:
-        """Tells when Spark's cluster has forgotten this application."""
+        """Notifies the caller when Spark's cluster has lost this application."""
 
         def look() -> None:
             master = self.context.master
@@ -131,10 +131,10 @@ class SparkCluster:
         return True
 
     def _slots(self) -> int | None:
-        """How many slots there are; None if Spark does not tell."""
+        """How many slots there are; None if Spark does not answer."""
         try:
             return self.resources.total
-        except Exception:  # noqa: BLE001 - it may tell the next time
+        except Exception:  # noqa: BLE001 - it may answer the next time
             return None
 
     def _is_allocated_dynamically(self) -> bool:
@@ -201,7 +201,7 @@ class SparkCluster:
 
 
 def _is_alive(pid: int) -> bool:
-    """Whether a child process has not ended; one that has stays known until somebody asks for its exit code."""
+    """Whether a child process has not ended; an ended one stays known until its exit code is read."""
     try:
         return bool(psutil.Process(pid).status() != psutil.STATUS_ZOMBIE)
     except psutil.NoSuchProcess:

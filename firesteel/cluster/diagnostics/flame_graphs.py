@@ -21,7 +21,7 @@ ANSWER_TIMEOUT_S = 10.0
 """How long a slot may take beyond the sampling itself."""
 RETRY_INTERVAL_S = 5.0
 MAX_SLOTS = 64
-"""Slots asked at most: more of the same say little that is new."""
+"""The maximum number of slots to sample: more of them add little."""
 MAX_KEPT_SAMPLINGS = 64
 
 Ask = Callable[[int, Any, float], "Future[Any]"]
@@ -40,7 +40,7 @@ class _Sampling:
 
 
 class FlameGraphs:
-    """Samples in the background while somebody looks; nothing is sampled otherwise."""
+    """Samples in the background while clients request it; nothing is sampled otherwise."""
 
     def __init__(self, configuration: Configuration):
         self._question = SampleStacks(

@@ -129,7 +129,7 @@ class LogFiles:
         try:
             paths = sorted(self.directory.iterdir())
         except FileNotFoundError:
-            return []  # somebody has cleaned up
+            return []  # the files were removed
         for path in paths:
             if path.name.startswith(prefixes or "") and not path.name.startswith("."):
                 try:
@@ -195,7 +195,7 @@ def setup_logging(directory: Path) -> LogFiles:
 
 
 def _claim(directory: Path) -> tuple[int, str]:
-    """Holds a lock that tells which files are this process's; the system releases it should the process die."""
+    """Holds a lock that marks the files of this process; the system releases it when the process dies."""
     for number in range(MAX_PROCESSES):
         suffix = f"-{number}" if number else ""
         path = directory / f".jobmanager{suffix}.lock"

@@ -93,7 +93,7 @@ class PrometheusMetrics(Collector):
 
 
 class _Families:
-    """Samples put together by name, as the format wants them."""
+    """Samples grouped by name, as the format requires."""
 
     def __init__(self) -> None:
         self._families: dict[str, GaugeMetricFamily] = {}

@@ -28,7 +28,7 @@ __all__ = [
 ]
 
 _MAX_AGE_S = 1.0
-"""How old what Spark and the system said may be."""
+"""The maximum age of information from Spark and the system."""
 _ANSWER_TIMEOUT_S = 5.0
 
 
@@ -74,7 +74,7 @@ class Job(Protocol):
 
 @dataclass(frozen=True)
 class OccupiedSlot:
-    """A slot that a job runs in, with what its process said of itself last."""
+    """A slot that a job runs in, with the last report of its process."""
 
     job_id: str
     index: int
@@ -132,7 +132,7 @@ class TaskManagerInventory:
     """The inventory. An executor that Spark has lost is not in it any more. Its methods take milliseconds.
 
     ``java_pid`` is the process of an embedded Spark, whose memory and that of its Python workers is measured here; of
-    executors elsewhere is known what their slots say.
+    executors elsewhere only the reports of their slots are known.
     """
 
     def __init__(
@@ -171,7 +171,7 @@ class TaskManagerInventory:
         raise TaskManagerNotFoundError(f"Could not find TaskExecutor {identifier[:200]}.")
 
     def thread_dump(self, identifier: str) -> list[ThreadStack]:
-        """What the threads of all its slots are doing; a slot that does not answer in time says that."""
+        """Thread dumps of all its slots; for a slot that does not answer in time, a note."""
         self.get(identifier)
         asked: list[tuple[str, Future[Any]]] = []
         for job in self._jobs():
@@ -244,7 +244,7 @@ class TaskManagerInventory:
             cores,
             physical,
             unused,
-            # Spark has it among the living: it hears from its executors every few seconds
+            # Spark has it among the living: it gets heartbeats from its executors every few seconds
             max((slot.last_seen for slot in allocated), default=now) if not executor.is_embedded else now,
             tuple(allocated),
             memory,

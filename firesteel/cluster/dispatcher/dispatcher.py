@@ -81,15 +81,15 @@ class Dispatcher:
     1. It is kept in the store, so that it is run even if this process dies.
     2. In a thread of its own it is unpickled, checked and prepared: see `JobLoader`.
     3. When those submitted before it have come so far, its JobMaster is started; it waits for slots by itself.
-    4. Each completed checkpoint is registered in the store before anybody is told of it.
+    4. Each completed checkpoint is registered in the store before any task is notified.
     5. At its end its result is recorded, and then its checkpoints are deleted, unless they are to be retained.
 
     A new leader goes through steps 2 to 5 with all jobs that have not got beyond step 4, and so does this one with a
     job whose JobMaster has broken down. `end_of_job` decides which failure of steps 2 and 3 ends a job. After any
     other the job is RESTARTING, and tried again with growing delays until it runs or is cancelled.
 
-    Whoever finds out from the store that another one leads calls ``on_fenced``, once, and from then on nothing shared
-    is written or deleted. ``host_lives`` tells whether what the jobs run on is still there.
+    When the store shows that another JobManager leads, ``on_fenced`` is called, once, and from then on nothing shared
+    is written or deleted. ``host_lives`` returns whether the jobs' host is still there.
     """
 
     def __init__(
@@ -245,7 +245,7 @@ class Dispatcher:
         self._end(job, JobStatus.CANCELED if job.is_cancel_wanted else JobStatus.SUSPENDED, None)
 
     def _run(self, job: ManagedJob, submission: JobSubmission | None, turn: threading.Event) -> bool:
-        """Starts the JobMaster of a job; False if the job is not wanted any more."""
+        """Starts the JobMaster of a job; False if the job was cancelled."""
         checkpoints: Sequence[tuple[int, str]] | None = None
         if submission is None:
             job.check_quiet()
@@ -266,7 +266,7 @@ class Dispatcher:
         return is_admitted
 
     def _admit(self, job: ManagedJob, prepared: PreparedJob) -> bool:
-        """Starts the JobMaster; False if the job is not wanted any more."""
+        """Starts the JobMaster; False if the job was cancelled."""
         with self._starting:
             self._check_alone(job, prepared.job_graph)
             if job.is_unwanted or self._closed.is_set():
@@ -391,7 +391,7 @@ class Dispatcher:
             now = self._concurrency.monotonic()
             late_s, looked_at = now - looked_at - _CHECK_INTERVAL_S, now
             if late_s > _STALL_THRESHOLD_S:
-                # this process was stopped: it could not hear anybody in that time
+                # this process was stopped: it could not receive requests in that time
                 for job in self.jobs():
                     job.client_lives_longer(late_s)
             try:
@@ -405,14 +405,14 @@ class Dispatcher:
             self._jobs.pop(job_id, None)
 
     def _cancel_abandoned(self) -> None:
-        """Cancels jobs whose clients have promised to be heard of, and were not."""
+        """Cancels jobs whose clients have promised heartbeats and sent none."""
         for job in self.jobs():
             if job.take_client_loss() and not job.is_over:
                 _log.warning("Job '%s' (%s) is cancelled: its client is not heard of any more.", job.name, job.job_id)
                 job.cancel()
 
     def rescale(self, job_id: str, parallelism: Mapping[str, int]) -> None:
-        """Has a running job go on with other parallelisms of its vertices; a new leader runs it with those as well."""
+        """Rescales a running job to other parallelisms of its vertices; a new leader runs it with those as well."""
 
         def keep(job_graph: JobGraph) -> None:
             submission = self._store.load(job_id)

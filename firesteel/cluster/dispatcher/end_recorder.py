@@ -25,7 +25,7 @@ class NotRecordedError(FiresteelError):
 class EndRecorder:
     """Writes the ends of jobs to the store of a leader.
 
-    ``write`` makes a write and notices if another one leads. ``host_lives`` tells whether what ran the jobs is still
+    ``write`` makes a write and notices if another one leads. ``host_lives`` returns whether the jobs' host is still
     there. ``closed`` is set when this process stops leading in good order.
     """
 
@@ -87,6 +87,6 @@ class EndRecorder:
     def _is_host_alive(self) -> bool:
         try:
             return self._host_lives()
-        except Exception:  # noqa: BLE001 - whoever cannot tell does not know that it lives
+        except Exception:  # noqa: BLE001 - an error counts as not alive
             _log.exception("Whether Spark lives is not known")
             return False

@@ -12,7 +12,7 @@ __all__ = ["JobArchive"]
 
 
 class JobArchive:
-    """Says which jobs are to be forgotten: those that ended too long ago, and the oldest where they are too many."""
+    """Selects the jobs to remove: those that ended too long ago, and the oldest if there are too many."""
 
     def __init__(self, configuration: Configuration):
         self._capacity = configuration.get(cluster_options.JOB_STORE_CAPACITY)

@@ -36,7 +36,7 @@ _CLUSTER_DEFAULTS = (
     "task.",
     "taskmanager.",
 )
-"""What a job takes from the cluster's configuration where its own says nothing, as in Flink."""
+"""The options that a job takes from the cluster's configuration if its own does not set them, as in Flink."""
 
 
 class JobLoadError(FiresteelError):
@@ -63,7 +63,7 @@ class JobLoader:
     ) -> PreparedJob:
         """The job, ready to run; ``taken_over`` are the checkpoints that an earlier JobMaster has registered.
 
-        Raises whatever is wrong with it, or with what it needs here; `end_of_job` tells which of it ends the job.
+        Raises any error of the job, or of what it needs here; `end_of_job` decides which of them ends the job.
         ``check`` may raise something as well, before anything of the job is touched where its state is.
         """
         with importable(submission.artifacts):
@@ -104,7 +104,7 @@ def _unpickled(submission: JobSubmission) -> JobGraph:
 
 
 def lasting_id(job_graph: JobGraph) -> str | None:
-    """What two runs have in common of which the second goes on from the first, so that they must not run at once."""
+    """What two runs have in common of which the second continues the first, so that they must not run at once."""
     if job_graph.execution.kind is not JobExecution.EPOCHS:
         return None
     epochs = as_epochs(job_graph)

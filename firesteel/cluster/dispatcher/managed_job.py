@@ -34,7 +34,7 @@ _BEFORE = {
 
 
 def unread_name(job_id: str) -> str:
-    """What a job is called as long as the store has not told its name."""
+    """The name of a job until it is read from the store."""
     return f"Job {job_id}"
 
 
@@ -99,7 +99,7 @@ class ManagedJob:
 
     @property
     def status(self) -> JobStatus:
-        """Where the job is in its life. It ends here when its end is recorded, so that nobody will run it again."""
+        """The status of the job. It is terminal when its end is recorded, so that it is not run again."""
         own, runner = self._own_status, self.runner
         if own is not None or runner is None:
             return own or JobStatus.INITIALIZING
@@ -144,7 +144,7 @@ class ManagedJob:
         """Completes with the result, or with the error the job ended with. Cancelling it does nothing to the job."""
         return dependent(self._over)
 
-    # -- what clients want --------------------------------------------------------------------------
+    # -- client requests --------------------------------------------------------------------------
 
     def cancel(self) -> Future[None]:
         """Cancels the job; the future completes when it is over. Nothing happens to one that is being cancelled."""
@@ -154,17 +154,17 @@ class ManagedJob:
             if runner is None and self._own_status in (JobStatus.INITIALIZING, JobStatus.RESTARTING):
                 self._set_own(JobStatus.CANCELLING)
         self._stirred.set()
-        # one that is CANCELLING although nobody has cancelled it is being suspended, and would go on elsewhere
+        # one that is CANCELLING although it was not cancelled is being suspended, and would continue elsewhere
         if runner is not None and not self.is_over and (is_first or self.status is not JobStatus.CANCELLING):
             runner.cancel()
         return self._when_over()
 
     def client_lives_for(self, seconds: float) -> None:
-        """Its client counts as gone after that time, unless it is heard of again."""
+        """Its client counts as gone after that time, unless it sends a heartbeat."""
         self._client_deadline = self._concurrency.monotonic() + seconds
 
     def client_lives_longer(self, seconds: float) -> None:
-        """Its client, if it is watched, could not be heard for so long."""
+        """The heartbeats of its client, if it is watched, could not be received for so long."""
         deadline = self._client_deadline
         if deadline is not None:
             self._client_deadline = deadline + seconds
@@ -189,10 +189,10 @@ class ManagedJob:
             raise JobNotRunningError(f"Job {self.job_id} ('{self.name}') is {self.status.name}.")
         return runner
 
-    # -- what becomes of it, told by the Dispatcher -------------------------------------------------
+    # -- state changes by the Dispatcher -------------------------------------------------
 
     def attach(self, runner: JobMasterRunner) -> bool:
-        """The job is prepared; False if it is not wanted any more."""
+        """The job is prepared; False if it was cancelled."""
         with self._lock:
             if self._cancel_wanted or self._suspend_wanted:
                 return False
@@ -223,7 +223,7 @@ class ManagedJob:
             return retry_delay_ms(self._failed_starts) / 1000
 
     def await_retry(self, timeout_s: float) -> None:
-        """Waits until it is to be tried again, or is not wanted any more."""
+        """Waits until the next try, or until it is cancelled."""
         self._stirred.wait(timeout_s)
 
     def check_quiet(self) -> None:
@@ -282,7 +282,7 @@ class ManagedJob:
             self.runner.release_slots()
 
     def end(self, status: JobStatus, at: int | None = None, failure: TaskFailure | None = None) -> None:
-        """It is over, although no JobMaster says so."""
+        """It is over, without a report of a JobMaster."""
         with self._lock:
             self.failure = failure or self.failure
             self._set_own(status, at)
@@ -359,7 +359,7 @@ class ManagedJobHandle:
         return {} if runner is None else runner.metrics()
 
     def trigger_savepoint(self, savepoint_directory: str | None = None) -> Future[str]:
-        """Takes a savepoint while the job goes on."""
+        """Takes a savepoint while the job continues."""
         return self._job.running().trigger_savepoint(savepoint_directory)
 
     def stop_with_savepoint(

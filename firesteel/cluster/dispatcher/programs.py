@@ -69,7 +69,7 @@ class KeptProgram:
         return self.id.partition("_")[2]
 
     def entry(self) -> str | None:
-        """The module an archive begins with, if that can be told: ``__main__``, or the only one at its top."""
+        """The module an archive begins with, if that is known: ``__main__``, or the only one at its top."""
         if self.path.suffix == ".py":
             return self.path.stem
         names = _names_in(self.name, self.path)
@@ -123,7 +123,7 @@ class ProgramStore:
             try:
                 kept.append(self.find(name))
             except (UnknownProgramError, OSError):
-                continue  # somebody else's file, or it has just been deleted
+                continue  # not a program, or it has just been deleted
         return sorted(kept, key=lambda program: (-program.uploaded_at, program.id))
 
     def delete(self, program_id: str) -> None:
@@ -167,7 +167,7 @@ class _Outcome:
 
 
 class ProgramRunner:
-    """Runs programs with the ``firesteel`` command, in processes that are gone afterwards, whatever they do."""
+    """Runs programs with the ``firesteel`` command, in processes that always end with the run."""
 
     def __init__(
         self,
@@ -178,7 +178,7 @@ class ProgramRunner:
         self._timeout_s = configuration.get(cluster_options.PROGRAM_TIMEOUT).to_millis() / 1000
         self._token_file = token_file
         self._command = tuple(command)
-        # how to speak TLS to this very JobManager
+        # TLS settings for requests to this JobManager
         self._own_settings = {
             key: value for key, value in configuration.to_dict().items() if key.startswith("security.ssl.rest.")
         }
@@ -330,7 +330,7 @@ def _kill_group(group: int) -> None:
 
 
 class _Reader:
-    """Reads a pipe to its end in a thread, so that whoever writes never waits; keeps the beginning and the end."""
+    """Reads a pipe to its end in a thread, so that the writer never blocks; keeps the beginning and the end."""
 
     def __init__(self, pipe: IO[bytes], limit: int):
         self._pipe = pipe

@@ -39,7 +39,7 @@ class ResourceManager(SlotAllocator):
         return cls(lambda: available_slots(context), is_fixed=has_fixed_slots(context))
 
     def overview(self) -> SlotsOverview:
-        """A snapshot for whoever shows it."""
+        """A snapshot for display."""
         total, free = self.total, self.free
         claims = self.claims()
         held = {claim.job_id: claim.held for claim in claims if claim.held}

@@ -44,8 +44,8 @@ class _Channel:
 class ResultChannels:
     """The channels of one job.
 
-    Payloads are numbered from 0. A reader says how many it has with every request; what it has is let go of, and the
-    slot may send more. What it does not have yet it is given again: an answer that was lost costs nothing, and no
+    Payloads are numbered from 0. A reader sends how many it has with every request; those are released, and the
+    slot may send more. What it does not have yet is sent again: a lost answer costs nothing, and no
     record comes twice.
     """
 

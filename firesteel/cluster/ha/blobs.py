@@ -47,8 +47,8 @@ class JobBlobs:
     """The files of the jobs beneath a directory: ``<job id>/<term>-<number>/job.pickle`` and ``artifacts/``.
 
     No two leaders, and no two submissions, ever write the same file: the directory is named by the leader's term and
-    a number that it uses once. So nobody needs to be fenced here. A job exists once a record points to its files; files
-    that no record points to were written in vain.
+    a number that it uses once. So no fencing is needed here. A job exists once a record points to its files; files
+    that no record points to are unused.
     """
 
     def __init__(self, directory: str, term: int):

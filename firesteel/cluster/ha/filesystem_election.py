@@ -33,7 +33,7 @@ class LeaseObserver:
         self._silent = 0.0
 
     def is_free(self, now: float, seen: Observation) -> bool:
-        """Whether nobody leads; ``now`` is a time before ``seen`` was seen."""
+        """Whether there is no leader; ``now`` is a time before ``seen`` was seen."""
         if seen.term == 0 or not seen.is_live:
             return True
         if seen.leader is not None and seen.leader.process.is_gone():
@@ -49,7 +49,7 @@ class LeaseObserver:
 
 
 class FileSystemLeadership:
-    """This JobManager leads, as long as nobody takes its term away."""
+    """This JobManager leads, until another one takes over its term."""
 
     def __init__(self, terms: Terms, term: int, lease: Lease, store: JobStore):
         self.term = term

@@ -2,7 +2,7 @@
 
 Everything a leader writes lies in the directory of its term, and the next leader takes that away by renaming it before
 it reads anything. A leader that does not know yet that it was replaced then writes to a path that is not there: the
-file system refuses it, at whatever moment it comes. ::
+file system refuses it at any time. ::
 
     epochs/7/leader.json        who leads, or led, in this term; stays for ever, and keeps the number taken
     epochs/7/live/              of a leader: lease, complete, jobs/, checkpoints/, results/
@@ -24,8 +24,8 @@ A takeover, by a candidate that takes the leader of term E for dead:
 If it dies, or is stopped and overtaken, after step 1, 2, 3 or 4, its term is not complete: the next one, which has
 sealed it, reads the one that it would have read. After step 5 the next one reads its term, which has everything.
 Nothing is deleted before step 6, and then only what is older than a complete term. A candidate that is stopped before
-step 1 for however long claims a number that is taken, and goes on waiting. One that is stopped after step 1, overtaken,
-and goes on, finds its ``live`` gone in step 4 or 5; that it seals or deletes older terms in steps 2 and 6 changes
+step 1 for however long claims a number that is taken, and keeps waiting. One that is stopped after step 1, overtaken,
+and continues, finds its ``live`` gone in step 4 or 5; that it seals or deletes older terms in steps 2 and 6 changes
 nothing, as those have been sealed, and are older than the complete one.
 
 A record is written to a file of another name in ``live``, made durable, and renamed. That rename is the moment: before
@@ -91,7 +91,7 @@ class Terms:
         self._root = root
         self._directory = root / "epochs"
         with _reported(root):
-            # jobs are code, and whoever can write here can have it run
+            # jobs are code, and a user who can write here can execute it
             root.mkdir(mode=0o700, parents=True, exist_ok=True)
             self._directory.mkdir(exist_ok=True)
             _sync(root)
@@ -113,7 +113,7 @@ class Terms:
             return Observation(term, leader, lease, is_live, (directory / _LIVE / _COMPLETE).exists())
 
     def claim(self, term: int, leader: Leader) -> bool:
-        """Step 1: whether this candidate has won a term that nobody had."""
+        """Step 1: whether this candidate has won a free term."""
         prepared = self._directory / f"{_CANDIDATE}{uuid.uuid4().hex}"
         try:
             with _reported(self._root):
@@ -137,7 +137,7 @@ class Terms:
         return True
 
     def take_over(self, term: int, on_lost: Callable[[str], None]) -> FileSystemRecords:
-        """Steps 2 to 6, for whoever has claimed a term; FencedError if it was overtaken."""
+        """Steps 2 to 6, after a term was claimed; FencedError if it was overtaken."""
         live = self._directory / str(term) / _LIVE
         records = FileSystemRecords(live, on_lost)
         earlier = sorted(number for number in self._numbers() if number < term)
@@ -179,7 +179,7 @@ class Terms:
         try:
             return msgspec.json.decode((directory / _LEADER).read_bytes(), type=Leader)
         except (FileNotFoundError, msgspec.DecodeError):
-            # nobody can be asked: its lease counts
+            # the leader is unknown: its lease counts
             return None
 
     def _copy(self, base: Path, live: Path) -> None:
@@ -194,7 +194,7 @@ class Terms:
         remains += self._directory.glob(f"{_CANDIDATE}*")
         for path in remains:
             with suppress(OSError):
-                # at once, so that nobody sees half of it
+                # at once, so that no reader sees half of it
                 path.rename(self._directory / f"{_REMOVED}{uuid.uuid4().hex}")
         for path in self._directory.glob(f"{_REMOVED}*"):
             shutil.rmtree(path, ignore_errors=True)
@@ -255,7 +255,7 @@ class FileSystemRecords:
         try:
             os.fsync(directory)
         except OSError as error:
-            # no plain failure: whoever hears of one deletes what the record points to, which the next leader may read
+            # no plain failure: the caller would then delete what the record points to, which the next leader may read
             raise FencedError(f"Whether {path} was written is not known: {error}.") from error
 
     def _path(self, name: str) -> Path:
@@ -267,7 +267,7 @@ class FileSystemRecords:
 def _reported(root: Path, live: Path | None = None) -> Iterator[None]:
     """Turns an OSError into what it means: that another one leads, if ``live`` is gone; else that nothing works.
 
-    Whoever takes ``live`` away leaves the term. If that is gone too, the file system is away.
+    A takeover renames ``live`` and leaves the term's directory. If that is gone too, the file system is away.
     """
     try:
         yield
@@ -300,7 +300,7 @@ def _replace(path: Path, data: bytes) -> None:
 
 
 def _link(source: Path, target: Path) -> None:
-    """The same file under another name: it is durable, and nobody ever changes one."""
+    """The same file under another name: it is durable, and files are never changed."""
     try:
         os.link(source, target)
     except OSError as error:

@@ -18,7 +18,7 @@ from firesteel.common.job_status import JobStatus
 __all__ = ["RETAINED_CHECKPOINTS", "PersistentJobStore", "Retention"]
 
 RETAINED_CHECKPOINTS = 10
-"""How many are known of a job. Of all but the last few the files are gone: a job keeps one, unless told otherwise."""
+"""How many are known of a job. Of all but the last few the files are gone: a job keeps one by default."""
 _MAX_FAILURE_LENGTH = 100_000
 """Characters: a record must fit into a ZooKeeper node."""
 
@@ -48,12 +48,12 @@ class _Result(msgspec.Struct, frozen=True):
 
 
 class PersistentJobStore:
-    """A JobStore of one leader: it has read what was there when it began to lead, and nobody else writes since.
+    """A JobStore of one leader: it has read what was there when it began to lead, and is the only writer since.
 
     A job's record is ``jobs/<number>-<job id>``, its checkpoints are ``checkpoints/`` with the same number, its result
     is ``results/<another number>-<job id>``. The numbers keep the order, and none is used again. So a job has ended if
-    there is a result of it with a higher number, whatever else of it is still there; and what is left of one cannot be
-    taken for another one of the same id.
+    there is a result of it with a higher number, even if other records of it are left; and what is left of one cannot
+    be taken for another one of the same id.
     """
 
     def __init__(self, records: FencedRecords, blobs: JobBlobs, retention: Retention):
@@ -172,7 +172,7 @@ class PersistentJobStore:
         for job_id in [job_id for job_id in self._jobs if job_id in self._results]:
             if _number_of(self._jobs[job_id][0]) < _number_of(self._results[job_id][0]):
                 self._obsolete.append(self._jobs.pop(job_id)[0])
-            else:  # or between a job that was submitted anew and what was to be forgotten
+            else:  # or between a job that was submitted again and what was to be removed
                 self._obsolete.append(self._results.pop(job_id)[0])
         for job_id, (name, _) in self._jobs.items():
             known = checkpoints.pop(_checkpoints_of(name), None)

@@ -24,12 +24,12 @@ def clock_with_sleep() -> float:
 
 
 class Lease:
-    """Renews a claim to lead from a thread, and says when it cannot be relied on any more.
+    """Renews a claim to lead from a thread, and reports when it is no longer valid.
 
     ``renew`` raises FencedError if another one leads. If it fails otherwise, it is tried again until the lease has run
-    out; then leadership is lost. If it succeeds late, because the process was stopped or the storage was slow, nobody
-    has taken over yet. But another one may have seen just before that the lease had run out, and be about to: the lease
-    is valid again when it has been renewed once more.
+    out; then leadership is lost. If it succeeds late, because the process was stopped or the storage was slow, no other
+    JobManager has taken over yet. But another one may have seen just before that the lease had run out, and be about
+    to: the lease is valid again when it has been renewed once more.
     """
 
     def __init__(
@@ -59,14 +59,14 @@ class Lease:
         self._thread = self._concurrency.start(self._run, name="firesteel-lease")
 
     def announce_to(self, on_lost: Callable[[str], None]) -> None:
-        """Whom to tell from now on when leadership is lost; FencedError if it has been."""
+        """Sets the callback for the loss of leadership; FencedError if it is already lost."""
         with self._lock:
             if self._over is not None:
                 raise FencedError(f"Leadership was lost before it began: {self._over}.")
             self._on_lost = on_lost
 
     def is_valid(self) -> bool:
-        """Whether nobody can have taken over yet."""
+        """Whether no other JobManager can have taken over yet."""
         return self._over is None and not self._suspended and self._clock() < self._deadline
 
     @property
@@ -79,11 +79,11 @@ class Lease:
         self._suspended = True
 
     def hurry(self) -> None:
-        """Renews it now, in the thread that does: there is reason to believe that it will work."""
+        """Renews it now, in the renewing thread: it is likely to succeed."""
         self._hurry.set()
 
     def lose(self, reason: str) -> None:
-        """Leadership is lost; whoever is to know is told, once, before this returns."""
+        """Leadership is lost; the callback is called once, before this returns."""
         with self._lock:
             if self._over is not None:
                 return
@@ -94,7 +94,7 @@ class Lease:
             on_lost(reason)
 
     def end(self) -> None:
-        """Ends it on purpose: nobody is told."""
+        """Ends it on purpose: the callback is not called."""
         with self._lock:
             if self._over is None:
                 self._over = "given up"
@@ -109,7 +109,7 @@ class Lease:
             self._renew()
         except FencedError as error:
             self.lose(error.message)
-        except Exception as error:  # noqa: BLE001 - whatever it was, another attempt may succeed
+        except Exception as error:  # noqa: BLE001 - another attempt may succeed
             _log.warning("The claim to lead could not be renewed: %s", error)
             if self._clock() >= self._deadline:
                 self.lose(f"the claim to lead could not be renewed for {self._duration:g} s: {error}")

@@ -12,7 +12,7 @@ import msgspec
 __all__ = ["ProcessIdentity", "this_process"]
 
 _INCARNATION = uuid.uuid4().hex
-"""A process that begins anew (exec) keeps its id and its start time, but is another one."""
+"""A process that restarts itself (exec) keeps its id and its start time, but is another one."""
 _STATE, _START_TIME = 0, 19
 """Places in /proc/<pid>/stat behind the program's name."""
 
@@ -39,7 +39,7 @@ class ProcessIdentity(msgspec.Struct, frozen=True):
 
 
 def this_process() -> ProcessIdentity:
-    """The process that calls; where there is no /proc, one of which nobody can tell whether it is gone."""
+    """The calling process; without /proc, one of which it is unknown whether it is gone."""
     pid = os.getpid()
     status = _status(pid)
     return ProcessIdentity(
@@ -53,7 +53,7 @@ def this_process() -> ProcessIdentity:
 
 
 def _status(pid: int) -> list[str] | None:
-    """What the kernel tells about a process, behind its name, which may contain anything; None if there is none."""
+    """The kernel's fields of a process, after its name, which may contain anything; None if there is none."""
     fields = _read(Path(f"/proc/{pid}/stat")).rpartition(")")[2].split()
     return fields if len(fields) > _START_TIME else None
 

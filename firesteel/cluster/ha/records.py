@@ -17,7 +17,7 @@ JOBS, CHECKPOINTS, RESULTS = KINDS = ("jobs", "checkpoints", "results")
 
 class FencedRecords(Protocol):
     """Records that only the present leader can write: not because it asks before, but because the write itself fails
-    for everybody else."""
+    for all other processes."""
 
     def load(self) -> Mapping[str, bytes]:
         """All records."""

@@ -28,11 +28,11 @@ class HighAvailabilityError(FiresteelError):
 
 
 class FencedError(FiresteelError):
-    """Another JobManager leads now: what this one wants to write must not be written."""
+    """Another JobManager leads now: writes of this one must fail."""
 
 
 class ElectionClosedError(FiresteelError):
-    """The services were closed while somebody waited to lead."""
+    """The services were closed while a candidate waited for leadership."""
 
 
 @dataclass(frozen=True)
@@ -42,7 +42,7 @@ class JobSubmission:
     job_id: str
     job_name: str
     serialized: bytes = field(repr=False)
-    """The JobGraph, cloudpickled. Read only after whoever sent it was authenticated."""
+    """The JobGraph, cloudpickled. Unpickled only after its sender was authenticated."""
     artifacts: Mapping[str, bytes] = field(default_factory=dict, repr=False)
     """Python files and archives the job's functions import, by file name."""
     submitted_at: int = 0
@@ -105,7 +105,7 @@ class Leadership(Protocol):
     store: JobStore
 
     def is_valid(self) -> bool:
-        """Whether the lease has not run out, as far as can be told without asking anybody."""
+        """Whether the lease has not run out, without any I/O."""
         ...
 
     def resign(self) -> None:
@@ -121,7 +121,7 @@ class HighAvailabilityServices(Protocol):
 
         ``on_lost`` is called once, from any thread, as soon as it is known that it no longer does: the process must
         end without touching anything that is shared. Where a write has failed because of it, that is before the write
-        raises, so that nobody cleans up after the failure. ElectionClosedError once the services are closed.
+        raises, so that no caller cleans up after the failure. ElectionClosedError once the services are closed.
         """
         ...
 

@@ -41,7 +41,7 @@ class _Term(msgspec.Struct, frozen=True):
 
 
 class ZooKeeperLeadership:
-    """This JobManager leads, as long as its session lasts and nobody has raised the term."""
+    """This JobManager leads, as long as its session lasts and the term is not raised."""
 
     def __init__(self, term: int, lease: Lease, store: JobStore, leave: Callable[[], None]):
         self.term = term
@@ -64,12 +64,12 @@ class ZooKeeperHighAvailability:
 
     1. A candidate makes a node in ``<root>/election`` that ZooKeeper numbers, and deletes with its session.
     2. It waits until no node with a lower number is left.
-    3. It raises the version of ``<root>/epoch``, which is the term it leads in, and says there who it is. Leaders
+    3. It raises the version of ``<root>/epoch``, which is the term it leads in, and stores its identity there. Leaders
        before it can write no more.
     4. It reads the records.
 
     A leader whose connection breaks is not valid until it is there again. If that takes longer than the session
-    timeout, or ZooKeeper says that the session has expired, leadership is lost.
+    timeout, or the session has expired, leadership is lost.
     """
 
     def __init__(
@@ -207,13 +207,13 @@ class ZooKeeperHighAvailability:
         elif state == KazooState.CONNECTED:
             lease.hurry()
         elif state == KazooState.LOST:
-            # not here: this thread belongs to the client, and whoever is told may want to use it
+            # not here: this thread belongs to the client, and the callback may use the client
             threading.Thread(
                 target=lease.lose, args=("the session with ZooKeeper has expired",), name="firesteel-lease", daemon=True
             ).start()
 
     def _lose(self, own: str, reason: str, on_lost: Callable[[str], None]) -> None:
-        # sent whenever there is a connection again: as long as the session lasts, nobody else would lead
+        # sent whenever there is a connection again: as long as the session lasts, no other JobManager would lead
         self._client.delete_async(own)
         on_lost(reason)
 

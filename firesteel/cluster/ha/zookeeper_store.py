@@ -2,11 +2,11 @@
 
 Each write is a transaction that also checks two nodes: the leader's own, which ZooKeeper deletes when the leader's
 session ends, and ``epoch``, whose version the next leader raises before it reads anything. ZooKeeper applies all of a
-transaction or nothing, so a leader that was replaced writes nothing, at whatever moment it comes.
+transaction or nothing, so a leader that was replaced writes nothing, at any time.
 
 If the connection breaks, a write may or may not have happened. Within the session that can be found out: the record is
 looked at once the connection is there again, and written again if it is not as it should be. If the session ends
-before, leadership is lost, and whoever wanted to write must not conclude that the record is not there.
+before, leadership is lost, and the writer must not conclude that the record is not there.
 """
 
 from __future__ import annotations

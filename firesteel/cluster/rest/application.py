@@ -80,14 +80,14 @@ class RestApplication:
         if isinstance(routes, StandbyRoutes):
             self._standby, self._answers = routes, AnswerCache()
             return
-        # anew: a request that came before may still put what it has into the old one
+        # a new one: an earlier request may still put what it has into the old one
         self._router, self._answers = Router(routes, self._prefix), AnswerCache()
         self._standby = None
 
     def close(self, timeout: float) -> None:
         """Waits for handlers that are still running."""
         wait_for_futures(list(self._in_flight), timeout)
-        # a handler that hangs keeps its thread, not whoever closes
+        # a handler that hangs blocks its thread, not `close`
         self._executor.shutdown(wait=not self._in_flight, cancel_futures=True)
 
     def ready_answer(
@@ -217,7 +217,7 @@ class RestApplication:
     def _static(self, method: str, raw_path: str, headers: Mapping[bytes, bytes]) -> Reply | None:
         if self._static_files is None or method not in ("GET", "HEAD"):
             return None
-        # pages and scripts are the same everywhere, and have to be there before anybody can give a token
+        # pages and scripts are the same everywhere, and are needed before a user can enter a token
         if self._prefix and (raw_path == self._prefix or raw_path.startswith(f"{self._prefix}/")):
             raw_path = raw_path[len(self._prefix) :]
         return self._static_files.reply(raw_path, headers)
@@ -228,7 +228,7 @@ class RestApplication:
 
     def _own_url(self, scope: Scope, base_url: str) -> str:
         if scope["scheme"] == "https":
-            return base_url  # the name that the certificate is for; nobody else can answer to it
+            return base_url  # the name that the certificate is for; no other server can answer for it
         host, port = scope["server"][:2]
         return f"http://{f'[{host}]' if ':' in host else host}:{port}{self._prefix}"
 
@@ -240,7 +240,7 @@ def _target(scope: Scope) -> bytes:
 
 
 async def _reason(route: Route, body: _Body, refused: RestError) -> RestError:
-    """Why a request is refused: that it may not be made, or what its body's beginning tells."""
+    """Why a request is refused: it is not permitted, or the beginning of its body shows why."""
     if route.refusal is None or refused.status != 401 or not body.is_pending:
         return refused
     beginning = await read_beginning(body.take())
@@ -248,7 +248,7 @@ async def _reason(route: Route, body: _Body, refused: RestError) -> RestError:
 
 
 class _Body:
-    """The body of a request: whether there is one, and whether somebody has taken it to read it."""
+    """The body of a request: whether there is one, and whether a handler has begun to read it."""
 
     __slots__ = ("_receive", "is_pending")
 

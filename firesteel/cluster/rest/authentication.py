@@ -2,7 +2,7 @@
 
 Where a port is open to this machine only, processes of the JobManager's own user may read and change without a token,
 but not the pages that its browsers show: such a page can neither reach the port under a name of its own (the Host
-check) nor change anything from its own site (the Origin check). Everybody else needs the token or a client certificate.
+check) nor change anything from its own site (the Origin check). All others need the token or a client certificate.
 Code, which pickled objects and programs are, needs it always.
 """
 
@@ -49,7 +49,7 @@ class AccessControl:
         self._known_hosts: set[bytes] = set()
 
     def check_host(self, headers: Mapping[bytes, bytes]) -> None:
-        """Raises RestError if a request was meant for somebody else: a name that was made to point here."""
+        """Raises RestError if the Host of a request is not this server: a name that was made to point here."""
         host = headers.get(b"host")
         if host is None or host in self._known_hosts:
             return
@@ -82,7 +82,7 @@ class AccessControl:
     def check(self, access: Access, headers: Mapping[bytes, bytes], *, is_same_user: bool) -> None:
         """Raises RestError if a request may not do what it asks for.
 
-        ``is_same_user`` tells that it comes from this machine, and from the user that this process runs as.
+        ``is_same_user`` is true if it comes from this machine, and from the user that this process runs as.
         """
         if access is Access.READ:
             if not self._may_read(is_same_user=is_same_user):
@@ -128,7 +128,7 @@ class AccessControl:
             return True
         if not self._is_wildcard:
             return False
-        # nobody can make an address point elsewhere, only a name
+        # an attacker can make a name point here, but not an address
         try:
             ipaddress.ip_address(name)
         except ValueError:
@@ -141,5 +141,5 @@ class AccessControl:
         if origin is not None:
             _, separator, place = origin.partition(b"://")
             return bool(separator) and place.lower() == headers.get(b"host", b"").lower()
-        # an image or a link has no Origin, but says where it was
+        # an image or a link has no Origin, but Sec-Fetch-Site
         return headers.get(b"sec-fetch-site", b"none").lower() in (b"none", b"same-origin")

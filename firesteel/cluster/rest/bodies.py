@@ -44,7 +44,7 @@ MAX_NAME_LENGTH = 200
 REQUEST_FIELD = "request"
 """The field of a form that holds the request as JSON, as Flink's client names it."""
 
-# it warns of every form that is none; whoever sent it is told already
+# it warns of every malformed form; the client gets an error already
 logging.getLogger("python_multipart").setLevel(logging.ERROR)
 
 _FILENAME = re.compile(r"[\w.\-+=@,() ]+")
@@ -105,7 +105,7 @@ async def read_body(receive: Receive, limit: int, content_length: bytes | None =
 
 
 async def discard_body(receive: Receive) -> None:
-    """Lets a client finish what nobody reads, so that it sees the answer; gives up on one that goes on and on."""
+    """Lets a client finish an unread body, so that it sees the answer; gives up on one that does not end."""
     end = time.monotonic() + DISCARD_TIMEOUT_S
     discarded = 0
     while discarded < DISCARDED_BYTES:

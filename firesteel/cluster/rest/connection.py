@@ -23,7 +23,7 @@ MAX_LEFTOVER_BYTES = 1024 * 1024
 
 
 class HttpConnection(HttpToolsProtocol):
-    """Closes on a client that takes too long to say what it wants, or sends endless headers or bodies to nobody.
+    """Closes connections of clients that send a request too slowly, or endless headers or bodies.
 
     uvicorn bounds none of these; what is read of a body is bounded where it is read.
     """
@@ -49,7 +49,7 @@ class HttpConnection(HttpToolsProtocol):
         self._check = self.loop.call_later(CHECK_INTERVAL_S, self._check_head)
 
     def _make_place(self) -> None:
-        """Closes the connection that has been silent for the longest time: slow clients keep nobody out."""
+        """Closes the connection that has been idle for the longest time: slow clients do not keep others out."""
         silent = [
             (other._head_since, id(other), other)
             for other in self.connections

@@ -14,23 +14,23 @@ _TABLES = {4: Path("/proc/net/tcp"), 6: Path("/proc/net/tcp6")}
 _LOCAL, _REMOTE, _UID, _INODE = 1, 2, 7, 9
 """Columns of the tables."""
 _NOBODYS = "0"
-"""The inode of an end that its process has closed: the tables then have root for its user, whoever it was."""
+"""The inode of an end that its process has closed: the tables then have root for its user."""
 _ROOT = 0
 
 
 def is_same_user(peer: Any, own: Any) -> bool:
     """Whether a connection over loopback comes from a process of this process's user, or of root.
 
-    ``peer`` and ``own`` are the addresses of its two ends. False where the system does not tell.
+    ``peer`` and ``own`` are the addresses of its two ends. False where that is unknown.
     """
     uid = peer_uid(peer, own)
     return uid is not None and uid in (os.geteuid(), _ROOT)
 
 
 def peer_uid(peer: Any, own: Any) -> int | None:
-    """The user that the other end of a connection over loopback belongs to; None if the system does not tell.
+    """The user that the other end of a connection over loopback belongs to; None if unknown.
 
-    It does not tell of an end that was closed before anybody looked.
+    It is unknown for an end that was already closed.
     """
     try:
         address = ipaddress.ip_address(peer[0])

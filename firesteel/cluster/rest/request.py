@@ -45,7 +45,7 @@ class RestRequest(Generic[BodyT]):
     base_url: str = ""
     """This server as the client calls it."""
     own_url: str = ""
-    """This server as processes of this machine reach it, whatever the client calls it: they may send it the token."""
+    """The URL of this server for processes of this machine, independent of the client: they may send it the token."""
 
 
 Handler = Callable[[RestRequest[Any]], Any]
@@ -56,7 +56,7 @@ class Route:
     """An endpoint and what answers it.
 
     A handler that only looks at what is in memory runs in the server's own thread; one that does I/O, waits or takes
-    long says ``blocking`` and runs in a thread pool.
+    long is marked ``blocking`` and runs in a thread pool.
     """
 
     endpoint: Endpoint[Any, Any]

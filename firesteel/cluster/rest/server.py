@@ -52,7 +52,7 @@ class RestBindError(FiresteelError):
 class RestServer:
     """Serves routes over HTTP; :meth:`start` returns once requests are answered, :meth:`close` once nothing is left.
 
-    ``token`` is what requests need for whatever is not open to all. A standby passes StandbyRoutes, and replaces them
+    ``token`` is required for requests that are not open to all. A standby passes StandbyRoutes, and replaces them
     when it leads.
     """
 
@@ -129,7 +129,7 @@ class RestServer:
             raise FiresteelError(f"The REST server did not start within {START_TIMEOUT_S:.0f} s.")
 
     def serve_standby(self, standby: StandbyRoutes) -> None:
-        """Sends everybody to the leader from now on."""
+        """Redirects all requests to the leader from now on."""
         self.replace_routes(standby)
 
     def replace_routes(self, routes: Sequence[Route] | StandbyRoutes) -> None:
@@ -180,7 +180,7 @@ class RestServer:
         try:
             await serving
         finally:
-            # requests that have not ended in time are being told so
+            # requests that have not ended in time get an error
             if server.server_state.tasks:
                 await asyncio.wait(list(server.server_state.tasks), timeout=1.0)
             for connection in list(server.server_state.connections):
@@ -204,7 +204,7 @@ def _bind(configuration: Configuration) -> socket.socket:
     family, host = _resolve(name)
     wanted = configuration.get(REST_BIND_PORT) or str(configuration.get(REST_PORT))
     for port in _ports(wanted):
-        # with the protocol said, asyncio turns off waiting for more to send, which costs each answer 40 ms
+        # with an explicit protocol, asyncio turns off waiting for more to send, which costs each answer 40 ms
         listening = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
         try:
             listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -230,7 +230,7 @@ def _bind(configuration: Configuration) -> socket.socket:
 
 def _resolve(name: str) -> tuple[socket.AddressFamily, str]:
     try:
-        found = socket.getaddrinfo(name or "0.0.0.0", None, type=socket.SOCK_STREAM)  # noqa: S104 - if told to
+        found = socket.getaddrinfo(name or "0.0.0.0", None, type=socket.SOCK_STREAM)  # noqa: S104 - if configured
     except (OSError, UnicodeError) as error:
         raise RestBindError(
             f"Cannot listen on {name!r}: {error}.", hint="rest.bind-address must be a name or address of this machine."

@@ -13,7 +13,7 @@ LEADER_HEADER = b"x-firesteel-leader"
 
 
 class StandbyRoutes:
-    """Sends whoever asks to the leader: reads with a redirect, everything else with a 503 that names it.
+    """Sends clients to the leader: reads with a redirect, everything else with a 503 that names it.
 
     ``leader_address`` gives the leader's ``host:port``, or None while there is none; it may block.
     """

@@ -20,7 +20,7 @@ CONTENT_SECURITY_POLICY = (
     b"frame-ancestors 'none'"
 )
 TYPES = {
-    # said here because the machine's own table of types may say something else
+    # set here because the machine's own table of types may differ
     ".css": "text/css; charset=UTF-8",
     ".html": "text/html; charset=UTF-8",
     ".ico": "image/x-icon",

@@ -18,7 +18,7 @@ __all__ = ["TlsConfigurationError", "server_context"]
 
 
 def server_context(configuration: Configuration) -> ssl.SSLContext | None:
-    """What the server's side of TLS is, or None if the port speaks plain HTTP.
+    """The server's TLS context, or None if the port uses plain HTTP.
 
     With ``security.ssl.rest.authentication-enabled`` no connection comes about without a client certificate.
     """

@@ -57,7 +57,7 @@ def field_of_key(selector: Callable[[Any], Any]) -> int | str | None:
 
 
 class KeyDivisions:
-    """Finds the buckets of many keys at once: what a KeyBucketTable says of each."""
+    """Finds the buckets of many keys at once: the same as a KeyBucketTable for each."""
 
     def __init__(self, parallelism: int, max_parallelism: int, buckets: int):
         self._parallelism = parallelism

@@ -40,7 +40,7 @@ _MAX_COLUMNAR_BUCKETS = 1 << 16
 class KeyBucketTable(RoutingTable):
     """From key to the handler of its bucket. ``handlers`` are those of all buckets of subtask 0, then of 1, …
 
-    The remainder of a key's hash by ``max_parallelism * buckets`` says both: divided by ``max_parallelism`` it leaves
+    The remainder of a key's hash by ``max_parallelism * buckets`` gives both: divided by ``max_parallelism`` it leaves
     the key's group and so its subtask, as in a stream; the quotient is the bucket.
     """
 
@@ -125,7 +125,7 @@ class BucketedPartition:
         return len(self.values) + sum(len(bucket.values) for bucket in self.buckets)
 
     def begin(self, with_timestamps: bool, gathers: bool = False) -> None:
-        """Says whether the records to come carry timestamps, and which way they come; a frame holds one sort only."""
+        """Sets whether the records to come carry timestamps, and in which form; a frame holds one kind only."""
         if with_timestamps is not self._with_timestamps:
             self._pickle_all()
             self._with_timestamps = with_timestamps
@@ -288,7 +288,7 @@ class GroupingOutput(TaskOutput):
         """Writes the lines that put one record into its bucket, or gather it to be put there."""
         target = self.partition
         if target.values:
-            target.after_batch()  # the first records tell which way it is
+            target.after_batch()  # the first records decide the form
         if target.is_columnar:
             self._write_gathering(writer, value)
         else:

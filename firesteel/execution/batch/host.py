@@ -49,18 +49,19 @@ class BatchHost(PlayedSlotsHost["_BatchAttempt"]):
 
     An attempt goes through these steps:
 
-    1. Every slot registers, and is told to deploy: there are as many as the job wants, as no process waits in them.
+    1. Every slot registers, and deploys: there are as many as the job requests, as no process waits in them.
     2. The splits of all sources are collected from their enumerators.
-    3. The runner runs all stages. If it fails and no task has an account of it (a lost executor), it is asked again, up
-       to three times, and goes on with what had finished. A failure that a task has an account of is told to the
+    3. The runner runs all stages. If it fails and no task has reported a failure (a lost executor), it is called again,
+    up
+       to three times, and continues with what had finished. A failure that a task has reported is sent to the
        JobMaster, whose restart strategy decides.
-    4. What the sinks prepared is committed, here, and by nobody else. If that fails and the job is restarted, the next
+    4. What the sinks prepared is committed, only here. If that fails and the job is restarted, the next
        attempt does only this, with the same committables: what the failed commit had done counts. Should this process
        itself die in between, nothing is known of it: what a new run of the program writes comes beside what had been
        committed.
     5. The client gets what was collected and printed, the JobMaster accumulators and metrics, and all tasks have
        FINISHED.
-    6. Told to shut down, every slot stops.
+    6. On shutdown, every slot stops.
     """
 
     def __init__(
@@ -110,7 +111,7 @@ class _BatchAttempt(PlayedSlots):
             self._next_mail(Shutdown)
         except (HostError, AttemptOver):
             raise
-        except Exception as error:  # noqa: BLE001 - whatever it is, the JobMaster decides what follows
+        except Exception as error:  # noqa: BLE001 - for any error the JobMaster decides what follows
             self._check_ended()
             self._fail(error)
             self._await_end()
@@ -193,7 +194,7 @@ class _BatchAttempt(PlayedSlots):
     # -- failures -----------------------------------------------------------------------------------
 
     def _fail(self, error: Exception) -> None:
-        """Tells what the task that failed has to say, or else what is known here."""
+        """Sends the failed task's report, or else the error known here."""
         told = False
         for message in error.messages if isinstance(error, StageError) else ():
             if isinstance(message, ClientPayload) and message.channel.startswith(PRINT_CHANNEL):
@@ -220,12 +221,12 @@ class _BatchAttempt(PlayedSlots):
     # -- between the JobMaster and here ---------------------------------------------------------------
 
     def _on_task_state(self, key: TaskKey, state: str) -> None:
-        """The runner tells how far a task is. What the last stages wrote is not safe before it is committed."""
+        """The runner reports a task's progress. Results of the last stages are not final before they are committed."""
         if state != "FINISHED" or self._job_graph.vertex(key[0]).output_edges:
             self._advance(key, state)
 
     def _advance(self, key: TaskKey, state: str) -> None:
-        """Tells the JobMaster of a task's state, unless it was further already: tasks may have to run again."""
+        """Reports a task's state to the JobMaster, unless a later one was reported: tasks may have to run again."""
         with self._lock:
             reached = _STATES.index(self._states[key]) if key in self._states else -1
             for following in _STATES[reached + 1 : _STATES.index(state) + 1]:

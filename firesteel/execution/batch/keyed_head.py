@@ -158,7 +158,7 @@ class KeyedHead:
             if self._end_groups is not None:
                 self._end_groups()
             task.make_room()
-            self._backend.key = None  # but not after a failure, which is told of with it
+            self._backend.key = None  # but not after a failure, whose report includes it
         finally:
             task.running = False
             for grouping in self._groupings.values():

@@ -34,7 +34,7 @@ class BatchResults:
     def commit(self, job_graph: JobGraph) -> None:
         """Commits what the sinks have prepared, those of an operator at once, and what was committed not again.
 
-        What fails to be committed can be committed again: the committer is then told that part of it may be done.
+        A failed commit can be repeated: the committer is then informed that part of it may be done.
         """
         committables: dict[str, list[Any]] = defaultdict(list)
         for report in self._reports:
@@ -101,7 +101,7 @@ def _next(numbers: dict[tuple[str, int], int], channel: str, subtask: int) -> in
 
 
 def _lines(printed: Sequence[tuple[str, str]]) -> Iterator[tuple[str, list[str]]]:
-    """Whole lines by stream, in the order in which they were printed as far as that can be told."""
+    """Whole lines by stream, in the order in which they were printed as far as that is known."""
     texts: list[tuple[str, list[str]]] = []
     for stream, text in printed:
         if texts and texts[-1][0] == stream:

@@ -11,13 +11,13 @@ from firesteel.runtime.model.messages import AddSplits, NoMoreSplits, ReaderStar
 __all__ = ["SplitCollection"]
 
 Tell = Callable[[TaskKey, ReaderStarted | RequestSplit], None]
-"""Passes on what a reader says."""
+"""Forwards the message of a reader."""
 
 
 class SplitCollection:
-    """Plays the readers of all sources: each asks for splits until it is told that there are no more.
+    """Simulates the readers of all sources: each requests splits until there are no more.
 
-    Readers ask in turn, so that splits that go to whoever asks are spread evenly. Sources whose rows come from
+    Readers ask in turn, so that splits assigned on request are spread evenly. Sources whose rows come from
     elsewhere (``reads_rows``) are not asked.
     """
 
@@ -49,7 +49,7 @@ class SplitCollection:
         self.ask()
 
     def ask(self) -> None:
-        """Readers that got splits want more."""
+        """Requests more splits for the readers that got some."""
         hungry, self._hungry = self._hungry, []
         for operator_id, subtask in hungry:
             if (operator_id, subtask) in self._open:
@@ -76,7 +76,7 @@ class SplitCollection:
         return {task: tuple(splits) for task, splits in self._splits.items()}
 
     def waiting(self) -> str:
-        """The sources that have not said which split is the last one, and for which readers."""
+        """The sources that have not signalled the last split, and for which readers."""
         readers: dict[str, list[str]] = {}
         for operator_id, subtask in self._open:
             readers.setdefault(operator_id, []).append(str(subtask))

@@ -53,7 +53,7 @@ def run_batch_task(
 ) -> Iterator[bytes]:
     """Runs one task of a batch job: from rows, sorted by their order, to number, row, number, row, …
 
-    ``capture`` is entered while the task is at work, and says what it printed.
+    ``capture`` is entered while the task runs, and returns its printed output.
     """
     task = BatchTask(command, clock)
     try:
@@ -209,7 +209,7 @@ class BatchTask(StageTask):
         self.act(task.end)
 
     def report(self, printed: PrintedLines | None) -> Iterator[bytes]:
-        """Tells how it went, once nothing more can go wrong."""
+        """Reports the outcome, once nothing more can fail."""
         task = self.descriptor.task
         report = BatchReport(
             task.vertex_id,
@@ -260,7 +260,7 @@ class BatchTask(StageTask):
         return False
 
     def row(self, kind: int, output: int, channel: int, payload: bytes) -> Iterator[bytes]:
-        """A row for one consumer, behind a number that tells its order."""
+        """A row for one consumer, behind a number that encodes its order."""
         descriptor, target = self.descriptor, self.descriptor.task.outputs[output]
         sequence, producer = self.next_sequence(output, channel), descriptor.task.subtask
         if isinstance(target.partitioner, BroadcastPartitioner):

@@ -84,7 +84,7 @@ class EpochCommits:
     ) -> list[Any]:
         """In the order of checkpoints, then of subtasks.
 
-        A task that was not told yet of the last checkpoint that completed still names what was committed with it.
+        A task that was not notified yet of the last checkpoint that completed still names what was committed with it.
         """
         backend = OperatorStateBackend()
         own = {subtask: state for (vertex, subtask), state in states.items() if vertex == vertex_id}

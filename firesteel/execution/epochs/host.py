@@ -52,9 +52,9 @@ _MAX_WAIT_S = 1.0
 _CHECKPOINT_REQUEST_INTERVAL_S = 30.0
 """A checkpoint that was asked for and did not come is asked for again."""
 _STOP_TIMEOUT_S = 30.0
-"""How long an attempt that has failed waits to be told to stop before it stops by itself."""
+"""How long a failed attempt waits for the JobMaster to stop it before it stops by itself."""
 _OUTCOME_GRACE_S = 60.0
-"""So much longer than a checkpoint may take, an attempt waits to hear what became of it."""
+"""How much longer than the checkpoint timeout an attempt waits for the outcome of a checkpoint."""
 _OVERDUE = "An epoch has taken longer than execution.checkpointing.timeout."
 _OVERDUE_HINT = "Does a function of the job hang? An epoch also has to load the state where a worker is new."
 _READ_TIME_FACTOR = 2
@@ -62,22 +62,23 @@ _READ_TIME_FACTOR = 2
 
 
 class EpochHost(PlayedSlotsHost["_EpochAttempt"]):
-    """An AttemptHost that plays all slots of an attempt itself, and has a StageRunner run its tasks epoch by epoch.
+    """An AttemptHost that simulates all slots of an attempt, and runs its tasks with a StageRunner, epoch by epoch.
 
     An epoch goes through these steps:
 
-    1. The trigger (``execution.epoch.trigger``) says that it is time: CheckpointWanted.
-    2. The JobMaster triggers checkpoint n, or a savepoint that somebody asked for, which does not wait for 1.
-    3. The runner runs all tasks: each gets what it was told since the last time, processes its input, takes its part of
+    1. The trigger (``execution.epoch.trigger``) is due: CheckpointWanted.
+    2. The JobMaster triggers checkpoint n, or a requested savepoint, which does not wait for 1.
+    3. The runner runs all tasks: each gets the messages since the last epoch, processes its input, takes its part of
        the checkpoint and reports.
-    4. The JobMaster hears what the tasks told as if slots had said it, and completes the checkpoint.
-    5. It says so: what the sinks prepared is committed, here and by nobody else.
+    4. The reports of the tasks are sent to the JobMaster as slot messages, and it completes the checkpoint.
+    5. It notifies the host: what the sinks prepared is committed, only here.
     6. From now on a worker that does not have the state of its task at hand loads it from checkpoint n.
 
     A run that fails fails the attempt, and so does a commit; the JobMaster's restart strategy decides, and the next
-    attempt starts from the last checkpoint. If a checkpoint is given up but the job goes on, so do the tasks, with the
-    state they have: should a worker have lost it by then, the epoch fails. An epoch that still runs when its checkpoint
-    is given up, which is when it takes too long, fails as well: nothing else would notice a worker that hangs.
+    attempt starts from the last checkpoint. If a checkpoint is given up but the job continues, so do the tasks, with
+    the state they have: should a worker have lost it by then, the epoch fails. An epoch that still runs when its
+    checkpoint is given up, which is when it takes too long, fails as well: nothing else would notice a worker that
+    hangs.
     """
 
     def __init__(self, runner: StageRunner, clock: Clock | None = None, concurrency: Concurrency = SYSTEM):
@@ -179,7 +180,7 @@ class _EpochAttempt(PlayedSlots):
         elif isinstance(message, Shutdown):
             self._ended = "all tasks have finished"
         elif isinstance(message, TriggerCheckpoint):
-            # of all slots the first one counts: what is said to any of them later is said after the trigger
+            # of all slots the first one counts: later messages to any of them come after the trigger
             if self._tasks.plan(message) and not message.options.kind.is_savepoint:
                 self._asked_at = None
         else:
@@ -289,7 +290,7 @@ class _EpochAttempt(PlayedSlots):
         checkpoint = epoch.trigger.options
         with self._changed:
             is_last = self._trigger.is_over and not checkpoint.kind.is_savepoint
-            # for a savepoint somebody waits: it takes no more than what is there already
+            # a client waits for a savepoint: it takes no more than what is there already
             quota = 0 if is_last or checkpoint.kind.is_savepoint else self._read_quota.quota
             self._trigger.epoch_began(self._clock.monotonic_ms())
             commands = self._tasks.commands(
@@ -301,7 +302,7 @@ class _EpochAttempt(PlayedSlots):
         took_ms = round((self._concurrency.monotonic() - began) * 1000)
         self._tell(epoch, result, self._measure(result, took_ms, quota))
         if checkpoint.kind.is_savepoint and checkpoint.stop is None:
-            return  # the tasks do not hear of its completion, and what it prepared goes with the next checkpoint
+            return  # the tasks are not notified of its completion, and what it prepared goes with the next checkpoint
         if self._await_completion(epoch):
             self._complete(epoch, result, round((self._concurrency.monotonic() - began) * 1000), is_last=is_last)
         else:
@@ -330,7 +331,7 @@ class _EpochAttempt(PlayedSlots):
         except HostError:
             self._check_ended()
             raise
-        except Exception as error:  # noqa: BLE001 - whatever goes wrong there, the JobMaster decides
+        except Exception as error:  # noqa: BLE001 - for any error the JobMaster decides
             self._check_ended()
             self._fail_slot(describe_failure(error))
         finally:
@@ -406,7 +407,7 @@ class _EpochAttempt(PlayedSlots):
                 outcome = result.outcome()
                 self._trigger.epoch_ended(outcome, self._clock.monotonic_ms())
                 self._next_timer = outcome.next_timer
-                # splits that came meanwhile are there to be read, whatever the epoch found
+                # splits that came meanwhile are there to be read, even if the epoch found none
                 for task in self._tasks.with_work():
                     self._trigger.task_has_work(task, self._clock.monotonic_ms())
                 ready = result.ready_in_ms
@@ -428,7 +429,7 @@ class _EpochAttempt(PlayedSlots):
                 measured[vertex_id, "", subtask] = dict(report.gauges)
         return measured
 
-    # -- what the slots say -------------------------------------------------------------------------
+    # -- messages of the slots -------------------------------------------------------------------------
 
     def _finish(self, tasks: set[TaskKey]) -> None:
         for task in self._tasks.descriptors:
@@ -440,7 +441,7 @@ class _EpochAttempt(PlayedSlots):
         self._send(self._messages.slot_of(task), TaskStateChanged(self.number, *task, state, failure))
 
     def _fail_slot(self, failure: TaskFailure) -> NoReturn:
-        """No task has an account of what went wrong, but there is one."""
+        """A failure that no task has reported."""
         self._failed_slots.add(0)
         self._send(0, SlotFailed(self.number, 0, failure))
         raise AttemptOver

@@ -33,7 +33,7 @@ __all__ = ["EpochMessages", "EpochResult"]
 
 @dataclass
 class EpochResult:
-    """An epoch that has run, as its tasks tell it."""
+    """An epoch that has run, as reported by its tasks."""
 
     number: int
     reports: dict[TaskKey, EpochReport]
@@ -103,7 +103,7 @@ class EpochResult:
         return sum(known) if known else None
 
     def outcome(self) -> EpochOutcome:
-        """What the trigger wants to know."""
+        """The input of the trigger."""
         timers = [report.next_timer for report in self.reports.values() if report.next_timer is not None]
         ended = self.ended
         return EpochOutcome(
@@ -115,10 +115,10 @@ class EpochResult:
 
 
 class EpochMessages:
-    """Speaks for the slots of an attempt.
+    """Sends messages for the slots of an attempt.
 
-    A worker that takes over a task begins to count anew. So what goes to the client is numbered here, and accumulators
-    are added to what the lost worker's had come to.
+    A worker that takes over a task starts to count from 0. So what goes to the client is numbered here, and
+    accumulators are added to what the lost worker's had come to.
     """
 
     def __init__(self, job_graph: JobGraph, attempt: int):
@@ -145,11 +145,11 @@ class EpochMessages:
         ask: Callable[[Mapping[TaskKey, int]], Sequence[TaskKey]],
         measured: Mapping[MetricScope, Mapping[str, Any]],
     ) -> list[MessageReceived]:
-        """What the JobMaster is to hear, in order.
+        """The messages for the JobMaster, in order.
 
         Acknowledgements come last, as they may complete the checkpoint: by then readers have asked for splits, and what
-        enumerators give them is there before the next epoch. ``ask`` tells whose requests are to be made, given how
-        many each reader made; ``measured`` are metrics of the host's own. What tasks say of their states is left out:
+        enumerators give them is there before the next epoch. ``ask`` selects the requests to send, given how
+        many each reader made; ``measured`` are metrics of the host's own. Reports of task states are left out:
         it is the host that starts and ends them. So is that a task waits for a last checkpoint: there is always one.
         """
         said: list[MessageReceived] = []
@@ -174,7 +174,7 @@ class EpochMessages:
         return [*said, *self._metrics(result, reports, measured), *last]
 
     def failures(self, epoch: int, messages: Iterable[StageMessage]) -> list[MessageReceived]:
-        """What tasks of an epoch that failed say of that; nothing if none does. What they printed is told too."""
+        """The failure reports of an epoch's tasks, with their printed output; empty if there are none."""
         messages = list(messages)
         payloads = [message for message in messages if isinstance(message, ClientPayload)]
         failed = [

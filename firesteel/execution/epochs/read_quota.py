@@ -17,15 +17,15 @@ _MAX_GROWTH = 4
 _MAX_GROWTH_WHEN_LATE = 1.5
 """After an epoch that took longer than it should, however few its records seem to have been."""
 _MIN_LOAD_SHARE = 0.05
-"""An epoch with less than this part of the records it might have had tells nothing of the cost of a record."""
+"""An epoch with less than this part of the records it might have had does not show the cost of a record."""
 _MAX_DEVIATION = 2
 """A cost that differs from the known one by more than this factor is believed at once, in both directions."""
 _MIN_PART = 0.02
 """Records are taken to need at least this part of an epoch."""
 _WINDOW_EPOCHS = 7
-"""So many epochs tell what an epoch costs besides its records."""
+"""The number of epochs from which the fixed cost of an epoch is estimated."""
 _MIN_RECORDS_RATIO = 1.2
-"""Two epochs of which one has so many times the records of the other tell how that grows with records."""
+"""The ratio of records from which two epochs show how the cost grows with records."""
 _MIN_OVERHEAD_SHARE = 0.25
 """Where it is less than this part of the target, it does not matter how it grows."""
 _MAX_OVERHEAD_FACTOR = 2
@@ -73,7 +73,7 @@ class ReadQuotaControl:
 
     @property
     def fixed_ms(self) -> int:
-        """What an epoch costs whatever it reads, as far as is known."""
+        """The fixed cost of an epoch, as far as it is known."""
         return round(self._overhead.fixed)
 
     @property
@@ -82,7 +82,7 @@ class ReadQuotaControl:
         return max(self._target, 2 * self.fixed_ms)
 
     def resume(self, other: ReadQuotaControl, scale: float) -> None:
-        """Goes on with what an attempt before has learned, with ``scale`` times the quota for each subtask.
+        """Continues with the estimates of an earlier attempt, with ``scale`` times the quota for each subtask.
 
         Of a large quota only a part is given at first: it may be the reason why that attempt has failed.
         """
@@ -142,13 +142,13 @@ class _Overhead:
         self.per_record = 0.0
 
     def resume(self, other: _Overhead) -> None:
-        """Goes on with what another has learned."""
+        """Continues with the estimates of another one."""
         self._epochs.extend(other._epochs)
         self.fixed, self.per_record = other.fixed, other.per_record
 
     @property
     def is_uncertain(self) -> bool:
-        """Whether there is much of it, and no epoch with fewer records that tells whether they are the reason."""
+        """Whether there is much of it, and no epoch with fewer records that shows whether they are the reason."""
         return median(ms for _, ms in self._epochs) > _MIN_OVERHEAD_SHARE * self._target and not self._slopes()
 
     def learn(self, records: int, ms: float) -> None:

@@ -45,7 +45,7 @@ from firesteel.runtime.task.slot_snapshots import SlotSnapshots
 __all__ = ["EpochBegan", "EpochTask", "TaskCache", "mixed_runs", "run_epoch_task"]
 
 READER_TIMEOUT_S = 0.02
-"""How long a source that has read nothing yet waits for a reader that says it has something in a moment."""
+"""How long a source that has read nothing yet waits for a reader that expects records in a moment."""
 
 
 _ANNOUNCEMENT = 0
@@ -188,10 +188,10 @@ class EpochTask(StageTask):
         yield from self.report_row(self._report(command, task.records_in - before, reloaded))
 
     def _announce(self, epoch: int) -> Iterator[bytes]:
-        """Tells every consumer what this task has said before: a consumer may have been loaded anew."""
+        """Repeats to every consumer what this task has sent before: a consumer may have been reloaded."""
         for index in range(len(self.task.outputs)):
             events: list[ControlEvent] = [EpochBegan(epoch, self.run_id)]
-            # also that it is not idle: before it was loaded anew it may have been
+            # also that it is not idle: it may have been before it was reloaded
             status = WatermarkStatus(self._idle[index])
             if self._watermarks[index] > MIN_TIMESTAMP:
                 # the watermark of an idle input is ignored
@@ -229,7 +229,7 @@ class EpochTask(StageTask):
         if any(isinstance(message, messages.NotifyCheckpointComplete) for message in command.messages):
             self._tell_finished()
 
-    # -- what the JobMaster says --------------------------------------------------------------------
+    # -- messages of the JobMaster --------------------------------------------------------------------
 
     def _deliver(self, message: messages.JobMasterMessage) -> None:
         task = self.task
@@ -245,7 +245,7 @@ class EpochTask(StageTask):
             self.act(lambda: source.add_splits(splits))
         elif isinstance(message, messages.NoMoreSplits):
             assert task.source is not None
-            # said with every epoch, for the sake of a task that is loaded anew
+            # sent with every epoch, for a task that was reloaded
             if not self._has_all_splits:
                 self._has_all_splits = True
                 self.act(task.source.no_more_splits)
@@ -278,7 +278,7 @@ class EpochTask(StageTask):
     # -- input --------------------------------------------------------------------------------------
 
     def _read(self, command: EpochCommand, trigger: messages.TriggerCheckpoint | None) -> Iterator[bytes]:
-        """Has a source read until its quota or its time is used up, or there is nothing more."""
+        """Lets a source read until its quota or its time is used up, or there is no more input."""
         task, source = self.task, self.task.source
         assert source is not None
         began = time.monotonic()
@@ -307,7 +307,7 @@ class EpochTask(StageTask):
     def _hear_producers(self, rows: Iterable[bytes]) -> Generator[bytes, None, Iterable[bytes]]:
         """Reads until every producer has announced how far event time has come; returns the rows that are left.
 
-        Else records of the first one would not be late that are late in a task that was not loaded anew.
+        Else records of the first one would not be late that are late in a task that was not reloaded.
         """
         rows = iter(rows)
         while set(self._read_runs) != set(self.channels) and (packed := next(rows, None)) is not None:
@@ -361,7 +361,7 @@ class EpochTask(StageTask):
         raise StageTaskError([self.failed(error)]) from error
 
     def accepts(self, channel: InputChannel, event: ControlEvent) -> bool:
-        """Whether an event is for the task itself; takes note of what tells of the producer's run."""
+        """Whether an event is for the task itself; records events about the producer's run."""
         if isinstance(event, EpochBegan):
             place = next(place for place, own in self.channels.items() if own is channel)
             self._read_runs[place] = event.run
@@ -369,7 +369,7 @@ class EpochTask(StageTask):
         return super().accepts(channel, event)
 
     def sends(self, output: int, channel: int, event: ControlEvent) -> bool:
-        """Whether an event travels to a consumer; remembers what has to be said again."""
+        """Whether an event travels to a consumer; remembers what has to be repeated."""
         if isinstance(event, Watermark):
             self._watermarks[output] = event.timestamp
         elif isinstance(event, WatermarkStatus):
@@ -432,7 +432,7 @@ class EpochTask(StageTask):
     # -- reports ------------------------------------------------------------------------------------
 
     def told_to_client(self) -> list[messages.ClientPayload]:
-        """What was said to the client, with what functions printed."""
+        """The payloads for the client, with the printed output of functions."""
         task = self.descriptor.task
         if self.printed is not None:
             for name, lines in self.printed.take():

@@ -33,7 +33,7 @@ __all__ = ["EpochTasks", "PlannedEpoch"]
 
 @dataclass
 class PlannedEpoch:
-    """An epoch that was triggered: what was said to each task before that belongs to it, what is said later does not.
+    """An epoch that was triggered: messages to tasks before the trigger belong to it, later ones do not.
 
     The enumerators' part of the checkpoint is as it was at the trigger: splits assigned afterwards are for the next.
     """
@@ -55,7 +55,7 @@ class EpochTasks:
     """Keeps, for all tasks of one attempt, what a slot would keep for them.
 
     A task lives in a worker from epoch to epoch, and another worker may have to load it at any time. So what it was
-    told and does not keep with its state (that there are no more splits, how far it may go ahead) is said again with
+    sent and does not keep with its state (that there are no more splits, the alignment limit) is repeated with
     every epoch.
     """
 
@@ -84,7 +84,7 @@ class EpochTasks:
         self._is_restorable = True
         self._metadata: CheckpointMetadata | None = None
 
-    # -- what the JobMaster says --------------------------------------------------------------------
+    # -- messages of the JobMaster --------------------------------------------------------------------
 
     def deploy(self, message: Deploy) -> None:
         """What the tasks of a slot start from."""
@@ -107,7 +107,7 @@ class EpochTasks:
         return None
 
     def with_work(self) -> list[TaskKey]:
-        """The readers that will be told something new with the next epoch."""
+        """The readers that get new messages with the next epoch."""
         return [task for task in self.sources if any(self._is_work(task, message) for message in self._told[task])]
 
     def _is_work(self, task: TaskKey, message: JobMasterMessage) -> bool:
@@ -116,7 +116,7 @@ class EpochTasks:
         return isinstance(message, (AddSplits, NoMoreSplits, ReaderEvent))
 
     def plan(self, trigger: TriggerCheckpoint) -> bool:
-        """An epoch is triggered; False if that was known: every slot is told."""
+        """Triggers an epoch; False if that was known: every slot gets the trigger."""
         if trigger.checkpoint_id <= self._last:
             return False
         self._last = trigger.checkpoint_id
@@ -125,7 +125,7 @@ class EpochTasks:
         return True
 
     def drop(self, number: int) -> None:
-        """An epoch that has not begun is not to be: what the tasks were told is for the next one."""
+        """Withdraws an epoch that has not begun: its messages to tasks are for the next one."""
         for place, epoch in enumerate(self.planned):
             if epoch.number == number:
                 del self.planned[place]
@@ -141,7 +141,7 @@ class EpochTasks:
     ) -> dict[TaskKey, EpochCommand]:
         """What every task is to do.
 
-        Those that have finished get a command too, without the trigger: they must say so to consumers that are new.
+        Those that have finished get a command too, without the trigger: they must notify new consumers.
         """
         commands = {}
         for task, descriptor in self.descriptors.items():
@@ -171,7 +171,7 @@ class EpochTasks:
         return [*(message for message in known if message is not None), *messages]
 
     def has_all_splits(self, task: TaskKey) -> bool:
-        """Whether a reader has been told that there are no more."""
+        """Whether a reader has been notified that there are no more splits."""
         return task in self._no_more
 
     def ran(self, epoch: PlannedEpoch) -> None:

@@ -26,7 +26,7 @@ _MAX_IDLE_INTERVALS = 10
 
 @dataclass(frozen=True, slots=True)
 class EpochOutcome:
-    """What an epoch tells about when there is something to do again."""
+    """What follows from an epoch for the time of the next one."""
 
     records: int = 0
     """What sources read."""
@@ -39,7 +39,7 @@ class EpochOutcome:
 
 
 class EpochTrigger:
-    """Tells when the next epoch is ``due``. What is common to all kinds: timers are on time."""
+    """Determines when the next epoch is ``due``. Common to all kinds: timers are on time."""
 
     def __init__(self, now: int):
         self.due = now

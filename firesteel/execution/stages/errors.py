@@ -23,7 +23,7 @@ _MAX_TEXT = 2000
 
 
 class StageTaskError(FiresteelError):
-    """A task has failed. ``messages`` tell the JobMaster why, the last one being a TaskStateChanged with FAILED.
+    """A task has failed. ``messages`` have the reason, the last one being a TaskStateChanged with FAILED.
 
     Spark carries nothing of an exception to the driver but its text: that text contains the messages, encoded.
     """
@@ -45,7 +45,7 @@ class TaskStateLostError(FiresteelError):
 
 
 def failure_of(messages: Sequence[Any]) -> TaskFailure | None:
-    """The failure that messages tell of."""
+    """The failure that messages contain."""
     return next((m.failure for m in messages if isinstance(m, TaskStateChanged) and m.failure is not None), None)
 
 

@@ -2,7 +2,7 @@
 
 The low half of the number is the partition: the consumer's subtask, counted from the first subtask of the first of
 the producer's consumers (see ``partition_offsets``). The high half is the order within the partition. What it means
-is up to whoever runs the stages: in a batch it brings the rows of one bucket of keys together and puts a broadcast
+depends on the execution: in a batch it brings the rows of one bucket of keys together and puts a broadcast
 side first; in an epoch, where nothing is sorted, it is 0.
 """
 

@@ -162,7 +162,7 @@ class PlayedSlots(ABC):
             self._play()
         except AttemptOver:
             pass
-        except BaseException as error:  # noqa: BLE001 - the JobMaster must hear of it
+        except BaseException as error:  # noqa: BLE001 - the JobMaster must be notified
             failure = host_failure(error) if isinstance(error, HostError) else describe_failure(error)
         self._close(failure)
         self._over.set()
@@ -241,7 +241,7 @@ AttemptT = TypeVar("AttemptT", bound=PlayedSlots)
 
 
 class PlayedSlotsHost(ABC, Generic[AttemptT]):
-    """An AttemptHost that plays the slots itself and has a StageRunner run the tasks."""
+    """An AttemptHost that simulates the slots and runs the tasks with a StageRunner."""
 
     def __init__(self, runner: StageRunner, concurrency: Concurrency = SYSTEM):
         self._runner = runner
@@ -264,7 +264,7 @@ class PlayedSlotsHost(ABC, Generic[AttemptT]):
         successor.start()
 
     def watch_slots(self, post: Post) -> None:
-        """There are always as many slots as the job wants."""
+        """There are always as many slots as the job requests."""
         post(SlotsAvailable(UNLIMITED_SLOTS))
 
     def send(self, attempt: int, slot: int, message: JobMasterMessage) -> None:
@@ -275,7 +275,7 @@ class PlayedSlotsHost(ABC, Generic[AttemptT]):
             self._current.deliver(slot, message)
 
     def kill(self, attempt: int, reason: str) -> None:
-        """Has the runner end the run."""
+        """Makes the runner end the run."""
         if self._current is not None and self._current.number == attempt:
             self._current.cancel(reason)
 

@@ -5,7 +5,7 @@
    order they were sent.
 3. Reports come last.
 
-The order has 31 bits. Where that is not enough to tell rows apart, and within a bucket, the reader sorts them by edge,
+The order has 31 bits. Where that is not enough to distinguish rows, and within a bucket, the reader sorts them by edge,
 producer and sequence: in which order they were fetched never shows.
 """
 

@@ -58,7 +58,7 @@ class Stage:
 
     @property
     def is_terminal(self) -> bool:
-        """Whether nobody reads it: what its tasks yield are results."""
+        """Whether it has no consumer: its tasks yield results."""
         return not self.consumers
 
     @property
@@ -103,9 +103,9 @@ def stage_descriptors(job_graph: JobGraph, attempt: int) -> dict[TaskKey, StageT
 
 
 def in_stage_order(job_graph: JobGraph, reports: Sequence[Sequence[StageMessage]]) -> list[StageMessage]:
-    """What tasks tell, those of sources first and subtask by subtask, whatever way their reports have come.
+    """The messages of tasks, those of sources first and subtask by subtask, in whichever order the reports arrived.
 
-    Each report is what one task tells, in order; one of its messages names the task.
+    Each report has the messages of one task, in order; one of them names the task.
     """
     places = {vertex.id: place for place, vertex in enumerate(job_graph.vertices)}
 

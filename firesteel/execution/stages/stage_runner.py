@@ -14,11 +14,11 @@ from firesteel.runtime.model.messages import SlotMessage, TaskKey
 __all__ = ["EpochRun", "StageError", "StageMessage", "StageRunner"]
 
 StageMessage = SlotMessage | EpochReport | BatchReport
-"""What tasks tell: for the JobMaster, or for the host."""
+"""The messages of tasks: for the JobMaster, or for the host."""
 
 
 class StageError(FiresteelError):
-    """A run ended early. ``messages`` are what the task that failed had to say, empty if it could say nothing."""
+    """A run ended early. ``messages`` are those of the failed task, empty if there are none."""
 
     def __init__(self, message: str, messages: Sequence[StageMessage] = (), hint: str | None = None):
         super().__init__(message, hint=hint)
@@ -40,17 +40,17 @@ class StageRunner(Protocol):
     """
 
     def run_batch(self, job_graph: JobGraph, commands: Mapping[TaskKey, BatchCommand]) -> Sequence[StageMessage]:
-        """Runs a whole batch job; a run after one that failed may take up what that one had finished."""
+        """Runs a whole batch job; a run after a failed one may reuse the stages that had finished."""
         ...
 
     def run_epoch(self, job_graph: JobGraph, epoch: EpochRun) -> Sequence[StageMessage]:
-        """Runs one epoch; returns what the tasks tell, those of sources first."""
+        """Runs one epoch; returns the messages of the tasks, those of sources first."""
         ...
 
     def cancel(self, reason: str) -> None:
-        """Has a run end soon with a StageError; from another thread."""
+        """Makes a run end soon with a StageError; called from another thread."""
         ...
 
     def close(self, on_closed: Callable[[], Any] | None = None) -> None:
-        """Has the workers close the tasks they keep, and forget them."""
+        """Makes the workers close the tasks they keep, and forget them."""
         ...

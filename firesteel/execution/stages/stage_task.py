@@ -52,7 +52,7 @@ _IN_MEMORY = 1 << 20
 
 
 class InlineSnapshots(SlotSnapshots):
-    """Writes state where it is told to, so that no thread is left when a task of a stage returns."""
+    """Writes state in the calling thread, so that no thread is left when a task of a stage returns."""
 
     def run_async(self, work: Callable[[], None]) -> None:
         """Runs work at once."""
@@ -86,8 +86,8 @@ class StageTask:
     """One task of a stage. Is its task's TaskServices.
 
     ``feed`` puts a row into its input, ``run`` processes all that is there, ``drain`` takes what it has produced. Its
-    memory stays flat if these are called in turn. What the task would tell the JobMaster gathers in ``messages``. An
-    exception in the user's code becomes a StageTaskError that tells what a slot would have told.
+    memory stays flat if these are called in turn. Messages for the JobMaster are collected in ``messages``. An
+    exception in the user's code becomes a StageTaskError with the messages of a slot.
     """
 
     task_class: type[Task] = Task
@@ -156,7 +156,7 @@ class StageTask:
         return self.task.close()
 
     def act(self, action: Callable[[], object]) -> None:
-        """Has the task do something; what goes wrong is the task's failure."""
+        """Calls the task; an exception becomes the task's failure."""
         before, started = self.task.busy_s, time.perf_counter()
         try:
             action()
@@ -165,11 +165,11 @@ class StageTask:
         except (StageTaskError, TaskCancelled, GeneratorExit):
             raise
         except BaseException as error:
-            # user code may raise anything, SystemExit too; what it said to the client is told all the same
+            # user code may raise anything, SystemExit too; its payloads for the client are sent all the same
             raise StageTaskError([*self.told_to_client(), self.failed(error)]) from error
 
     def failed(self, error: BaseException) -> messages.TaskStateChanged:
-        """What a slot would tell of an error."""
+        """The messages of a slot for an error."""
         return self._failure(error, self.task.chain, self.task.at_work)
 
     def _failure(
@@ -234,7 +234,7 @@ class StageTask:
     # -- rows out -----------------------------------------------------------------------------------
 
     def restart_rows(self, first: int = 0) -> None:
-        """Numbers the rows for each consumer anew."""
+        """Restarts the numbering of the rows for each consumer."""
         self._next_row = [[first] * len(numbers) for numbers in self.numbers]
 
     def drain(self, *, flush: bool = False) -> Iterator[bytes]:
@@ -286,7 +286,7 @@ class StageTask:
         return sequence
 
     def report_row(self, told: Iterable[Any], order: int = 0) -> Iterator[bytes]:
-        """A row of messages for whoever runs the stages, on its way through the stages that follow."""
+        """A row of messages for the host, on its way through the stages that follow."""
         payload = pickle.dumps(list(told), 5)
         return self.pass_on(pack_row(REPORT, 0, self.descriptor.task.subtask, 0, payload), order)
 
@@ -334,11 +334,11 @@ class StageTask:
         self.messages.append(split_request(task.descriptor.attempt, task, operator_id))
 
     def send_source_event(self, task: Task, operator_id: str, event: Any) -> None:
-        """Tells a source's enumerator something."""
+        """Sends an event to a source's enumerator."""
         self.messages.append(source_event(task.descriptor.attempt, task, operator_id, event))
 
     def report_watermark(self, task: Task, watermark: int) -> None:
-        """Tells a source's alignment group how far it has come."""
+        """Reports a source's watermark to its alignment group."""
         self.messages.append(watermark_report(task.descriptor.attempt, task, watermark))
 
     def send_to_client(self, task: Task, channel: str, payload: Any) -> None:
@@ -354,7 +354,7 @@ class StageTask:
         return number
 
     def client_has_room(self, task: Task, channel: str) -> bool:
-        """Nobody takes anything before the task is through."""
+        """Output is not consumed before the task has finished."""
         return True
 
     def act_soon(self, task: Task, action: Callable[[], None]) -> None:
@@ -374,7 +374,7 @@ class StageTask:
         return self.snapshots.create_reader()
 
     def acknowledge(self, task: Task, checkpoint_id: int, state: TaskStateSnapshot, metrics: CheckpointMetrics) -> None:
-        """Tells that the task's part of a checkpoint is stored."""
+        """Acknowledges the task's part of a checkpoint."""
         descriptor = task.descriptor
         self.messages.append(
             messages.AcknowledgeCheckpoint(
@@ -383,7 +383,7 @@ class StageTask:
         )
 
     def decline(self, task: Task, checkpoint_id: int, reason: str) -> None:
-        """Tells that the task cannot take part in a checkpoint."""
+        """Declines a checkpoint for the task."""
         descriptor = task.descriptor
         self.messages.append(
             messages.DeclineCheckpoint(
@@ -392,7 +392,7 @@ class StageTask:
         )
 
     def await_checkpoint(self, task: Task) -> None:
-        """Tells that the task has nothing left to do but to take part in a last checkpoint."""
+        """Reports that the task has finished, except for a last checkpoint."""
         descriptor = task.descriptor
         self.messages.append(
             messages.TaskAwaitsCheckpoint(descriptor.attempt, descriptor.vertex_id, descriptor.subtask)
@@ -401,7 +401,7 @@ class StageTask:
     # -- reports ------------------------------------------------------------------------------------
 
     def told_to_client(self) -> list[messages.ClientPayload]:
-        """What was said to the client."""
+        """The payloads for the client."""
         return [message for message in self.messages if isinstance(message, messages.ClientPayload)]
 
     def metric_report(self) -> messages.MetricReport:

@@ -38,7 +38,7 @@ class TaskCache:
     """Tasks with all they hold, as an epoch left them: chains, state, readers, writers.
 
     A task is taken out when an epoch begins and put back when it has ended. So what an epoch that fails leaves behind
-    is never found again; whoever took it closes it.
+    is never found again; the caller that took it closes it.
     """
 
     def __init__(
@@ -78,7 +78,7 @@ class TaskCache:
         return None
 
     def keep_only(self, key: _Key, run: str | None) -> bool:
-        """Closes a task (job id, vertex id, subtask) whose last run is another one; tells whether it is here then.
+        """Closes a task (job id, vertex id, subtask) whose last run is another one; returns whether it is here then.
 
         Spark may have run the task again elsewhere: the state of only one of the runs was acknowledged.
         """
@@ -106,7 +106,7 @@ class TaskCache:
         for key in [key for key in self._entries if job_id in (None, key[0])]:
             task = self._entries.pop(key).task
             for error in task.close():
-                # its results are committed, and nobody waits for it any more
+                # its results are committed, and no caller waits for it
                 failure = task.failed(error).failure
                 _log.warning("A task could not be closed.\n%s", error if failure is None else failure.describe())
         for job in [job for job in self._snapshots if job_id in (None, job)]:

@@ -57,7 +57,7 @@ class EpochCommand:
     budget_ms: int = 60_000
     """How long a source may go on reading."""
     is_last: bool = False
-    """The job stops with this epoch, and goes on another day: sinks write out what they hold as at the end of input."""
+    """The job stops with this epoch, and continues in a later run: sinks flush as at the end of input."""
 
 
 @dataclass(frozen=True)
@@ -77,7 +77,7 @@ class EpochReport:
     next_timer: int | None = None
     """When the first processing-time timer is due, in milliseconds of the wall clock."""
     ready_in_ms: int | None = None
-    """For a source that has read all there is: in how many milliseconds there may be more; None if it cannot say."""
+    """For a source that has read all there is: in how many milliseconds there may be more; None if unknown."""
     ran_dry: bool = True
     """Whether a source had read all there was before its quota was used up."""
     pending_records: int | None = None

@@ -70,7 +70,7 @@ class _CheckpointHandlers:
             raise _not_found(checkpoint_id)
         checkpoint = msgspec.convert(answer, rest.Checkpoint)
         for vertex in view.vertices():
-            # a page that shows the checkpoint wants to hear of every vertex of the job
+            # a page that shows the checkpoint needs every vertex of the job
             if vertex.id not in checkpoint.tasks:
                 nothing = (0, 0, 0, 0, 0, 0, vertex.parallelism, 0)
                 checkpoint.tasks[vertex.id] = rest.TaskCheckpoint(checkpoint_id, checkpoint.status, -1, *nothing)

@@ -41,7 +41,7 @@ def routes(
     configuration: Configuration,
     shut_down: Callable[[], None],
 ) -> list[Route]:
-    """What answers each endpoint; ``shut_down`` tells the JobManager to end, and returns at once."""
+    """The handlers of each endpoint; ``shut_down`` ends the JobManager, and returns at once."""
     handlers = _ClusterHandlers(jobs, resources, task_managers, configuration, shut_down)
     return [
         Route(rest.CLUSTER_OVERVIEW, handlers.overview, blocking=True, cache_ms=_CACHE_MS),

@@ -15,7 +15,7 @@ __all__ = ["LoginCodes", "routes"]
 
 VALID_S = 15 * 60.0
 MAX_CODES = 64
-"""Codes that nobody uses; the oldest go first."""
+"""The maximum number of unused codes; the oldest go first."""
 
 
 class LoginCodes:

@@ -33,7 +33,7 @@ def routes(jobs: KnownJobs, prometheus: Callable[[], str] | None = None) -> list
         Route(rest.SUBTASK_METRICS, handlers.subtask),
         Route(rest.VERTEX_WATERMARKS, handlers.watermarks),
         Route(rest.VERTEX_JM_OPERATOR_METRICS, handlers.jm_operator_metrics),
-        # with many jobs it is long, and nobody waits for it
+        # with many jobs it is long, and no client waits for it
         Route(rest.PROMETHEUS, handlers.prometheus, blocking=True),
     ]
 
@@ -107,7 +107,7 @@ def named_metrics(
 def aggregated(
     request: RestRequest[Any], names: Sequence[str], values_of: Callable[[str], list[Any]]
 ) -> list[rest.AggregatedMetric]:
-    """The names of all metrics or, with ``get``, what is wanted of the values of those named."""
+    """The names of all metrics or, with ``get``, the requested aggregates of the named ones."""
     chosen = [name.lower() for name in request.query["agg"]]
     for name in chosen:
         if name not in _AGGREGATIONS:

@@ -37,7 +37,7 @@ _Request = RestRequest[ProgramRequest]
 
 
 def routes(store: ProgramStore, runner: ProgramRunner, *, is_enabled: bool = True) -> list[Route]:
-    """The routes of this topic; those that change or run something only say no, unless they are enabled."""
+    """The routes for programs; those that change or run something refuse requests, unless they are enabled."""
 
     def upload(request: RestRequest[Any]) -> ProgramUploaded:
         _check(is_enabled)
@@ -65,7 +65,7 @@ def routes(store: ProgramStore, runner: ProgramRunner, *, is_enabled: bool = Tru
     def plan(request: _Request) -> ProgramPlan:
         _check(is_enabled)
         shown = runner.plan(store.find(request.path["jarid"]), _arguments(request))
-        # there is no job yet, but Flink's pages want its id
+        # there is no job yet, but Flink's pages need its id
         return ProgramPlan({"jid": "0" * 32, **shown.get("plan", shown)})
 
     return [
@@ -94,7 +94,7 @@ def _entries(program: KeptProgram) -> list[ProgramEntry]:
 
 
 def _arguments(request: _Request) -> ProgramArguments:
-    """What the body says, and where it says nothing the query."""
+    """The arguments from the body, else from the query."""
     body, query = request.body, request.query
     arguments = body.program_args_list
     if arguments is None and body.program_args is not None:

@@ -119,7 +119,7 @@ def routes(dispatcher: Dispatcher) -> list[Route]:
 
 
 def _directory(dispatcher: Dispatcher, job_id: str, given: str | None, field: str) -> str:
-    """Where a savepoint goes: where the request says, else where the job or the cluster does."""
+    """The directory of a savepoint: of the request, else of the job or the cluster."""
     if given is not None and given.strip():
         if "\0" in given:
             raise RestError(400, f"{field} cannot have a null character.")
@@ -142,7 +142,7 @@ def _directory(dispatcher: Dispatcher, job_id: str, given: str | None, field: st
 def _of_job(
     dispatcher: Dispatcher, job_id: str, take: Callable[[JobMasterRunner], Future[T]]
 ) -> Callable[[], Future[T]]:
-    """Asks a job for something; that there is no such job, or that it has ended, is told to whoever polls."""
+    """Sends a request to a job; if there is no such job, or it has ended, the poller gets the error."""
 
     def start() -> Future[T]:
         try:
@@ -169,7 +169,7 @@ def _mapped(before: Future[str], function: Callable[[str], T]) -> Future[T]:
     def complete(done: Future[str]) -> None:
         try:
             after.set_result(function(done.result()))
-        except Exception as error:  # noqa: BLE001 - told to whoever polls
+        except Exception as error:  # noqa: BLE001 - returned to the poller
             after.set_exception(error)
 
     before.add_done_callback(complete)
@@ -190,7 +190,7 @@ def _in_thread(call: Callable[[], Any]) -> Future[Any]:
     def make() -> None:
         try:
             future.set_result(call())
-        except BaseException as error:  # noqa: BLE001 - told to whoever polls
+        except BaseException as error:  # noqa: BLE001 - returned to the poller
             future.set_exception(error)
 
     threading.Thread(target=make, name="firesteel-dispose", daemon=True).start()

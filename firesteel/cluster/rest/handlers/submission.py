@@ -118,7 +118,7 @@ def routes(dispatcher: Dispatcher, *, is_cancel_enabled: bool = True) -> list[Ro
 
 
 def foreign_job_graph(beginning: bytes) -> RestError | None:
-    """A better reason to refuse what somebody without a token submits: that it comes from one of Flink's clients.
+    """A better reason to refuse a submission without a token: that it comes from one of Flink's clients.
 
     >>> foreign_job_graph(b'--x\\r\\nContent-Disposition: ...\\r\\n\\r\\n' + JAVA_MAGIC) is None
     False

@@ -108,7 +108,7 @@ def listed(files: list[LogFile]) -> LogList:
 
 
 def read_log(logs: LogFiles, name: str, *, empty: bool = False) -> Text:
-    """The text of a log file; of one that does not exist nothing if ``empty``, as nobody has written to it yet."""
+    """The text of a log file; of a missing one nothing if ``empty``, as it may not have been written yet."""
     try:
         return Text(logs.read(name))
     except LogNotFoundError as error:
