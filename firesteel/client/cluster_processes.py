@@ -87,7 +87,7 @@ def start_job_manager(
                 raise _not_started(cluster, f"exited with code {code}", log_from)
             entry = next((entry for entry in cluster.job_managers() if entry.pid == process.pid), None)
             if entry is not None and (standby or _answers(entry, told["configuration"])):
-                process.returncode = 0  # nobody waits for it any more, which is meant: no reason to complain
+                process.returncode = 0  # it is not waited for on purpose: avoids a warning
                 return entry
             if time.monotonic() > deadline:
                 end_processes([process.pid], 5)
@@ -114,8 +114,8 @@ def launch(
 ) -> subprocess.Popen[bytes]:
     """Starts a JobManager process, in a new session or attached to this terminal.
 
-    ``told`` is what it is to be, with its settings as ``configuration``. It stays in directory of the cluster, as the
-    process may begin anew from it. The directory is added to the settings: a standby that begins anew after the leader
+    ``told`` are its launch settings, with ``configuration``. They stay in the directory of the cluster, as the
+    process may restart from them. The directory is added to the settings: a standby that restarts after the leader
     is gone would not find it by the cluster's id.
     """
     cluster.remember()

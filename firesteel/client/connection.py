@@ -61,7 +61,7 @@ class ClusterAddress:
 
 
 class ClusterClient(AbstractContextManager["ClusterClient"]):
-    """Calls the REST API of a cluster, whichever of its JobManagers leads; can be used by several threads."""
+    """Calls the REST API of the leading JobManager of a cluster; can be used by several threads."""
 
     def __init__(self, address: ClusterAddress, timeout: float = 60.0):
         self.address = address

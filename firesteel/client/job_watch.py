@@ -38,7 +38,7 @@ class JobWatch(AbstractContextManager["JobWatch"]):
         self.close()
 
     def close(self) -> None:
-        """Says no more."""
+        """Stops progress reports."""
         self._closed.set()
         with self._lock:
             self._progress.clear()
@@ -78,7 +78,7 @@ class JobWatch(AbstractContextManager["JobWatch"]):
         try:
             diagnosis = self._client.call(JOB_DIAGNOSIS, {"jobid": job_id})
         except FiresteelError:
-            return  # whoever waits for the job hears of it
+            return  # the caller that waits for the job gets the error
         reason = diagnosis.explanation
         if diagnosis.slots is not None and job_id in self._created and self._reasons.get(job_id) != reason:
             self._reasons[job_id] = reason

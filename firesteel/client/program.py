@@ -153,7 +153,7 @@ def _execute_calls(path: str) -> int:
 
 
 def _user_traceback(error: Exception) -> str:
-    # the frames of this module and of contextlib tell a user nothing
+    # the frames of this module and of contextlib are not useful to a user
     trace = error.__traceback__
     while trace is not None and trace.tb_frame.f_code.co_filename == __file__:
         trace = trace.tb_next

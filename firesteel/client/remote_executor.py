@@ -61,14 +61,14 @@ class RemoteExecutor:
 
     def execute(self, job_graph: JobGraph, configuration: Configuration) -> JobClient:
         """Submits the job; returns once the cluster has initialized it."""
-        # before anything is sent: what the program gets wrong is said at once
+        # before anything is sent: errors of the program are raised at once
         configured_backend(configuration)
         with shipped_by_value(program_roots(self._search_path)):
             serialized = serialize_job(job_graph)
         job_id = self._submit(job_graph, serialized)
         self._await_initialization(job_id, job_graph.job_name)
         name = job_graph.job_name
-        self._on_submit(job_id, name)  # before the job is watched: that would tell of its state first
+        self._on_submit(job_id, name)  # before the job is watched: that would report its state first
         job = RemoteJob(
             self.client,
             job_id,

@@ -178,7 +178,7 @@ class RemoteJob:
                     return
                 pause = min(pause * 1.5, _LAST_POLL_S)
             self._finish(self._call(rest.JOB_EXECUTION_RESULT).job_execution_result)
-        except BaseException as error:  # noqa: BLE001 - whoever waits for the result must hear of it
+        except BaseException as error:  # noqa: BLE001 - the caller that waits for the result must get it
             with suppress(Exception):
                 self._result.set_exception(self._lost(error))
 
@@ -215,7 +215,7 @@ def failure_of(job_name: str, ended: rest.JobExecutionResult) -> JobExecutionErr
 
 
 class DetachedResult(JobExecutionResult):
-    """What is known of a job that nobody waits for: its id."""
+    """The handle of a job that is not waited for: its id."""
 
     def __init__(self, job_id: JobID):
         super().__init__(job_id, 0)

@@ -126,5 +126,5 @@ class _Lock:
     def release(self) -> None:
         """Lets the next run begin."""
         if self._file is not None:
-            self._path.unlink(missing_ok=True)  # before it is unlocked: nobody else may have it by then
+            self._path.unlink(missing_ok=True)  # before it is unlocked: another process may have it afterwards
             self._file.close()

@@ -17,7 +17,7 @@ class Connections:
 
     Every subtask has at least one. With ``is_pointwise`` they connect neighbours: with more producers than consumers
     each producer has one consumer, with fewer each consumer has one producer, and shares differ by at most one. Else
-    they connect everybody.
+    they connect all producers with all consumers.
 
     >>> two_to_four = Connections(2, 4, is_pointwise=True)
     >>> [list(two_to_four.consumers_of(producer)) for producer in range(2)]
@@ -63,7 +63,7 @@ class Connections:
 
 
 def connections(partitioner: StreamPartitioner, producers: int, consumers: int) -> Connections:
-    """The channels of an edge: FORWARD and RESCALE connect neighbours, all others everybody."""
+    """The channels of an edge: FORWARD and RESCALE connect neighbours, all others each with each."""
     if producers < 1 or consumers < 1:
         raise ValueError(f"parallelism must be at least 1, not {producers} and {consumers}")
     return Connections(producers, consumers, partitioner.is_pointwise)

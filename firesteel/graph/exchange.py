@@ -43,7 +43,7 @@ class EdgeExchange:
 
     kind: ExchangeKind
     type: str
-    """As Flink's REST API says it in a plan: ``pipelined_bounded`` or ``blocking``; ``chained`` within a task."""
+    """The name in a plan of Flink's REST API: ``pipelined_bounded`` or ``blocking``; ``chained`` within a task."""
     reason: str
     is_grouped_by_key: bool = False
     """Whether the consumer gets all records of a key together, one key after the other."""
@@ -78,7 +78,7 @@ def exchange_of(job_graph: JobGraph, edge: JobEdge) -> EdgeExchange:
 def _is_keyed(job_graph: JobGraph, edge: JobEdge) -> bool:
     if not isinstance(edge.partitioner, KeyGroupPartitioner):
         return False
-    # a key_by before an operator without keyed state only says where records go
+    # a key_by before an operator without keyed state only determines where records go
     selectors = job_graph.vertex(edge.target_vertex).head.node.key_selectors
     return edge.input_index < len(selectors) and selectors[edge.input_index] is not None
 

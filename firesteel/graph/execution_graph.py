@@ -1,6 +1,6 @@
 """ExecutionGraph: every subtask of a running job, its attempts and their states.
 
-Nothing here does I/O or reads a clock: whoever drives the graph passes the time (epoch milliseconds) along.
+Nothing here does I/O or reads a clock: the caller passes the time (epoch milliseconds).
 """
 
 from __future__ import annotations
@@ -83,7 +83,7 @@ def _may_follow(current: ExecutionState, new: ExecutionState) -> bool:
 
 
 class InvalidTransitionError(FiresteelError):
-    """An attempt was told to enter a state that cannot follow its own; carries the story so far."""
+    """An invalid state transition of an attempt; contains the events so far."""
 
     def __init__(self, execution: ExecutionAttempt, new: ExecutionState):
         story = " -> ".join(f"{state.value}@{at}" for state, at in execution.state_timestamps.items())

@@ -28,7 +28,7 @@ class FrozenDict(dict[K, V]):
     def merge(self, other: Mapping[K, V]) -> FrozenDict[K, V]:
         """A copy with the entries of another mapping, which take the place of those with the same keys."""
         merged = FrozenDict(self)
-        dict.update(merged, other)  # nobody else knows it yet
+        dict.update(merged, other)  # it is not yet shared
         return merged
 
     def _refuse(self, *_arguments: Any, **_named: Any) -> NoReturn:

@@ -22,8 +22,8 @@ __all__ = ["ChainedOperator", "JobEdge", "JobGraph", "JobVertex"]
 class ChainedOperator:
     """An operator in a chain, with the chained edges that feed it; the head of a chain has none.
 
-    The edge's ``source_id`` is the node of the same chain that calls this one, and its ``output_tag`` tells
-    with which of its outputs.
+    The edge's ``source_id`` is the node of the same chain that calls this one, and its ``output_tag`` names
+    the output.
     """
 
     node: StreamNode
@@ -103,7 +103,7 @@ class JobGraph:
     inline_expressions: InlineTable = field(default_factory=dict)
     """Bodies of user functions that slots may write into their loops instead of calls."""
     run_id: str = ""
-    """Drawn when the job is submitted, so that what two runs of the same job leave behind can be told apart."""
+    """Drawn when the job is submitted, so that the remains of two runs of the same job can be distinguished."""
 
     @cached_property
     def _vertices_by_id(self) -> dict[str, JobVertex]:
@@ -119,7 +119,7 @@ class JobGraph:
 
     @property
     def job_type(self) -> JobType:
-        """Whether the job is a batch, as Flink's REST API says it."""
+        """Whether the job is a batch, in terms of Flink's REST API."""
         return self.execution.job_type
 
     @property

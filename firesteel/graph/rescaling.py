@@ -24,7 +24,7 @@ __all__ = [
 def parallelism_limit(groups: Collection[int], slots: int) -> int | None:
     """The largest parallelism at which slot sharing groups of the given widths fit into the slots; None if none is.
 
-    A group never gets more than it wants, nor less than one slot. What the limit leaves over stays unused: every
+    A group never gets more than it requests, nor less than one slot. What the limit leaves over stays unused: every
     group has the same limit, so that vertices joined by a forward edge keep the same parallelism.
 
     >>> parallelism_limit([4], 3)

@@ -59,7 +59,7 @@ class StreamNode:
 class StreamEdge:
     """Carries one output of an operator to one input of another.
 
-    ``index`` tells apart edges that are otherwise equal, such as those of a stream in union with itself.
+    ``index`` distinguishes edges that are otherwise equal, such as those of a stream in union with itself.
     """
 
     index: int
@@ -125,7 +125,7 @@ class StreamGraph:
 
     @property
     def job_type(self) -> JobType:
-        """Whether the job is a batch, as Flink's REST API says it."""
+        """Whether the job is a batch, in terms of Flink's REST API."""
         return self.execution.job_type
 
     @property

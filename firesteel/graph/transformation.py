@@ -40,7 +40,7 @@ class ChainingStrategy(Enum):
     HEAD = "HEAD"
     """With its successors only: a new chain starts here."""
     NEVER = "NEVER"
-    """With nobody."""
+    """Not chained."""
 
 
 @dataclass(frozen=True)
@@ -97,7 +97,7 @@ class Transformation:
 
 @dataclass(eq=False, kw_only=True)
 class PhysicalTransformation(Transformation):
-    """A transformation that becomes an operator, unlike those that only tell how records travel."""
+    """A transformation that becomes an operator, unlike those that only define how records are partitioned."""
 
     @property
     def operator_spec(self) -> OperatorSpec:
@@ -193,7 +193,7 @@ class SinkTransformation(PhysicalTransformation):
 
 @dataclass(eq=False)
 class PartitionTransformation(Transformation):
-    """Tells how records of a stream travel to the next operator; makes no operator itself."""
+    """Defines how records of a stream are partitioned for the next operator; creates no operator itself."""
 
     input: Transformation
     partitioner: StreamPartitioner

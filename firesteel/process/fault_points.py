@@ -1,9 +1,9 @@
 """Fault points: places where a test makes a process fail, off unless an environment variable names them.
 
 ``FIRESTEEL_FAULT_POINTS`` holds ``point=action`` entries, separated by commas. An action is ``kill`` (SIGKILL of the
-own process), ``raise`` (an OSError) or ``sleep:<seconds>``. An entry ``point=action@<file>`` happens once: whoever
-manages to remove the file does it. With ``point=action#3`` or ``point=action#3@<file>`` it happens from the third time
-on that this process gets there. A point may have several entries. A point that nobody named costs one comparison.
+own process), ``raise`` (an OSError) or ``sleep:<seconds>``. An entry ``point=action@<file>`` happens once, in the
+process that removes the file. With ``point=action#3`` or ``point=action#3@<file>`` it happens from the third time on
+that this process gets there. A point may have several entries. A point without entries costs one comparison.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ def arm(entries: str) -> None:
 
 
 def reach(point: str) -> None:
-    """Does what a test wants to happen here, which is nearly always nothing."""
+    """Executes the action of a test for this point, if there is one."""
     if _armed and point in _armed:
         for action in _armed[point]:
             _act(point, action)

@@ -116,20 +116,20 @@ class _OpeningContext:
         self.runtime_context = StreamingRuntimeContext(subtask, descriptor, self.backend, self._metrics)
 
     def emit(self, values: list[Any], timestamps: list[int] | None) -> None:
-        """Nobody is downstream."""
+        """There is no downstream."""
 
     def emit_in_turn(self, values: Sequence[Any], timestamps: Sequence[int] | None) -> int:
-        """Nobody is downstream."""
+        """There is no downstream."""
         return 0
 
     def emit_side(self, tag: Any, values: list[Any], timestamps: list[int] | None) -> None:
-        """Nobody is downstream."""
+        """There is no downstream."""
 
     def emit_watermark(self, timestamp: int) -> None:
-        """Nobody is downstream."""
+        """There is no downstream."""
 
     def emit_idle(self, idle: bool) -> None:
-        """Nobody is downstream."""
+        """There is no downstream."""
 
     def timer_service(self, name: str, triggerable: Any) -> Any:
         """Timers that never fire."""
@@ -150,11 +150,11 @@ class _OpeningContext:
         """Nothing is ever due."""
 
     def counter(self, name: str) -> Counter:
-        """A counter nobody reads."""
+        """A counter that is never read."""
         return self._metrics.counter(name)
 
     def gauge(self, name: str, read: Callable[[], Any]) -> Gauge:
-        """A gauge nobody reads."""
+        """A gauge that is never read."""
         return self._metrics.gauge(name, read)
 
 

@@ -31,7 +31,7 @@ _text.maxlist = _text.maxtuple = _text.maxdict = _text.maxset = 12
 
 
 def describe(metadata: CheckpointMetadata, path: str) -> dict[str, Any]:
-    """Everything the metadata says, as JSON has it."""
+    """The whole content of the metadata, as JSON values."""
     return {
         "path": path,
         "job_name": metadata.job_name,

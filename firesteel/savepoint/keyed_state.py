@@ -130,7 +130,7 @@ def restored_backend(piece: KeyedSlice, files: StateFileReader) -> Iterator[Keye
     with tempfile.TemporaryDirectory(prefix="firesteel-savepoint-") as directory:
         key_groups = piece.key_groups
         if has_moved_keys(piece.handle):
-            # nobody looks up a key here: it may belong to any key group
+            # no key is looked up here: it may belong to any key group
             key_groups = KeyGroupRange(0, piece.max_parallelism - 1)
         backend = create_keyed_backend(
             configuration,

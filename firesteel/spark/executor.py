@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 __all__ = ["SparkPipelineExecutor"]
 
 _jobs: WeakSet[JobMasterRunner] = WeakSet()
-"""This process's jobs, for as long as anybody holds them."""
+"""This process's jobs, for as long as they are referenced."""
 _starting: set[object] = set()
 """Jobs that are being started."""
 _lock = threading.Lock()
@@ -43,7 +43,7 @@ class SparkPipelineExecutor:
 
     def execute(self, job_graph: JobGraph, configuration: Configuration) -> JobClient:
         """Starts the job and returns its client."""
-        # before anything is started: what the program gets wrong is said at once
+        # before anything is started: errors of the program are raised at once
         single_host = is_single_host(configuration)
         job = prepare_job(job_graph, single_host=single_host)
         files: list[Any] = []
@@ -71,7 +71,7 @@ class SparkPipelineExecutor:
 
 @contextmanager
 def _starts() -> Iterator[Callable[[], bool]]:
-    """While a job is being started; tells whether others run or are being started, whose Spark must not be stopped."""
+    """While a job is started; yields a check whether others run or are started, whose Spark must not be stopped."""
     own = object()
 
     def others_run() -> bool:

@@ -32,8 +32,8 @@ def create_host(
     """The host for a job: with long-lived tasks, in epochs, or as a batch; it waits for slots that others hold.
 
     ``slots`` gives out the context's slots, by default the one for all jobs of this process. ``memory_limit`` is how
-    many bytes each slot's process may have, whatever the job says; ``tls`` is how its connections are encrypted even if
-    the job says nothing about it (long-lived tasks only: others exchange everything through Spark).
+    many bytes each slot's process may have, regardless of the job's configuration; ``tls`` is how its connections are
+    encrypted even if the job does not configure it (long-lived tasks only: others exchange everything through Spark).
     """
     execution = job_graph.execution.kind
     inner: AttemptHost

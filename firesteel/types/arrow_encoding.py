@@ -32,7 +32,7 @@ _NONE: frozenset[type] = frozenset({type(None)})
 class ArrowBatchEncoder:
     """Encodes records for one Arrow schema: Rows, tuples, lists, dicts and dataclasses, or values for its one column.
 
-    Fields of records that have names go by name, others by position. ``columns`` says what the schema is, for errors.
+    Fields of records that have names go by name, others by position. ``columns`` describes the schema, for errors.
     """
 
     def __init__(self, schema: Any, columns: str | None = None) -> None:
@@ -51,7 +51,7 @@ class ArrowBatchEncoder:
         return self._pa.RecordBatch.from_arrays(arrays, schema=self._schema)
 
     def mismatch(self, record: Any, column: str | None, problem: str) -> FiresteelError:
-        """The error that says what does not fit; ``column`` is None if it is the record as a whole."""
+        """The error that names what does not fit; ``column`` is None if it is the record as a whole."""
         text = preview(record)
         where = "the columns" if column is None else f"column '{column}'"
         return RecordSerializationError(
@@ -120,7 +120,7 @@ class ArrowBatchEncoder:
         try:
             array = self._encode(index, column)
         except (ValueError, TypeError, OverflowError, ArithmeticError) as error:
-            # Arrow's own errors are among these; which value it was they do not tell
+            # Arrow's own errors are among these; they do not name the value
             raise self._find(index, column, records, error) from error
         if not field.nullable and array.null_count:
             record = next(record for record, value in zip(records, column, strict=True) if value is None)
@@ -199,7 +199,7 @@ def _column(type_: Any) -> _Column:
         )
     if types.is_float32(type_):
         return _Column(_NONE.union((float,)), _single, _check_singles)
-    # of the rest Arrow would take some that are not what the column says, and change them: 1.5 to 1, 5 to a date
+    # of the rest Arrow would take some that do not match the column, and change them: 1.5 to 1, 5 to a date
     for matches, kinds, expected in (
         (types.is_integer, (int,), "an int"),
         (types.is_date, (dt.date,), "a date"),

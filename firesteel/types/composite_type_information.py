@@ -334,7 +334,7 @@ class ExternalTypeInfo(TypeInformation):
 
 def _first_problem(parts: Iterable[tuple[str, Any, TypeInformation, Any]]) -> str | None:
     for label, name, type_info, value in parts:
-        # None is how rows, tuples and maps say "no value", whatever the type of the part
+        # None means "no value" in rows, tuples and maps, for any type of the part
         problem = None if value is None else type_info.validate(value)
         if problem is not None:
             return f"{label} {name}: {problem}"

@@ -78,7 +78,7 @@ def copy_value(value: Any) -> Any:
         # nested plain data: pickle is written in C
         try:
             return _loads(_dumps(value, 5))
-        except Exception:  # noqa: BLE001 - whatever is deeper inside may raise anything
+        except Exception:  # noqa: BLE001 - objects inside may raise anything
             return _copy(value, {})
     return _copy(value, {})
 
@@ -367,7 +367,7 @@ def _copy_by_protocol(value: Any, memo: Memo) -> Any:
     except Exception:
         if hasattr(type(value), "__deepcopy__"):
             raise
-        return value  # what cannot be made again from its parts is handed on; if it is sent, that is told
+        return value  # what cannot be made again from its parts is passed on; if it is sent, an error is raised then
 
 
 def _has_protocol(kind: type) -> bool:

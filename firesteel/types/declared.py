@@ -35,7 +35,7 @@ _ARRAYS = ("ListTypeInfo", "BasicArrayTypeInfo", "ObjectArrayTypeInfo", "Primiti
 
 
 def parse_declared(text: str | None) -> LogicalType | None:
-    """The type that a text declares; None if it says nothing. What says nothing within a type is RAW.
+    """The type that a text declares; None if it is unspecific. An unspecific part of a type is RAW.
 
     Fields without names are called ``_1``, ``_2``, …
 

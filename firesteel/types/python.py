@@ -51,7 +51,7 @@ _PYTHON_CLASSES: dict[LogicalTypeRoot, type] = {
     _Root.TIMESTAMP_WITH_LOCAL_TIME_ZONE: Instant,
 }
 IMMUTABLE_ROOTS = frozenset(_PYTHON_CLASSES)
-"""The types whose values nobody can change."""
+"""The types with immutable values."""
 
 
 def python_class(type_: LogicalType) -> type | None:

@@ -80,7 +80,7 @@ def expected(type_: LogicalType) -> str:
 
 
 def mismatch(path: str, type_: LogicalType, value: Any) -> SchemaMismatchError:
-    """The error that says which field, what was expected and what came."""
+    """The error that names the field, the expected and the actual value."""
     return SchemaMismatchError(path, expected(type_), describe(value))
 
 

@@ -49,7 +49,7 @@ def run(options: argparse.Namespace) -> int:
     if not any(manager["answers"] for manager in managers):
         if cluster.local is None:
             with cluster.client(_PROBE_TIMEOUT_S) as client:
-                client.call(CLUSTER_OVERVIEW)  # says why not
+                client.call(CLUSTER_OVERVIEW)  # raises the reason
         lines = ["The JobManager does not respond, or no leader has been elected yet:", *_managers_table(managers)]
         print_result({"running": False, "job-managers": managers}, "\n".join(lines), as_json=options.json)
         return NOT_RUNNING

@@ -56,7 +56,7 @@ class TerminalProgress(AbstractContextManager["TerminalProgress"]):
             self._shown = line
 
     def say(self, text: str) -> None:
-        """Says something that stays."""
+        """Prints a line that stays."""
         self.clear()
         if not self._quiet:
             say(text)

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 __all__ = ["MAX_CHARACTERS", "Printed"]
 
 MAX_CHARACTERS = 1 << 20
-"""How much is kept of what a task prints before somebody takes it."""
+"""The maximum size of a task's printed output that is kept until it is read."""
 
 
 class _Stream(io.TextIOBase):

@@ -147,7 +147,7 @@ class Rdds:
         return self._pairs(rows)
 
     def shuffle(self, pairs: JavaRDD, partitions: int, *, is_sorted: bool) -> JavaRDD:
-        """Pairs by the partition in their number, sorted by the number if wanted; Spark's sort spills."""
+        """Pairs by the partition in their number, optionally sorted by the number; Spark's sort spills."""
         shuffled = self._shuffled(pairs, self._partitioner(partitions, 0), self._tag, self._tag, self._tag)
         if is_sorted:
             shuffled.setKeyOrdering(self._by_number)

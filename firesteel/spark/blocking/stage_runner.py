@@ -71,9 +71,9 @@ class SparkStageRunner:
         return of_attempt(in_stage_order(job_graph, [_told(row) for row in rows]), attempt)
 
     def run_epoch(self, job_graph: JobGraph, epoch: EpochRun) -> Sequence[StageMessage]:
-        """Runs one epoch; again if no task is to blame for its failure, as long as what they had can be loaded.
+        """Runs one epoch; again if its failure was not caused by a task, as long as the tasks' state can be loaded.
 
-        A lost worker or executor then costs a reload. No task gets to keep what it did in a run that was in vain.
+        A lost worker or executor then costs a reload. No task keeps the work of a failed run.
         """
         description, attempt = f"{job_graph.job_name}: epoch {epoch.epoch}", _attempt_of(epoch.commands)
         retries = MAX_EPOCH_RETRIES if all(command.is_restorable for command in epoch.commands.values()) else 0
@@ -114,7 +114,7 @@ class SparkStageRunner:
                 self._context._jsc.sc().cancelJobGroupAndFutureJobs(group)
 
     def close(self, on_closed: Callable[[], Any] | None = None) -> None:
-        """Has the workers close the tasks they keep, as far as they can be reached in a few seconds."""
+        """Makes the workers close the tasks they keep, as far as they can be reached in a few seconds."""
         epochs, self._epochs = self._epochs, None
         with suppress(Exception):
             self._forget_batch()
@@ -135,7 +135,7 @@ class SparkStageRunner:
 
     @contextmanager
     def _job(self, description: str, attempt: int) -> Iterator[int]:
-        """What is collected inside is one cancellable Spark job; whatever goes wrong is a StageError."""
+        """What is collected inside is one cancellable Spark job; any error becomes a StageError."""
         group = f"firesteel-stages-{next(_jobs)}"
         with self._lock:
             self._group, self._cancelled = group, None

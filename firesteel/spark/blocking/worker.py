@@ -107,7 +107,7 @@ class RunEpochTask:
 
 @dataclass(frozen=True)
 class CloseTasks:
-    """Has a worker close the tasks it keeps of a job."""
+    """Makes a worker close the tasks it keeps of a job."""
 
     job_id: str
     job_is_over: bool

@@ -29,7 +29,7 @@ class ArrowEncoder(ArrowBatchEncoder):
         return encoded
 
     def mismatch(self, record: Any, column: str | None, problem: str) -> RecordMismatchError:
-        """The error that says what does not fit."""
+        """The error that names what does not fit."""
         text = preview(record)
         where = "the DataFrame's columns" if column is None else f"column '{column}'"
         return RecordMismatchError(

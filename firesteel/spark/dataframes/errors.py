@@ -42,7 +42,7 @@ def _complaint(error: PySparkException | Py4JJavaError) -> str:
         while cause.getCause() is not None:
             cause = cause.getCause()
         text = str(cause.getMessage() or cause)
-    if _TRACEBACK in text:  # a Python worker's, which says most at its end
+    if _TRACEBACK in text:  # a Python worker's, whose end is the most specific
         return reason_of(text)
     match = _EXCEPTION.search(text)
     first = (match["message"] if match is not None else text).strip().split("\n\tat ", 1)[0]

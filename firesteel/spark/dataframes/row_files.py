@@ -91,14 +91,14 @@ class _WritePartition:
 
 
 class RowFilesEnumerator(SharedSplitEnumerator[RowFileSplit]):
-    """Hands out files; refuses if there are none because nobody had them written."""
+    """Assigns files; fails if there are none because they were not written."""
 
     def __init__(self, context: SplitEnumeratorContext, splits: list[RowFileSplit] | None) -> None:
         super().__init__(context, splits or ())
         self._written = splits is not None
 
     def handle_split_request(self, subtask: int, host: str | None) -> None:
-        """Assigns one file, or says that there are none left."""
+        """Assigns one file, or signals that there are none left."""
         if not self._written:
             raise InvalidProgramError(
                 "A DataFrame can only be read by a job that runs on Spark.",

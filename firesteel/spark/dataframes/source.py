@@ -127,11 +127,11 @@ class DataFrameSource(Source[RowFileSplit]):
         return self._files
 
     def create_enumerator(self, context: SplitEnumeratorContext) -> SplitEnumerator[RowFileSplit]:
-        """Hands out the files; in a batch there are none, and nobody asks for them."""
+        """Assigns the files; in a batch there are none, and no reader requests them."""
         return RowFilesEnumerator(context, None if self._files is None else self._files.splits())
 
     def restore_enumerator(self, context: SplitEnumeratorContext, state: Any) -> SplitEnumerator[RowFileSplit]:
-        """Goes on with the files that no reader had."""
+        """Continues with the files that no reader had."""
         return RowFilesEnumerator(context, state)
 
     def create_reader(self, context: ReaderContext) -> RowFileReader:

@@ -146,7 +146,7 @@ class SparkHost:
                 )
                 slots = self._context.parallelize(range(attempt.slots), attempt.slots)
                 slots.barrier().mapPartitions(main).collect()
-        except BaseException as error:  # noqa: BLE001 - whatever Spark says is passed on
+        except BaseException as error:  # noqa: BLE001 - any error of Spark is passed on
             lost = host_error(self._context, error)
             failure = _spark_failure(error) if lost is None else host_failure(lost)
         post(AttemptEnded(attempt.number, failure))
@@ -199,7 +199,7 @@ class SparkHost:
         _Slot(self, connection).start()
 
     def registered(self, attempt: int, slot: int, connection: ControlConnection) -> None:
-        """A slot has said who it is."""
+        """A slot has registered."""
         self._slots[attempt, slot] = connection
         connection.limit_silence(self._heartbeat_timeout_s)
 
@@ -216,7 +216,7 @@ class SparkHost:
 
 
 class _Slot:
-    """What one control connection says, told to the JobMaster as events of its slot."""
+    """Passes the messages of one control connection to the JobMaster as events of its slot."""
 
     def __init__(self, host: SparkHost, connection: ControlConnection):
         self._host = host
@@ -254,7 +254,7 @@ def _spark_failure(error: BaseException) -> TaskFailure:
 
 
 def _reason(text: str) -> str:
-    """The innermost error that Spark's text tells of: the Python worker's own if there is one."""
+    """The innermost error in Spark's text: the Python worker's own if there is one."""
     lines = [line.strip().removeprefix(": ") for line in text.splitlines()]
     errors = [line for line in lines if _ERROR.match(line) and "Job aborted due to stage failure" not in line]
     of_python = [line for line in errors if not line.startswith(("org.", "java.", "py4j."))]

@@ -95,7 +95,7 @@ class SlotMain:
         try:
             try:
                 job = limit_parallelism(cloudpickle.loads(self._serialized_job), self._slots)
-            except Exception as error:  # noqa: BLE001 - told to the JobMaster, not to Spark
+            except Exception as error:  # noqa: BLE001 - sent to the JobMaster, not to Spark
                 self._tell_not_loaded(error, control, slot, place)
                 return
             configuration = job.configuration
@@ -146,7 +146,7 @@ class SlotMain:
         )
 
     def _budget(self, slot: int, job: JobGraph, tasks: Sequence[TaskDeploymentDescriptor]) -> MemoryBudget | None:
-        """What the cluster allows, or less if the job says so."""
+        """The limit of the cluster, or a lower one of the job."""
         own = job.configuration.get(cluster_options.SLOT_MEMORY)
         limits = [limit for limit in (None if own is None else own.bytes, self._memory_limit) if limit]
         return MemoryBudget(min(limits), slot, tasks) if limits else None
@@ -155,8 +155,8 @@ class SlotMain:
         try:
             executor.run()
         except ConnectionError:
-            pass  # the JobMaster is gone: nobody is left to tell
-        except Exception as error:  # noqa: BLE001 - told to the JobMaster, not to Spark
+            pass  # the JobMaster is gone: no receiver is left
+        except Exception as error:  # noqa: BLE001 - sent to the JobMaster, not to Spark
             try:
                 # when a job is cancelled, a peer that is gone may be noticed before the cancellation
                 failure, accumulators = describe_failure(error), executor.accumulators()
@@ -184,7 +184,7 @@ class _Place:
 
 
 class _Gateway:
-    """The slot's way to its JobMaster: what functions printed goes before whatever may end the job."""
+    """The slot's connection to its JobMaster: printed output is sent before any message that may end the job."""
 
     def __init__(self, control: ControlConnection):
         self._control = control

@@ -29,7 +29,7 @@ BUDGET_CHECK_S = 0.2
 MAX_WATCH_INTERVAL_S = 1.0
 """How often to look whether the JobMaster is lost, at least."""
 LAST_WORDS_S = 0.5
-"""How long a process that has used up its memory stays, so that what it said last gets through."""
+"""How long a process that has exceeded its memory waits, so that its last message gets through."""
 FIRST_HEARTBEAT_S = 1.0
 EXIT_CODE_GONE = 70
 """The exit code of a process that ends itself: Spark starts a new worker."""
@@ -38,7 +38,7 @@ _PAGE = os.sysconf("SC_PAGE_SIZE")
 
 
 def resident_bytes() -> int:
-    """The memory that this process has; 0 where the system does not tell."""
+    """The memory of this process; 0 where it is unknown."""
     try:
         return int(_STATM.read_bytes().split()[1]) * _PAGE
     except (OSError, ValueError, IndexError):
@@ -51,7 +51,7 @@ def cpu_milliseconds() -> int:
 
 
 class MemoryBudget:
-    """How much memory a slot's process may have, and what is said when it has more."""
+    """The memory limit of a slot's process, and the error when it is exceeded."""
 
     def __init__(self, limit: int, slot: int, tasks: Sequence[TaskDeploymentDescriptor]):
         self._limit = limit
@@ -87,7 +87,7 @@ class SlotTimeouts:
 
     @classmethod
     def of(cls, configuration: Configuration) -> SlotTimeouts:
-        """What the job's configuration says. Several heartbeats fit into the timeout, however it is set.
+        """The timeouts from the job's configuration. Several heartbeats fit into the timeout, however it is set.
 
         >>> config = Configuration().set_string("heartbeat.timeout", "6 s")
         >>> SlotTimeouts.of(config).heartbeat_interval
@@ -100,7 +100,7 @@ class SlotTimeouts:
 
 
 class JobMasterLiveness:
-    """Whether the JobMaster has been heard from lately. May be used from any thread."""
+    """Whether messages of the JobMaster have arrived lately. May be used from any thread."""
 
     def __init__(self, timeout_s: float, monotonic: Callable[[], float] = time.monotonic):
         self.timeout_s = timeout_s
@@ -122,7 +122,7 @@ class SlotWatch:
 
     A slot must not outlive its JobMaster: another one may have taken the job over and run it from its last checkpoint.
     If the connection ends, the tasks are cancelled. If it does not, because the JobMaster's process is frozen or the
-    network drops its packets, nothing is heard for ``heartbeat.timeout``; then the process ends at once. The thread
+    network drops its packets, no message arrives for ``heartbeat.timeout``; then the process ends at once. The thread
     that decides so sends no heartbeats: to a frozen JobMaster that blocks.
     """
 

@@ -80,7 +80,7 @@ def java_pid(context: SparkContext) -> int | None:
 
 
 def executor_id_of_worker() -> str:
-    """The executor that this Python worker belongs to, or nothing if that cannot be told.
+    """The executor that this Python worker belongs to, or nothing if that is unknown.
 
     Spark gives it to its workers on Kubernetes only; else it is in the command line of the JVM that started them.
     """

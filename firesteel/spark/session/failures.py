@@ -29,7 +29,7 @@ _MODULE_HINT = (
 
 
 def stage_error(error: BaseException, attempt: int) -> StageError:
-    """The account of a run that Spark gave up."""
+    """The failure report of a run that Spark gave up."""
     text = str(error)
     messages = decode_messages(text)
     if messages:
@@ -52,7 +52,7 @@ def hint_for(reason: str) -> str | None:
 
 
 def reason_of(text: str) -> str:
-    """The innermost thing that Spark's text tells of: the Python worker's own error if there is one.
+    """The innermost error in Spark's text: the Python worker's own if there is one.
 
     >>> reason_of('''An error occurred while calling z:org.apache.spark.api.python.PythonRDD.collectAndServe.
     ... : org.apache.spark.SparkException: Job aborted due to stage failure: Task 0 in stage 1.0 failed 1 times, most \\

@@ -17,14 +17,14 @@ def spark_lives(context: SparkContext) -> bool:
         return False
     try:
         return context._jsc is not None and not context._jsc.sc().isStopped()
-    except Exception:  # noqa: BLE001 - Py4J raises several kinds when nobody answers
+    except Exception:  # noqa: BLE001 - Py4J raises several kinds when the JVM does not answer
         return False
 
 
 def host_error(context: SparkContext, error: BaseException) -> HostError | None:
-    """The error as one that Spark itself is to blame for; None if it tells of the job.
+    """The error as a failure of Spark itself; None if it concerns the job.
 
-    What the JVM raises (Py4JJavaError) tells of the job as long as Spark is there. What the connection to it raises,
+    What the JVM raises (Py4JJavaError) concerns the job as long as Spark is there. What the connection to it raises,
     or what ends a thread, never does.
     """
     if isinstance(error, HostError):

@@ -218,7 +218,7 @@ def _create(
         try:
             with _stderr_to(directory / "spark.stderr"):
                 return _start(conf), directory
-        except Exception as error:  # noqa: BLE001 - whatever Spark says is passed on
+        except Exception as error:  # noqa: BLE001 - any error of Spark is passed on
             said = (directory / "spark.stderr").read_text(errors="replace")
             reason = _complaint(said) or _complaint(str(error))
             raise SparkStartError(
@@ -232,7 +232,7 @@ def _create(
 
 
 def _complaint(text: str) -> str | None:
-    """What Java or Spark says is wrong, without the class names before it and the stack after it."""
+    """The error message of Java or Spark, without the class names before it and the stack after it."""
     lines = [line for line in text.splitlines() if line.strip() and not line.startswith(_UNSPECIFIC)]
     for line in lines:
         match = _COMPLAINT.search(line)
@@ -314,7 +314,7 @@ def _remove_left_behind() -> None:
     """Removes the directories of processes that were killed before they could."""
     for directory in Path(tempfile.gettempdir()).glob(f"{_PREFIX}*-*"):
         pid = directory.name.removeprefix(_PREFIX).partition("-")[0]
-        # one of this process is of a time before it began anew
+        # one of this process is from before it restarted itself
         if pid.isdigit() and (int(pid) == os.getpid() or not _is_alive(int(pid))):
             shutil.rmtree(directory, ignore_errors=True)
 
@@ -338,7 +338,7 @@ def _stop() -> None:
     try:
         context.stop()
     except OSError:
-        context.stop()  # nobody answers any more: the second time the JVM is not asked
+        context.stop()  # the JVM no longer answers: the second time the JVM is not asked
     try:
         if gateway is not None:
             with suppress(Exception):  # the JVM may be gone

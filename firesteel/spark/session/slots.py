@@ -39,7 +39,7 @@ def available_slots(context: SparkContext) -> int:
     scala = context._jsc.sc()
     profile = scala.resourceProfileManager().defaultResourceProfile()
     found = int(scala.maxNumConcurrentTasks(profile))
-    # with dynamic allocation Spark asks for executors only when tasks wait for them: somebody has to begin
+    # with dynamic allocation Spark asks for executors only when tasks wait for them: assume one slot at least
     return max(1, found) if is_allocated_dynamically(context) else found
 
 
@@ -51,7 +51,7 @@ def is_allocated_dynamically(context: SparkContext) -> bool:
 def wait_for_slots(
     context: SparkContext, needed: int, offer: Callable[[int], None], stopped: Callable[[], bool]
 ) -> None:
-    """Returns once there are enough slots, or it is stopped; tells how many there are whenever that changes.
+    """Returns once there are enough slots, or it is stopped; reports how many there are whenever that changes.
 
     Executors of a cluster may still be registering. An embedded Spark has all the slots it will ever have, so that
     too few are an error at once.

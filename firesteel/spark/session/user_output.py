@@ -90,7 +90,7 @@ class _LineStream(io.RawIOBase):
         try:
             self._send(messages.ClientPayload(self._attempt, self.channel, self._slot, sequence, payload))
         except ConnectionError:
-            pass  # the JobMaster is gone: nobody is left to read it
+            pass  # the JobMaster is gone: no receiver is left
 
 
 class UserOutput:
@@ -115,7 +115,7 @@ class UserOutput:
             setattr(sys, name, saved)
 
     def flush(self, *, end: bool = False) -> None:
-        """Sends what was printed so far: before the slot says anything that could end the job."""
+        """Sends the printed output so far, before any message that could end the job."""
         for name, text in self._texts.items():
             self._streams[name].drain(text, end=end)
 

@@ -93,7 +93,7 @@ def sample_of(kind: str, ttl: bool, entries: Iterable[Entry]) -> Sample | None:
 
 
 def declared_columns(kind: str, declared: str | None) -> tuple[t.DataType | None, t.DataType | None]:
-    """The types of ``value`` (or ``map_value``) and ``map_key`` that a state's declared type says."""
+    """The types of ``value`` (or ``map_value``) and ``map_key`` by a state's declared type."""
     type_ = parse_declared_type(declared)
     if kind == "map":
         return (type_.valueType, type_.keyType) if isinstance(type_, t.MapType) else (None, None)

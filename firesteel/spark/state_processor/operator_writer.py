@@ -53,7 +53,7 @@ class OperatorChanges:
     saved_max_parallelism: int = 0
     """With which the existing state was written."""
     rewrite: bool = False
-    """Whether all keyed state is written anew although none of it changes."""
+    """Whether all keyed state is rewritten although none of it changes."""
 
 
 class OperatorWriter:
@@ -184,7 +184,7 @@ class OperatorWriter:
 
 
 def says_something(type_info: TypeInformation | None) -> bool:
-    """Whether a declared type says of which class values are."""
+    """Whether a declared type determines the class of values."""
     return type_info is not None and not isinstance(type_info, PickledBytesTypeInfo)
 
 

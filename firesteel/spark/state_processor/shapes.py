@@ -1,8 +1,8 @@
 """Python types of column values, kept so that values are written back with their original types.
 
-Spark has fewer types than Python: a UUID becomes a string, a tuple a struct, a set its pickled bytes. A shape says
+Spark has fewer types than Python: a UUID becomes a string, a tuple a struct, a set its pickled bytes. A shape describes
 which Python values a column of some Spark type holds. The reader finds it from a sample and keeps it in the metadata of
-the column, which survives everything but computing the column anew. Shapes are JSON:
+the column, which survives everything but recomputing the column. Shapes are JSON:
 
 | shape | Python values | Spark type |
 |---|---|---|
@@ -171,7 +171,7 @@ def _infer_object(value: Any) -> Column | None:
         return None
     try:
         again = make_object(type(value), [part for _, part in fields_of(value) or ()])
-    except Exception:  # noqa: BLE001 - a class may want anything
+    except Exception:  # noqa: BLE001 - a class may require anything
         return None
     same = type(again) is type(value) and again == value and vars_of(again) == vars_of(value)
     return Column(found.type, ["object", path, found.shape[1]]) if same else None

@@ -37,7 +37,7 @@ def to_spark_type(type_: Any) -> t.DataType | None:
 
 
 def parse_declared_type(text: str | None) -> t.DataType | None:
-    """The Spark type of a type as descriptors declare and savepoints keep it; None if it says nothing.
+    """The Spark type of a type as descriptors declare and savepoints keep it; None if it is unspecific.
 
     >>> parse_declared_type("MapTypeInfo<String, ListTypeInfo<Long>>").simpleString()
     'map<string,array<bigint>>'

@@ -260,8 +260,8 @@ def _to_instant(value: datetime.datetime) -> Instant:
 def from_spark(value: Any, type_: LogicalType | None = None) -> Any:
     """The value of a column that was computed as a program keeps it.
 
-    A struct with the fields ``_1, _2, …`` becomes a tuple, any other a Row with names, unless the declared type says
-    which of the two. Arrays are lists, maps dicts, binary is bytes.
+    A struct with the fields ``_1, _2, …`` becomes a tuple, any other a Row with names, unless the declared type
+    determines which of the two. Arrays are lists, maps dicts, binary is bytes.
     """
     if value is None:
         return None

@@ -114,7 +114,7 @@ class SavepointWriter:
         operator = self._find(uid) or self._add(uid)
         state = operator.state
         if max_parallelism is not None and max_parallelism != state.max_parallelism:
-            # every key moves to another key group: all keyed state is written anew
+            # every key moves to another key group: all keyed state is rewritten
             operator.rewrite = True
             state = replace(state, max_parallelism=max_parallelism)
         if parallelism is not None and parallelism != state.parallelism:
@@ -343,7 +343,7 @@ class SavepointWriter:
 
 
 def _said_by_a_task(error: BaseException) -> str | None:
-    """The message of an error of ours that a task of Spark ended with; Java's stack around it tells nobody anything."""
+    """The message of an error of ours that a task of Spark ended with, without Java's stack around it."""
     if isinstance(error, FiresteelError):
         return None
     match = _TASK_ERROR.search(str(error))
