@@ -16,7 +16,6 @@ __all__ = ["register", "run"]
 
 
 def register(commands: Any) -> None:
-    """Adds the verb."""
     parser = commands.add_parser(
         "cancel",
         help="cancel a job",

@@ -17,7 +17,6 @@ __all__ = ["register", "run"]
 
 
 def register(commands: Any) -> None:
-    """Adds the verb."""
     parser = commands.add_parser(
         "checkpoint",
         help="take a checkpoint of a job",

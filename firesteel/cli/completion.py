@@ -10,7 +10,6 @@ __all__ = ["register", "run"]
 
 
 def register(commands: Any) -> None:
-    """Adds the verb."""
     parser = commands.add_parser(
         "completion",
         help="print a script for shell completion",
@@ -23,7 +22,6 @@ def register(commands: Any) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Prints the script."""
     import shtab
 
     from firesteel.cli.main import parser

@@ -17,7 +17,6 @@ __all__ = ["register", "run"]
 
 
 def register(commands: Any) -> None:
-    """Adds the verb."""
     parser = commands.add_parser(
         "exceptions",
         help="show why a job failed or restarted",
@@ -35,7 +34,6 @@ def register(commands: Any) -> None:
 
 @on_cluster
 def run(options: argparse.Namespace, client: ClusterClient) -> int:
-    """Prints a job's failures."""
     import msgspec
 
     from firesteel.client.jobs import find_job

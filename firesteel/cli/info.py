@@ -12,7 +12,6 @@ __all__ = ["register", "run", "show"]
 
 
 def register(commands: Any) -> None:
-    """Adds the verb."""
     parser = commands.add_parser(
         "info",
         help="show a program's plan without running it",
@@ -26,7 +25,6 @@ def register(commands: Any) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Prints the plan."""
     return show(options, options.format)
 
 

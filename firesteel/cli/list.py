@@ -16,7 +16,6 @@ __all__ = ["register", "run"]
 
 
 def register(commands: Any) -> None:
-    """Adds the verb."""
     parser = commands.add_parser(
         "list",
         help="list the jobs of a cluster",
@@ -33,7 +32,6 @@ def register(commands: Any) -> None:
 
 @on_cluster
 def run(options: argparse.Namespace, client: ClusterClient) -> int:
-    """Prints the jobs."""
     from firesteel.client.jobs import ENDED, SCHEDULED
     from firesteel.client.progress import duration_text
     from firesteel.rest.jobs import JOBS_OVERVIEW

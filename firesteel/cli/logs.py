@@ -25,7 +25,6 @@ class LogNotFoundError(FiresteelError):
 
 
 def register(commands: Any) -> None:
-    """Adds the verb."""
     parser = commands.add_parser(
         "logs",
         help="show the logs of a cluster",

@@ -24,7 +24,6 @@ class MetricNotFoundError(FiresteelError):
 
 
 def register(commands: Any) -> None:
-    """Adds the verb."""
     parser = commands.add_parser(
         "metrics",
         help="show a job's metrics",

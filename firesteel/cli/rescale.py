@@ -25,7 +25,6 @@ class RescaleError(FiresteelError):
 
 
 def register(commands: Any) -> None:
-    """Adds the verb."""
     parser = commands.add_parser(
         "rescale",
         help="change a job's parallelism",

@@ -37,7 +37,6 @@ class _Interrupted(BaseException):
 
 
 def register(commands: Any) -> None:
-    """Adds the verb."""
     parser = commands.add_parser(
         "run",
         help="run a program",

@@ -13,7 +13,6 @@ __all__ = ["register", "run"]
 
 
 def register(commands: Any) -> None:
-    """Adds the verb."""
     parser = commands.add_parser(
         "run-application",
         help="run a program in a cluster of its own",

@@ -24,7 +24,6 @@ _FIGURES = (_BUSY, _BACK_PRESSURED, _IN, _OUT)
 
 
 def register(commands: Any) -> None:
-    """Adds the verb."""
     parser = commands.add_parser(
         "status",
         help="show the status of a job",

@@ -43,7 +43,6 @@ class ClusterAddress:
         return cls((entry.url,), configuration, configuration.get(cluster_options.REST_TOKEN_FILE) or entry.token_file)
 
     def client(self, timeout: float = 60.0) -> ClusterClient:
-        """A client of the cluster."""
         return ClusterClient(self, timeout)
 
     def current_urls(self) -> tuple[str, ...]:
@@ -52,7 +51,6 @@ class ClusterAddress:
         return tuple(entry.url for entry in entries) or self.urls
 
     def rest_client(self, url: str, timeout: float) -> RestClient:
-        """A client of one JobManager."""
         configuration = Configuration(self.configuration)
         if url.startswith("https:"):
             configuration.set(cluster_options.SSL_REST_ENABLED, True)
@@ -133,7 +131,6 @@ class ClusterClient(AbstractContextManager["ClusterClient"]):
                 yield self.address.rest_client(url, self._timeout)
 
     def close(self) -> None:
-        """Closes all connections."""
         self._client.close()
 
     def __exit__(self, *_: object) -> None:

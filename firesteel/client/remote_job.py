@@ -69,11 +69,9 @@ class RemoteJob:
             self._thread.start()
 
     def job_id(self) -> JobID:
-        """The job's id."""
         return JobID(self._id)
 
     def status(self) -> JobStatus:
-        """The job's present state."""
         return JobStatus[self._call(rest.JOB_STATUS).status]
 
     def cancel(self) -> Future[None]:

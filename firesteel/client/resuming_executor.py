@@ -41,7 +41,6 @@ class ResumingExecutor:
         self._say = say
 
     def execute(self, job_graph: JobGraph, configuration: Configuration) -> JobClient:
-        """Starts the job."""
         executor = self._executor or spark_executor()
         if job_graph.execution.kind is not JobExecution.EPOCHS:
             return executor.execute(job_graph, configuration)

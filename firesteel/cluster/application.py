@@ -55,7 +55,6 @@ class DispatcherExecutor:
 
     @property
     def jobs(self) -> Sequence[ManagedJob]:
-        """The program's jobs so far."""
         return tuple(self._jobs)
 
     def await_jobs(self) -> bool:

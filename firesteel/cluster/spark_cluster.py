@@ -142,12 +142,10 @@ class SparkCluster:
 
     @property
     def context(self) -> Any:
-        """The SparkContext."""
         return self._started.result(_START_TIMEOUT_S)[0]
 
     @property
     def resources(self) -> ResourceManager:
-        """Who holds which slots."""
         return self._started.result(_START_TIMEOUT_S)[1]
 
     @property

@@ -87,7 +87,6 @@ class JobRecord:
         self._pool = None
 
     def send_to_slot(self, slot_index: int, message: JobMasterMessage) -> None:
-        """Sends to one slot."""
         self._send(slot_index, message)
 
     def _send_to_all(self, message: JobMasterMessage) -> None:

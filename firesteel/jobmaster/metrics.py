@@ -36,7 +36,6 @@ class MetricsSnapshot(msgspec.Struct, frozen=True):
     _accumulators: SubtaskValues[Metrics]
 
     def values(self, vertex_id: str, operator_id: str, subtask: int) -> Metrics:
-        """The metrics of one scope."""
         try:
             operators = self._values[vertex_id][subtask]
         except LookupError:
@@ -44,7 +43,6 @@ class MetricsSnapshot(msgspec.Struct, frozen=True):
         return _NOTHING if operators is None else operators.get(operator_id, _NOTHING)
 
     def by_scope(self) -> dict[MetricScope, Metrics]:
-        """Everything."""
         return {
             (vertex_id, operator_id, subtask): metrics
             for vertex_id, subtasks in self._values.items()

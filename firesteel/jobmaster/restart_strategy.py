@@ -44,7 +44,6 @@ class NoRestartStrategy(RestartStrategy):
         return None
 
     def describe(self) -> str:
-        """The strategy in words."""
         return "no restart"
 
 
@@ -64,7 +63,6 @@ class FixedDelayRestartStrategy(RestartStrategy):
         return self.delay if self._failures <= self.attempts else None
 
     def describe(self) -> str:
-        """The strategy in words."""
         return f"fixed delay: {self.attempts} restarts, {self.delay} ms apart"
 
 
@@ -88,7 +86,6 @@ class FailureRateRestartStrategy(RestartStrategy):
         return None if exceeded and now - self._failures[0] <= self.interval else self.delay
 
     def describe(self) -> str:
-        """The strategy in words."""
         rate = f"at most {self.max_failures_per_interval} failures in {self.interval} ms"
         return f"failure rate: {rate}, restarts after {self.delay} ms"
 
@@ -142,7 +139,6 @@ class ExponentialDelayRestartStrategy(RestartStrategy):
         return self._next_restart_at - now
 
     def describe(self) -> str:
-        """The strategy in words."""
         attempts = self.attempts_before_reset_backoff
         count = "any number of" if attempts == INFINITE else f"{attempts}"
         return f"exponential delay: {count} restarts, after {self.initial_backoff} to {self.max_backoff} ms"

@@ -29,7 +29,6 @@ def register(commands: Any) -> None:
 
 @on_cluster
 def run(options: argparse.Namespace, client: ClusterClient) -> int:
-    """Prints the link."""
     link = client.login_link()
     print_result({"url": link}, link, as_json=options.json)
     return 0

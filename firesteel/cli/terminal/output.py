@@ -34,7 +34,6 @@ def print_result(value: Any, text: str, *, as_json: bool) -> None:
 
 
 def print_json(value: Any) -> None:
-    """Prints a result as JSON."""
     import msgspec
 
     print(json.dumps(msgspec.to_builtins(value), indent=2))  # noqa: T201

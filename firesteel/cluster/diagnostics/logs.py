@@ -65,7 +65,6 @@ class OutputFile:
                 self._is_failing = True
 
     def close(self) -> None:
-        """Lets go of the file."""
         with self._lock:
             if self._descriptor is not None:
                 os.close(self._descriptor)
@@ -160,7 +159,6 @@ class LogFiles:
             return rest.decode("utf-8", "replace")
 
     def close(self) -> None:
-        """Lets go of the files."""
         self.output.close()
         os.close(self._lock_descriptor)
 

@@ -67,7 +67,6 @@ class PrometheusMetrics(Collector):
         return []
 
     def collect(self) -> Iterable[GaugeMetricFamily]:
-        """All metrics there are now."""
         families = _Families()
         views = [job.view() for job in self._jobs.jobs()]
         running = [view for view in views if not view.status.is_globally_terminal_state()]

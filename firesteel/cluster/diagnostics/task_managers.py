@@ -40,19 +40,19 @@ class Executor(Protocol):
     """An executor of Spark (`firesteel.spark.session.cluster_info.ExecutorInfo`)."""
 
     @property
-    def task_manager(self) -> str: ...  # noqa: D102
+    def task_manager(self) -> str: ...
     @property
-    def host(self) -> str: ...  # noqa: D102
+    def host(self) -> str: ...
     @property
-    def port(self) -> int: ...  # noqa: D102
+    def port(self) -> int: ...
     @property
-    def slots(self) -> int: ...  # noqa: D102
+    def slots(self) -> int: ...
     @property
-    def cores(self) -> int: ...  # noqa: D102
+    def cores(self) -> int: ...
     @property
-    def max_memory(self) -> int: ...  # noqa: D102
+    def max_memory(self) -> int: ...
     @property
-    def is_embedded(self) -> bool: ...  # noqa: D102
+    def is_embedded(self) -> bool: ...
 
 
 class JobRunner(Protocol):
@@ -119,7 +119,6 @@ class TaskManagerInfo:
 
     @property
     def assigned_tasks(self) -> int:
-        """How many tasks run there."""
         return sum(slot.assigned_tasks for slot in self.allocated)
 
     @property
@@ -155,11 +154,9 @@ class TaskManagerInventory:
         self._usage = _EmbeddedUsage(java_pid)
 
     def count(self) -> int:
-        """How many there are."""
         return len(self._known_executors())
 
     def all(self) -> list[TaskManagerInfo]:
-        """Every TaskManager."""
         slots = self._slots()
         return [self._describe(executor, slots.get(executor.task_manager, ())) for executor in self._known_executors()]
 

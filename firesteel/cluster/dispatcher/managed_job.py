@@ -236,7 +236,6 @@ class ManagedJob:
         self._read.set()
 
     def await_read(self, timeout_s: float) -> None:
-        """Waits for `has_been_read`."""
         self._read.wait(max(0.0, timeout_s))
 
     def suspend(self) -> Future[None]:
@@ -251,7 +250,6 @@ class ManagedJob:
 
     @property
     def is_cancel_wanted(self) -> bool:
-        """Whether it was cancelled."""
         return self._cancel_wanted
 
     @property
@@ -334,15 +332,12 @@ class ManagedJobHandle:
         self._job = job
 
     def job_id(self) -> JobID:
-        """The job's id."""
         return JobID(self._job.job_id)
 
     def status(self) -> JobStatus:
-        """The job's present state."""
         return self._job.status
 
     def cancel(self) -> Future[None]:
-        """Cancels the job."""
         return self._job.cancel()
 
     def result_future(self) -> Future[JobExecutionResult]:
@@ -350,7 +345,6 @@ class ManagedJobHandle:
         return self._job.result_future()
 
     def accumulators(self) -> Mapping[str, Any]:
-        """The accumulators' present values."""
         return self._job.view().accumulators()
 
     def metrics(self) -> Mapping[Any, Mapping[str, Any]]:

@@ -127,7 +127,6 @@ class ProgramStore:
         return sorted(kept, key=lambda program: (-program.uploaded_at, program.id))
 
     def delete(self, program_id: str) -> None:
-        """Forgets a program."""
         self.find(program_id).path.unlink(missing_ok=True)
 
 
@@ -364,5 +363,4 @@ class _Reader:
                         del self._end[:-TAIL_BYTES]
 
     def join(self, timeout_s: float) -> None:
-        """Waits for the end."""
         self._thread.join(timeout_s)

@@ -125,7 +125,6 @@ class FileSystemHighAvailability:
         return seen.leader.address
 
     def close(self) -> None:
-        """Gives up waiting and leading."""
         self._closing.set()
         if self._leadership is not None:
             self._leadership.resign()

@@ -209,7 +209,6 @@ class FileSystemRecords:
         self._numbers = itertools.count()
 
     def load(self) -> Mapping[str, bytes]:
-        """All records."""
         with _reported(self._live, self._live):
             return {
                 f"{kind}/{name.removesuffix(_SUFFIX)}": (self._live / kind / name).read_bytes()

@@ -93,7 +93,6 @@ class PersistentJobStore:
             return list(self._jobs)
 
     def load(self, job_id: str) -> JobSubmission:
-        """A job that is kept."""
         with self._lock:
             kept = self._jobs.get(job_id)
         if kept is None:

@@ -96,7 +96,6 @@ class ZooKeeperHighAvailability:
         self._client.add_listener(self._on_state)
 
     def await_leadership(self, address: str, on_lost: Callable[[str], None]) -> ZooKeeperLeadership:
-        """Blocks until this JobManager leads."""
         while not self._closing.is_set():
             try:
                 latch = self._await_turn()

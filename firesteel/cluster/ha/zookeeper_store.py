@@ -53,7 +53,6 @@ class ZooKeeperRecords:
         self._known: set[str] = set()
 
     def load(self) -> Mapping[str, bytes]:
-        """All records."""
         names = []
         for kind in KINDS:
             self._client.ensure_path_async(f"{self._root}/{kind}").get(timeout=self._timeout)

@@ -38,7 +38,6 @@ class AnswerCache:
         return answer.wire if answer is not None and answer.until > time.monotonic() else None
 
     def put(self, target: bytes, reply: Reply, seconds: float) -> None:
-        """Keeps an answer."""
         if len(self._answers) >= MAX_ANSWERS:
             self._answers.clear()
         self._answers[target] = _Answer(time.monotonic() + seconds, reply, _wire(reply))

@@ -257,8 +257,6 @@ class _Body:
         self.is_pending = b"transfer-encoding" in headers or headers.get(b"content-length", b"0") != b"0"
 
     def take(self) -> Receive:
-        """What gives the body's parts."""
-
         async def receive() -> MutableMapping[str, Any]:
             message = await self._receive()
             if message["type"] == "http.disconnect" or not message.get("more_body"):

@@ -150,7 +150,6 @@ class Form:
         self._parts = 0
 
     def callbacks(self) -> Any:
-        """What the parser calls."""
         return {
             "on_part_begin": self._on_part_begin,
             "on_part_data": self._on_part_data,

@@ -96,7 +96,6 @@ class Grouping:
         self._loops: dict[bool, Loop] = {}
 
     def add(self, values: Sequence[Any], timestamps: Sequence[int] | None) -> None:
-        """Takes records."""
         with_timestamps = timestamps is not None
         loop = self._loops.get(with_timestamps)
         if loop is None:
@@ -119,7 +118,6 @@ class Grouping:
         return dict.fromkeys([*self.plain, *self.stamped])
 
     def clear(self) -> None:
-        """Forgets all groups."""
         self.plain.clear()
         self.stamped.clear()
 

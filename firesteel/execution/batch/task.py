@@ -77,7 +77,6 @@ class _BucketingTask(Task):
         return super().create_output(descriptor, partition)
 
     def end(self) -> None:
-        """All input has been processed."""
         self._end_of_data()
 
 
@@ -116,7 +115,6 @@ class BatchTask(StageTask):
     # -- input --------------------------------------------------------------------------------------
 
     def run_batch(self, command: BatchCommand, rows: Iterable[bytes]) -> Iterator[bytes]:
-        """Reads everything."""
         if self.task.source is not None:
             read_rows = self._row_reader()
             yield from self._read_splits(command) if read_rows is None else self._read_rows(read_rows, rows)

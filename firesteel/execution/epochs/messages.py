@@ -136,7 +136,6 @@ class EpochMessages:
         return self._assignment.slot_of(*task)
 
     def tasks_in(self, slot: int) -> list[TaskKey]:
-        """The tasks of a slot."""
         return self._assignment.subtasks_in(slot)
 
     def events(

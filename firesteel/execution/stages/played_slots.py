@@ -85,14 +85,12 @@ class PlayedSlots(ABC):
     # -- called from other threads ------------------------------------------------------------------
 
     def start(self) -> None:
-        """Starts the threads."""
         self._threads = [
             self._concurrency.start(current_stores().bind(self._run), name=self._name),
             self._concurrency.start(self._beat, name=f"{self._name}-heartbeat"),
         ]
 
     def join(self, timeout_s: float) -> None:
-        """Waits for the threads."""
         for thread in self._threads:
             thread.join(timeout_s)
 
@@ -258,7 +256,6 @@ class PlayedSlotsHost(ABC, Generic[AttemptT]):
         return self._attempts[-1] if self._attempts else None
 
     def start(self, attempt: Attempt, post: Post) -> None:
-        """Starts the attempt's threads."""
         successor = self._create(attempt, post, self._current)
         self._attempts = [*(other for other in self._attempts if other.is_alive), successor]
         successor.start()

@@ -27,7 +27,6 @@ class RowSpool:
         return len(self._rows)
 
     def add(self, row: ExchangeRow, packed: bytes) -> None:
-        """Keeps a row."""
         self.bytes += len(packed)
         place: bytes | tuple[int, int] = packed
         if self.bytes > self._in_memory:
@@ -48,7 +47,6 @@ class RowSpool:
                 yield unpack_row(place)
 
     def clear(self) -> None:
-        """Forgets the rows."""
         self._rows.clear()
         self.bytes = 0
         if self._file is not None:

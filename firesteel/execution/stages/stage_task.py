@@ -66,7 +66,6 @@ class RowFile:
         self._file = tempfile.SpooledTemporaryFile(_IN_MEMORY, prefix="firesteel-rows-")  # noqa: SIM115 - see read
 
     def write(self, row: bytes) -> None:
-        """Adds a row."""
         self._file.write(_LENGTH.pack(len(row)))
         self._file.write(row)
 
@@ -78,7 +77,6 @@ class RowFile:
                 yield file.read(*_LENGTH.unpack(length))
 
     def close(self) -> None:
-        """Forgets the rows."""
         self._file.close()
 
 

@@ -25,7 +25,6 @@ class CompletedCheckpoint:
 
     @property
     def checkpoint_id(self) -> int:
-        """Its number."""
         return self.metadata.checkpoint_id
 
     @property

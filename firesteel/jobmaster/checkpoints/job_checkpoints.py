@@ -196,7 +196,6 @@ class JobCheckpoints:
         return self.coordinator.store_failed(event.checkpoint_id, event.reason, now)
 
     def task_finished(self, vertex_id: str, subtask: int, now: int) -> Instructions:
-        """A task has ended."""
         return self.coordinator.task_finished((vertex_id, subtask), now) if self._running else []
 
     def on_message(self, message: CheckpointMessage, now: int) -> Instructions:

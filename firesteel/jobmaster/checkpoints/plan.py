@@ -52,7 +52,6 @@ class CheckpointPlan:
 
     @classmethod
     def of(cls, job_graph: JobGraph) -> CheckpointPlan:
-        """The plan of a job."""
         tasks: list[PlannedTask] = []
         for vertex in job_graph.vertices:
             inputs = [
@@ -87,11 +86,9 @@ class CheckpointPlan:
 
     @cached_property
     def keys(self) -> frozenset[TaskKey]:
-        """All tasks."""
         return frozenset(task.key for task in self.tasks)
 
     def name_of(self, task: TaskKey) -> str:
-        """A task's name."""
         names = (each.name for each in self.tasks if each.key == task)
         return next(names, "") or f"{task[0]} ({task[1]})"
 

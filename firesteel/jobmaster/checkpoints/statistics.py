@@ -45,7 +45,6 @@ class StatsSummary(msgspec.Struct, frozen=True):
 
     @classmethod
     def of(cls, values: Iterable[int]) -> StatsSummary:
-        """The summary of some values."""
         known = array("q", values)
         if not known:
             return cls()

@@ -37,7 +37,6 @@ class StatsRecorder:
         self._min = self._max = self._sum = self._count = 0
 
     def add(self, value: int) -> None:
-        """Takes a value into account."""
         self._min = value if not self._count else min(self._min, value)
         self._max = value if not self._count else max(self._max, value)
         if self._count < self._window:
@@ -127,7 +126,6 @@ class CheckpointStatsTracker:
             self._acknowledged[checkpoint_id] = tracked
 
     def completed(self, checkpoint_id: int, path: str, now: int) -> None:
-        """A checkpoint is complete."""
         stats = self._update(checkpoint_id, status="COMPLETED", path=path)
         totals = stats.totals(stats.acknowledged())
         for name, recorder in self._summary.items():
@@ -139,7 +137,6 @@ class CheckpointStatsTracker:
         )
 
     def failed(self, checkpoint_id: int, message: str, now: int) -> None:
-        """A checkpoint was given up."""
         at = self._tracked[checkpoint_id].shown(now)
         stats = self._update(checkpoint_id, status="FAILED", failure_timestamp=at, failure_message=message)
         self._change(

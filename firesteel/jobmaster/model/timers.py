@@ -32,7 +32,6 @@ class Timers:
         self._due: dict[Timer, int] = {}
 
     def set(self, timer: Timer, at: int) -> SetTimer:
-        """Sets or moves a timer."""
         self._due[timer] = at
         return SetTimer(timer.value, at)
 
@@ -41,7 +40,6 @@ class Timers:
         return [CancelTimer(timer.value) for timer in timers if self._due.pop(timer, None) is not None]
 
     def is_set(self, timer: Timer) -> bool:
-        """Whether the timer is set."""
         return timer in self._due
 
     def fired(self, name: str, now: int) -> Timer | SetTimer | None:

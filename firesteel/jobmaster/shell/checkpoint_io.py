@@ -48,7 +48,6 @@ class CheckpointIO:
     # -- called by the runner -----------------------------------------------------------------------
 
     def execute(self, instruction: StoreMetadata | DeleteCheckpoint | DeleteFiles | RemoveLeftovers) -> None:
-        """Has an instruction carried out."""
         if isinstance(instruction, StoreMetadata):
             self._worker.submit(self._store, instruction)
         elif isinstance(instruction, DeleteCheckpoint):
@@ -87,7 +86,6 @@ class CheckpointIO:
     # -- in the worker ------------------------------------------------------------------------------
 
     def _store(self, instruction: StoreMetadata) -> None:
-        """Makes the checkpoint exist."""
         checkpoint_id = instruction.checkpoint_id
         try:
             fault_points.reach("checkpoint.metadata")

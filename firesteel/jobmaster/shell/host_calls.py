@@ -62,11 +62,9 @@ class HostCalls:
         self._control.submit(self._start, attempt)
 
     def kill(self, attempt: int, reason: str) -> None:
-        """Kills an attempt."""
         self._control.submit(self._kill, attempt, reason)
 
     def send(self, attempt: int, slot: int, message: JobMasterMessage) -> None:
-        """Sends to a slot."""
         self._sends.submit(self._send, attempt, slot, message)
 
     def watch_slots(self) -> None:

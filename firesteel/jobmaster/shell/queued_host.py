@@ -82,7 +82,6 @@ class QueuedHost:
             self._start_thread(self._watch, "firesteel-slot-inventory", post)
 
     def send(self, attempt: int, slot: int, message: JobMasterMessage) -> None:
-        """Passes a message on."""
         self._inner.send(attempt, slot, message)
 
     def kill(self, attempt: int, reason: str) -> None:

@@ -37,7 +37,6 @@ class _Segment:
         return begin
 
     def read(self, begin: int, size: int) -> bytes:
-        """A payload."""
         parts = []
         while size:
             part = os.pread(self._descriptor, size, begin)

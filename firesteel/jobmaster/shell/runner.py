@@ -139,7 +139,6 @@ class JobMasterRunner:
     # -- JobHandle ----------------------------------------------------------------------------------
 
     def job_id(self) -> JobID:
-        """The job's id."""
         return JobID(self.job_graph.job_id)
 
     @property
@@ -148,7 +147,6 @@ class JobMasterRunner:
         return self._master.snapshot
 
     def status(self) -> JobStatus:
-        """The job's present state."""
         return self.snapshot.status
 
     def cancel(self) -> Future[None]:

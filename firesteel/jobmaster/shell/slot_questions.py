@@ -96,7 +96,6 @@ class SlotQuestions:
         return False
 
     def close(self) -> None:
-        """The job is over."""
         self._closed = True
         self._give_up(lambda _asked: True, "the job is over")
 

@@ -47,7 +47,6 @@ class SnapshotRequests:
         return number, dependent(request.future)
 
     def done(self, request_id: str, path: str) -> None:
-        """The snapshot is complete."""
         with self._lock:
             request = self._open.get(request_id)
             if request is None:

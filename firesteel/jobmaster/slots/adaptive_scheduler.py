@@ -89,11 +89,9 @@ class AdaptiveScheduler:
         self._phase = _Phase.IDLE
 
     def checkpoint_completed(self) -> None:
-        """A checkpoint has completed."""
         self._completed = True
 
     def checkpoint_failed(self) -> None:
-        """A checkpoint was given up."""
         self._failed += 1
 
     # -- what to do about it ------------------------------------------------------------------------

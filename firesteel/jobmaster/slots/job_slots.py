@@ -36,7 +36,6 @@ class JobSlots:
             self._scheduler.want(groups)
 
     def begin_attempt(self, now: int) -> list[RequestSlots]:
-        """An attempt is to start."""
         if self._scheduler is None:
             return [RequestSlots(self._wanted)]
         self._scheduler.wait_for_slots(now)

@@ -53,7 +53,6 @@ class SlotLedger:
 
     @property
     def total(self) -> int:
-        """How many slots there are."""
         return self._total
 
     @total.setter
@@ -97,7 +96,6 @@ class SlotLedger:
             self._settle()
 
     def release(self, job_id: str) -> None:
-        """A job is over."""
         if self._claims.pop(job_id, None) is not None:
             self._settle()
 

@@ -130,7 +130,6 @@ class SourceCoordinator:
         return calls
 
     def call_returned(self, number: int, result: Any, error: Exception | None) -> list[ReaderMessage]:
-        """A call has been made."""
         awaited = self._awaited.pop(number, None)
         if awaited is None or self._closed:
             return []
@@ -147,7 +146,6 @@ class SourceCoordinator:
         return self._run(lambda: self._running.handle_source_event(subtask, event))
 
     def notify_checkpoint_complete(self, checkpoint_id: int) -> list[ReaderMessage]:
-        """A checkpoint is complete."""
         return self._run(lambda: self._running.notify_checkpoint_complete(checkpoint_id))
 
     def start(self) -> list[ReaderMessage]:
@@ -163,8 +161,6 @@ class SourceCoordinator:
         return self._run(create)
 
     def reader_started(self, subtask: int) -> list[ReaderMessage]:
-        """A reader has started."""
-
         def add() -> None:
             self._check(subtask)
             self._readers.add(subtask)
@@ -277,7 +273,6 @@ class SourceCoordinators:
         return self._coordinator(operator_id).call_returned(number, result, error)
 
     def notify_checkpoint_complete(self, checkpoint_id: int) -> list[ReaderMessage]:
-        """A checkpoint is complete."""
         return [
             message
             for coordinator in self._coordinators.values()

@@ -61,7 +61,6 @@ class JobSources:
         self._ask(lambda sources: sources.call_returned(event.operator_id, event.number, event.result, event.error))
 
     def checkpoint_completed(self, checkpoint_id: int) -> None:
-        """A checkpoint is complete."""
         self._ask(lambda sources: sources.notify_checkpoint_complete(checkpoint_id))
 
     def snapshot(self, checkpoint_id: int) -> dict[str, bytes]:

@@ -88,7 +88,6 @@ class JobView:
 
     @property
     def configuration(self) -> Configuration:
-        """The job's own configuration."""
         graph = self.job_graph
         return Configuration() if graph is None else graph.configuration
 

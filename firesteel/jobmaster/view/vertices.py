@@ -62,7 +62,6 @@ class TaskIo:
 
     @classmethod
     def total(cls, parts: Iterable[TaskIo]) -> TaskIo:
-        """The sum of several."""
         total = cls()
         for part in parts:
             total.add(part)
@@ -86,7 +85,6 @@ class SubtaskView:
 
     @property
     def index(self) -> int:
-        """The subtask's number."""
         return self.execution.subtask_index
 
     @property
@@ -112,7 +110,6 @@ class SubtaskView:
 
     @property
     def task_manager_id(self) -> str:
-        """The TaskManager it runs in."""
         return task_manager_id(self.registration)
 
     def timestamps(self) -> dict[ExecutionState, int]:
@@ -211,7 +208,6 @@ class VertexView:
 
     @property
     def id(self) -> str:
-        """The vertex's id."""
         return self.job_vertex.id
 
     @property
@@ -221,7 +217,6 @@ class VertexView:
 
     @property
     def parallelism(self) -> int:
-        """How many subtasks it has."""
         return self.job_vertex.parallelism
 
     @property
@@ -271,7 +266,6 @@ class VertexView:
         return SubtaskView(self._job, self._subtasks[index].current, is_current=True)
 
     def attempt(self, index: int, number: int) -> SubtaskView | None:
-        """One attempt of one subtask."""
         if not 0 <= index < len(self._subtasks):
             return None
         subtask = self._subtasks[index]

@@ -142,7 +142,6 @@ class TaskOutput:
             self._wait_for_room()
 
     def flush(self, now: float) -> None:
-        """Sends what there is."""
         self.last_flush = now
         self.partition.flush()
 

@@ -169,7 +169,6 @@ class RunningOperator:
 
     @property
     def name(self) -> str:
-        """The name of the operator."""
         return self.descriptor.name
 
     @property
@@ -179,7 +178,6 @@ class RunningOperator:
 
     @property
     def timer_services(self) -> Sequence[InternalTimerService]:
-        """The operator's timers."""
         return self._timers
 
     def initialize(self, restore: TaskRestore | None, files: StateFileReader) -> None:
@@ -211,7 +209,6 @@ class RunningOperator:
         return OperatorSnapshot(self.backend.snapshot(barrier.checkpoint_id, barrier.options.kind), operator_state)
 
     def notify_checkpoint_complete(self, checkpoint_id: int) -> None:
-        """The checkpoint exists."""
         if self.backend is not None:
             self.backend.notify_checkpoint_complete(checkpoint_id)
         self.operator.notify_checkpoint_complete(checkpoint_id)
@@ -231,7 +228,6 @@ class RunningOperator:
         self.operator.open(self)
 
     def close(self) -> None:
-        """Closes what was opened."""
         try:
             self.operator.close()
         finally:
@@ -428,7 +424,6 @@ class RunningOperator:
             self.emit_idle(idle)
 
     def timer_service(self, name: str, triggerable: Triggerable) -> InternalTimerService:
-        """The operator's timers."""
         assert self.backend is not None
         service = BatchTimerService if self.execution.one_key_at_a_time else InternalTimerService
         services = self._services
@@ -459,7 +454,6 @@ class RunningOperator:
         return self.metrics.counter(name)
 
     def gauge(self, name: str, read: Callable[[], Any]) -> Gauge:
-        """Registers a gauge."""
         return self.metrics.gauge(name, read)
 
 

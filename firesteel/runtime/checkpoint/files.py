@@ -264,7 +264,6 @@ class StateStream:
         self._done = False
 
     def write(self, data: bytes | bytearray | memoryview) -> int:
-        """Appends bytes."""
         length = len(data)
         self._length += length
         if self._file is not None:

@@ -192,7 +192,6 @@ class LocalCopy:
         self._file: BinaryIO | None = self._path.open("xb")
 
     def write(self, data: bytes | bytearray | memoryview) -> None:
-        """Appends bytes."""
         if self._file is not None:
             try:
                 self._file.write(data)

@@ -73,12 +73,10 @@ class Place:
 
     @property
     def has_key(self) -> bool:
-        """Whether the key is known."""
         return self.key is not _ABSENT
 
     @property
     def has_element(self) -> bool:
-        """Whether the element is known."""
         return self.element is not _ABSENT
 
 

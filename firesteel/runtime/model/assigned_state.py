@@ -25,7 +25,6 @@ class AssignedOperatorState:
 
     @property
     def name(self) -> str:
-        """The name of the list."""
         return self.handle.name
 
     @property

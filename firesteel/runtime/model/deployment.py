@@ -66,7 +66,6 @@ class ChannelRange(Sequence[ChannelDescriptor]):
     length: int
 
     def __len__(self) -> int:
-        """How many channels there are."""
         return self.length
 
     def __iter__(self) -> Iterator[ChannelDescriptor]:
@@ -78,7 +77,6 @@ class ChannelRange(Sequence[ChannelDescriptor]):
     @overload
     def __getitem__(self, index: slice) -> tuple[ChannelDescriptor, ...]: ...
     def __getitem__(self, index: int | slice) -> ChannelDescriptor | tuple[ChannelDescriptor, ...]:
-        """One channel, or several."""
         if isinstance(index, slice):
             return tuple(self)[index]
         place = range(self.length)[index]

@@ -93,5 +93,4 @@ class FunctionSpec(OperatorSpec):
     function: Any
 
     def user_function(self) -> Any:
-        """Returns the function."""
         return self.function

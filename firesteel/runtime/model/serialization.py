@@ -28,7 +28,6 @@ def serialize_records(values: Sequence[Any], timestamps: Sequence[int] | None) -
 
 
 def deserialize_batch(payload: bytes | bytearray) -> Batch:
-    """The records of a payload."""
     try:
         values, timestamps = _loads(payload)
     except Exception as error:

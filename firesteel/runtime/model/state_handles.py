@@ -51,7 +51,6 @@ class InlineBytes:
 
     @property
     def length(self) -> int:
-        """How many bytes there are."""
         return len(self.data)
 
 

@@ -93,7 +93,6 @@ class InputChannel:
         self.receiver.on_data(backlog)
 
     def on_event(self, event: ControlEvent, backlog: int) -> None:
-        """An event arrived."""
         self.queue.append(event)
         if not self.scheduled and not self.blocked:
             self.gate.schedule(self)
@@ -274,7 +273,6 @@ class InputGate:
             self._remove(channel)
 
     def unblock(self, channel_index: int) -> None:
-        """Reads the channel again."""
         channel = self.channels[channel_index]
         channel.blocked = False
         if channel.queue and not channel.scheduled:

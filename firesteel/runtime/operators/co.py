@@ -118,7 +118,6 @@ class CoProcessOperator(TwoInputOperator):
         super().open(context)
 
     def fire_timers(self, timestamp: int) -> bool:
-        """Fires timers that are due."""
         return self.process_context.advance_watermark(timestamp)
 
     def write_call(self, writer: LoopWriter, value: str, index: int) -> None:

@@ -56,7 +56,6 @@ class Collector:
             times.append(timestamp)  # type: ignore[arg-type]
 
     def flush(self) -> None:
-        """Hands on what was gathered."""
         if self._values:
             values, times = self._values, self._times
             self._values, self._times = [], None if times is None else []
@@ -93,11 +92,9 @@ class OperatorTimerService:
         self._keyed().register_processing_time_timer(None, timestamp)
 
     def delete_event_time_timer(self, timestamp: int) -> None:
-        """Takes back a registration."""
         self._keyed().delete_event_time_timer(None, timestamp)
 
     def delete_processing_time_timer(self, timestamp: int) -> None:
-        """Takes back a registration."""
         self._keyed().delete_processing_time_timer(None, timestamp)
 
     def _keyed(self) -> Any:
@@ -139,7 +136,6 @@ class ProcessContext:
         return self.time
 
     def timer_service(self) -> OperatorTimerService:
-        """Time and timers."""
         return self._timer_service
 
     def get_current_key(self) -> Any:

@@ -34,7 +34,6 @@ class Records:
         return Records(self.split_id, self.values[:count], timestamps)
 
     def last(self, count: int) -> Records:
-        """Returns the last ones."""
         start = len(self.values) - count
         timestamps = None if self.timestamps is None else self.timestamps[start:]
         return Records(self.split_id, self.values[start:], timestamps)

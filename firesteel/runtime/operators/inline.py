@@ -49,13 +49,11 @@ class InlineOperator(CheckpointedOperator, ABC):
         """A bare callable has no open() and so can never reach keyed state: its key need not be set."""
 
     def open(self, context: OperatorContext) -> None:
-        """Opens the user function."""
         self.context = context
         if hasattr(self.function, "open") and self.is_rich:
             self.function.open(context.runtime_context)
 
     def close(self) -> None:
-        """Closes the user function."""
         if hasattr(self.function, "close") and self.is_rich:
             self.function.close()
 
@@ -178,7 +176,6 @@ class ProcessOperator(InlineOperator):
         super().open(context)
 
     def fire_timers(self, timestamp: int) -> bool:
-        """Fires timers that are due."""
         return self.process_context.advance_watermark(timestamp)
 
     def write(self, writer: LoopWriter, value: str) -> None:

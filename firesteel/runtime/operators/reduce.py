@@ -95,7 +95,6 @@ class GroupedReduceOperator(StreamOperator):
         self._reduce_all: Callable[[Any, Sequence[Any]], Any] | None = getattr(function, "reduce_all", None)
 
     def open(self, context: OperatorContext) -> None:
-        """Opens the user function."""
         super().open(context)
         self._results: list[Any] = []
         self._current: Any = None
@@ -103,7 +102,6 @@ class GroupedReduceOperator(StreamOperator):
             self._function.open(context.runtime_context)
 
     def close(self) -> None:
-        """Closes the user function."""
         if self._is_rich and hasattr(self._function, "close"):
             self._function.close()
 

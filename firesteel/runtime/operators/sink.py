@@ -42,7 +42,6 @@ class SinkSpec(OperatorSpec):
         return SinkOperator(self.sink)
 
     def get_sink(self) -> Sink:
-        """Returns the sink."""
         return self.sink
 
     def get_required_guarantee(self) -> DeliveryGuarantee:
@@ -164,7 +163,6 @@ class SinkOperator(StreamOperator):
         self._write_record(value)  # type: ignore[misc]
 
     def get_metrics_group(self) -> ConnectorMetrics:
-        """The metrics of this operator."""
         return self.context
 
     def send_to_client(self, channel: str, payload: Any) -> None:

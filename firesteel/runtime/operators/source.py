@@ -57,7 +57,6 @@ class SourceSpec(OperatorSpec):
         return timestamp_functions(self.watermark_strategy)
 
     def get_source(self) -> Source[Any]:
-        """Returns the source."""
         return self.source
 
     def get_watermark_strategy(self) -> Any:
@@ -268,7 +267,6 @@ class SourceOperator(StreamOperator):
             self.ended = not self._held
 
     def add_splits(self, splits: Sequence[Any]) -> None:
-        """Splits assigned by the enumerator."""
         assert self._reader is not None
         for split in splits:
             self._assigner.add_split(split.split_id)
@@ -329,7 +327,6 @@ class SourceOperator(StreamOperator):
         self.context.emit_watermark(MAX_WATERMARK)
 
     def close(self) -> None:
-        """Closes the reader."""
         if self._reader is not None:
             reader, self._reader = self._reader, None
             reader.close()
@@ -360,7 +357,6 @@ class SourceOperator(StreamOperator):
         self._send_event(event)
 
     def get_metrics_group(self) -> ConnectorMetrics:
-        """The metrics of this operator."""
         return self.context
 
     def processing_time(self) -> int:

@@ -62,14 +62,12 @@ class TimestampsAndWatermarksOperator(StreamOperator):
         self._restored: WatermarkState | None = None
 
     def initialize_state(self, context: StateInitializationContext) -> None:
-        """Restores the watermark."""
         super().initialize_state(context)
         watermarks = context.operator_state.restored(WATERMARKS)
         if watermarks:
             self._restored = WatermarkState(tuple(watermarks))
 
     def open(self, context: OperatorContext) -> None:
-        """Starts the periodic emission."""
         super().open(context)
         emit_watermark = _stands_still if context.execution.event_time_stands_still else context.emit_watermark
         self._assigner = WatermarkAssigner(
@@ -95,7 +93,6 @@ class TimestampsAndWatermarksOperator(StreamOperator):
     def snapshot_state(
         self, checkpoint_id: int, operator_state: OperatorStateBackend, timestamp: int | None = None
     ) -> None:
-        """Keeps the event time."""
         super().snapshot_state(checkpoint_id, operator_state, timestamp)
         item = SubtaskWatermarks(self._subtask, self._parallelism, self._assigner.watermark, {})
         operator_state.put(WATERMARKS, UNION, [item])

@@ -38,7 +38,6 @@ class SystemClock:
         return time.time_ns() // 1_000_000
 
     def monotonic_ms(self) -> int:
-        """Milliseconds of the monotonic clock."""
         return time.monotonic_ns() // 1_000_000
 
 
@@ -53,7 +52,6 @@ class ProcessClock:
         return self._concurrency.wall_ms()
 
     def monotonic_ms(self) -> int:
-        """Milliseconds of the monotonic clock."""
         return int(self._concurrency.monotonic() * 1000)
 
 
@@ -86,7 +84,6 @@ class IdlePoller:
         return True
 
     def wakeup(self) -> None:
-        """Ends a wait."""
         self._wake.set()
 
     def close(self) -> None:

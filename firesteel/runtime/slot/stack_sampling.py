@@ -186,7 +186,6 @@ class _ThreadState:
         return innermost is None or innermost.f_code.co_name not in _WAITING_FUNCTIONS
 
     def close(self) -> None:
-        """Closes the file."""
         if self._file is not None:
             os.close(self._file)
 

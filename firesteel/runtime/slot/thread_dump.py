@@ -47,5 +47,4 @@ class ThreadDumpQuestion:
     prefix: str
 
     def answer(self, _slot: AskedSlot) -> list[tuple[str, str]]:
-        """Names and stacks."""
         return [(thread.name, thread.stack) for thread in dump_threads(self.prefix)]

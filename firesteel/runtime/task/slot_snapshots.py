@@ -62,7 +62,6 @@ class SlotSnapshots:
         return StateFileReader.configured(self._configuration, self._local_state)
 
     def confirm(self, checkpoint_id: int) -> None:
-        """A checkpoint is complete."""
         if self._local_state is not None:
             self.run_async(lambda: self._confirm(checkpoint_id))
 

@@ -169,7 +169,6 @@ class TaskSnapshots:
         self._write_when_ready(snapshot)
 
     def abort(self, checkpoint_id: int) -> None:
-        """The checkpoint will never exist."""
         snapshot = self._current.pop(checkpoint_id, None)
         if snapshot is not None:
             snapshot.aborted = True

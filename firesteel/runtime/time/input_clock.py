@@ -24,7 +24,6 @@ class InputClock:
         """How often something kept the thread, which all tasks of the slot share, for a long time."""
 
     def __call__(self) -> int:
-        """The time."""
         return (self._clock() if self._stopped_at is None else self._stopped_at) - self._lost
 
     def stop(self) -> None:

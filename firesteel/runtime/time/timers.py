@@ -98,7 +98,6 @@ class TimerQueue:
         return None
 
     def clear(self) -> None:
-        """Removes all timers."""
         for timer in list(self.live):
             self.remove(*timer)
         self._heap.clear()
@@ -182,7 +181,6 @@ class InternalTimerService:
         self.event.add(timestamp, self._backend.key, namespace)
 
     def delete_event_time_timer(self, namespace: Any, timestamp: int) -> None:
-        """Takes back a registration."""
         self.event.remove(timestamp, self._backend.key, namespace)
 
     def register_processing_time_timer(self, namespace: Any, timestamp: int) -> None:
@@ -191,7 +189,6 @@ class InternalTimerService:
             self._arm()
 
     def delete_processing_time_timer(self, namespace: Any, timestamp: int) -> None:
-        """Takes back a registration."""
         self.processing.remove(timestamp, self._backend.key, namespace)
 
     def advance_watermark(self, timestamp: int) -> bool:

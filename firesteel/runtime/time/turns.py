@@ -50,7 +50,6 @@ class Turn:
         self.rest: list[Any] = []
 
     def begin(self, now: float) -> None:
-        """A turn begins."""
         self.is_over = False
         self.started = now
         # after that: the watch falls asleep only if it sees no turn
@@ -58,7 +57,6 @@ class Turn:
             self.watch.wake()
 
     def finish(self) -> None:
-        """The turn has ended."""
         self.started = 0.0
         self.is_over = False
         self.cursor = None

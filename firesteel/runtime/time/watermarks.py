@@ -137,7 +137,6 @@ class ConnectedInputs:
         self.watermark = watermark
 
     def advance(self, index: int, timestamp: int) -> None:
-        """Takes a channel's watermark."""
         valve, channel = self._channels[index]
         if timestamp == MAX_WATERMARK:
             self.finish(index)

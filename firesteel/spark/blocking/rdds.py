@@ -181,7 +181,6 @@ class Rdds:
     # -- running and cleaning -----------------------------------------------------------------------
 
     def collect(self, rdd: JavaRDD) -> list[bytes]:
-        """Runs a job."""
         served = self._python_rdd.collectAndServe(rdd)
         with _load_from_socket(served, _RAW) as rows:
             return [bytes(row) for row in rows]

@@ -44,7 +44,6 @@ class RunBatchTasks:
     """Another function than run_batch_task, pickled."""
 
     def __call__(self, partition: int, rows: Iterator[bytes]) -> Iterator[bytes]:
-        """Runs one task."""
         command = self._command(partition)
         setup_function_logging(command.descriptor.task.configuration)
         if self.function is None:

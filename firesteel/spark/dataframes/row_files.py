@@ -70,7 +70,6 @@ class RowFiles:
         return [RowFileSplit(str(index), path) for index, path in enumerate(self.paths)]
 
     def remove(self) -> None:
-        """Removes the directory."""
         shutil.rmtree(self.directory, ignore_errors=True)
 
 
@@ -143,7 +142,6 @@ class RowFileReader(SequentialSplitReader[RowFileSplit]):
             self._emitted = split.skip
 
     def read_split(self, split: RowFileSplit, output: ReaderOutput, max_records: int) -> InputStatus:
-        """Emits the next records."""
         if self._emitted >= len(self._records) and not self._next_batch():
             return InputStatus.END_OF_INPUT
         records = self._records[self._emitted : self._emitted + max_records]
@@ -156,7 +154,6 @@ class RowFileReader(SequentialSplitReader[RowFileSplit]):
         return replace(split, position=self._begin, skip=self._emitted)
 
     def close_split(self) -> None:
-        """Closes the file."""
         self._records, self._batches = (), iter(())
         if self._file is not None:
             self._file.close()

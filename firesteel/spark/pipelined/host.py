@@ -199,7 +199,6 @@ class SparkHost:
         _Slot(self, connection).start()
 
     def registered(self, attempt: int, slot: int, connection: ControlConnection) -> None:
-        """A slot has registered."""
         self._slots[attempt, slot] = connection
         connection.limit_silence(self._heartbeat_timeout_s)
 

@@ -191,7 +191,6 @@ class _Gateway:
         self.output: UserOutput | None = None
 
     def send(self, message: messages.SlotMessage) -> None:
-        """Sends a message."""
         if self.output is not None and isinstance(message, _FLUSHING):
             self.output.flush(end=not isinstance(message, messages.TaskStateChanged))
         self._control.send(message)

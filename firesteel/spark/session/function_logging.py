@@ -33,7 +33,6 @@ class _FunctionLogHandler(_StreamHandler):
 
     @property
     def stream(self) -> TextIO:
-        """The present standard error."""
         return sys.stderr
 
     @stream.setter

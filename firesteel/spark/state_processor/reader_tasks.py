@@ -55,7 +55,6 @@ def entries(settings: dict[str, str], table: str, pieces: Iterable[KeyedSlice]) 
 
 
 def timer_entries(settings: dict[str, str], tables: frozenset[str], pieces: Iterable[KeyedSlice]) -> Iterator[Entry]:
-    """The timers of slices."""
     with open_files(settings) as files:
         for piece in pieces:
             for table in sorted(tables):

@@ -236,7 +236,6 @@ def _path_of(cls: type) -> str | None:
 
 
 def load_class(path: str) -> Any:
-    """The class of a name."""
     module, _, name = path.partition(":")
     found: Any = importlib.import_module(module)
     for part in name.split("."):

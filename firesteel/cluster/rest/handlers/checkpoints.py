@@ -20,7 +20,6 @@ _NEVER = 2**63 - 1
 
 
 def routes(jobs: KnownJobs) -> list[Route]:
-    """What answers each endpoint."""
     handlers = _CheckpointHandlers(jobs)
     return [
         Route(rest.CHECKPOINTS, handlers.statistics),

@@ -19,8 +19,6 @@ __all__ = ["routes"]
 
 
 def routes(jobs: KnownJobs) -> list[Route]:
-    """What answers each endpoint."""
-
     def exceptions(request: RestRequest[Any]) -> rest.JobExceptions:
         view = find_job(jobs, request)
         most = request.query["maxExceptions"]

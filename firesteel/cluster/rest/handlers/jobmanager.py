@@ -37,7 +37,6 @@ def routes(
     configuration: Configuration,
     logs: LogFiles,
 ) -> list[Route]:
-    """What answers each endpoint."""
     handlers = _JobManagerHandlers(JobManagerMetrics(jobs, resources, task_managers), configuration, logs)
     return [
         Route(rest.JOBMANAGER_CONFIG, handlers.config),
@@ -62,7 +61,6 @@ class JobManagerMetrics:
         self._cpu = (time.monotonic(), time.process_time())
 
     def values(self) -> dict[str, Any]:
-        """All of them, now."""
         memory = self._process.memory_info()
         physical = psutil.virtual_memory().total
         collections = gc.get_stats()

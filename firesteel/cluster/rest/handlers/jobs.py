@@ -66,7 +66,6 @@ _APPLICATION_STATUS = {
 
 
 def routes(jobs: KnownJobs) -> list[Route]:
-    """What answers each endpoint."""
     handlers = _JobHandlers(jobs)
     return [
         Route(rest.JOBS, handlers.ids),
@@ -244,7 +243,6 @@ def shown_accumulators(accumulators: Mapping[str, Any]) -> list[rest.Accumulator
 
 
 def state_counts(states: list[ExecutionState]) -> rest.StateCounts:
-    """How often each state occurs."""
     return rest.StateCounts(*(states.count(state) for state in _STATES))
 
 

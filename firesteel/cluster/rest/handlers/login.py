@@ -27,7 +27,6 @@ class LoginCodes:
         self._codes: dict[str, float] = {}
 
     def create(self) -> str:
-        """A new code."""
         code = secrets.token_urlsafe(32)
         with self._lock:
             while len(self._codes) >= MAX_CODES:
@@ -43,7 +42,6 @@ class LoginCodes:
 
 
 def routes(read_token: Callable[[], str]) -> list[Route]:
-    """The routes of this topic."""
     codes = LoginCodes()
 
     def create(_request: RestRequest[Any]) -> LoginCode:

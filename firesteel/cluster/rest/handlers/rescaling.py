@@ -18,8 +18,6 @@ __all__ = ["routes"]
 
 
 def routes(dispatcher: Dispatcher, slots: SlotAllocator) -> list[Route]:
-    """The routes of this topic."""
-
     def update(request: RestRequest[dict[str, VertexRequirements]]) -> dict[str, Any]:
         job = dispatcher.job(request.path["jobid"])
         runner = job.runner

@@ -48,7 +48,6 @@ _NO_JOB = ""
 
 
 def routes(dispatcher: Dispatcher) -> list[Route]:
-    """The routes of this topic."""
     savepoints: AsyncOperations[str] = AsyncOperations()
     checkpoints: AsyncOperations[int] = AsyncOperations()
     disposals: AsyncOperations[bool] = AsyncOperations()

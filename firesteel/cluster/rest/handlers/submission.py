@@ -40,7 +40,6 @@ _MAX_TIME_MS = 2**53
 
 
 def routes(dispatcher: Dispatcher, *, is_cancel_enabled: bool = True) -> list[Route]:
-    """The routes of this topic."""
     waiting = threading.BoundedSemaphore(MAX_WAITING)
 
     def submit(request: RestRequest[JobSubmitRequest]) -> JobSubmitted:

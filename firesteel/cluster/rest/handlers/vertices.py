@@ -33,7 +33,6 @@ _TIMED_STATES = (
 
 
 def routes(jobs: KnownJobs) -> list[Route]:
-    """What answers each endpoint."""
     handlers = _VertexHandlers(jobs)
     return [
         Route(rest.VERTEX, handlers.details),

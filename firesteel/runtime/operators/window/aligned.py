@@ -141,7 +141,6 @@ class AlignedWindowOperator(StreamOperator):
         self._function.open(context.runtime_context)
 
     def close(self) -> None:
-        """Closes the user's window function."""
         if hasattr(self, "_function"):
             self._function.close()
 
@@ -150,7 +149,6 @@ class AlignedWindowOperator(StreamOperator):
         return self.context.processing_time()
 
     def process_batch(self, values: Sequence[Any], timestamps: Sequence[int] | None) -> None:
-        """Adds records to their windows."""
         if not values:
             return
         if timestamps is None:

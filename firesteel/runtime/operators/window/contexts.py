@@ -83,7 +83,6 @@ class TriggerContext:
         return self._timers.current_watermark
 
     def get_metric_group(self) -> Any:
-        """The operator's metric group."""
         return self._runtime_context.get_metrics_group()
 
     def register_processing_time_timer(self, time: int) -> None:
@@ -95,11 +94,9 @@ class TriggerContext:
         self._timers.register_event_time_timer(self.window, time)
 
     def delete_processing_time_timer(self, time: int) -> None:
-        """Takes back a registration."""
         self._timers.delete_processing_time_timer(self.window, time)
 
     def delete_event_time_timer(self, time: int) -> None:
-        """Takes back a registration."""
         self._timers.delete_event_time_timer(self.window, time)
 
     def get_partitioned_state(self, state_descriptor: Any) -> Any:

@@ -28,12 +28,10 @@ class InternalWindowFunction:
         self.process: Callable[[Any, Any, Any], Results] = self._make_process(spec)
 
     def open(self, runtime_context: Any) -> None:
-        """Opens the user's function."""
         if hasattr(self._function, "open"):
             self._function.open(runtime_context)
 
     def close(self) -> None:
-        """Closes the user's function."""
         if hasattr(self._function, "close"):
             self._function.close()
 

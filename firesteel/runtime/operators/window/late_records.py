@@ -26,7 +26,6 @@ class LateRecords:
         self._dropped = context.counter("numLateRecordsDropped")
 
     def add(self, value: Any, timestamp: int) -> None:
-        """Accounts for one late record."""
         self._late.inc()
         if self._tag is None:
             self._dropped.inc()

@@ -50,7 +50,6 @@ class MergingWindowSet:
         return self.mapping.get(window)
 
     def retire_window(self, window: Any) -> None:
-        """Forgets a window."""
         if self.mapping.pop(window, None) is None:
             raise FiresteelError(f"Window {window} is not in flight.")
 

@@ -78,7 +78,6 @@ class WindowOperator(StreamOperator):
         self._function.open(runtime_context)
 
     def process_batch(self, values: Iterable[Any], timestamps: Sequence[int] | None) -> None:
-        """Adds records to their windows."""
         backend, selector = self._backend, self._key_selector
         process = self._process_merging if self._merging else self._process
         times: Iterable[int] = repeat(MIN_TIMESTAMP) if timestamps is None else timestamps
@@ -101,13 +100,11 @@ class WindowOperator(StreamOperator):
         self._output.flush()
 
     def fire_timers(self, timestamp: int) -> bool:
-        """Fires what is due."""
         done = self._timers.advance_watermark(timestamp)
         self._output.flush()
         return done
 
     def close(self) -> None:
-        """Closes the user's window function."""
         if hasattr(self, "_function"):
             self._function.close()
 

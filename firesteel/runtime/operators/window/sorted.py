@@ -43,7 +43,6 @@ class SortedWindowOperator(StreamOperator):
         self._size, self._slide, self._offset = alignment
 
     def open(self, context: OperatorContext) -> None:
-        """Opens the user's window function."""
         super().open(context)
         assert context.backend is not None
         self._backend = context.backend
@@ -57,7 +56,6 @@ class SortedWindowOperator(StreamOperator):
         self._function.open(context.runtime_context)
 
     def close(self) -> None:
-        """Closes the user's window function."""
         if hasattr(self, "_function"):
             self._function.close()
 

@@ -64,7 +64,6 @@ class WindowSpec(OperatorSpec):
         return functions
 
     def user_function(self) -> Any:
-        """Returns the window function."""
         return self.window_function
 
     def without_user_functions(self) -> WindowSpec | None:

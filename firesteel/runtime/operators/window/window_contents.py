@@ -66,7 +66,6 @@ class ReducedContents(WindowContents):
         self._copies = copies
 
     def new_panes(self) -> Panes:
-        """An empty dictionary."""
         return {}
 
     def add_all(self, panes: Panes, keys: Iterable[Any], values: Iterable[Any]) -> None:
@@ -92,7 +91,6 @@ class ReducedContents(WindowContents):
 
     @handles_results_of(AGGREGATE)
     def result(self, stored: Any) -> Any:
-        """The value itself."""
         if stored is None:
             raise InvalidProgramError(
                 "The reduce function returned None.", hint="Return the new value; perhaps a 'return' is missing."
@@ -158,7 +156,6 @@ class ListContents(WindowContents):
             panes[key].append(value)
 
     def collect(self, key: Any, values: Sequence[Any]) -> Any:
-        """A list of the values."""
         return list(values)
 
     def result(self, stored: Any) -> Any:

@@ -83,7 +83,6 @@ def timer_table(queue: str) -> str:
 
 
 def is_timer_table(table: str) -> bool:
-    """Whether the table holds timers."""
     return table.startswith(_TIMERS)
 
 
@@ -98,7 +97,6 @@ def key_groups_of(table: str, keys: Iterable[Any], max_parallelism: int) -> list
 
 
 def encode_chunk(table: str, namespace: Any, keys: Sequence[Any] | None, values: Sequence[Any] | None) -> bytes:
-    """One chunk as a frame."""
     try:
         data = _dumps((table, namespace, keys, values), _PROTOCOL)
     except Exception:  # noqa: BLE001 - user classes may raise anything
@@ -173,7 +171,6 @@ class PartWriter:
         self.length = 0
 
     def write(self, frame: bytes) -> None:
-        """Appends a frame."""
         if self._stream is None:
             self._stream = self._files.write_stream(shared=self._shared)
         self._stream.write(frame)
@@ -201,7 +198,6 @@ class CanonicalWriter:
         self._buffers: dict[tuple[str, Any], tuple[list[Any], list[Any]]] = {}
 
     def add(self, key_group: int, table: str, namespace: Any, key: Any, value: Any) -> None:
-        """Adds one entry."""
         if key_group != self._group:
             self._turn_to(key_group)
         buffer = self._buffers.get((table, namespace))

@@ -58,19 +58,15 @@ class PartitionableListState(ListState[Any]):
         return iter(self.get())
 
     def add(self, value: Any) -> None:
-        """Appends one element."""
         self._items.append(self._own(_not_none(value)))
 
     def add_all(self, values: Sequence[Any]) -> None:
-        """Appends elements."""
         self._items += [self._own(_not_none(value)) for value in values]
 
     def update(self, values: Sequence[Any]) -> None:
-        """Replaces all elements."""
         self._items = [self._own(_not_none(value)) for value in values]
 
     def clear(self) -> None:
-        """Removes all elements."""
         self._items = []
 
     def snapshot_items(self) -> Iterable[Any]:
@@ -91,7 +87,6 @@ class _BroadcastEntries(ReadOnlyBroadcastState[Any, Any]):
         return value if value.__class__ in IMMUTABLE else self._own(value)
 
     def contains(self, key: Any) -> bool:
-        """Whether there is an entry."""
         return key in self._entries
 
     def items(self) -> Iterable[tuple[Any, Any]]:
@@ -107,7 +102,6 @@ class _BroadcastEntries(ReadOnlyBroadcastState[Any, Any]):
         return list(map(self._own, self._entries.values()))
 
     def is_empty(self) -> bool:
-        """Whether there is no entry."""
         return not self._entries
 
 
@@ -142,11 +136,9 @@ class HeapBroadcastState(_BroadcastEntries, BroadcastState[Any, Any]):
         return ReadOnlyHeapBroadcastState(name, self._entries, self._own)
 
     def put(self, key: Any, value: Any) -> None:
-        """Sets one entry."""
         self._entries[key] = self._own(value)
 
     def put_all(self, dict_value: dict[Any, Any]) -> None:
-        """Sets many entries."""
         self._entries.update({key: self._own(value) for key, value in dict_value.items()})
 
     def remove(self, key: Any) -> None:
@@ -154,7 +146,6 @@ class HeapBroadcastState(_BroadcastEntries, BroadcastState[Any, Any]):
         self._entries.pop(key, None)
 
     def clear(self) -> None:
-        """Removes all entries."""
         self._entries.clear()
 
     def snapshot_items(self) -> Iterable[Any]:

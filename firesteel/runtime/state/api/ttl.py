@@ -182,7 +182,6 @@ class TtlState:
         self._argument, self._result = cells.argument, cells.result
 
     def set_current_namespace(self, namespace: Any) -> None:
-        """Switches to a namespace."""
         self._raw.set_current_namespace(namespace)
 
     def clear(self) -> None:
@@ -332,18 +331,15 @@ class TtlListState(_TtlCells, ListState[Any]):
         return iter(self.get())
 
     def add(self, value: Any) -> None:
-        """Appends one element."""
         check_not_none(value)
         now = self._clock()
         self._clean_up(now)
         self._raw.add(self._stamp_copy(value, now))
 
     def add_all(self, values: Sequence[Any]) -> None:
-        """Appends elements."""
         self._add_all(_checked(values))
 
     def update(self, values: Sequence[Any]) -> None:
-        """Replaces the elements."""
         values = _checked(values)
         self._raw.clear()
         self._add_all(values)
@@ -396,18 +392,15 @@ class TtlMapState(_TtlCells, MapState[Any, Any]):
         return None if cell is None else self._content_copy(cell)
 
     def put(self, key: Any, value: Any) -> None:
-        """Sets one entry."""
         now = self._clock()
         self._clean_up(now)
         self._put(key, self._stamp_copy(value, now))
 
     def put_all(self, dict_value: dict[Any, Any]) -> None:
-        """Sets many entries."""
         for key, value in dict_value.items():
             self.put(key, value)
 
     def remove(self, key: Any) -> None:
-        """Removes one entry."""
         self._raw.remove(key)
 
     def contains(self, key: Any) -> bool:

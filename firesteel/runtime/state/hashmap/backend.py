@@ -256,7 +256,6 @@ class _CleaningBackend(HashMapKeyedStateBackend):
 
     @property
     def key(self) -> Any:
-        """The current key."""
         return _KEY.__get__(self)
 
     @key.setter

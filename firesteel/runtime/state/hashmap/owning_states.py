@@ -142,7 +142,6 @@ class _OwningListState(_OwningState, states.HashMapListState):
         return list(elements) if self._is_plain else list(map(self._copy, elements))
 
     def update(self, values: Sequence[Any]) -> None:
-        """Replaces the elements."""
         super().update([value if value.__class__ in IMMUTABLE else self._take_in(value) for value in values])
 
 
@@ -150,7 +149,6 @@ class OwningListState(_OwningListState):
     """A list per key."""
 
     def add(self, value: Any) -> None:
-        """Appends one element."""
         if value.__class__ not in IMMUTABLE:
             value = self._take_in(value)
         else:
@@ -166,7 +164,6 @@ class TrackedOwningListState(_OwningListState, tracked_states.TrackedListState):
     """A list per key."""
 
     def add(self, value: Any) -> None:
-        """Appends one element."""
         if value.__class__ not in IMMUTABLE:
             value = self._take_in(value)
         else:
@@ -192,7 +189,6 @@ class _OwningMapState(_OwningState, states.HashMapMapState):
         return value if self._is_plain or value.__class__ in IMMUTABLE else self._copy(value)
 
     def put_all(self, dict_value: dict[Any, Any]) -> None:
-        """Sets many entries."""
         super().put_all(
             {key: value if value.__class__ in IMMUTABLE else self._take_in(value) for key, value in dict_value.items()}
         )
@@ -214,7 +210,6 @@ class OwningMapState(_OwningMapState):
     """A map per key."""
 
     def put(self, key: Any, value: Any) -> None:
-        """Sets one entry."""
         if value.__class__ not in IMMUTABLE:
             value = self._take_in(value)
         entries = self._table.get(self._backend.key)
@@ -228,7 +223,6 @@ class TrackedOwningMapState(_OwningMapState, tracked_states.TrackedMapState):
     """A map per key."""
 
     def put(self, key: Any, value: Any) -> None:
-        """Sets one entry."""
         if value.__class__ not in IMMUTABLE:
             value = self._take_in(value)
         current = self._backend.key

@@ -62,7 +62,6 @@ class Held:
         return sum(map(len, self.frames))
 
     def chunks(self) -> Iterator[Chunk]:
-        """Reads it."""
         for frame in self.frames:
             yield from decode_chunks(frame)
 
@@ -251,7 +250,6 @@ class Snapshots:
         self._tail = tuple(held for held in snapshot.held if held.frames) if is_tail_needed else ()
 
     def abort(self, checkpoint_id: int) -> None:
-        """A checkpoint was given up."""
         snapshot = self._under_way.pop(checkpoint_id, None)
         if snapshot is None or not snapshot.found_corrupt or self._chain is None:
             return

@@ -92,7 +92,6 @@ class StateTable:
         self._known.update(self.namespaces)
 
     def encode_all(self, cleanup: Cleanup | None, now: int) -> Iterator[bytes]:
-        """Every entry."""
         for namespace, table in self.namespaces.items():
             if cleanup is None:
                 yield from encode_chunks(self.name, namespace, list(table), list(table.values()))

@@ -56,7 +56,6 @@ class HashMapState:
         return bool(namespace == self._namespace)
 
     def clear(self) -> None:
-        """Removes the current key's value."""
         self._table.pop(self._backend.key, None)
 
     def take(self, namespaces: Iterable[Any]) -> list[Any]:
@@ -102,7 +101,6 @@ class HashMapListState(HashMapState, ListState[Any]):
         return iter(self.get())
 
     def add(self, value: Any) -> None:
-        """Appends one element."""
         check_not_none(value)
         elements = self._table.get(self._backend.key)
         if elements is None:
@@ -111,12 +109,10 @@ class HashMapListState(HashMapState, ListState[Any]):
             elements.append(value)
 
     def add_all(self, values: Sequence[Any]) -> None:
-        """Appends elements."""
         for value in values:
             self.add(value)
 
     def update(self, values: Sequence[Any]) -> None:
-        """Replaces the elements."""
         values = list(values)
         if values:
             for value in values:
@@ -155,7 +151,6 @@ class HashMapMapState(HashMapState, MapState[Any, Any]):
         return None if entries is None else entries.get(key)
 
     def put(self, key: Any, value: Any) -> None:
-        """Sets one entry."""
         entries = self._table.get(self._backend.key)
         if entries is None:
             self._table[self._backend.key] = {key: value}
@@ -163,12 +158,10 @@ class HashMapMapState(HashMapState, MapState[Any, Any]):
             entries[key] = value
 
     def put_all(self, dict_value: dict[Any, Any]) -> None:
-        """Sets many entries."""
         if dict_value:
             self._table.setdefault(self._backend.key, {}).update(dict_value)
 
     def remove(self, key: Any) -> None:
-        """Removes one entry."""
         entries = self._table.get(self._backend.key)
         if entries is not None and key in entries:
             del entries[key]
@@ -176,7 +169,6 @@ class HashMapMapState(HashMapState, MapState[Any, Any]):
                 self.clear()
 
     def contains(self, key: Any) -> bool:
-        """Whether there is an entry."""
         entries = self._table.get(self._backend.key)
         return entries is not None and key in entries
 
@@ -185,15 +177,12 @@ class HashMapMapState(HashMapState, MapState[Any, Any]):
         return list(self._table.get(self._backend.key, {}).items())
 
     def keys(self) -> list[Any]:
-        """All map keys."""
         return list(self._table.get(self._backend.key, ()))
 
     def values(self) -> list[Any]:
-        """All values."""
         return list(self._table.get(self._backend.key, {}).values())
 
     def is_empty(self) -> bool:
-        """Whether there is no entry."""
         return not self._table.get(self._backend.key)
 
     def slots(self) -> Iterable[tuple[Any, Any]]:

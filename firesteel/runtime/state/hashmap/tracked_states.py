@@ -43,7 +43,6 @@ class TrackedState(states.HashMapState):
         self._changed = self._state_table.changed(namespace)
 
     def clear(self) -> None:
-        """Removes the current key's value."""
         key = self._backend.key
         if key in self._table:
             del self._table[key]
@@ -85,7 +84,6 @@ class TrackedListState(TrackedState, states.HashMapListState):
     """A list per key."""
 
     def add(self, value: Any) -> None:
-        """Appends one element."""
         check_not_none(value)
         key = self._backend.key
         elements = self._table.get(key)
@@ -96,7 +94,6 @@ class TrackedListState(TrackedState, states.HashMapListState):
         self._changed.add(key)
 
     def update(self, values: Sequence[Any]) -> None:
-        """Replaces the elements."""
         super().update(values)
         self._changed.add(self._backend.key)
 
@@ -105,7 +102,6 @@ class TrackedMapState(TrackedState, states.HashMapMapState):
     """A map per key."""
 
     def put(self, key: Any, value: Any) -> None:
-        """Sets one entry."""
         current = self._backend.key
         entries = self._table.get(current)
         if entries is None:
@@ -115,12 +111,10 @@ class TrackedMapState(TrackedState, states.HashMapMapState):
         self._changed.add(current)
 
     def put_all(self, dict_value: dict[Any, Any]) -> None:
-        """Sets many entries."""
         super().put_all(dict_value)
         self._changed.add(self._backend.key)
 
     def remove(self, key: Any) -> None:
-        """Removes one entry."""
         super().remove(key)
         self._changed.add(self._backend.key)
 

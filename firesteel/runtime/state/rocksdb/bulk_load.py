@@ -31,7 +31,6 @@ class BulkLoad:
         self._writer: SstFileWriter | None = None
 
     def add(self, rows: Iterable[tuple[bytes, bytes]]) -> None:
-        """Appends rows."""
         iterator = iter(rows)
         while batch := list(itertools.islice(iterator, _CHECK_ROWS)):
             writer = self._writer or self._open()

@@ -51,7 +51,6 @@ class StampedState(RocksDBState):
     """What the raw states share."""
 
     def cell_format(self) -> CellFormat:
-        """Returns the format of cells."""
         # pickling copies
         stamp, loads = self._stamp, pickle.loads
         return CellFormat(stamp, stamp, loads, loads, stamp_of, _touched, argument=copy_value, result=_same)

@@ -87,7 +87,6 @@ class RocksDBState:
         self._key = _NO_KEY
 
     def clear(self) -> None:
-        """Removes the current key's value."""
         if self._backend.key is not self._key:
             self._turn()
         self._delete(self._row)
@@ -170,7 +169,6 @@ class RocksDBListState(RocksDBState, ListState[Any]):
         self._next_number = backend.next_number
 
     def get(self) -> list[Any]:
-        """The current key's elements."""
         if self._backend.key is not self._key:
             self._turn()
         return [_loads(data) for _row, data in self._table.scan_prefix(self._row)]
@@ -179,19 +177,16 @@ class RocksDBListState(RocksDBState, ListState[Any]):
         return iter(self.get())
 
     def add(self, value: Any) -> None:
-        """Appends one element."""
         check_not_none(value)
         if self._backend.key is not self._key:
             self._turn()
         self._put(self._row + pack_number(self._next_number()), self._dump(value) + self._trailer)
 
     def add_all(self, values: Sequence[Any]) -> None:
-        """Appends elements."""
         for value in values:
             self.add(value)
 
     def update(self, values: Sequence[Any]) -> None:
-        """Replaces the elements."""
         values = list(values)
         for value in values:
             check_not_none(value)
@@ -199,7 +194,6 @@ class RocksDBListState(RocksDBState, ListState[Any]):
         self.add_all(values)
 
     def clear(self) -> None:
-        """Removes the current key's elements."""
         if self._backend.key is not self._key:
             self._turn()
         self._clear_rows(self._row)
@@ -237,46 +231,37 @@ class RocksDBMapState(RocksDBState, MapState[Any, Any]):
         return None if data is None else _loads(data)
 
     def put(self, key: Any, value: Any) -> None:
-        """Sets one entry."""
         if self._backend.key is not self._key:
             self._turn()
         self._put(self._row + encode_object(key), self._dump(value) + self._trailer_with(key))
 
     def put_all(self, dict_value: dict[Any, Any]) -> None:
-        """Sets many entries."""
         for key, value in dict_value.items():
             self.put(key, value)
 
     def remove(self, key: Any) -> None:
-        """Removes one entry."""
         if self._backend.key is not self._key:
             self._turn()
         self._delete(self._row + encode_object(key))
 
     def contains(self, key: Any) -> bool:
-        """Whether there is an entry."""
         if self._backend.key is not self._key:
             self._turn()
         return self._get(self._row + encode_object(key)) is not None
 
     def items(self) -> list[tuple[Any, Any]]:
-        """All entries."""
         return [(self._map_key(row, data), _loads(data)) for row, data in self._rows()]
 
     def keys(self) -> list[Any]:
-        """All map keys."""
         return [self._map_key(row, data) for row, data in self._rows()]
 
     def values(self) -> list[Any]:
-        """All values."""
         return [_loads(data) for _row, data in self._rows()]
 
     def is_empty(self) -> bool:
-        """Whether there is no entry."""
         return next(self._rows(), None) is None
 
     def clear(self) -> None:
-        """Removes the current key's entries."""
         for row, _data in self._rows():
             self._delete(row)
 

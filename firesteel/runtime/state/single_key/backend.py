@@ -45,7 +45,6 @@ class SingleKeyState:
         self._held: dict[Any, Any] = {}
 
     def set_current_namespace(self, namespace: Any) -> None:
-        """Turns to another namespace."""
         current = self._namespace
         if namespace == current:
             return
@@ -55,7 +54,6 @@ class SingleKeyState:
         self._namespace = namespace
 
     def clear(self) -> None:
-        """Removes the value."""
         self._value = None
 
     def end_key(self) -> None:
@@ -92,7 +90,6 @@ class SingleKeyValueState(SingleKeyState, ValueState[Any]):
         return self._value
 
     def update(self, value: Any) -> None:
-        """Replaces the value."""
         self._value = value
 
 
@@ -107,7 +104,6 @@ class SingleKeyListState(SingleKeyState, ListState[Any]):
         return iter(self.get())
 
     def add(self, value: Any) -> None:
-        """Appends one element."""
         if value is None:
             raise ValueError("None cannot be added to a list state")
         if self._value is None:
@@ -116,12 +112,10 @@ class SingleKeyListState(SingleKeyState, ListState[Any]):
             self._value.append(value)
 
     def add_all(self, values: Sequence[Any]) -> None:
-        """Appends elements."""
         for value in values:
             self.add(value)
 
     def update(self, values: Sequence[Any]) -> None:
-        """Replaces the elements."""
         values = list(values)
         self._value = None
         self.add_all(values)
@@ -141,24 +135,20 @@ class SingleKeyMapState(SingleKeyState, MapState[Any, Any]):
         return None if self._value is None else self._value.get(key)
 
     def put(self, key: Any, value: Any) -> None:
-        """Sets one entry."""
         if self._value is None:
             self._value = {key: value}
         else:
             self._value[key] = value
 
     def put_all(self, dict_value: dict[Any, Any]) -> None:
-        """Sets many entries."""
         for key, value in dict_value.items():
             self.put(key, value)
 
     def remove(self, key: Any) -> None:
-        """Removes one entry."""
         if self._value is not None:
             self._value.pop(key, None)
 
     def contains(self, key: Any) -> bool:
-        """Whether there is an entry."""
         return self._value is not None and key in self._value
 
     def items(self) -> list[tuple[Any, Any]]:
@@ -166,15 +156,12 @@ class SingleKeyMapState(SingleKeyState, MapState[Any, Any]):
         return list((self._value or {}).items())
 
     def keys(self) -> list[Any]:
-        """All map keys."""
         return list(self._value or ())
 
     def values(self) -> list[Any]:
-        """All values."""
         return list((self._value or {}).values())
 
     def is_empty(self) -> bool:
-        """Whether there is no entry."""
         return not self._value
 
 
@@ -256,7 +243,6 @@ class OwningValueState(SingleKeyValueState):
         return value if value.__class__ in IMMUTABLE else copy_value(value)
 
     def update(self, value: Any) -> None:
-        """Replaces the value."""
         self._value = value if value.__class__ in IMMUTABLE else copy_value(value)
 
 
@@ -270,7 +256,6 @@ class OwningListState(SingleKeyListState):
         return list(copy_all(self._value or ()))
 
     def add(self, value: Any) -> None:
-        """Appends one element."""
         SingleKeyListState.add(self, value if value.__class__ in IMMUTABLE else copy_value(value))
 
 
@@ -285,7 +270,6 @@ class OwningMapState(SingleKeyMapState):
         return value if value.__class__ in IMMUTABLE else copy_value(value)
 
     def put(self, key: Any, value: Any) -> None:
-        """Sets one entry."""
         SingleKeyMapState.put(self, key, value if value.__class__ in IMMUTABLE else copy_value(value))
 
     def items(self) -> list[tuple[Any, Any]]:
@@ -387,7 +371,6 @@ class SingleKeyStateBackend(KeyedStateBackend):
         return state
 
     def timer_queue(self, name: str) -> TimerQueue:
-        """The timers of that name."""
         queue = self._queues.get(name)
         if queue is None:
             queue = self._queues[name] = TimerQueue()
