@@ -269,10 +269,10 @@ def test_a_lost_jobmanager_is_said_and_its_return_too(visit: Visit) -> None:
     page.goto(OFFLINE)
     expect(page.get_by_role("link", name="a job")).to_be_visible()
     answers.is_there = False
-    expect(page.get_by_role("alert")).to_contain_text("cannot be reached")
+    expect(page.get_by_role("alert")).to_contain_text("has been unreachable since")
     expect(page.get_by_role("link", name="a job")).to_be_visible()
     answers.is_there = True
-    expect(page.get_by_text("answers again")).to_be_visible()
+    expect(page.get_by_text("is restored")).to_be_visible()
     expect(page.get_by_role("alert")).to_have_count(0)
 
 
@@ -311,14 +311,14 @@ def test_a_token_is_asked_for_and_sent(visit: Visit) -> None:
     page.goto(f"{OFFLINE}/#/jobs/{JOB}")
     page.get_by_role("button", name="Cancel", exact=True).click()
     page.get_by_role("button", name="Cancel the job").click()
-    dialog = page.get_by_role("dialog", name="This cluster needs a token")
+    dialog = page.get_by_role("dialog", name="This cluster requires a token")
     dialog.get_by_label("Token").fill("secret")
     with page.expect_request(lambda request: request.method == "PATCH") as sent:
-        dialog.get_by_role("button", name="Go on").click()
+        dialog.get_by_role("button", name="Continue").click()
     assert sent.value.headers["authorization"] == "Bearer secret"
     # it is refused here, which the dialog says; whoever has no other one is told what the JobManager said
     expect(dialog).to_contain_text("did not accept the token")
-    dialog.get_by_role("button", name="Without").click()
+    dialog.get_by_role("button", name="Skip").click()
     expect(page.get_by_role("alert")).to_contain_text("This needs a token.")
 
 
@@ -440,7 +440,7 @@ def test_a_job_from_submit_over_all_pages_and_a_savepoint_to_its_end(
 ) -> None:
     page = visit.page
     page.goto(cluster.url)
-    expect(page.get_by_text("Nothing runs now.")).to_be_visible()
+    expect(page.get_by_text("No job is running.")).to_be_visible()
     _submit(page, cluster, "digits.py", tmp_path, COUNTING)
     page.get_by_role("button", name="Show plan").click()
     plan = page.get_by_role("dialog", name="Plan of digits.py")
@@ -482,7 +482,7 @@ def test_a_job_from_submit_over_all_pages_and_a_savepoint_to_its_end(
     # the other tabs
     tabs = page.get_by_role("navigation", name="Parts of the job")
     for tab, text in {
-        "Exceptions": "Nothing has failed.",
+        "Exceptions": "There are no failures.",
         "Timeline": "Subtask 0",
         "Data skew": "Count",
         "Configuration": "Restart strategy",
@@ -503,7 +503,7 @@ def test_a_job_from_submit_over_all_pages_and_a_savepoint_to_its_end(
     page.get_by_role("button", name="Checkpoint", exact=True).click()
     expect(page.get_by_text(re.compile(r"Checkpoint \d+ is complete."))).to_be_visible()
     page.get_by_role("button", name="Savepoint", exact=True).click()
-    page.get_by_role("button", name="Take it").click()
+    page.get_by_role("button", name="Trigger").click()
     dialog = page.get_by_role("dialog", name="Take a savepoint")
     expect(dialog).to_contain_text("The savepoint is complete.")
     path = dialog.locator(".result-path").inner_text().strip()
@@ -542,7 +542,7 @@ def test_the_pages_of_the_cluster(cluster: Cluster, visit: Visit) -> None:
     parts.get_by_role("link", name="Logs").click()
     expect(page.get_by_role("heading", name="Log files")).to_be_visible()
     parts.get_by_role("link", name="Stdout").click()
-    nothing = page.get_by_text("Nothing has been printed")
+    nothing = page.get_by_text("There is no output yet.")
     expect(page.get_by_label("taskmanager-stdout.txt").or_(nothing).first).to_be_visible()
     parts.get_by_role("link", name="Thread dump").click()
     expect(page.get_by_role("heading", name="Thread dump")).to_be_visible()

@@ -118,7 +118,7 @@ export async function call(path, options = {}) {
     return JSON.parse(text);
   } catch {
     throw new ApiError(response.status, [
-      `The answer of /${url(path)} is not JSON: is this address really a JobManager's?`,
+      `The answer of /${url(path)} is not JSON. Check that this is the address of a JobManager.`,
     ]);
   }
 }

@@ -79,7 +79,7 @@ const refresher = new Refresher({
   },
   recovered() {
     hasConfig = false; // it may be another JobManager now
-    toast('good', 'The JobManager answers again.');
+    toast('good', 'The connection to the JobManager is restored.');
   },
   changed: redraw,
 });
@@ -88,7 +88,7 @@ const refresher = new Refresher({
 function navigate() {
   const route = match(location.hash, PATTERNS);
   if (!route) {
-    toast('bad', 'There is no such page.', location.hash);
+    toast('bad', 'Page not found.', location.hash);
     location.replace(href(['overview']));
     return;
   }
@@ -141,7 +141,7 @@ function headerView() {
           type: 'button',
           class: 'button is-small is-ghost',
           'aria-pressed': refresher.isPaused ? 'true' : 'false',
-          title: 'Stops or resumes refreshing',
+          title: 'Pause or resume refreshing',
           onclick: () => refresher.togglePaused(),
         },
         refresher.isPaused ? 'Paused' : 'Live',
@@ -165,13 +165,13 @@ function bannerView() {
   if (refresher.lostSince) {
     const what =
       refresher.lostReason ||
-      `The JobManager at ${location.host} cannot be reached since ${clock(refresher.lostSince)}.`;
-    const shown = refresher.updatedAt ? ` What you see is from ${clock(refresher.updatedAt)}.` : '';
+      `The JobManager at ${location.host} has been unreachable since ${clock(refresher.lostSince)}.`;
+    const shown = refresher.updatedAt ? ` The page shows data from ${clock(refresher.updatedAt)}.` : '';
     return h(
       'div',
       { class: 'banner is-bad', role: 'alert' },
       icon('warning'),
-      h('span', null, `${what}${shown} Trying again every few seconds.`),
+      h('span', null, `${what}${shown} Retrying every few seconds.`),
       h('button', { type: 'button', class: 'button is-small', onclick: () => refresher.refresh() }, 'Try now'),
     );
   }
@@ -184,7 +184,7 @@ function bannerView() {
       'div',
       { class: 'banner is-bad', role: 'alert' },
       icon('warning'),
-      h('span', null, 'This cluster shows nothing without its token.'),
+      h('span', null, 'This cluster requires a token.'),
       h('button', { type: 'button', class: 'button is-small', onclick: ask }, 'Enter the token'),
     );
   }
@@ -203,8 +203,8 @@ function mainView() {
         'p',
         null,
         isMissing
-          ? 'It may have ended so long ago that it is no longer kept. '
-          : 'It is tried again at the next refresh. ',
+          ? 'It may have ended and been removed. '
+          : 'The page retries at the next refresh. ',
         h('a', { href: href(['overview']) }, 'Go to the overview'),
       ),
     );

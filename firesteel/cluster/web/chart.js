@@ -150,7 +150,7 @@ function chartView(data, width, hover, events) {
         width: '100%',
         role: 'img',
         tabindex: 0,
-        'aria-label': `${data.label}. Latest: ${last.join(', ')}. Arrow keys walk through the values.`,
+        'aria-label': `${data.label}. Latest: ${last.join(', ')}. Arrow keys move through the values.`,
         ...events,
       },
       ticks.map((tick, index) => [

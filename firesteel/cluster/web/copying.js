@@ -11,7 +11,7 @@ export function copyButton(text, what) {
       await navigator.clipboard.writeText(text);
       toast('good', 'Copied.', text);
     } catch (error) {
-      failed('The browser does not let this page copy.', error);
+      failed('The browser does not allow this page to copy.', error);
     }
   };
   return h(

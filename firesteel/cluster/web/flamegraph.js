@@ -93,7 +93,7 @@ function flameView(data, zoomed, zoomTo) {
         { class: 'muted', 'aria-live': 'polite' },
         search
           ? `${percent(found / (data.root.value || 1))} of all samples match.`
-          : `${plural(data.root.value, 'sample')}. Click a frame to look closer.`,
+          : `${plural(data.root.value, 'sample')}. Click a frame to zoom in.`,
       ),
       above.length > 0 &&
         h('button', { type: 'button', class: 'button is-small', onclick: () => zoomTo([]) }, 'Show all'),

@@ -35,7 +35,7 @@ export function askForToken(wasWrong, message, quiet) {
 /** @param {boolean} wasWrong @param {string} message @returns {Promise<string|null>} */
 function dialog(wasWrong, message) {
   let value = '';
-  return openDialog('This cluster needs a token', (context) =>
+  return openDialog('This cluster requires a token', (context) =>
     h(
       'form',
       {
@@ -71,8 +71,8 @@ function dialog(wasWrong, message) {
       h(
         'div',
         { class: 'dialog-buttons' },
-        h('button', { type: 'button', class: 'button', onclick: () => context.close(null) }, 'Without'),
-        h('button', { type: 'submit', class: 'button is-primary' }, 'Go on'),
+        h('button', { type: 'button', class: 'button', onclick: () => context.close(null) }, 'Skip'),
+        h('button', { type: 'submit', class: 'button is-primary' }, 'Continue'),
       ),
     ),
   );

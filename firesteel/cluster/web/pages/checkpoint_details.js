@@ -46,7 +46,7 @@ export function checkpointDetails(context) {
             details.discarded ? 'It was at ' : 'It is at ',
             h('span', { class: 'mono break' }, details.external_path),
             copyButton(details.external_path, 'the path'),
-            details.discarded ? ' and has been removed since.' : '',
+            details.discarded ? ' and has been deleted.' : '',
           ),
         details.failure_message && h('p', { class: 'text-bad' }, details.failure_message),
         table({
@@ -54,7 +54,7 @@ export function checkpointDetails(context) {
           label: `Operators of checkpoint ${one.id}`,
           rows: Object.entries(details.tasks || {}).map(([id, task]) => ({ ...task, id })),
           key: (task) => task.id,
-          empty: 'No operator’s part is known.',
+          empty: 'No operator has acknowledged yet.',
           detail: (task) => subtaskTable(one.id, task.id, subtasks),
           columns: [
             { title: 'Operator', wide: true, cell: (task) => nameCell(context, one.id, task.id, subtasks, toggle) },
@@ -63,7 +63,7 @@ export function checkpointDetails(context) {
               number: true,
               cell: (task) => `${task.num_acknowledged_subtasks}/${task.num_subtasks}`,
             },
-            { title: 'Last at', cell: (task) => clock(task.latest_ack_timestamp) },
+            { title: 'Latest acknowledgement', cell: (task) => clock(task.latest_ack_timestamp) },
             {
               title: 'Duration',
               number: true,
@@ -123,7 +123,7 @@ function subtaskTable(checkpoint, vertex, subtasks) {
     label: 'Subtasks',
     rows: data.subtasks,
     key: (one) => one.index,
-    empty: 'No subtask has acknowledged.',
+    empty: 'No subtask has acknowledged yet.',
     columns: [
       { title: 'Subtask', number: true, sort: (one) => one.index, cell: (one) => count(one.index) },
       {

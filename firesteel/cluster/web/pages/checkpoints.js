@@ -48,8 +48,8 @@ export function checkpointsTab(context) {
           'div',
           { class: 'panel empty' },
           context.job['job-type'] === 'BATCH'
-            ? 'A batch job takes no checkpoints: what it has lost it computes again.'
-            : 'Checkpoints are switched off for this job. Set execution.checkpointing.interval, or call env.enable_checkpointing(…).',
+            ? 'A batch job takes no checkpoints: lost results are computed again.'
+            : 'Checkpointing is disabled for this job. Set execution.checkpointing.interval, or call env.enable_checkpointing(…).',
         );
       return [
         overview(data),
@@ -199,7 +199,7 @@ function history(context, data, details) {
       {
         title: 'Checkpointed',
         number: true,
-        hint: 'What was written for this one',
+        hint: 'Size of the data written for this checkpoint',
         sort: (one) => one.checkpointed_size,
         cell: (one) => bytes(one.checkpointed_size),
       },
@@ -220,7 +220,7 @@ function kindName(one) {
     CHECKPOINT: 'Checkpoint',
     UNALIGNED_CHECKPOINT: 'Unaligned checkpoint',
     SAVEPOINT: 'Savepoint',
-    SYNC_SAVEPOINT: 'Savepoint to stop',
+    SYNC_SAVEPOINT: 'Stop with savepoint',
   };
   return names[one.checkpoint_type] || one.checkpoint_type || NONE;
 }
@@ -273,16 +273,16 @@ function configuration(config) {
       'Interval',
       isNumber(config.interval) && config.interval > 0 && config.interval < 1e15
         ? duration(config.interval)
-        : 'only when asked',
+        : 'on request only',
     ],
     ['Timeout', duration(config.timeout)],
-    ['Pause between two', duration(config.min_pause)],
-    ['At the same time', count(config.max_concurrent)],
-    ['Failures tolerated', count(config.tolerable_failed_checkpoints)],
+    ['Minimum pause', duration(config.min_pause)],
+    ['Maximum concurrent', count(config.max_concurrent)],
+    ['Tolerable failures', count(config.tolerable_failed_checkpoints)],
     ['Unaligned', yes(config.unaligned_checkpoints)],
     isNumber(config.aligned_checkpoint_timeout) && [
-      'Aligned for at most',
-      config.aligned_checkpoint_timeout > 0 ? duration(config.aligned_checkpoint_timeout) : 'any time',
+      'Aligned timeout',
+      config.aligned_checkpoint_timeout > 0 ? duration(config.aligned_checkpoint_timeout) : 'none',
     ],
     ['State backend', config.state_backend || NONE],
     ['Storage', config.checkpoint_storage || NONE],

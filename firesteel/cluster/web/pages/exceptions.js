@@ -35,7 +35,7 @@ export function exceptionsTab(context) {
           { class: 'panel empty' },
           isTerminal(context.job.state)
             ? 'The job ended without an exception.'
-            : 'Nothing has failed. Should a task fail, its exception and your line are shown here, for every restart.',
+            : 'There are no failures. If a task fails, its exception and the line of your program are shown here, for every restart.',
         );
       const more = () => {
         most += STEP;
@@ -94,7 +94,7 @@ function exception(entry, withName) {
     ),
     h('div', { class: 'trace-box' }, copyButton(entry.stacktrace, 'the stack trace'), stackTrace(entry.stacktrace)),
     (entry.concurrentExceptions || []).length > 0 && [
-      h('h4', null, `At the same time, ${count(entry.concurrentExceptions.length)} more`),
+      h('h4', null, `Concurrent exceptions: ${count(entry.concurrentExceptions.length)}`),
       entry.concurrentExceptions.map((other, index) => collapsed(other, `${entry.timestamp} concurrent ${index}`)),
     ],
   );

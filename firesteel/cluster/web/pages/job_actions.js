@@ -21,14 +21,14 @@ export function jobActions(context) {
         type: 'button',
         class: `button ${extra}`,
         disabled: !isEnabled,
-        title: isEnabled ? null : 'The job does not run now.',
+        title: isEnabled ? null : 'The job is not running.',
         onclick: () => act(context),
       },
       title,
     );
   return h(
     'div',
-    { class: 'actions', role: 'group', 'aria-label': 'What to do with the job' },
+    { class: 'actions', role: 'group', 'aria-label': 'Job actions' },
     button('Checkpoint', takeCheckpoint),
     button('Savepoint', takeSavepoint),
     button('Rescale', rescale),
@@ -96,7 +96,7 @@ function operation(title, action, fields, run, done, isDanger = false) {
           'div',
           { role: 'status' },
           h('div', { class: 'progress', 'aria-hidden': 'true' }),
-          h('p', { class: 'muted' }, 'In progress … You may close this; it goes on.'),
+          h('p', { class: 'muted' }, 'In progress … You may close this; the operation continues.'),
         ),
       h(
         'div',
@@ -124,7 +124,7 @@ function directoryField(values) {
     h('span', null, 'Directory'),
     h('input', {
       name: 'directory',
-      placeholder: 'the default of the cluster',
+      placeholder: 'default of the cluster',
       autocomplete: 'off',
       spellcheck: 'false',
       oninput: (event) => (values.directory = event.target.value.trim()),
@@ -168,9 +168,9 @@ function takeSavepoint(context) {
   const path = ['jobs', context.jobId, 'savepoints'];
   return operation(
     'Take a savepoint',
-    'Take it',
+    'Trigger',
     (values) => [
-      h('p', null, 'The job goes on. The savepoint is yours: it stays until you remove it.'),
+      h('p', null, 'The job continues. The savepoint is kept until you delete it.'),
       directoryField(values),
       formatField(values),
     ],
@@ -193,7 +193,7 @@ async function stop(context) {
       h(
         'p',
         null,
-        `“${context.job.name}” takes a savepoint and then ends as FINISHED. It can be started again from there.`,
+        `“${context.job.name}” takes a savepoint and then ends as FINISHED. It can be restarted from the savepoint.`,
       ),
       directoryField(values),
       formatField(values),
@@ -204,7 +204,7 @@ async function stop(context) {
         h(
           'span',
           null,
-          'Drain: send the last watermark first, so that all windows and timers fire. For a job that will not go on.',
+          'Drain: send the last watermark first, so that all windows and timers fire. For a job that will not be resumed.',
         ),
       ),
     ],
@@ -214,7 +214,7 @@ async function stop(context) {
         drain: Boolean(values.drain),
         formatType: values.format,
       }),
-    (result) => [savedAt(result), h('p', null, 'The job stops.')],
+    (result) => [savedAt(result), h('p', null, 'The job is stopping.')],
     true,
   );
   context.page.refresh();
@@ -242,7 +242,7 @@ async function cancel(context) {
       h(
         'p',
         null,
-        `“${context.job.name}” ends now, without a savepoint. What it has not checkpointed is lost. To start again from where it is, stop it instead.`,
+        `“${context.job.name}” ends now, without a savepoint. Progress since its last checkpoint is lost. To be able to resume it, stop it with a savepoint instead.`,
       ),
     () => call(['jobs', context.jobId], { method: 'PATCH', query: { mode: 'cancel' } }),
     () => h('p', null, 'The job is being cancelled.'),
@@ -260,7 +260,7 @@ async function rescale(context) {
     (values) => {
       values.parallelism ||= Object.fromEntries(vertices.map((vertex) => [vertex.id, vertex.parallelism]));
       return [
-        h('p', null, 'The job takes a checkpoint and goes on from it with the new parallelism.'),
+        h('p', null, 'The job takes a checkpoint and restarts from it with the new parallelism.'),
         vertices.map((vertex) =>
           h(
             'label',
@@ -288,7 +288,7 @@ async function rescale(context) {
           ]),
         ),
       }),
-    () => h('p', null, 'The job takes a checkpoint now, and then goes on with the new parallelism.'),
+    () => h('p', null, 'The job takes a checkpoint and then restarts with the new parallelism.'),
   );
   context.page.refresh();
 }

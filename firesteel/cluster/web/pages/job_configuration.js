@@ -64,7 +64,7 @@ export function configurationTab(context) {
             ['Restart strategy', config['restart-strategy'] || '–'],
             [
               'Parallelism',
-              config['job-parallelism'] === -1 ? 'as the cluster says' : String(config['job-parallelism'] ?? '–'),
+              config['job-parallelism'] === -1 ? 'default of the cluster' : String(config['job-parallelism'] ?? '–'),
             ],
             ['Object reuse', config['object-reuse-mode'] ? 'yes' : 'no'],
             context.job.plan.execution && [

@@ -39,8 +39,8 @@ export function graphTab(context) {
 
 /** @param {string} state */
 function notRunning(state) {
-  if (state === 'FAILED') return 'The job failed before it had a graph. Exceptions tell why.';
-  if (isTerminal(state)) return 'The graph of this job is no longer known.';
+  if (state === 'FAILED') return 'The job failed before its graph was created. See Exceptions for the reason.';
+  if (isTerminal(state)) return 'The graph of this job is no longer available.';
   return 'The job is being prepared, or waits for slots. Its graph appears here.';
 }
 
@@ -66,7 +66,7 @@ function waiting(job, cluster) {
       h(
         'span',
         null,
-        'A task has failed, and the job starts again. ',
+        'A task has failed, and the job is restarting. ',
         h('a', { href: href(['jobs', job.jid, 'exceptions']) }, 'See why'),
       ),
     );

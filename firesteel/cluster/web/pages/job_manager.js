@@ -32,7 +32,7 @@ export function jobManagerPage(context) {
     stdout: textPart(
       [...base, 'stdout'],
       'jobmanager-stdout.txt',
-      'Nothing has been printed here. Programs that run in the JobManager print here.',
+      'There is no output yet. Output of programs that run in the JobManager is shown here.',
     ),
     threads: threadDumpPart([...base, 'thread-dump']),
   };
@@ -78,7 +78,7 @@ function configurationPart() {
               ],
             ]),
           ),
-        panel('Settings', settings('jobmanager config', entries, 'Nothing is set: all options have their defaults.')),
+        panel('Settings', settings('jobmanager config', entries, 'No option is set: all have their defaults.')),
       ];
     },
   };

@@ -48,7 +48,7 @@ export function textPart(path, name, empty) {
     },
     view() {
       if (content === null) return loading();
-      const wanted = filter(`text ${id}`, 'Only lines with');
+      const wanted = filter(`text ${id}`, 'Filter lines');
       const all = content.replace(/\n$/, '').split('\n');
       const matching = wanted.text ? all.filter((line) => line.toLowerCase().includes(wanted.text)) : all;
       const shown = matching.slice(-LINES);
@@ -166,7 +166,7 @@ export function threadDumpPart(path) {
     },
     view() {
       if (!threads) return loading();
-      const wanted = filter(`threads ${path.join('/')}`, 'Only threads with');
+      const wanted = filter(`threads ${path.join('/')}`, 'Filter threads');
       const shown = threads.filter(
         (thread) => !wanted.text || thread.stringifiedThreadInfo.toLowerCase().includes(wanted.text),
       );

@@ -55,7 +55,7 @@ export const loading = () => h('div', { class: 'loading', role: 'status' }, 'Loa
 /** @param {import('../app.js').PageContext} context */
 function noJobs(context) {
   return [
-    h('p', null, 'Nothing runs now.'),
+    h('p', null, 'No job is running.'),
     h(
       'p',
       null,
@@ -94,7 +94,7 @@ function tiles(overview) {
       ),
     ),
     tile('TaskManagers', h('a', { href: href(['taskmanagers']) }, count(overview.taskmanagers)), plural(total, 'slot')),
-    tile('Running jobs', count(overview['jobs-running']), 'and those that wait'),
+    tile('Running jobs', count(overview['jobs-running']), 'including waiting ones'),
     tile(
       'Ended jobs',
       count(overview['jobs-finished'] + overview['jobs-cancelled'] + overview['jobs-failed']),

@@ -31,7 +31,7 @@ export function skewTab(context) {
         h(
           'p',
           { class: 'muted' },
-          'How far the subtasks of a vertex are from each having received the same number of records: 0% is even. Much skew after a HASH edge means that few keys have most of the records; one subtask then works while the others wait.',
+          'How unevenly the records are distributed over the subtasks of a vertex: 0% is even. High skew after a HASH edge means that few keys have most of the records; few subtasks then do most of the work.',
         ),
         table({
           id: `skew ${context.jobId}`,

@@ -8,7 +8,7 @@ import { panel } from '../table.js';
 import { h } from '../vdom.js';
 
 const FIELDS = [
-  ['uid', 'Operator (uid)', 'what .uid(…) was given'],
+  ['uid', 'Operator (uid)', 'set with .uid(…)'],
   ['name', 'State', 'the name in its descriptor'],
   ['key', 'Key', 'a text or a number, as in JSON'],
 ];
@@ -62,7 +62,7 @@ export function stateTab(context) {
         h(
           'p',
           { class: 'muted' },
-          'The value of one key, as the running task has it now; it may be gone with the next failure until a checkpoint has it.',
+          'The current value of one key in the running task. Changes since the last checkpoint are lost if the job fails.',
         ),
         h(
           'form',

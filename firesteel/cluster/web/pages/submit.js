@@ -31,7 +31,7 @@ export function submitPage(context) {
       if (context.config.features['web-submit'] === false)
         return [
           h('h1', null, 'Submit'),
-          h('div', { class: 'panel empty' }, 'Submitting from this page is switched off (web.submit.enable).'),
+          h('div', { class: 'panel empty' }, 'Job submission from this page is disabled (web.submit.enable).'),
         ];
       if (!programs) return [h('h1', null, 'Submit'), loading()];
       return [
@@ -48,7 +48,7 @@ function uploadPanel(state, uploaded) {
   const send = async (file) => {
     if (!file) return;
     if (!ACCEPTED.some((ending) => file.name.endsWith(ending))) {
-      toast('bad', 'This is no program.', `${file.name}: choose a ${ACCEPTED.join(' or ')} file.`);
+      toast('bad', 'This is not a program.', `${file.name}: choose a ${ACCEPTED.join(' or ')} file.`);
       return;
     }
     state.isUploading = true;
@@ -111,7 +111,7 @@ function programTable(context, programs, state) {
     if (
       !(await confirmed(
         'Remove the program?',
-        `${program.name} is removed from the JobManager. Jobs that run already go on.`,
+        `${program.name} is removed from the JobManager. Running jobs are not affected.`,
         'Remove',
       ))
     )
@@ -128,7 +128,7 @@ function programTable(context, programs, state) {
     label: 'Programs',
     rows: programs,
     key: (program) => program.id,
-    empty: 'No program is uploaded yet. Choose one above; then set its arguments here, and run it.',
+    empty: 'No program has been uploaded yet. Choose one above, then set its arguments here and run it.',
     detail: (program) => (program.id === state.chosen ? runForm(program) : null),
     columns: [
       {
@@ -197,7 +197,7 @@ function runForm(program) {
     try {
       await act();
     } catch (error) {
-      failed(what === 'run' ? 'The program did not start a job.' : 'The program has no plan to show.', error);
+      failed(what === 'run' ? 'The program did not start a job.' : 'The plan of the program could not be created.', error);
     }
     values.busy = '';
     redraw();
@@ -237,7 +237,7 @@ function runForm(program) {
     h(
       'div',
       { class: 'columns' },
-      text('parallelism', 'Parallelism', 'as the program or the cluster says', { type: 'number', min: 1, max: 32768 }),
+      text('parallelism', 'Parallelism', 'default of the program or the cluster', { type: 'number', min: 1, max: 32768 }),
       text('savepoint', 'Start from savepoint', 'file:///data/savepoints/savepoint-…'),
     ),
     h(
@@ -249,7 +249,7 @@ function runForm(program) {
         disabled: !values.savepoint,
         onchange: (event) => (values.allowNonRestored = event.target.checked),
       }),
-      h('span', null, 'Leave out state of operators that the program no longer has'),
+      h('span', null, 'Allow non-restored state: skip state of operators that the program no longer has'),
     ),
     h(
       'div',

@@ -28,13 +28,13 @@ export function taskManagersPage(context) {
             rows: managers,
             key: (one) => one.id,
             empty: [
-              h('p', null, 'There is no TaskManager.'),
+              h('p', null, 'There are no TaskManagers.'),
               h(
                 'p',
                 null,
                 'Spark’s executors appear here once they have registered. With ',
                 h('code', null, '--master'),
-                ' look at Spark’s own pages for why there are none.',
+                ' check Spark’s web UI for the reason if there are none.',
               ),
             ],
             columns: [
@@ -61,13 +61,13 @@ export function taskManagersPage(context) {
                 cell: (one) => count(one.hardware.cpuCores),
               },
               {
-                title: 'Memory of the machine',
+                title: 'Physical memory',
                 number: true,
                 sort: (one) => one.hardware.physicalMemory,
                 cell: (one) => bytes(one.hardware.physicalMemory),
               },
               {
-                title: 'Heard of',
+                title: 'Last heartbeat',
                 sort: (one) => one.timeSinceLastHeartbeat,
                 cell: (one) => heartbeat(one.timeSinceLastHeartbeat),
               },
@@ -125,7 +125,7 @@ export function taskManagerPage(context) {
     stdout: textPart(
       [...base, 'stdout'],
       'taskmanager-stdout.txt',
-      'Nothing has been printed here. What print() and print sinks write on this TaskManager is shown on this page.',
+      'There is no output yet. Output of print() and print sinks on this TaskManager is shown here.',
     ),
     threads: threadDumpPart([...base, 'thread-dump']),
   };
@@ -183,10 +183,10 @@ function overview(manager, names) {
       'About',
       facts([
         ['Address', manager.path],
-        ['Heard of', heartbeat(manager.timeSinceLastHeartbeat)],
+        ['Last heartbeat', heartbeat(manager.timeSinceLastHeartbeat)],
         ['Data port', manager.dataPort > 0 ? String(manager.dataPort) : NONE],
         ['Cores', count(hardware.cpuCores)],
-        ['Memory of the machine', bytes(hardware.physicalMemory)],
+        ['Physical memory', bytes(hardware.physicalMemory)],
         ['Slots', `${count(manager.slotsNumber - manager.freeSlots)} in use, ${count(manager.freeSlots)} free`],
       ]),
     ),
@@ -196,12 +196,12 @@ function overview(manager, names) {
         'div',
         { class: 'columns is-three' },
         memory('Heap', metrics.heapUsed, metrics.heapMax),
-        memory('Outside the heap', metrics.nonHeapUsed, metrics.nonHeapMax),
+        memory('Non-heap', metrics.nonHeapUsed, metrics.nonHeapMax),
         metrics.directMax > 0 && memory('Direct', metrics.directUsed, metrics.directMax),
         metrics.mappedMax > 0 && memory('Mapped', metrics.mappedUsed, metrics.mappedMax),
         metrics.nettyShuffleMemoryTotal > 0 &&
           memory('Network buffers', metrics.nettyShuffleMemoryUsed, metrics.nettyShuffleMemoryTotal),
-        memory('Of the machine', hardware.physicalMemory - hardware.freeMemory, hardware.physicalMemory),
+        memory('Physical', hardware.physicalMemory - hardware.freeMemory, hardware.physicalMemory),
       ),
       collectors.length > 0 &&
         table({

@@ -154,7 +154,7 @@ function vertexRows(vertex, times, scale, end, state, toggle) {
             'is-subtask',
           ),
         ),
-    isOpen && times && !subtasks.length && h('p', { class: 'muted' }, 'No times are known.'),
+    isOpen && times && !subtasks.length && h('p', { class: 'muted' }, 'There are no times yet.'),
     isOpen &&
       subtasks.length > PAGE_SIZE &&
       h(

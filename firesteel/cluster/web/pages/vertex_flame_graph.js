@@ -9,8 +9,8 @@ import { loading } from './overview.js';
 
 const TYPES = [
   ['full', 'Mixed', 'All samples'],
-  ['on_cpu', 'On CPU', 'Samples that were working'],
-  ['off_cpu', 'Off CPU', 'Samples that were waiting'],
+  ['on_cpu', 'On CPU', 'Samples of running code'],
+  ['off_cpu', 'Off CPU', 'Samples of waiting code'],
 ];
 /** What the server answers with in place of a time where there are no samples. */
 const ENDED = -1;

@@ -55,7 +55,7 @@ export function metricsView(context, id) {
         return h(
           'div',
           { class: 'empty' },
-          'The vertex reports no metrics: it does not run, or has only just started.',
+          'The vertex reports no metrics: it is not running, or has just started.',
         );
       return [
         chooser(id, names, state.chosen, context.page),
@@ -153,7 +153,7 @@ function chooser(id, names, chosen, page) {
       ),
       matching.length > shown.length &&
         h('p', { class: 'muted' }, `${count(matching.length - shown.length)} more: type to filter.`),
-      !matching.length && h('p', { class: 'muted' }, 'No metric has such a name.'),
+      !matching.length && h('p', { class: 'muted' }, 'No metric matches.'),
     ),
   );
 }

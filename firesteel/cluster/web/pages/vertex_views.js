@@ -145,7 +145,7 @@ export function taskManagersView(context, id) {
         label: 'TaskManagers of the vertex',
         rows: data.taskmanagers,
         key: (row) => row['taskmanager-id'],
-        empty: 'The vertex runs on no TaskManager.',
+        empty: 'The vertex is not running on any TaskManager.',
         columns: [
           { title: 'TaskManager', sort: (row) => row.endpoint, cell: whereCell },
           { title: 'State', sort: (row) => row.status, cell: (row) => badge(row.status) },
@@ -264,15 +264,15 @@ export function backpressureView(context, id) {
             { class: `note ${level === 'ok' ? 'is-good' : 'is-warning'}` },
             `${LEVELS[level] || level}: `,
             level === 'ok'
-              ? 'what it sends is taken at once.'
-              : 'it waits for those after it to take what it sends. Look there for the cause.',
+              ? 'its output is consumed without delay.'
+              : 'it waits for downstream vertices to consume its output. Look there for the cause.',
           ),
         table({
           id: `backpressure ${id}`,
           label: 'Backpressure by subtask',
           rows,
           key: (row) => `${row.subtask} ${row['attempt-number'] ?? ''}`,
-          empty: 'There are no measurements: the vertex does not run.',
+          empty: 'There are no measurements: the vertex is not running.',
           columns: [
             { title: 'Subtask', number: true, sort: (row) => row.subtask, cell: (row) => count(row.subtask) },
             {
@@ -301,7 +301,7 @@ export function backpressureView(context, id) {
           h(
             'p',
             null,
-            'A second of a subtask is spent busy (working), idle (waiting for input) or backpressured (waiting until its output is taken). The bottleneck is the first vertex after the backpressured ones: busy itself, while those before it wait.',
+            'A subtask is busy (processing), idle (waiting for input) or backpressured (waiting until its output is consumed). The bottleneck is the first vertex after the backpressured ones: it is busy, while those upstream of it wait.',
           ),
         ),
       ];
