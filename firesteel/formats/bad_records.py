@@ -37,7 +37,7 @@ class BadRecord:
 
 
 class BadRecordError(RecordSerializationError):
-    """A message that could not be read, where the policy is to fail; ``bad_record`` says which."""
+    """A message that could not be read, where the policy is to fail; ``bad_record`` is the message."""
 
     def __init__(self, bad_record: BadRecord):
         preview = repr(bad_record.raw[:_PREVIEW_BYTES])
@@ -62,13 +62,13 @@ class BadRecords:
     """
 
     skips: bool
-    """Whether the job goes on without them."""
+    """Whether the job continues without them."""
     tag: OutputTag | None = None
     """The side output that gets them, if one does."""
 
     @staticmethod
     def fail() -> BadRecords:
-        """The job fails with an error that says which record it was: the default."""
+        """The job fails with an error that names the record: the default."""
         return BadRecords(skips=False)
 
     @staticmethod

@@ -27,12 +27,12 @@ class MissingCodecError(FiresteelError):
 
 
 def is_compressed(path: str) -> bool:
-    """Whether the file's name says that it is compressed; such a file cannot be read from the middle."""
+    """Whether a file is compressed, by its name; such a file cannot be read from the middle."""
     return PurePosixPath(path).suffix.lower() in _OPENERS
 
 
 def decompressed(path: str, stream: BinaryIO) -> BinaryIO:
-    """The decompressed bytes of a file; the stream itself if its name does not say that it is compressed."""
+    """The decompressed bytes of a file; the stream itself if the file is not compressed, by its name."""
     opener = _OPENERS.get(PurePosixPath(path).suffix.lower())
     if opener is None:
         return stream
@@ -120,7 +120,7 @@ _OPENERS: dict[str, Callable[[BinaryIO], BinaryIO]] = {
     ".gz": lambda stream: cast(BinaryIO, gzip.GzipFile(fileobj=stream)),
     ".gzip": lambda stream: cast(BinaryIO, gzip.GzipFile(fileobj=stream)),
     ".bz2": lambda stream: cast(BinaryIO, bz2.BZ2File(stream)),
-    ".xz": lambda stream: cast(BinaryIO, lzma.LZMAFile(stream)),  # noqa: SIM115 - whoever reads it closes it
+    ".xz": lambda stream: cast(BinaryIO, lzma.LZMAFile(stream)),  # noqa: SIM115 - the reader closes it
     ".deflate": _deflate,
     ".zst": _zstandard,
     ".zstd": _zstandard,

@@ -33,4 +33,4 @@ class FileSourceSplit:
     position: int | None = None
     records_to_skip: int = 0
     version: str | None = None
-    """The file's version in a store that tells: a file that was replaced since is not read on."""
+    """The file's version in a store that has versions: a file that was replaced since is not read on."""

@@ -128,7 +128,7 @@ class FileFormat(ABC):
 
     @abstractmethod
     def open_split(self, source: SplitInput) -> FormatReader:
-        """A reader that begins where the split says; may wait for the store."""
+        """A reader that begins at the start of the split; may wait for the store."""
 
     @abstractmethod
     def is_splittable(self) -> bool:

@@ -155,7 +155,7 @@ class _Whole(StreamFormat):
 
 
 class _CountingReader(FormatReader):
-    """Tells positions by counting the records after the last offset the user's reader told."""
+    """Derives positions by counting the records after the last offset that the user's reader returned."""
 
     def __init__(self, split: FileSourceSplit) -> None:
         self._at = CheckpointedPosition(split.position, 0)

@@ -14,7 +14,7 @@ ClientT = TypeVar("ClientT")
 
 
 class AtLeastOnceSink(Sink, Generic[ClientT]):
-    """A sink of which one says how to write records with a client, and how to wait until they are written.
+    """Base class of at-least-once sinks: a subclass defines how records are written with a client, and flushed.
 
     Before each checkpoint, and at the end, ``flush`` is called: what was written up to then will not come again. What
     was written after it comes again if the job fails. So a record may be written twice; where that makes no

@@ -51,7 +51,7 @@ class IteratorSourceEnumerator(SplitEnumerator[IteratorSourceSplit]):
             )
 
     def handle_split_request(self, subtask: int, host: str | None) -> None:
-        """Assigns one split, or says that there are none left; unbounded sources do not wait to be asked."""
+        """Assigns one split, or signals that there are none left; unbounded sources assign without requests."""
         if not self._is_bounded:
             return
         if self._known is None:
@@ -87,7 +87,7 @@ class IteratorSourceEnumerator(SplitEnumerator[IteratorSourceSplit]):
                 self.handle_split_request(subtask, None)
             return
         parallelism = self._context.current_parallelism()
-        # the first new split goes on where the last one that was found before stopped
+        # the first new split continues where the last one that was found before stopped
         number = len(self._known or ()) - len(self._pending)
         while self._pending:
             self._context.assign_split(self._pending.popleft(), number % parallelism)

@@ -104,7 +104,7 @@ class IteratorSourceReader(SourceReader[IteratorSourceSplit]):
         closes: list[Callable[[float], None]] = [cursor.close for cursor in cursors]
         if self._acknowledger is not None:
             closes.append(self._acknowledger.close)
-        # all are told before the first is waited for
+        # all are stopped before the first is joined
         for cursor in cursors:
             cursor.stop()
         failure: BaseException | None = None
@@ -118,7 +118,7 @@ class IteratorSourceReader(SourceReader[IteratorSourceSplit]):
 
     def _open_waiting(self) -> None:
         while self._waiting and not (self._is_bounded and self._cursors):
-            # taken off only once it is open: whatever read() raises, the split is still known
+            # taken off only once it is open: if read() raises, the split is still known
             self._cursors.append(open_cursor(self._source, self._waiting[0], not self._context.reuses_objects))
             self._waiting.popleft()
 

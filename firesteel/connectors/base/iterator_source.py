@@ -15,11 +15,11 @@ __all__ = ["IteratorSource"]
 
 
 class IteratorSource(Source[IteratorSourceSplit]):
-    """A source of which one says what its splits are, and how to read one of them from a position on.
+    """Base class of sources: a subclass defines the splits, and how one of them is read from a position on.
 
-    The rest is done here: splits are handed out and, in a restored job, handed out anew at any parallelism; records go
-    on in batches; the position after the last record of each split is in every checkpoint; watermarks are made per
-    split. A bounded source gives a split to whichever reader has nothing left, so that each has one open at a time; an
+    The rest is done here: splits are assigned and, in a restored job, assigned again at any parallelism; records are
+    emitted in batches; the position after the last record of each split is in every checkpoint; watermarks are made per
+    split. A bounded source assigns a split to a reader that has none left, so that each has one open at a time; an
     unbounded one spreads its splits over the readers at once, and each of them reads all of its own side by side.
 
     The object is a description: it is pickled, and opens nothing before ``splits`` and ``read`` are called, in other
@@ -64,21 +64,21 @@ class IteratorSource(Source[IteratorSourceSplit]):
     def read(self, split: Any, position: Any) -> Iterator[Any]:
         """Reads one split from a position on, or from its beginning if that is None: normally a generator.
 
-        It yields pairs of a record and the position behind it, or triples with an event timestamp in milliseconds.
-        A position is anything picklable but None: an offset, an id, a date. ``yield None`` says that there is nothing
+        It yields pairs of a record and the position behind it, or triples with an event timestamp in milliseconds. A
+        position is anything picklable but None: an offset, an id, a date. ``yield None`` signals that there is nothing
         now. Where the iterator ends the split ends, also in an unbounded source. With ``blocking`` it must not wait for
         long without yielding, so that the job can stop: let the client's call time out after a second, yield None.
         """
 
     def acknowledge(self, positions: Mapping[str, Any]) -> None:
-        """Tells the outside how far each split has been read for good, by split id; does nothing unless overridden.
+        """Commits externally how far each split has been read, by split id; does nothing unless overridden.
 
         Called in a thread of each reader after a checkpoint is complete: what is before these positions will not be
         read again. Since a job may fail in between, it is not called for every checkpoint.
         """
 
     def get_boundedness(self) -> Boundedness:
-        """As ``boundedness`` says."""
+        """The value of ``boundedness``."""
         return self.boundedness
 
     def create_enumerator(self, context: SplitEnumeratorContext) -> IteratorSourceEnumerator:

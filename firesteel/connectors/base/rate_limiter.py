@@ -25,7 +25,7 @@ ROUNDING = 1e-3
 
 
 class RateLimiter(ABC):
-    """Says how many records one reader may emit now."""
+    """Determines how many records one reader may emit now."""
 
     @abstractmethod
     def acquire(self, wanted: int) -> int:
@@ -40,7 +40,7 @@ class NoOpRateLimiter(RateLimiter):
     """Always permits everything."""
 
     def acquire(self, wanted: int) -> int:
-        """All that is wanted."""
+        """Grants all permits."""
         return wanted
 
     def available_at(self) -> float:

@@ -83,7 +83,7 @@ class SplitCursor(ABC):
 
     @abstractmethod
     def stop(self) -> None:
-        """Tells a thread to end."""
+        """Signals a thread to end."""
 
     @abstractmethod
     def close(self, deadline: float) -> None:

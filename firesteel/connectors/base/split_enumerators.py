@@ -42,14 +42,14 @@ class OwnedSplitEnumerator(SplitEnumerator[SplitT]):
 
 
 class SharedSplitEnumerator(SplitEnumerator[SplitT]):
-    """Gives the next split, in order, to whichever reader asks first."""
+    """Assigns the next split, in order, to the reader that requests one."""
 
     def __init__(self, context: SplitEnumeratorContext, splits: Iterable[SplitT]) -> None:
         self._context = context
         self._pending = deque(splits)
 
     def handle_split_request(self, subtask: int, host: str | None) -> None:
-        """Assigns one split, or says that there are none left."""
+        """Assigns one split, or signals that there are none left."""
         if self._pending:
             self._context.assign_split(self._pending.popleft(), subtask)
         else:

@@ -23,10 +23,10 @@ class AskAgain:
 
 
 class SequentialSplitReader(SourceReader[SplitT]):
-    """Asks for a split, reads it to its end, asks for the next.
+    """Requests a split, reads it to its end, and requests the next.
 
-    A subclass says how one split is opened, read, snapshotted and closed. With ``ask_interval_ms`` a reader without a
-    split asks again after so long: an enumerator cannot tell by itself that there is something new.
+    A subclass defines how one split is opened, read, snapshotted and closed. With ``ask_interval_ms`` a reader without
+    a split asks again after so long: an enumerator cannot detect new splits by itself.
     """
 
     def __init__(self, context: ReaderContext, ask_interval_ms: int | None = None) -> None:

@@ -27,14 +27,14 @@ class PreparedTransaction(Generic[CommittableT]):
 
 
 class TwoPhaseCommitSink(Sink, Generic[TransactionT, CommittableT]):
-    """A sink of which one says how a transaction is begun, written to, prepared and committed.
+    """Base class of exactly-once sinks: a subclass defines how a transaction is begun, written, prepared and committed.
 
     What happens to the records between two checkpoints:
 
     1. ``begin`` is called for the first of them, with an id that no other transaction has, and ``write`` for each
        batch. Nothing of it may be seen from outside.
-    2. At the checkpoint ``prepare`` is called. From now on the transaction must outlive this process, and whoever has
-       what ``prepare`` returned (picklable) must be able to commit it. It is stored in the checkpoint.
+    2. At the checkpoint ``prepare`` is called. From now on the transaction must outlive this process, and any process
+       that has what ``prepare`` returned (picklable) must be able to commit it. It is stored in the checkpoint.
     3. The checkpoint is complete: ``commit`` is called, here or in another process. Now all of it is seen.
 
     If the job fails before 3 has ended, it starts again from a checkpoint and commits what is in it: perhaps again,
@@ -88,7 +88,7 @@ class TwoPhaseCommitSink(Sink, Generic[TransactionT, CommittableT]):
         return _TwoPhaseCommitWriter(self, context, None)
 
     def restore_writer(self, context: WriterContext, state: list[str]) -> SinkWriter[Any]:
-        """A writer for a job that goes on; the state has the ids of all transactions of the checkpoint."""
+        """A writer for a restored job; the state has the ids of all transactions of the checkpoint."""
         return _TwoPhaseCommitWriter(self, context, state)
 
     def create_committer(self) -> Committer[Any]:
@@ -104,7 +104,7 @@ class TwoPhaseCommitSink(Sink, Generic[TransactionT, CommittableT]):
         return True
 
     def abort_left_over(self, sink_id: str, *, attempt_id: str | None, keep: Collection[str]) -> None:
-        """Removes transactions of the sink that nobody will commit: not of this attempt, nor to be kept."""
+        """Removes transactions of the sink that will not be committed: not of this attempt, nor to be kept."""
         for transaction_id in list(self.pending_transactions(f"{sink_id}-")):
             if transaction_id in keep:
                 continue

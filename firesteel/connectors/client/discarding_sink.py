@@ -27,7 +27,7 @@ class DiscardingWriter(SinkWriter[Any]):
     """Writes nothing."""
 
     discards_records = True
-    """Tells the runtime that records need not be handed over at all."""
+    """Declares that records need not be passed to the sink at all."""
 
     def write_batch(self, values: Sequence[Any], timestamps: Sequence[int] | None) -> None:
         """Drops the batch."""

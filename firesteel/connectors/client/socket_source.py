@@ -54,7 +54,7 @@ class SocketSource(Source[SocketSplit]):
     r"""Connects to a TCP server and emits each delimited piece of text, until the server closes.
 
     Records received before a failure are not received again. Text is UTF-8, what is not is replaced. With the
-    delimiter ``\n`` a ``\r`` before it belongs to it. Only one reader connects, whatever the parallelism.
+    delimiter ``\n`` a ``\r`` before it belongs to it. Only one reader connects, at any parallelism.
     """
 
     name: ClassVar[str] = "Socket Stream"
@@ -88,7 +88,7 @@ class SocketSource(Source[SocketSplit]):
     def restore_enumerator(
         self, context: SplitEnumeratorContext, state: list[SocketSplit]
     ) -> OwnedSplitEnumerator[SocketSplit]:
-        """Goes on with the split if no reader had it."""
+        """Continues with the split if no reader had it."""
         return OwnedSplitEnumerator(context, state)
 
     def create_reader(self, context: ReaderContext) -> SocketReader:

@@ -54,7 +54,7 @@ class FileCommitter(Committer[PendingFile]):
                 elif not target.exists():
                     self._report_gone(pending, restored)
             except FileNotFoundError as error:
-                # whoever else commits it (the attempt before, if it is still alive) was quicker
+                # another committer (of the previous attempt, if it is still alive) was faster
                 if not target.exists():
                     raise _failed(pending, error) from error
             except OSError as error:

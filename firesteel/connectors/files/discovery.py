@@ -29,7 +29,7 @@ _log = logging.getLogger(__name__)
 SplitT = TypeVar("SplitT", bound=SourceSplit)
 
 MAX_STEP_S = 0.05
-"""How long the search goes on for one request: the JobMaster has other things to do."""
+"""How long the search continues for one request: the JobMaster's thread must not be blocked."""
 _MAX_PENDING_SPLITS = 64
 """With so many splits in hand the search rests until they are given out."""
 _ENTRIES_PER_CLOCK_CHECK = 256
@@ -55,8 +55,8 @@ class MonitoringSplitEnumerator(SplitEnumerator[SplitT]):
 
     A file is known by its path from when it was found, and never read again; also if a job is started again with
     another spelling of the source's paths, through a link or with ``..`` in it. What one search finds is handed out in
-    the order of the names, directory by directory. A search that takes long goes on with the next request; who has
-    asked is given ``AskAgain`` meanwhile. So a request that gets no answer says that there is nothing new.
+    the order of the names, directory by directory. A search that takes long continues with the next request; a reader
+    that has sent a request gets ``AskAgain`` meanwhile. So a request without an answer means that there is nothing new.
     """
 
     def __init__(

@@ -54,7 +54,7 @@ class ParquetSource(FileSource):
     def get_type(self, configuration: Configuration | None = None) -> TypeInformation | None:
         """The type of the records, as the first file has it; None if there is no file.
 
-        The configuration says how to reach a store (``s3.*``).
+        The configuration has the settings of a store (``s3.*``).
         """
         if configuration is not None:
             configure_filesystems(configuration)

@@ -46,7 +46,7 @@ class ContentFormat(ABC):
 
     @abstractmethod
     def open(self, stream: BinaryIO) -> ContentWriter:
-        """A writer that begins, or goes on, at the end of the stream."""
+        """A writer that begins, or continues, at the end of the stream."""
 
 
 @dataclass(frozen=True)

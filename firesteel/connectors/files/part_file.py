@@ -107,10 +107,10 @@ class StagingDirectory:
     def delete_earlier_attempts(self, *, of_all_leaders: bool) -> None:
         """Deletes what earlier attempts of this sink left, except for the files that were kept.
 
-        To be called when no checkpoint needs it: if the job began anew, at once; otherwise when a checkpoint of this
-        attempt is complete, which also shows that no other leader runs the job. Then every subtask, whatever the
-        parallelism was and is, has committed what it was restored with and has made copies of the files it goes on
-        with. A process of an earlier attempt that is still alive against all expectation writes on into deleted files.
+        To be called when no checkpoint needs it: at once if the job starts without state; otherwise when a checkpoint
+        of this attempt is complete, which also shows that no other leader runs the job. Then every subtask, at any
+        parallelism, has committed what it was restored with and has made copies of the files it continues with. A
+        process of an earlier attempt that is unexpectedly still alive writes into deleted files.
         """
         try:
             found = list(self._root.iterdir())
@@ -153,7 +153,7 @@ class LocalPartFile(PartFile):
     def resume(
         staging: StagingDirectory, state: InProgressFile, final_path: Path, content: ContentFormat, now_ms: int
     ) -> LocalPartFile:
-        """Goes on with a file of an earlier attempt, in a copy of the bytes that belong to the checkpoint.
+        """Continues a file of an earlier attempt, in a copy of the bytes that belong to the checkpoint.
 
         The file itself is left as it is: the checkpoint may be restored once more, and a process that was taken for
         dead may still be writing to it.

@@ -76,7 +76,7 @@ class PartFile(ABC):
             raise self._failed(error) from error
 
     def _check(self) -> None:
-        # after a failed write or fsync nobody knows what is there: this file must not become a finished one
+        # after a failed write or fsync the content is unknown: this file must not become a finished one
         if self._failure is not None:
             raise self._failure
 
@@ -111,7 +111,7 @@ class PartStore(ABC):
 
     @abstractmethod
     def resume(self, state: Any, directory: str, name: str, now_ms: int) -> PartFile:
-        """Goes on with a part file that a checkpoint has as in progress; what it had later does not count.
+        """Continues a part file that a checkpoint has as in progress; what it had later does not count.
 
         Where the store needs a new file for that it is called ``name``.
         """
@@ -130,10 +130,10 @@ class PartStore(ABC):
     def delete_earlier_attempts(self, *, of_all_leaders: bool) -> None:
         """Deletes what earlier attempts of this sink left and no checkpoint needs.
 
-        To be called when that is certain: if the job began anew, at once; otherwise when a checkpoint of this attempt
-        is complete. Then every subtask, whatever the parallelism was and is, has committed what it was restored with
-        and has taken over the files it goes on with. ``of_all_leaders``: also what attempts under other leaders left,
-        once a checkpoint has shown that no other one runs the job.
+        To be called when that is certain: at once if the job starts without state; otherwise when a checkpoint of this
+        attempt is complete. Then every subtask, at any parallelism, has committed what it was restored with and has
+        taken over the files it continues with. ``of_all_leaders``: also what attempts under other leaders left, once a
+        checkpoint has shown that no other one runs the job.
         """
 
     @abstractmethod

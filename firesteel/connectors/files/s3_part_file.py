@@ -64,8 +64,8 @@ class InProgressUpload:
 class S3PartStore(PartStore):
     """Part files beneath ``s3://bucket/…``.
 
-    A part file in progress is a multipart upload of the object it is to become: nobody sees it. Full parts are uploaded
-    in the background as they come. Its steps are those of FileSinkWriter, with these means:
+    A part file in progress is a multipart upload of the object it is to become: it is not visible. Full parts are
+    uploaded in the background as they come. Its steps are those of FileSinkWriter, with these means:
 
     1. *In progress*: bytes that do not fill a part yet are in memory; there is no upload before the first full part.
     2. *Pending*: what is left becomes the last part, which may be of any size.
@@ -78,12 +78,12 @@ class S3PartStore(PartStore):
     5. The uploads of the checkpoint's pending files are completed, if they are not.
     6. A file that was in progress is written on in the same upload. Parts cannot be copied out of it, so the writer
        takes part numbers that a process of the attempt before, should it still be alive, will not come to: it leaves
-       out a random number of them, more than a file of usual size has. Whatever else is in the upload is not named when
+       out a random number of them, more than a file of usual size has. Other parts of the upload are not named when
        it is completed, and S3 drops it. A file of which nothing was uploaded becomes a new one.
-    7. The object's name says of which sink and attempt an upload is. Those of other attempts are aborted with the
-       first checkpoint that completes, except those that go on (6): each of these was *claimed* when it was taken over,
-       by a part whose number stands for the attempt and that never becomes a part of the object. Attempts are told
-       apart by their ids: under another leader their numbers begin with 0 again.
+    7. The object's name has the sink and attempt of an upload. Those of other attempts are aborted with the
+       first checkpoint that completes, except those that are continued (6): each of these was *claimed* when it was
+       taken over, by a part whose number stands for the attempt and that never becomes a part of the object. Attempts
+       are distinguished by their ids: under another leader their numbers begin with 0 again.
     """
 
     def __init__(self, context: WriterContext, base: S3Object, content: ContentFormat) -> None:
@@ -116,7 +116,7 @@ class S3PartStore(PartStore):
         return S3PartFile(self, bucket_id, target, self._content, now_ms)
 
     def resume(self, state: InProgressUpload, directory: str, name: str, now_ms: int) -> S3PartFile:
-        """Goes on with the upload if there is one, otherwise with its bytes in a new part file."""
+        """Continues the upload if there is one, otherwise writes its bytes to a new part file."""
         check_kind(state, InProgressUpload, self.base_path)
         target = S3Object.parse(state.path)
         if self.uploads.find(target) is not None:
@@ -202,7 +202,7 @@ def abort_uploads(
     sink_id: str,
     condition: Callable[[S3Object, str, int, str], bool] = lambda *_upload: True,
 ) -> None:
-    """Aborts the uploads of a sink, as their names tell, for which a condition holds.
+    """Aborts the uploads of a sink, by their names, for which a condition holds.
 
     It is given the object, the upload's id, and the number and the id of the attempt that has begun it.
     """

@@ -47,9 +47,9 @@ class FileSink(Sink):
 
     On the local disk a part file is hidden while it is written (``.part-<subtask>-<id>-<n>.inprogress``, beneath the
     directory ``.inprogress``) and while it waits to be committed; committing gives it its final name in one step. In S3
-    (``s3://bucket/directory``) it is a multipart upload, which nobody sees before it is completed. Ids are new for each
-    writer, so no run overwrites another's files. Files are committed with the checkpoint after they were rolled, and
-    after the end of the input; without checkpoints, then only.
+    (``s3://bucket/directory``) it is a multipart upload, which is not visible before it is completed. Ids are new for
+    each writer, so no run overwrites another's files. Files are committed with the checkpoint after they were rolled,
+    and after the end of the input; without checkpoints, then only.
 
     What is visible is exactly-once at every moment, also while a job fails and recovers; see :class:`FileWriter` for
     how. A job can be restored only as long as its hidden files or uploads are there. They are deleted when no
@@ -111,7 +111,7 @@ class FileSink(Sink):
         return self._writer(context, None)
 
     def restore_writer(self, context: WriterContext, state: list[Any]) -> FileSinkWriter:
-        """A writer that goes on with files that were in progress."""
+        """A writer that continues files that were in progress."""
         return self._writer(context, state)
 
     def _writer(self, context: WriterContext, restored: list[Any] | None) -> FileSinkWriter:

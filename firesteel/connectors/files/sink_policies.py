@@ -41,7 +41,7 @@ class BucketAssigner(ABC):
         """The bucket as a relative path; the empty string for the base path itself."""
 
     def get_common_bucket_id(self, current_processing_time: int) -> str | None:
-        """The bucket of whatever record comes at this time, or None if that depends on the record."""
+        """The bucket of all records at this time, or None if that depends on the record."""
         return None
 
     @staticmethod
@@ -211,7 +211,7 @@ class DateTimeBucketAssigner(BucketAssigner):
 
 
 class RollingPolicy(ABC):
-    """Says when a part file takes no further record and a new one is begun.
+    """Decides when a part file takes no further record and a new one is begun.
 
     Records become visible with the checkpoint after the roll; one that never rolls shows nothing before the end.
     """
@@ -270,7 +270,7 @@ class DefaultRollingPolicy(RollingPolicy):
 
 
 class CheckpointRollingPolicy(RollingPolicy):
-    """Rolls part files at every checkpoint, and when a subclass says so: bulk formats need such a policy."""
+    """Rolls part files at every checkpoint, and when a subclass decides so: bulk formats need such a policy."""
 
     def should_roll_on_checkpoint(self, size: int) -> bool:
         """Always."""

@@ -82,7 +82,7 @@ class FileSplitAssignerProvider:
 
     @staticmethod
     def locality_aware_split_assigner() -> FileSplitAssignerProvider:
-        """The next split for whichever reader asks: none is nearer to a mounted file than another."""
+        """The next split for any reader: none is nearer to a mounted file than another."""
         return FileSplitAssignerProvider()
 
 
@@ -158,7 +158,7 @@ class FileSource(Source[FileSourceSplit]):
     def restore_enumerator(
         self, context: SplitEnumeratorContext, state: list[FileSourceSplit] | FileDiscoveryState[FileSourceSplit]
     ) -> SplitEnumerator[FileSourceSplit]:
-        """Goes on with the splits that no reader had, and files that were not known."""
+        """Continues with the splits that no reader had, and files that were not known."""
         if self.discovery_interval_ms is not None:
             return MonitoringSplitEnumerator(
                 context, self.paths, self._split_file, self.discovery_interval_ms, restored=state

@@ -50,7 +50,7 @@ class UploadPool:
         return future
 
     def run_aside(self, work: Callable[[], None]) -> Future[None]:
-        """Has work done that is nobody's hurry and does not fail."""
+        """Submits work that has a low priority and does not fail."""
         return self._executor.submit(work)
 
     def check(self) -> None:

@@ -23,7 +23,7 @@ class FileSinkWriter(SinkWriter[Any]):
 
     1. *In progress*: a record goes into its bucket's part file, which is hidden. What 4 needs is tried before the first
        record: a bucket for which there is no place fails the task, and not the commit.
-    2. *Pending*: a part file that the policy says to roll takes no more records. It is complete, still hidden. At the
+    2. *Pending*: a part file that the policy rolls takes no more records. It is complete, still hidden. At the
        end of the input every part file becomes pending; those of bulk formats do at every checkpoint.
     3. At a checkpoint ``prepare_commit`` hands over the pending files, which are durable. Files still in progress are
        made durable, and ``snapshot_state`` notes how long they are.
@@ -35,11 +35,11 @@ class FileSinkWriter(SinkWriter[Any]):
     6. A file that was in progress is cut back to the length it had at the checkpoint. The cut is made by copying:
        nothing that the attempt before still does can reach the copy. One file of each bucket is then written on; where
        there are several, because there are fewer subtasks than before, the others become pending.
-    7. Whatever else the attempt before has left belongs to no checkpoint. It stays hidden, and is deleted as soon as
+    7. Other files of the previous attempt belong to no checkpoint. They stay hidden, and are deleted as soon as
        that is certain for the files of all subtasks: with the first checkpoint that completes.
 
     So a reader of the directory sees every record of completed checkpoints once, apart from those still in progress,
-    and no others. What hides a file, and how 5 to 7 are done in S3, S3PartStore says.
+    and no others. See S3PartStore for how a file is hidden, and 5 to 7 are done, in S3.
 
     A part file's name has its subtask, an id that each writer draws for itself, and a number: subtasks,
     attempts and jobs that write to the same directory never meet.
@@ -106,7 +106,7 @@ class FileSinkWriter(SinkWriter[Any]):
             self._write_to_bucket(bucket_id, bucket_values, now_ms)
 
     def flush(self, end_of_input: bool) -> None:
-        """Makes part files pending: all at the end of the input, at a checkpoint those that the policy says."""
+        """Makes part files pending: all at the end of the input, at a checkpoint those that the policy rolls."""
         if not end_of_input:
             self._roll_old_parts(self._now_ms())
         for bucket_id, part in list(self._parts.items()):

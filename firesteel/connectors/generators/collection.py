@@ -61,7 +61,7 @@ class CollectionSource(Source[CollectionSplit]):
     def restore_enumerator(
         self, context: SplitEnumeratorContext, state: list[CollectionSplit]
     ) -> OwnedSplitEnumerator[CollectionSplit]:
-        """Goes on with the splits that no reader had."""
+        """Continues with the splits that no reader had."""
         return OwnedSplitEnumerator(context, state)
 
     def create_reader(self, context: ReaderContext) -> CollectionReader:

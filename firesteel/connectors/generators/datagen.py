@@ -51,10 +51,10 @@ class DataGeneratorSplit:
 class DataGeneratorSource(Source[DataGeneratorSplit]):
     """Emits ``generator_function(index)`` for the indexes 0 to ``count`` - 1, without end if that is None.
 
-    Reader i of n makes the indexes i, i + n, i + 2n, …, so that event times derived from the index advance
-    alike in all readers. (Flink gives each reader one contiguous part.) The rate is that of all readers
-    together. A restored job goes on at the next index of each split; with more readers than splits were made at first,
-    some have nothing to do, and the others no more than their share of the rate.
+    Reader i of n makes the indexes i, i + n, i + 2n, …, so that event times derived from the index advance alike in all
+    readers. (Flink gives each reader one contiguous part.) The rate is that of all readers together. A restored job
+    continues at the next index of each split; with more readers than splits were made at first, some have nothing to
+    do, and the others no more than their share of the rate.
     """
 
     name: ClassVar[str] = "Data Generator Source"
@@ -103,7 +103,7 @@ class DataGeneratorSource(Source[DataGeneratorSplit]):
     def restore_enumerator(
         self, context: SplitEnumeratorContext, state: list[DataGeneratorSplit]
     ) -> OwnedSplitEnumerator[DataGeneratorSplit]:
-        """Goes on with the splits that no reader had."""
+        """Continues with the splits that no reader had."""
         return OwnedSplitEnumerator(context, state)
 
     def create_reader(self, context: ReaderContext) -> DataGeneratorReader:
@@ -117,8 +117,8 @@ class DataGeneratorSource(Source[DataGeneratorSplit]):
 class DataGeneratorReader(SourceReader[DataGeneratorSplit]):
     """Generates as many records as the rate permits now.
 
-    A restored job with fewer readers has several splits in one: it goes on with whichever is behind, since none of them
-    need have an end.
+    A restored job with fewer readers has several splits in one: it continues with the one that is behind, since none of
+    them need have an end.
     """
 
     copies_records = True

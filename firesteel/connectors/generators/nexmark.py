@@ -47,7 +47,7 @@ _SHUFFLE = 953
 
 @stored_as("firesteel.connectors.nexmark")
 class Person(NamedTuple):
-    """Somebody who sells and bids."""
+    """A person who sells and bids."""
 
     id: int
     name: str
@@ -77,7 +77,7 @@ class Auction(NamedTuple):
 
 @stored_as("firesteel.connectors.nexmark")
 class Bid(NamedTuple):
-    """What somebody offers in an auction."""
+    """An item that a person offers in an auction."""
 
     auction: int
     bidder: int
@@ -96,7 +96,7 @@ class NexmarkConfig:
     """How the events are mixed and spread over event time."""
 
     events_per_second: float = 10_000.0
-    """How dense events are in event time, whatever the rate at which they are made."""
+    """How dense events are in event time, independent of the rate at which they are generated."""
     start_ms: int = 1_704_067_200_000
     """The event time of the first event."""
     person_proportion: int = 1

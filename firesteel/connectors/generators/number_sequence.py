@@ -83,7 +83,7 @@ class NumberSequenceSource(Source[NumberSequenceSplit]):
     def restore_enumerator(
         self, context: SplitEnumeratorContext, state: list[NumberSequenceSplit]
     ) -> OwnedSplitEnumerator[NumberSequenceSplit]:
-        """Goes on with the splits that no reader had."""
+        """Continues with the splits that no reader had."""
         return OwnedSplitEnumerator(context, state)
 
     def create_reader(self, context: ReaderContext) -> NumberSequenceReader:

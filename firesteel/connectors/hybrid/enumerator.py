@@ -31,19 +31,19 @@ class HybridSourceEnumeratorState:
 class HybridSourceEnumerator(SplitEnumerator[HybridSourceSplit]):
     """Passes on to the present source's enumerator; switches when all readers have finished that source.
 
-    1. A reader that starts says so, and is told which source to read: the switch event.
+    1. A reader that starts reports that, and gets the source to read: the switch event.
     2. What it asks for, and what it is given, is passed on, marked with the source's index. Where the source's
-       enumerator says that there are no more splits, the reader hears it as an event: it is not the end yet, unless
+       enumerator signals that there are no more splits, the reader gets an event: it is not the end yet, unless
        this is the last source.
-    3. A reader that has read its splits to their end says that it has finished.
-    4. When all have, the next source's enumerator starts, and each reader is told to switch.
+    3. A reader that has read its splits to their end reports that it has finished.
+    4. When all have, the next source's enumerator starts, and each reader gets the switch event.
 
-    A checkpoint finds enumerator and readers at the same source: it is taken here before the readers are told of it,
-    in order with everything else they are told. What readers said last may be lost in a failure; they start again with
+    A checkpoint finds enumerator and readers at the same source: it is taken here before the readers are triggered,
+    in order with all other messages to them. Their last messages may be lost in a failure; they start again with
     step 1, and find again in step 3 that they have finished.
 
-    In a batch no reader runs while splits are handed out: whoever asks has never said that it has started. Then having
-    been told that there are no more splits counts as having finished.
+    In a batch no reader runs while splits are handed out: readers never report that they have started. Then a reader
+    that got the signal for no more splits counts as finished.
     """
 
     def __init__(
@@ -90,7 +90,7 @@ class HybridSourceEnumerator(SplitEnumerator[HybridSourceSplit]):
             self._running.add_splits_back(own, subtask)
 
     def handle_source_event(self, subtask: int, event: Any) -> None:
-        """A reader has started or finished (1, 3), or has something to say to its source's enumerator."""
+        """A reader has started or finished (1, 3), or sends an event to its source's enumerator."""
         if self._upfront:
             # it has all it needs
             return
@@ -105,7 +105,7 @@ class HybridSourceEnumerator(SplitEnumerator[HybridSourceSplit]):
             self._running.handle_source_event(subtask, event.event)
 
     def notify_checkpoint_complete(self, checkpoint_id: int) -> None:
-        """Tells the present source's enumerator."""
+        """Notifies the present source's enumerator."""
         self._running.notify_checkpoint_complete(checkpoint_id)
 
     def snapshot_state(self, checkpoint_id: int) -> HybridSourceEnumeratorState:
@@ -141,7 +141,7 @@ class HybridSourceEnumerator(SplitEnumerator[HybridSourceSplit]):
         self._enumerator.start()
 
     def _tell_source(self, subtask: int) -> None:
-        """Steps 1 and 4 for one reader; a reader that has started again hears again what it must know."""
+        """Steps 1 and 4 for one reader; a reader that has started again gets all messages again."""
         self._started.add(subtask)
         self._context.send_event_to_reader(subtask, SwitchSourceEvent(self._index, self._made))
         if subtask in self._no_more and not self._is_last:
@@ -237,7 +237,7 @@ class _SourceContext:
         return self._hybrid.context.current_parallelism()
 
     def registered_readers(self) -> list[int]:
-        """Readers that have been told to read this source."""
+        """Readers that have switched to this source."""
         return self._hybrid.started
 
     def assign_split(self, split: Any, subtask: int) -> None:
@@ -245,11 +245,11 @@ class _SourceContext:
         self._hybrid.assign(split, subtask)
 
     def signal_no_more_splits(self, subtask: int) -> None:
-        """Tells a reader that what it has is all it gets of this source."""
+        """Signals a reader that it gets no more splits of this source."""
         self._hybrid.no_more_splits(subtask)
 
     def send_event_to_reader(self, subtask: int, event: Any) -> None:
-        """Tells this source's reader something."""
+        """Sends an event to this source's reader."""
         self._hybrid.context.send_event_to_reader(subtask, WrappedEvent(self._index, event))
 
     def call_async(

@@ -95,9 +95,9 @@ class HybridSourceReader(SourceReader[HybridSourceSplit]):
             self._reader.notify_no_more_splits()
 
     def handle_source_event(self, event: Any) -> None:
-        """The enumerator names the source to read (1, 4), or says that it has no more splits (2)."""
+        """The enumerator names the source to read (1, 4), or signals that it has no more splits (2)."""
         if isinstance(event, SwitchSourceEvent):
-            # a reader that was loaded anew may hear twice which source it is
+            # a reader that was reloaded may get the same switch event twice
             if event.source_index > self._index:
                 if event.source is not None:
                     self._sources[event.source_index] = event.source
@@ -116,7 +116,7 @@ class HybridSourceReader(SourceReader[HybridSourceSplit]):
         return [*(HybridSourceSplit(self._index, split, made) for split in current), *self._waiting]
 
     def notify_checkpoint_complete(self, checkpoint_id: int) -> None:
-        """Tells the present source's reader."""
+        """Notifies the present source's reader."""
         if self._reader is not None:
             self._reader.notify_checkpoint_complete(checkpoint_id)
 
@@ -128,11 +128,11 @@ class HybridSourceReader(SourceReader[HybridSourceSplit]):
             self._reader.pause_or_resume_splits(self._own_ids(to_pause), self._own_ids(to_resume))
 
     def available_at(self) -> float | None:
-        """As the present source's reader says."""
+        """The value of the present source's reader."""
         return None if self._reader is None or self._said_finished else self._reader.available_at()
 
     def pending_records(self) -> int | None:
-        """As the present source's reader says."""
+        """The value of the present source's reader."""
         return None if self._reader is None else self._reader.pending_records()
 
     def close(self) -> None:
@@ -158,7 +158,7 @@ class HybridSourceReader(SourceReader[HybridSourceSplit]):
             reader.pause_or_resume_splits(self._own_ids(self._paused), ())
 
     def _goes_on_by_itself(self) -> bool:
-        """In a batch: takes up the next source of which there are splits."""
+        """In a batch: switches to the next source of which there are splits."""
         if not self._has_all_splits or not self._waiting:
             return False
         self._switch(min(split.source_index for split in self._waiting))
@@ -195,7 +195,7 @@ class _SourceReaderContext:
         return getattr(self._context, name)
 
     def send_source_event(self, event: Any) -> None:
-        """Tells the source's own enumerator something."""
+        """Sends an event to the source's own enumerator."""
         self._context.send_source_event(WrappedEvent(self._index, event))
 
 

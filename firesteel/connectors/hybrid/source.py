@@ -38,7 +38,7 @@ class HybridSource(Source[HybridSourceSplit]):
     are bounded, each reader has its splits of all sources from the start and reads them in the sources' order.
 
     A source may be made only when its turn comes, from what is known then; what was made is kept in checkpoints, so a
-    job that fails goes on with the same one.
+    job that fails continues with the same one.
     """
 
     name: ClassVar[str] = "Hybrid Source"
@@ -70,11 +70,11 @@ class HybridSource(Source[HybridSourceSplit]):
     def restore_enumerator(
         self, context: SplitEnumeratorContext, state: HybridSourceEnumeratorState
     ) -> HybridSourceEnumerator:
-        """An enumerator that goes on with the source that was being read."""
+        """An enumerator that continues with the source that was being read."""
         return HybridSourceEnumerator(context, self._creators(), state)
 
     def create_reader(self, context: ReaderContext) -> HybridSourceReader:
-        """A reader that is told which source to read."""
+        """A reader that reads the source which the enumerator names."""
         given = [source if isinstance(source, Source) else None for source, _ in self.sources]
         return HybridSourceReader(context, given)
 
@@ -123,7 +123,7 @@ class HybridSourceBuilder:
         """Adds a source, or a function that makes it when its turn comes.
 
         The function is given a :class:`SourceSwitchContext` with the enumerator of the source before. It needs
-        ``boundedness`` to be said here, since the program must know before it runs.
+        ``boundedness`` to be set here, since the program must know before it runs.
         """
         if self._sources and self._sources[-1][1] is not Boundedness.BOUNDED:
             raise InvalidProgramError(

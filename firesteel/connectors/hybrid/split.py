@@ -39,7 +39,7 @@ class HybridSourceSplit:
 
 @dataclass(frozen=True)
 class SourceReaderStartedEvent:
-    """A reader wants to know which source to read. (Only readers that run say so.)"""
+    """A reader requests the source to read. (Only running readers send this.)"""
 
 
 @dataclass(frozen=True)

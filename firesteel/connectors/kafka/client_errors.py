@@ -106,7 +106,7 @@ _FILES = ("ssl.ca.location", "ssl.certificate.location", "ssl.key.location", "ss
 _REFUSAL_TIMEOUT_S = 2.0
 _CUT_OFF = "Broker transport failure"
 _OPENSSL = "SSL routines"
-"""In what OpenSSL says of certificates and protocols, and not of connections that were lost."""
+"""Parts of OpenSSL's messages about certificates and protocols, but not about lost connections."""
 _AUTHORIZATION = {
     "TOPIC_AUTHORIZATION_FAILED": "Grant the principal READ and DESCRIBE (a sink: WRITE and DESCRIBE) on the topic.",
     "GROUP_AUTHORIZATION_FAILED": "Grant the principal READ on the group, or set another group.id.",
@@ -143,7 +143,7 @@ def create_client(kind: Literal["Consumer", "Producer"], properties: Mapping[str
 
 
 def is_transient(error: Any) -> bool:
-    """Whether the client goes on by itself when the cluster does: the error of a broker that is away."""
+    """Whether the client recovers by itself when the cluster does: the error of a broker that is away."""
     kafka_error = _kafka_error(error)
     if kafka_error.fatal():
         return False
@@ -225,7 +225,7 @@ def client_error(
 
 
 def _concerns_certificates(kafka_error: Any) -> bool:
-    """Whether one side does not trust the other; a broker says so only when the connection is made (TLS 1.3)."""
+    """Whether one side does not trust the other; a broker reports that only when the connection is made (TLS 1.3)."""
     return kafka_error.name() in ("_SSL", "_TRANSPORT") and _OPENSSL in kafka_error.str()
 
 

@@ -26,7 +26,7 @@ __all__ = ["ClusterMetadata"]
 T = TypeVar("T")
 
 _ATTEMPT_TIMEOUT_S = 2.0
-"""How long one request is waited for: in between it is looked whether anybody still wants to know."""
+"""How long one request blocks before it is checked whether the result is still needed."""
 _RETRY_INTERVAL_S = 0.1
 _UNKNOWN_RETRIES = 5
 """How often a topic is asked for that is not there: a broker that has just started may not know it yet."""
@@ -147,7 +147,7 @@ class ClusterMetadata:
         return described
 
     def _hear(self) -> None:
-        """Takes what the brokers said that was not the answer to a question."""
+        """Handles messages of the brokers that are not answers to a request."""
         message = self._consumer.poll(0)
         if message is not None and message.error() is not None:
             self._on_error(message.error())

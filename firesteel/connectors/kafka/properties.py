@@ -25,7 +25,7 @@ _VALUES = {
 }
 _DROPPED = frozenset(
     {
-        # (de)serializers are the schemas; the rest is of no use to a consumer that is told its partitions
+        # (de)serializers are the schemas; the rest is not used by a consumer with assigned partitions
         "key.serializer",
         "value.serializer",
         "key.deserializer",
@@ -158,7 +158,7 @@ def _log_in(jaas_config: Any) -> dict[str, str]:
 def client_properties(
     properties: Mapping[str, Any], role: Literal["consumer", "producer", "admin"], own: frozenset[str] = frozenset()
 ) -> dict[str, Any]:
-    """Checked properties as librdkafka wants them, without the connector's ``own`` and those nobody needs."""
+    """Checked properties in librdkafka's form, without the connector's ``own`` and unused ones."""
     wanted: dict[str, Any] = {}
     for key, value in properties.items():
         if key in own or key in _DROPPED or key in _WITHOUT_EFFECT or key == "ssl.keystore.type":

@@ -64,7 +64,7 @@ class TopicMetadata(Protocol):
 
 
 class Subscriber(ABC):
-    """Says which partitions there are to read now."""
+    """Determines the partitions to read now."""
 
     allows_missing_topics = False
     """Whether a topic that is deleted is simply no longer read."""

@@ -10,7 +10,7 @@ __all__ = ["PostgresConnectionError", "PostgresError", "hint_for", "is_connectio
 
 
 class PostgresError(FiresteelError):
-    """Something a PostgreSQL server refused; ``sqlstate`` is its code, ``server`` says where, without password."""
+    """An error of a PostgreSQL server; ``sqlstate`` is its code, ``server`` its address, without password."""
 
     def __init__(
         self,

@@ -25,7 +25,7 @@ _END_DEADLINE_S = 30.0
 class Session:
     """Does work on a connection; when that is lost, on another one, up to ``max_retries`` times.
 
-    Only for work that may be done twice: nobody knows whether a statement went through when the connection was lost.
+    Only for work that may be done twice: it is unknown whether a statement was executed when the connection was lost.
     ``prepare`` is called with each new connection.
     """
 

@@ -23,7 +23,7 @@ __all__ = [
 ]
 
 STAGE = "firesteel_stage"
-"""The column of a staging table that says which batch a row belongs to."""
+"""The column of a staging table with the batch of a row."""
 
 BATCH = "firesteel_batch"
 ORDER = "firesteel_order"
@@ -166,7 +166,7 @@ class StagingStatements:
             "stage": sql.Identifier(STAGE),
         }
         # Rows come and go with every checkpoint: vacuum must not wait until they are a fifth of a table that is almost
-        # empty. Deletions can be published, should somebody publish all tables.
+        # empty. Deletions can be published, if all tables are published.
         self.create = sql.SQL(
             "CREATE TABLE {staging} ({stage} uuid NOT NULL, LIKE {target} INCLUDING DEFAULTS INCLUDING CONSTRAINTS "
             "INCLUDING GENERATED INCLUDING IDENTITY INCLUDING STORAGE) WITH (autovacuum_vacuum_scale_factor = 0, "

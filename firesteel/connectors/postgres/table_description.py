@@ -184,7 +184,7 @@ def _below_domains(oid: int, types: dict[int, Any]) -> int:
 
 
 def need_table(connection: psycopg.Connection[Any], name: tuple[str, ...], server: str) -> PostgresTable:
-    """The table of that name, or an error that says that there is none."""
+    """The table of that name; raises an error if there is none."""
     table = find_table(connection, name, server)
     if table is None:
         shown = ".".join(name)

@@ -52,8 +52,7 @@ class BatchHost(PlayedSlotsHost["_BatchAttempt"]):
     1. Every slot registers, and deploys: there are as many as the job requests, as no process waits in them.
     2. The splits of all sources are collected from their enumerators.
     3. The runner runs all stages. If it fails and no task has reported a failure (a lost executor), it is called again,
-    up
-       to three times, and continues with what had finished. A failure that a task has reported is sent to the
+       up to three times, and continues with what had finished. A failure that a task has reported is sent to the
        JobMaster, whose restart strategy decides.
     4. What the sinks prepared is committed, only here. If that fails and the job is restarted, the next
        attempt does only this, with the same committables: what the failed commit had done counts. Should this process

@@ -114,7 +114,7 @@ class _AvroReader(FormatReader):
                 return self._blocks.decode(block.raw)
             except FiresteelError:
                 raise
-            except Exception as raised:  # noqa: BLE001 - fastavro raises whatever the bytes lead to
+            except Exception as raised:  # noqa: BLE001 - fastavro may raise anything for invalid bytes
                 error = raised
         self._decoder.reject(block.raw[:_RAW_BYTES], self._split.split_id, block.offset, error, output)
         return ()

@@ -57,7 +57,7 @@ class AvroRowDeserializationSchema(
             return read([load(message)])[0]
         except RecordSerializationError:
             raise
-        except Exception as error:  # fastavro raises whatever its decoding stumbles over
+        except Exception as error:  # fastavro may raise anything for invalid bytes
             raise _not_avro(message, (self._writer_schema or self._schema).name, error) from error
 
     def deserialize_batch(self, messages: Sequence[bytes]) -> list[Any]:
@@ -65,7 +65,7 @@ class AvroRowDeserializationSchema(
         load, read = self._compiled
         try:
             return read([load(message) for message in messages])
-        except Exception:  # noqa: BLE001 - see deserialize, which says what is wrong with which
+        except Exception:  # noqa: BLE001 - see deserialize, which raises the error of each message
             return [self.deserialize(message) for message in messages]
 
     def get_produced_type(self) -> TypeInformation:
@@ -116,7 +116,7 @@ class AvroRowSerializationSchema(
         records = convert(elements)
         try:
             return [dump(record) for record in records]
-        except Exception:  # noqa: BLE001 - see serialize, which says what is wrong with which
+        except Exception:  # noqa: BLE001 - see serialize, which raises the error of each row
             return [self.serialize(element) for element in elements]
 
     def _build(self) -> tuple[Callable[[Any], bytes], Callable[[Any], list[Any]]]:

@@ -14,7 +14,7 @@ __all__ = ["AvroSchema", "GenericRecordAvroTypeInfo", "import_fastavro", "row_ty
 
 
 def import_fastavro() -> Any:
-    """The module fastavro; an error that says how to get it where it is not installed."""
+    """The module fastavro; raises an error with the package to install if it is missing."""
     try:
         import fastavro
         import fastavro.schema

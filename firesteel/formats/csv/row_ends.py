@@ -20,10 +20,10 @@ class _Within(NamedTuple):
 
 
 class RowEnds:
-    """Goes through lines, without their ends, and tells behind which of them a row ends.
+    """Goes through lines, without their ends, and finds those that end a row.
 
-    A row goes on in the next line if a quote is open, or if the line end is escaped. A comment is a row of its own,
-    whatever quotes it has. Without an escape character the standard library decides.
+    A row continues in the next line if a quote is open, or if the line end is escaped. A comment is a row of its own,
+    even with quotes. Without an escape character the standard library decides.
     """
 
     def __init__(self, schema: CsvSchema) -> None:

@@ -24,7 +24,7 @@ class LineBlock(NamedTuple):
 
 
 class LineOffsets:
-    """Where the lines of a block begin: found when somebody asks, because few ask."""
+    """Where the lines of a block begin: found on demand, because it is rarely needed."""
 
     def __init__(self, block: LineBlock, codec: LineCodec) -> None:
         self.block = block

@@ -124,7 +124,7 @@ class _AvroBulkWriter(BulkWriter):
             try:
                 write(record)
             except (ValueError, TypeError, KeyError, OverflowError) as error:
-                # a union of several types, say, which takes anything until it is written
+                # for example a union of several types, which takes anything until it is written
                 text = preview(element)
                 raise RecordSerializationError(
                     f"The record {text} cannot be written as Avro, {type(error).__name__}: {error}", record=text

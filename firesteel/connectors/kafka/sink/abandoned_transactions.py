@@ -26,7 +26,7 @@ class AbandonedTransactions:
 
     Whose transactions these can be:
 
-    - *A job that begins without state* aborts all with its prefix, whoever wrote them: that is what a prefix is for.
+    - *A job that begins without state* aborts all with its prefix, of any writer.
       Other sinks of the same job are known by the attempt they share.
     - *A job that is restored, or restarted*, aborts those of its own sink, under its present id and those that the
       state names. Another sink with the same prefix may have prepared some that are in its state only.
@@ -53,7 +53,7 @@ class AbandonedTransactions:
         self._seen: dict[str, int] = {}
 
     def abort_other_attempts(self) -> list[str]:
-        """Aborts them, and says which they were."""
+        """Aborts them, and returns which they were."""
         aborted = []
         for prefix in {sink.prefix for sink in self._sinks}:
             for transactional_id in self._coordinators.list_ongoing(f"{prefix}-"):

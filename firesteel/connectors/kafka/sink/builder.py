@@ -60,7 +60,7 @@ class KafkaSinkBuilder:
         """Sets with what the names of this sink's transactions begin; EXACTLY_ONCE needs it.
 
         No other job on the same Kafka cluster may have the same prefix: a job that starts aborts what it finds under
-        its prefix. It should stay the same when a job is started anew, so that what the last run left is found.
+        its prefix. It should stay the same when a job is started again, so that what the last run left is found.
         """
         if not isinstance(transactional_id_prefix, str) or not transactional_id_prefix:
             raise InvalidProgramError(f"A transactional id prefix is text, not {transactional_id_prefix!r}.")

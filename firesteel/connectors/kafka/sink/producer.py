@@ -16,7 +16,7 @@ DEFAULT_LINGER_MS = 5
 DEFAULT_DELIVERY_TIMEOUT_MS = 120_000
 """As the Java producer; librdkafka's own is 5 minutes."""
 DEFAULT_TRANSACTION_TIMEOUT_MS = 15 * 60 * 1000
-"""The longest that brokers allow unless told otherwise (transaction.max.timeout.ms); Flink's hour they refuse."""
+"""The maximum that brokers allow by default (transaction.max.timeout.ms); they refuse Flink's hour."""
 DEFAULT_QUEUE_MESSAGES = 200_000
 
 _ACKS = ("acks", "request.required.acks")
@@ -34,7 +34,7 @@ _REFUSED = {
 
 
 class KafkaWriteError(KafkaClientError):
-    """Records that Kafka has not taken: the job goes on from its last checkpoint, if it has a restart strategy."""
+    """Records that Kafka has not accepted: the job restarts from its last checkpoint, if it has a restart strategy."""
 
 
 def producer_properties(properties: Mapping[str, Any], guarantee: DeliveryGuarantee) -> dict[str, Any]:
@@ -94,7 +94,7 @@ def producer_properties(properties: Mapping[str, Any], guarantee: DeliveryGuaran
 
 
 def delivery_timeout_s(properties: Mapping[str, Any]) -> float:
-    """How long a record may take to be acknowledged, as a producer's properties say."""
+    """How long a record may take to be acknowledged, by a producer's properties."""
     value = _first(properties, _DELIVERY_TIMEOUT, str(DEFAULT_DELIVERY_TIMEOUT_MS))
     return int(value) / 1000 or float("inf")
 

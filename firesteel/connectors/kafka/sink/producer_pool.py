@@ -25,7 +25,7 @@ from firesteel.connectors.kafka.sink.transactions import (
 __all__ = ["ProducerPool", "TransactionalProducer", "live_producer"]
 
 CALL_TIMEOUT_S = 1.0
-"""How long a call to a coordinator blocks before it is looked whether the writer is still wanted."""
+"""How long a call to a coordinator blocks before it is checked whether the writer is still open."""
 ABORT_TIMEOUT_S = 5.0
 MAX_READY_PRODUCERS = 3
 """Producers that are kept; there are more while several checkpoints in a row are not completed."""
@@ -73,7 +73,7 @@ class TransactionalProducer(RecordProducer):
     def initialize(self, is_wanted: Callable[[], bool]) -> None:
         """Gets a producer id from the coordinator; takes some 60 ms."""
         # A producer that looks for its coordinator before it is connected waits half a second. It connects twice,
-        # first to whom it was told of, and answers in between.
+        # first to the bootstrap server, and answers in between.
         for _ in range(2):
             with suppress(self._kafka_exception):
                 self.client.list_topics(_COORDINATORS_TOPIC, timeout=CALL_TIMEOUT_S)
@@ -87,7 +87,7 @@ class TransactionalProducer(RecordProducer):
             raise self._why_dropped()
 
     def _why_dropped(self) -> Exception:
-        """Why the transaction can only be aborted: librdkafka drops its records, and says it when it is next called."""
+        """Why the transaction can only be aborted: librdkafka drops its records, and reports it with the next call."""
         try:
             # with an open transaction this does nothing but fail
             self.client.begin_transaction()
@@ -103,7 +103,7 @@ class TransactionalProducer(RecordProducer):
         self.state = TransactionState.OPEN
 
     def prepare(self, coordinators: TransactionCoordinators) -> PreparedTransaction:
-        """Waits until all records are acknowledged, and says by what the transaction can be found."""
+        """Waits until all records are acknowledged, and returns how the transaction can be found."""
         assert self.state is TransactionState.OPEN
         self.flush()
         found = coordinators.describe(self.transactional_id)
@@ -151,7 +151,7 @@ class TransactionalProducer(RecordProducer):
         return self.state is TransactionState.NONE
 
     def _call(self, method: str, doing: str, is_wanted: Callable[[], bool] = lambda: True) -> bool:
-        """Calls a method of the client until it is done; says whether it is, or no longer wanted.
+        """Calls a method of the client until it is done; returns whether it is done, or the pool closed.
 
         By its name: an error that a job remembers remembers this frame, and with the method the client would live on.
         """
@@ -196,7 +196,7 @@ class ProducerPool:
 
     def wait_and_take(self) -> TransactionalProducer:
         """A producer that is ready, waited for."""
-        # whoever makes it gives up first, and knows why
+        # the caller gives up first, with a reason
         deadline = time.monotonic() + DEADLINE_S + 10 * CALL_TIMEOUT_S
         while (producer := self.take()) is None:
             with self._condition:
@@ -207,7 +207,7 @@ class ProducerPool:
         return producer
 
     def prefetch(self) -> None:
-        """Sees to it that there will be a producer when the next is wanted."""
+        """Ensures that a producer will be available for the next request."""
         with self._condition:
             if not self._ready and self._failure is None:
                 self._make()

@@ -87,7 +87,7 @@ class RecordProducer:
         return count
 
     def poll(self) -> None:
-        """Hears of deliveries; raises the failure of any."""
+        """Processes delivery reports; raises the failure of any."""
         self._serve(0.0)
 
     def wait_for_room(self) -> None:
@@ -112,7 +112,7 @@ class RecordProducer:
                 )
 
     def partitions_for_topic(self, topic: str) -> list[int]:
-        """The partitions of a topic, as a broker says."""
+        """The partitions of a topic, from a broker."""
         deadline = time.monotonic() + METADATA_TIMEOUT_S
         while True:
             try:

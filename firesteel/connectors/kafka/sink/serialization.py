@@ -25,7 +25,7 @@ __all__ = [
 Headers = Sequence[tuple[str, "bytes | None"]]
 
 ANY_PARTITION = -1
-"""Kafka's partitioner chooses: by the key, or whichever if there is none."""
+"""Kafka's partitioner chooses: by the key, or any partition if there is none."""
 
 
 @stored_as("firesteel.connectors.kafka.serialization")

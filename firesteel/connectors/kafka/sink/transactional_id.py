@@ -14,7 +14,7 @@ class TransactionalId(NamedTuple):
     """The parts of a transactional id: ``<prefix>-<sink>-<attempt>-<subtask>-<writer>-<number>``.
 
     A writer draws its part itself: where a task may be run twice at a time, as in a batch, no run meets another. The
-    number says which of the writer's producers it is.
+    number identifies the writer's producer.
     """
 
     prefix: str

@@ -42,8 +42,8 @@ class TransactionalKafkaWriter(KafkaWriterBase):
     After a failure, in a new attempt, whose transactional ids are new:
 
     6. Before anything is written, the committables of the restored checkpoint are committed by id and epoch. Of each,
-       the coordinator says where it is. *Ongoing*, with the same start and partitions: it is committed. *Committed*, or
-       another transaction of the same producer has begun: that was done before the failure, since a producer begins
+       the coordinator returns the state. *Ongoing*, with the same start and partitions: it is committed. *Committed*,
+       or another transaction of the same producer has begun: that was done before the failure, since a producer begins
        another only after 4. *Aborted*: its records are lost (it had timed out), which is an error.
     7. All other transactions of earlier attempts are aborted, and their producers fenced: their records come again, and
        while they are open no read-committed consumer gets past them. One subtask does it for all, at the start, and
@@ -55,7 +55,7 @@ class TransactionalKafkaWriter(KafkaWriterBase):
     records only, and no other.
 
     Where the commit happens in another process (epochs, batches), 4 is done there by id and epoch, and the writer, once
-    it hears of it, repeats it with the producer, which brokers take for a success. What runs of a task have left that
+    it is notified, repeats it with the producer, which brokers take for a success. What runs of a task have left that
     do not count is aborted two checkpoints later, or in a batch at its end.
 
     A transaction must be committed within transaction.timeout.ms of its first record, restarts included.
@@ -88,7 +88,7 @@ class TransactionalKafkaWriter(KafkaWriterBase):
         )
         self._first_snapshot: int | None = None
         self._cleaning: _Cleaning | None = None
-        # Without state, a later attempt of a batch goes on with what earlier ones have prepared.
+        # Without state, a later attempt of a batch continues with what earlier ones have prepared.
         self._is_cleaner = context.subtask_index == 0 and (
             restored is not None or not context.execution.commits_in_driver or context.attempt_number == 0
         )

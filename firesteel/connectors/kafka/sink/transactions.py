@@ -15,7 +15,7 @@ records written                       Ongoing, start                  success
 committed                             PrepareCommit, CompleteCommit   success, again and again
 aborted with EndTxn                   PrepareAbort, CompleteAbort     InvalidTxnState
 timed out, or aborted by ``abort``    CompleteAbort, epoch + 1        ProducerFenced
-initialised anew by someone           Empty, epoch + 1 or 2           ProducerFenced
+initialised again by another client   Empty, epoch + 1 or 2           ProducerFenced
 a later transaction of the producer   Ongoing, another start          success: **commits the later one**
 ====================================  ==============================  ===================================
 
@@ -79,12 +79,12 @@ class PreparedTransaction(NamedTuple):
         """Whether a description is of this one, and not of a later transaction of the same producer."""
         if (found.producer_id, found.start_time_ms) != (self.producer_id, self.start_time_ms):
             return False
-        # those of one that has ended are not told
+        # those of an ended one are not returned
         return found.state != "Ongoing" or self.partitions in ("", found.partitions)
 
 
 class TransactionDescription(NamedTuple):
-    """What the coordinator says of the last transaction of a transactional id."""
+    """The coordinator's description of the last transaction of a transactional id."""
 
     state: str
     producer_id: int
@@ -106,7 +106,7 @@ class Outcome(Enum):
 
     @staticmethod
     def of(prepared: PreparedTransaction, found: TransactionDescription | None) -> Outcome:
-        """Tells it from a description."""
+        """Derives it from a description."""
         if found is None or found.state == "Dead":
             return Outcome.UNKNOWN
         if found.producer_id != prepared.producer_id:
@@ -164,7 +164,7 @@ class TransactionCoordinators:
         return self._retry(ask, f"list the transactions that begin with '{prefix}'")
 
     def commit(self, prepared: PreparedTransaction) -> Outcome:
-        """Commits a transaction, if it is still to be; says what had become of it before."""
+        """Commits a transaction, if it is still open; returns its state before."""
         from kafka.protocol.producer.transaction import EndTxnRequest
 
         outcome = Outcome.of(prepared, self.describe(prepared.transactional_id))
@@ -188,7 +188,7 @@ class TransactionCoordinators:
         """Aborts the transaction of an id, and keeps its producer from ever writing again.
 
         InitProducerId raises the epoch, which fences the producer: EndTxn alone would let one that still lives write on
-        into a transaction that nobody ends. The request is made once: a second one would begin anew, and the
+        into a transaction that is never ended. The request is made once: a second one would start over, and the
         coordinator forget when the transaction had started.
         """
         from kafka.protocol.producer.transaction import InitProducerIdRequest
@@ -223,7 +223,7 @@ class TransactionCoordinators:
             wait_s = min(wait_s * 2, _MAX_WAIT_S)
 
     def longest_timeout_ms(self) -> int | None:
-        """The longest transaction.timeout.ms that a broker allows; None if it does not say."""
+        """The maximum transaction.timeout.ms that a broker allows; None if it does not return it."""
         from kafka.admin import ConfigResource, ConfigResourceType
 
         name = "transaction.max.timeout.ms"
@@ -291,7 +291,7 @@ class TransactionCoordinators:
             wait_s = min(wait_s * 2, _MAX_WAIT_S)
 
     def _refusals(self) -> tuple[type[Exception], ...]:
-        """What a coordinator says of a transaction that has ended."""
+        """The coordinator's description of a transaction that has ended."""
         errors = self._errors
         return errors.InvalidTxnStateError, errors.InvalidProducerIdMappingError, errors.ProducerFencedError
 
@@ -319,7 +319,7 @@ class TransactionCoordinators:
         return client
 
     def _raise_if_refused(self) -> None:
-        """Says why, the first time that it cannot connect: kafka-python tries again, whatever a broker has said."""
+        """Raises the reason when it first cannot connect: kafka-python retries after any error of a broker."""
         if self._may_be_refused and not self._closed:
             self._may_be_refused = False
             refusal = find_refusal(self._properties, "connect to the coordinator of transactions")

@@ -68,7 +68,7 @@ def wire_arguments(properties: Mapping[str, Any]) -> dict[str, Any]:
 
 
 class TokenProvider:
-    """What kafka-python wants tokens from: the function librdkafka calls, with the same argument."""
+    """kafka-python's token provider: the function librdkafka calls, with the same argument."""
 
     def __init__(self, function: Any, config: str | None):
         self._function = function

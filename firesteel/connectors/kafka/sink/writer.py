@@ -69,7 +69,7 @@ class KafkaWriterBase(SinkWriter[Any]):
         return len(producer) < self._enough
 
     def _send_waiting(self) -> bool:
-        """Hands over what waits, as far as there is room; says whether nothing waits any more."""
+        """Sends waiting records, as far as there is room; returns whether none is left."""
         waiting = self._waiting
         while waiting:
             producer = self._producer()

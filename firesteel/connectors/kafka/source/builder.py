@@ -53,7 +53,7 @@ class KafkaSourceBuilder:
         return self.set_property("bootstrap.servers", bootstrap_servers)
 
     def set_group_id(self, group_id: str) -> KafkaSourceBuilder:
-        """Sets the consumer group that offsets are committed for; nobody joins it."""
+        """Sets the consumer group that offsets are committed for; no consumer joins it."""
         return self.set_property("group.id", group_id)
 
     def set_topics(self, *topics: str) -> KafkaSourceBuilder:
@@ -69,7 +69,7 @@ class KafkaSourceBuilder:
         return self._subscribe(PartitionSetSubscriber(partitions))
 
     def set_starting_offsets(self, starting_offsets_initializer: KafkaOffsetsInitializer) -> KafkaSourceBuilder:
-        """Sets where to start, by default at the earliest offsets; a restored job goes on from its checkpoint."""
+        """Sets where to start, by default at the earliest offsets; a restored job continues from its checkpoint."""
         self._starting_offsets = _checked(starting_offsets_initializer)
         return self
 

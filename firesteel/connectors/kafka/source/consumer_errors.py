@@ -61,7 +61,7 @@ class ConsumerErrors:
             self._failure = self._failure or described
             return
         if error.name() == _NO_GROUP and not self._uses_group:
-            # librdkafka looks for a coordinator although nobody commits
+            # librdkafka looks for a coordinator although nothing is committed
             return
         if time.monotonic() - self._logged.get(error.name(), -_LOG_INTERVAL_S) >= _LOG_INTERVAL_S:
             self._logged[error.name()] = time.monotonic()
@@ -84,5 +84,5 @@ class ConsumerErrors:
 def _is_bearable(error: Any, described: KafkaClientError) -> bool:
     if is_transient(error):
         return True
-    # the group is only told how far the reader is; and a connection that worked at the start may work again
+    # commits to the group are informational; and a connection that worked at the start may work again
     return isinstance(described, KafkaAuthorizationError) and error.name() in (_NO_GROUP, "_SSL")

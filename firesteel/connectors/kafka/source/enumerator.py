@@ -20,7 +20,7 @@ __all__ = ["KafkaEnumeratorState", "KafkaSourceEnumerator", "OffsetLookup", "Par
 _log = logging.getLogger(__name__)
 
 CreateMetadata = Callable[[threading.Event], AbstractContextManager[Any]]
-"""Makes what is asked for topics and offsets; the event says that nobody wants to know any more."""
+"""Creates the metadata client; the event signals that the result is no longer needed."""
 
 
 @dataclass(frozen=True)
@@ -88,13 +88,13 @@ class PartitionDiscovery:
 
 
 class KafkaSourceEnumerator(SplitEnumerator[KafkaPartitionSplit]):
-    """Hands each partition to one subtask, which keeps it; nobody needs to ask.
+    """Assigns each partition to one subtask, which keeps it; readers send no requests.
 
     1. The first discovery finds the partitions, and for each where it starts and stops, in one call. If it fails the
        job fails.
     2. Later ones, at the interval, find partitions that are new. They are read from their beginning: they had no
        records when the job started. If the cluster cannot be asked, this waits until the next time.
-    3. A source that stops, and looks for nothing new, tells its readers that there are no more splits.
+    3. A source that stops, and looks for nothing new, signals its readers that there are no more splits.
 
     A partition is known from when its split was made, and its offsets with it: a checkpoint keeps both.
     """
@@ -141,7 +141,7 @@ class KafkaSourceEnumerator(SplitEnumerator[KafkaPartitionSplit]):
             self._look_for_new(0)
 
     def handle_split_request(self, subtask: int, host: str | None) -> None:
-        """Splits are given without being asked for; who asks is told when it has all there were."""
+        """Splits are assigned without requests; a request is answered when the reader has all there were."""
         self._asking[subtask] = None
         self._answer()
 
@@ -239,7 +239,7 @@ class KafkaSourceEnumerator(SplitEnumerator[KafkaPartitionSplit]):
         self._answer()
 
     def _answer(self) -> None:
-        # where there are no more splits, that says it
+        # where there are no more splits, the signal does it
         if self._has_looked and not self._no_more_splits:
             for reader in self._asking:
                 self._context.send_event_to_reader(reader, DiscoveryFinished())

@@ -81,7 +81,7 @@ class KafkaOffsetsInitializer(ABC):
     def committed_offsets(
         offset_reset_strategy: KafkaOffsetResetStrategy = KafkaOffsetResetStrategy.NONE,
     ) -> KafkaOffsetsInitializer:
-        """What the consumer group has committed; of partitions without, what the strategy says."""
+        """The committed offsets of the consumer group; for partitions without, those of the strategy."""
         return _Committed(offset_reset_strategy)
 
     @staticmethod
@@ -94,7 +94,7 @@ class KafkaOffsetsInitializer(ABC):
         offsets: Mapping[KafkaTopicPartition, int],
         offset_reset_strategy: KafkaOffsetResetStrategy = KafkaOffsetResetStrategy.EARLIEST,
     ) -> KafkaOffsetsInitializer:
-        """The offsets given; of other partitions what the group has committed, or else what the strategy says."""
+        """The given offsets; for other partitions the committed ones of the group, or else those of the strategy."""
         return _Specified(offsets, offset_reset_strategy)
 
 

@@ -44,8 +44,8 @@ _DEFAULTS = {
 }
 _ALWAYS = {
     "enable.partition.eof": "true",
-    # Nobody joins the group. But so long a commit is tried again while its coordinator is away, and a consumer that is
-    # closed meanwhile waits for it.
+    # No consumer joins the group. But a commit is retried for so long while its coordinator is away, and a consumer
+    # that is closed meanwhile waits for it.
     "session.timeout.ms": "4000",
     "heartbeat.interval.ms": "1000",
 }
@@ -57,7 +57,7 @@ _RESET = {
 
 
 class SourceProperties:
-    """Checked properties; ``stops`` says that the source has stopping offsets."""
+    """Checked properties; with ``stops`` the source has stopping offsets."""
 
     def __init__(self, properties: Mapping[str, Any], reset: KafkaOffsetResetStrategy, *, stops: bool) -> None:
         given = check_properties(properties)
@@ -73,14 +73,14 @@ class SourceProperties:
                 "Offsets are committed for a consumer group, and the Kafka source has none.", hint="Call set_group_id."
             )
         self.commits_on_checkpoint = commits
-        # a source that stops would never end if it went on looking for partitions
+        # a source that stops would never end if it continued to look for partitions
         interval = to_int(given, DISCOVERY_INTERVAL, -1 if stops else _DISCOVERY_INTERVAL_MS)
         self.discovery_interval_ms = interval if interval > 0 else None
         self.api_timeout_ms = to_int(given, "default.api.timeout.ms", _API_TIMEOUT_MS)
         self._client_id = given.get(CLIENT_ID_PREFIX) or self.group_id or f"KafkaSource-{uuid.uuid4().hex[:8]}"
         client = {**_DEFAULTS, **client_properties(given, "consumer", _OWN), **_ALWAYS}
         client["auto.offset.reset"] = _RESET[reset]
-        # librdkafka wants a group even where nobody joins it; one that is not there is never written to
+        # librdkafka requires a group even if no consumer joins it; one that is not there is never written to
         client.setdefault("group.id", self._client_id)
         if client["enable.auto.commit"] == "false":
             client.setdefault("enable.auto.offset.store", "false")

@@ -177,7 +177,7 @@ class KafkaSourceReader(SourceReader[KafkaPartitionSplit]):
             self._commits.complete(checkpoint_id)
 
     def pause_or_resume_splits(self, to_pause: Collection[str], to_resume: Collection[str]) -> None:
-        """Stops fetching splits, which drops what was fetched and not emitted, or goes on where it was."""
+        """Pauses splits, which drops what was fetched and not emitted, or resumes them where they were."""
         paused = [each for each in self._partitions.values() if each.split_id in to_pause and not each.paused]
         resumed = [each for each in self._partitions.values() if each.split_id in to_resume and each.paused]
         if paused:
@@ -253,7 +253,7 @@ class KafkaSourceReader(SourceReader[KafkaPartitionSplit]):
             _log.warning("The Kafka consumer is still waiting for brokers to take its commits; it closes by itself.")
 
     def _consume(self, max_records: int) -> list[Any]:
-        # in an epoch nobody else needs the thread, and a pause would end the epoch
+        # in an epoch no other task needs the thread, and a pause would end the epoch
         wait = _EPOCH_WAIT_S if self._has_idle_gaps and self._awaits_records() else 0
         try:
             messages: list[Any] = self._consumer.consume(max_records, wait)

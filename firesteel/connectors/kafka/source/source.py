@@ -32,7 +32,7 @@ __all__ = ["KafkaSource"]
 class KafkaSource(Source[KafkaPartitionSplit]):
     """Reads topics of a Kafka cluster: each partition is a split, read by one subtask. Start with ``builder``.
 
-    Positions are in the checkpoints, so that each record is read once whatever fails. What is committed to the
+    Positions are in the checkpoints, so that each record is read once, also after failures. What is committed to the
     consumer group after a checkpoint is for others to see, and is read by ``committed_offsets`` only.
     """
 
@@ -80,7 +80,7 @@ class KafkaSource(Source[KafkaPartitionSplit]):
         return self._deserializer.get_produced_type()
 
     def create_enumerator(self, context: SplitEnumeratorContext) -> KafkaSourceEnumerator:
-        """An enumerator that finds all partitions anew."""
+        """An enumerator that discovers all partitions."""
         return self._enumerator(context, None)
 
     def restore_enumerator(self, context: SplitEnumeratorContext, state: KafkaEnumeratorState) -> KafkaSourceEnumerator:

@@ -32,4 +32,4 @@ class KafkaPartitionSplit:
 
 @dataclass(frozen=True)
 class DiscoveryFinished:
-    """Tells a reader that it has all splits that there were when the enumerator started."""
+    """Signals a reader that it has all splits that there were when the enumerator started."""

@@ -61,7 +61,7 @@ class TopicCheck:
             try:
                 error = self._consumer.list_topics(topic, timeout=_TIMEOUT_S).topics[topic].error
             except kafka_client().KafkaException:
-                return None  # the brokers are away: nobody can tell
+                return None  # the brokers are away: unknown
             if error is not None and error.name() == "UNKNOWN_TOPIC_OR_PART":
                 return topic, error
         return None

@@ -1,7 +1,7 @@
 """Compares the state of a capture with the server: encoding, tables and publication.
 
 A publication has tables by their ids. A table that takes the name of a captured one is not in it, so its changes are
-never in the log; nor are those of a table that was taken out of it for a while. Nobody would notice.
+never in the log; nor are those of a table that was taken out of it for a while. The loss would be silent.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ SELECT p.oid, p.pubinsert AND p.pubupdate AND p.pubdelete, p.puballtables FROM p
 
 @dataclass(frozen=True)
 class ServerIds:
-    """What tells a database and a publication from others that later have their names."""
+    """Distinguishes a database and a publication from later ones with the same names."""
 
     encoding: str
     system: str = ""
@@ -187,7 +187,7 @@ def _check_publication(
     if not found[1]:
         raise refuse("no longer publishes all of insert, update and delete")
     if before is not None and before.system != now.system:
-        before = None  # ids of another cluster say nothing: an upgrade keeps those of tables only
+        before = None  # ids of another cluster are not comparable: an upgrade keeps those of tables only
     if before is not None and before.publication not in (0, now.publication):
         raise refuse("has been dropped and created again")
     for table in tables:

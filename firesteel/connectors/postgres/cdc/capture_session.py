@@ -20,7 +20,7 @@ def connect_capture(
 ) -> psycopg.Connection[Any]:
     """A connection that is called ``firesteel cdc <what>``, with the slot's name unless given.
 
-    The log comes in the encoding of the session, and is read as UTF8, whatever the database's encoding.
+    The log comes in the encoding of the session, and is read as UTF8, with any encoding of the database.
     """
     return connect(
         options.connection,

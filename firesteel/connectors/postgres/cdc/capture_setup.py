@@ -79,7 +79,7 @@ def prepare_capture(options: CdcOptions) -> PreparedCapture:
 
 
 def check_capture(options: CdcOptions, prepared: PreparedCapture) -> None:
-    """Checks that a capture that goes on from a checkpoint still finds its slot, and the tables as they were."""
+    """Checks that a capture restored from a checkpoint still finds its slot, and the tables as they were."""
     with connect_capture(options) as connection:
         if options.reads_log:
             with translating("The replication slot cannot be looked up", options.connection.describe()):

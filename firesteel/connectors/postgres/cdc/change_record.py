@@ -28,7 +28,7 @@ __all__ = [
 
 
 class ChangelogMode:
-    """How updates are told: Flink CDC's ``changelog-mode``."""
+    """How updates are represented: Flink CDC's ``changelog-mode``."""
 
     ALL = "all"
     """The row before and the row after: needs REPLICA IDENTITY FULL."""

@@ -132,7 +132,7 @@ class CdcEnumerator(SplitEnumerator[CdcSplit]):
         return self._state.copy()
 
     def notify_checkpoint_complete(self, checkpoint_id: int) -> None:
-        """Tells readers which finished chunks they need not keep."""
+        """Sends readers the finished chunks that they need not keep."""
         recorded = self._in_checkpoints.get(checkpoint_id, {})
         self._in_checkpoints = {key: value for key, value in self._in_checkpoints.items() if key > checkpoint_id}
         for subtask, split_ids in recorded.items():

@@ -74,7 +74,7 @@ class _Relation:
         self.columns = table.column_names
         """Of the records."""
         names = tuple(column.name for column in relation.columns)
-        # the catalog says what is below a domain, the log does not
+        # the catalog has the base type of a domain, the log does not
         known = {(column.name, column.declared_oid): column.type_oid for column in table.columns}
         types = [known.get((column.name, column.type_oid), column.type_oid) for column in relation.columns]
         altered = [c.name for c in relation.columns if c.name in self.columns and (c.name, c.type_oid) not in known]
@@ -179,7 +179,7 @@ class LogDecoder:
 
     A change is left out if the rows that were read from the table show it: then its transaction is visible in the
     snapshot in which the row with this key was read. A row whose key changes may be so in one place and not in the
-    other, then it is told as a deleted or as a new row. From the transactions on that no snapshot can have seen, the
+    other, then it is emitted as a deleted or as a new row. From the transactions on that no snapshot can have seen, the
     snapshots are forgotten.
     """
 
@@ -205,14 +205,14 @@ class LogDecoder:
         return LogPosition(self._lsn, self._commit_lsn, self._done)
 
     def set_parts(self, parts: dict[str, tuple[ChunkPart, ...]]) -> None:
-        """Takes up what was read from the tables."""
+        """Restores what was read from the tables."""
         self.parts = parts
         by_id = {table.table_id: table for table in self._all_tables}
         self._read = {table_id: ReadRows(by_id[table_id], read) for table_id, read in parts.items()}
         self._forget_after = max((part.snapshot.lsn for read in parts.values() for part in read), default=0)
 
     def decode(self, frame: Frame, out: list[ChangeRecord]) -> None:
-        """Appends what a frame says, and moves the position."""
+        """Appends the changes of a frame, and moves the position."""
         if isinstance(frame, Keepalive):
             if self._begin is None and self._commit_lsn == 0 and frame.lsn > self._lsn:
                 self._lsn = frame.lsn

@@ -62,7 +62,7 @@ Tuple: TypeAlias = "list[bytes | Unchanged | None]"
 
 
 class ProtocolError(PostgresError):
-    """Bytes that are not what the replication protocol says."""
+    """Bytes that violate the replication protocol."""
 
 
 # -- frames ---------------------------------------------------------------------------------------------
@@ -100,7 +100,7 @@ def decode_frame(data: bytes) -> Frame:
 
 
 def status_update(received: int, flushed: int, now_us: int, *, wants_reply: bool = False) -> bytes:
-    """What the client tells: up to where it has received, and what it never needs again (0: says nothing of it)."""
+    """A status update of the client: the position it has received, and the one it never needs again (0: unset)."""
     return _STATUS.pack(b"r", received, flushed, flushed, max(now_us - _POSTGRES_EPOCH_US, 0), int(wants_reply))
 
 
@@ -205,7 +205,7 @@ Message: TypeAlias = "Begin | Commit | Relation | Insert | Update | Delete | Tru
 
 
 def decode_message(data: bytes) -> Message | None:
-    """One message of pgoutput; None for those that say nothing of rows (types, origins, messages of applications)."""
+    """One message of pgoutput; None for those without rows (types, origins, messages of applications)."""
     kind = data[:1]
     try:
         decode = _DECODERS[kind]

@@ -118,7 +118,7 @@ class _LogReading:
         self._patience = _Patience(options.connect_max_retries)
 
     def take(self, limit: int, out: list[ChangeRecord]) -> bool:
-        """Appends changes; says whether there was anything in the log."""
+        """Appends changes; returns whether there was anything in the log."""
         try:
             frames = self._stream.take(limit)
         except PostgresConnectionError:
@@ -157,7 +157,7 @@ class _LogReading:
 
     def _reconnect(self, delay_s: float) -> None:
         self._stream.close()
-        # the server tells of the tables again
+        # the server sends the tables again
         self._decoder = LogDecoder(self.state(), self._options)
         self._stream = ReplicationStream(self._options, self._decoder.position.lsn, delay_s)
 
@@ -165,7 +165,7 @@ class _LogReading:
 class CdcReader(SourceReader[CdcSplit]):
     """Reads one chunk after the other, and the log if it is given it.
 
-    The server is told how far the log is no longer needed when a checkpoint is complete that has the position, or
+    The position is confirmed to the server when a checkpoint that contains it is complete, or
     some checkpoints later.
     """
 
@@ -187,7 +187,7 @@ class CdcReader(SourceReader[CdcSplit]):
         """Checkpoint and position in the log, of those not confirmed."""
 
     def start(self) -> None:
-        """Asks for a split unless some were restored, and tells again what is finished."""
+        """Requests a split unless some were restored, and reports finished ones again."""
         for chunk in self._finished.values():
             self._context.send_source_event(ChunkFinished(chunk))
         if self._options.reads_log:

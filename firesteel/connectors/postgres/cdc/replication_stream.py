@@ -41,8 +41,8 @@ _NOT_IN_PREREQUISITE_STATE = "55000"
 class ReplicationStream:
     """What the slot sends from a position on: frames in order, then why there are no more.
 
-    The thread answers the server also while nobody takes frames: the server ends a connection that is silent. That
-    changes up to a position are not needed any more (``confirm``) is said once; at other times nothing is said of it.
+    The thread answers the server also while no frames are taken: the server ends a connection that is silent. That
+    changes up to a position are not needed any more (``confirm``) is sent once; other messages leave it unset.
     Otherwise a server that is to stop would wait for a confirmation of everything it has sent.
     """
 
@@ -248,7 +248,7 @@ class ReplicationStream:
                 raise self._lost(" ".join(str(error).split())) from error
 
     def _read(self, pgconn: Any) -> tuple[bool, bool]:
-        """Takes frames from the connection; says whether there may be more, and whether the server wants an answer."""
+        """Takes frames from the connection; returns whether there may be more, and whether the server wants a reply."""
         wants_reply = False
         for _ in range(_AT_ONCE):
             if self._buffered >= MAX_BUFFERED_BYTES:

@@ -23,7 +23,7 @@ __all__ = ["PostgresCdcSource", "PostgresCdcSourceBuilder"]
 class PostgresCdcSource(Source[CdcSplit]):
     """Reads tables in chunks, by any number of readers, and then the changes from the server's log, by one of them.
 
-    Every row and every change comes once, in the order of the log, wherever the job is stopped and goes on. The
+    Every row and every change comes once, in the order of the log, wherever the job is stopped and resumed. The
     server keeps its log from the last checkpoint on: a job that is stopped for good should be followed by
     :meth:`drop_slot`.
     """
@@ -48,11 +48,11 @@ class PostgresCdcSource(Source[CdcSplit]):
         return Boundedness.CONTINUOUS_UNBOUNDED if self.options.reads_log else Boundedness.BOUNDED
 
     def create_enumerator(self, context: SplitEnumeratorContext) -> CdcEnumerator:
-        """An enumerator that begins where the startup options say."""
+        """An enumerator that begins where the startup options specify."""
         return CdcEnumerator(context, self.options)
 
     def restore_enumerator(self, context: SplitEnumeratorContext, state: CdcEnumeratorState) -> CdcEnumerator:
-        """An enumerator that goes on with the chunks that are left."""
+        """An enumerator that continues with the chunks that are left."""
         return CdcEnumerator(context, self.options, state)
 
     def create_reader(self, context: ReaderContext) -> CdcReader:

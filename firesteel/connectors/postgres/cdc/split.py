@@ -26,7 +26,7 @@ class ChunkPart:
 class ChunkSplit:
     """A range of a table's rows by primary key.
 
-    A reader that goes on with a chunk after a restart reads the rest in a transaction of its own, so a chunk consists
+    A reader that continues a chunk after a restart reads the rest in a transaction of its own, so a chunk consists
     of parts: those that have been read, and the rows behind ``low``.
     """
 

@@ -41,7 +41,7 @@ class StagedRows:
     beside: tuple[uuid.UUID, uuid.UUID] | None
     """The first and the last id of the batches of all writers of the attempt; None if some will never be committed."""
     doubtful: Sequence[uuid.UUID]
-    """Batches of this writer that nobody will commit, whether they went through or not."""
+    """Batches of this writer that will not be committed, whether they were written or not."""
 
 
 @dataclass(frozen=True)

@@ -202,7 +202,7 @@ def _json_items(value: Any) -> Any:
 
 
 def _only_list(value: Any, verify: Callable[[Any], Any] | None) -> Any:
-    # psycopg takes whatever is empty, or 0, for an empty array
+    # psycopg takes any empty value, or 0, for an empty array
     if value.__class__ is not list:
         raise TypeError("a list is needed")
     if verify is not None:

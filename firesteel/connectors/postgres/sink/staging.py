@@ -73,7 +73,7 @@ def ensure_staging_table(
 ) -> None:
     """Creates the staging table unless it is there with columns like the target's.
 
-    One that is not, because the target was changed, is made anew if no rows are waiting in it.
+    One that is not, because the target was changed, is recreated if no rows are waiting in it.
     """
     statements = StagingStatements(staging, (table.schema, table.name), columns)
     shown = describe_table(staging)
@@ -112,7 +112,7 @@ def _difference(table: PostgresTable, staging: PostgresTable, columns: tuple[str
         if other.type_name != column.type_name:
             return f"the column {column.name} is {other.type_name} in it, but {column.type_name} in the table"
     for column in staging.columns:
-        # of a column that was dropped: nobody would ever fill it
+        # of a column that was dropped: it would never be filled
         if column.not_null and column.name != STAGE and column.name not in {each.name for each in table.columns}:
             return f"the table has no column {column.name}"
     return None

@@ -25,7 +25,7 @@ class StagingWriter(AppendWriter):
     """Stages one subtask's rows beside the table; the committer moves them into it.
 
     1. *Staged*: records are copied, a batch in a transaction, into the staging table. Each row carries its batch's id.
-       Nobody but the sink reads that table.
+       Only the sink reads that table.
     2. A batch whose connection is lost is written again under a new id. It does not matter whether the first one went
        through, or still does: an id that is not handed over at 3 means nothing.
     3. At a checkpoint the last batch is written, and ``prepare_commit`` hands over the ids of the batches since the one
@@ -38,7 +38,7 @@ class StagingWriter(AppendWriter):
 
     After a failure:
 
-    5. What the checkpoint has handed over is committed again, by whichever subtask got it. If its rows are gone, that
+    5. What the checkpoint has handed over is committed again, by the subtask that got it. If its rows are gone, that
        happened before. Of two who commit the same rows at the same moment the second waits for the first, then finds
        nothing. Should only a part of the rows be there, someone else has changed the table: that is an error.
     6. All other rows of earlier attempts belong to no checkpoint. The records come again, under new ids. The rows are

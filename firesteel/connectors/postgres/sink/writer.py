@@ -202,7 +202,7 @@ class UpsertWriter(BatchWriter):
         connection.execute(self._statements.create)
 
     def to_rows(self, values: Sequence[Any]) -> list[Any]:
-        """Pairs of whether the key is to be deleted, and the values; what was before an update says nothing new."""
+        """Pairs of whether the key is to be deleted, and the values; UPDATE_BEFORE is skipped."""
         mapper, columns = self.settings.mapper, self.columns
         rows: list[Any] = []
         for value in values:
@@ -295,6 +295,6 @@ class _IntervalThread:
         while not self._stopped.wait(self._interval_s / 2):
             try:
                 self._action()
-            except Exception as error:  # noqa: BLE001 - raised where the task hears of it
+            except Exception as error:  # noqa: BLE001 - raised in the task's thread
                 self._failure = error
                 return

@@ -72,7 +72,7 @@ class PostgresSplitEnumerator(SharedSplitEnumerator[PostgresSplit]):
 
 
 def plan_splits(settings: SourceSettings, parallelism: int) -> list[PostgresSplit]:
-    """The splits, with what the server says about the table."""
+    """The splits, with the server's description of the table."""
     server = settings.connection.describe()
     with connect(settings.connection, name="firesteel source") as connection:
         with translating(f"The splits of {settings.describe()} cannot be planned", server):
@@ -143,7 +143,7 @@ def _cut(
     """The splits by the partition column.
 
     Without bounds of the user's, the first and the last split have none at their outer side: what is computed from the
-    least and the greatest value only says where two splits meet, so it does no harm if that is rounded.
+    least and the greatest value only determines where two splits meet, so it does no harm if that is rounded.
     """
     from psycopg import sql
 

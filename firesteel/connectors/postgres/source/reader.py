@@ -179,7 +179,7 @@ class _Fetcher:
                     retries += 1
                     continue
                 self._put(self._translated(error))
-            except Exception as error:  # noqa: BLE001 - raised where the task hears of it
+            except Exception as error:  # noqa: BLE001 - raised in the task's thread
                 self._put(error)
             return
 

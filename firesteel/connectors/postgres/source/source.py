@@ -61,7 +61,7 @@ class PostgresSource(Source[PostgresSplit]):
     def restore_enumerator(
         self, context: SplitEnumeratorContext, state: list[PostgresSplit] | None
     ) -> PostgresSplitEnumerator:
-        """Goes on with the splits that no reader had."""
+        """Continues with the splits that no reader had."""
         return PostgresSplitEnumerator(context, self.settings, state)
 
     def create_reader(self, context: ReaderContext) -> PostgresReader:
