@@ -109,7 +109,7 @@ class FakeClock:
         heapq.heappush(self._callbacks, (timestamp, self._sequence, callback))
 
     def schedule_after(self, milliseconds: int, callback: Callable[[], None]) -> None:
-        """Calls back when the clock has been advanced so far, whatever :meth:`step` does in between."""
+        """Calls back when the clock has been advanced so far; :meth:`step` has no effect on it."""
         self._sequence += 1
         due = self.monotonic_ms() + milliseconds
         heapq.heappush(self._delays, (due, self._sequence, lambda _now: callback()))

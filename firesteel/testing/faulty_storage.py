@@ -56,7 +56,7 @@ class _Fault:
 
 
 class StorageFaults:
-    """Says what goes wrong; picklable, and the same in every process that knows the control file."""
+    """Defines the faults; picklable, and the same in every process that has the control file."""
 
     def __init__(self, control: Path):
         self._control = control
@@ -87,7 +87,7 @@ class StorageFaults:
         return FaultyFileSystem(filesystem, self)
 
     def happens(self, operation: str, path: str) -> str:
-        """Does what can be done before an operation: waits or raises; says which fault is left to do, if any."""
+        """Executes the part of a fault before an operation: waits or raises; returns the fault that is left, if any."""
         try:
             fault = _Fault.parse(self._control.read_text(encoding="utf-8"))
         except FileNotFoundError:

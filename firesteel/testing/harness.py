@@ -179,16 +179,16 @@ class OperatorHarness:
         return self
 
     def snapshot(self, checkpoint_id: int = 1) -> HarnessSnapshot:
-        """Takes a checkpoint of the operator, of which it is not told yet that it is complete."""
+        """Takes a checkpoint of the operator, without notifying it of the completion."""
         self.open()
         return take_snapshot(self._chained, checkpoint_id, self.clock.now)
 
     def notify_checkpoint_complete(self, checkpoint_id: int) -> None:
-        """Tells the operator that the checkpoint is complete."""
+        """Notifies the operator that the checkpoint is complete."""
         self._chained.notify_checkpoint_complete(checkpoint_id)
 
     def notify_checkpoint_aborted(self, checkpoint_id: int) -> None:
-        """Tells the operator that the checkpoint will never be complete."""
+        """Notifies the operator that the checkpoint is aborted."""
         self._chained.notify_checkpoint_aborted(checkpoint_id)
 
     # -- time -----------------------------------------------------------------------------------------
@@ -416,7 +416,7 @@ class _HarnessOperator(RunningOperator):
 
 
 class _HarnessWriter(LoopWriter):
-    """Writes the loop of a task, except that a result for a side output is kept whichever its tag is."""
+    """Writes the loop of a task, except that a result for a side output is kept for any tag."""
 
     def __init__(self, with_timestamps: bool, record_side: Callable[[OutputTag, Any, int | None], None]):
         super().__init__(with_timestamps, checked=True)

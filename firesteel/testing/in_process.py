@@ -104,14 +104,14 @@ class InProcessHost:
                 register = messages.RegisterSlot(attempt.number, slot, _HOST, (_HOST, 0), os.getpid())
                 post(MessageReceived(slot, register))
             executor.run()
-        except BaseException as error:  # noqa: BLE001 - the JobMaster must hear of it
+        except BaseException as error:  # noqa: BLE001 - the JobMaster must be notified
             failure = describe_failure(error)
         for slot in range(attempt.slots):
             post(SlotLost(attempt.number, slot))
         post(AttemptEnded(attempt.number, failure))
 
     def watch_slots(self, post: Post) -> None:
-        """Tells how many slots there are, and again with each `set_slots`."""
+        """Reports how many slots there are, and again with each `set_slots`."""
         self._post = post
         post(SlotsAvailable(self._slots))
 
@@ -173,7 +173,7 @@ def _tasks_in(slot: int, attempt: Attempt) -> list[TaskDeploymentDescriptor]:
 
 
 class _RestingPoller(IdlePoller):
-    """Also tells other threads whether the mailbox has come to rest."""
+    """Also reports to other threads whether the mailbox is idle."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -235,7 +235,7 @@ class _InProcessJob:
     def _is_settled(self) -> bool:
         if self._runner.status().is_globally_terminal_state():
             return True
-        # the same rest before and after: in between nobody can have given the mailbox anything
+        # idle before and after: in between the mailbox cannot have got anything
         rest = self._host.rests()
         return rest is not None and not self._runner.has_pending_events and self._host.rests() == rest
 
@@ -254,7 +254,7 @@ class _Gateway:
 class InProcessExecutor:
     """A PipelineExecutor for tests: ``env._executor = InProcessExecutor()``, or use ``testing.test_environment``.
 
-    ``slots`` and `set_slots` are for jobs with the adaptive scheduler; others always find as many as they want.
+    ``slots`` and `set_slots` are for jobs with the adaptive scheduler; others always get as many as they request.
     ``create_stages`` makes what runs the stages of a batch job or of one that runs in epochs.
     """
 

@@ -17,11 +17,11 @@ __all__ = ["SinkHarness"]
 
 
 class SinkHarness(OneInputHarness):
-    """Runs one subtask of a sink, or of a SinkFunction: records in, and whatever the sink does outside.
+    """Runs one subtask of a sink, or of a SinkFunction: records in, and the external effects of the sink.
 
-    With ``checkpointing`` it commits what a snapshot contained when it is told that the checkpoint is complete;
+    With ``checkpointing`` it commits what a snapshot contained when it is notified that the checkpoint is complete;
     otherwise at :meth:`finish`. A crash is a harness that a test no longer uses. The next attempt is a new harness with
-    a higher ``attempt``, the same ``job_id``, and a snapshot to go on from.
+    a higher ``attempt``, the same ``job_id``, and a snapshot to restore from.
     """
 
     def __init__(

@@ -66,7 +66,7 @@ class ABORT:
     """The job fails here with an InjectedFailure, once: a job that starts again passes by.
 
     Of several in one split, the first one fails the first attempt, the second one the second, and so on, and no other:
-    wherever in the split an attempt goes on after a checkpoint, and whatever else has failed it before. Items before
+    wherever in the split an attempt continues after a checkpoint, and regardless of other failures before. Items before
     that place count too, so in a job that starts from a savepoint those behind it may fail a later attempt or none.
     """
 
@@ -75,7 +75,7 @@ class ABORT:
 
 @dataclass(frozen=True)
 class EOF:
-    """The split ends here, whatever comes after and even if the source is unbounded."""
+    """The split ends here, regardless of later items and even if the source is unbounded."""
 
 
 class InjectedFailure(FiresteelError):
@@ -98,10 +98,10 @@ class TestingSplit:
 
 
 class TestingSource(Source[TestingSplit]):
-    """Emits the records of a list, and does what the special items between them say.
+    """Emits the records of a list, and executes the special items between them.
 
     ``TestingSource([1, 2, ABORT(), 3])`` emits 1 and 2, fails the job once and, after the restart, emits 1, 2
-    and 3; with checkpoints, what comes after the last one. A pause that a checkpoint falls into begins anew. The
+    and 3; with checkpoints, what comes after the last one. A pause that a checkpoint falls into starts again. The
     special items are :class:`At`, :class:`WATERMARK`, :class:`PAUSE`, :class:`ABORT` and :class:`EOF`. An unbounded
     source (``bounded=False``) stays open after its last item.
 
@@ -135,7 +135,7 @@ class TestingSource(Source[TestingSplit]):
         return f"TestingSource({splits}, {sum(map(len, self.splits))} items, {self.get_boundedness().value.lower()})"
 
     def get_boundedness(self) -> Boundedness:
-        """As the test says."""
+        """The boundedness that the test has set."""
         return Boundedness.BOUNDED if self.bounded else Boundedness.CONTINUOUS_UNBOUNDED
 
     def create_enumerator(self, context: SplitEnumeratorContext) -> OwnedSplitEnumerator[TestingSplit]:
@@ -145,7 +145,7 @@ class TestingSource(Source[TestingSplit]):
     def restore_enumerator(
         self, context: SplitEnumeratorContext, state: list[TestingSplit]
     ) -> OwnedSplitEnumerator[TestingSplit]:
-        """Goes on with the splits that no reader had."""
+        """Continues with the splits that no reader had."""
         return OwnedSplitEnumerator(context, state)
 
     def create_reader(self, context: ReaderContext) -> TestingSourceReader:

@@ -57,7 +57,7 @@ class TaskFault:
     subtask: int | None = None
     epoch: int | None = None
     after_rows: int | None = 0
-    """Rows it has produced by then; None: all, so that it has finished, but nobody knows."""
+    """Rows it has produced by then; None: all, so that it has finished, but not reported it."""
 
     def fits(self, command: Command) -> bool:
         """Whether it is that task's."""
@@ -151,7 +151,7 @@ class InProcessStageRunner:
             self._cancelled = reason
 
     def close(self, on_closed: Callable[[], Any] | None = None) -> None:
-        """Has all workers close their tasks."""
+        """Makes all workers close their tasks."""
         self._begin()
         for worker in list(self._caches):
             self.forget(worker)
@@ -244,7 +244,7 @@ class InProcessStageRunner:
                 output = self._collect(stage, self.run_task(cloudpickle.loads(pickled), self._watched(rows)), fault)
             except BaseException as error:
                 self.executed.append((name, subtask, "failed"))
-                self._check()  # whatever a task says of a run that is cancelled
+                self._check()  # a cancelled run fails regardless of a task's result
                 if isinstance(error, StageTaskError):
                     raise StageError(error.message, error.messages) from error
                 raise

@@ -15,7 +15,7 @@ A case looks like this; times are milliseconds, a record is ``[key, value, times
 ``expect`` takes everything emitted since the last ``expect``, in any order, as ``[key, result, window]``. A
 time window is ``[start, end]``, a count window its id, the global one ``global``. Nothing may be left over.
 The other steps: ``processing_time`` moves the clock; ``late`` takes the late side output, if the case has
-``late_output: true``; ``dropped`` is the number of late records dropped; ``state`` tells the windows in
+``late_output: true``; ``dropped`` is the number of late records dropped; ``state`` lists the windows in
 which each key still has contents. ``raises`` beside ``input`` is a part of the error message that must come.
 """
 
@@ -53,7 +53,7 @@ Record = tuple[Any, Any]
 
 
 class TranscriptMismatch(AssertionError):
-    """What came out is not what the transcript says."""
+    """The output differs from the transcript."""
 
 
 @dataclass(frozen=True)
@@ -125,7 +125,7 @@ class _Run:
             return
         try:
             do(step[kinds[0]])
-        except Exception as error:  # noqa: BLE001 - whichever error the assigner raises
+        except Exception as error:  # noqa: BLE001 - the assigner may raise any error
             if raises not in str(error):
                 self._differ(f"an error with '{raises}'", str(error))
         else:

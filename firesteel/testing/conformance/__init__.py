@@ -1,8 +1,8 @@
 """Conformance suite: checks that every source and every sink must pass, also custom ones.
 
-- :class:`SourceConformance`: subclass it, say how to make a source with known records.
-- :class:`SinkConformance`: subclass it, say how to make a sink and how to look at what it has written.
-- :class:`RoundTripConformance`: subclass it, say how rows are written and read again.
+- :class:`SourceConformance`: subclass it, and define how to create a source with known records.
+- :class:`SinkConformance`: subclass it, and define how to create a sink and how to read what it has written.
+- :class:`RoundTripConformance`: subclass it, and define how rows are written and read again.
 
 The ``test_`` methods are found by pytest; ``MySuite().run()`` runs them without. See
 ``docs/connectors/writing_a_connector.md``.

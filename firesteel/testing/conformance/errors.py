@@ -8,7 +8,7 @@ __all__ = ["CheckSkipped", "ConformanceError"]
 
 
 class ConformanceError(AssertionError):
-    """A connector breaks a rule of its interface; the message says which, and what happens to its users."""
+    """A connector violates a rule of its interface; the message names the rule, and the effect on users."""
 
 
 class CheckSkipped(unittest.SkipTest):

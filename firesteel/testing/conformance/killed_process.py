@@ -27,7 +27,7 @@ __all__ = ["write_and_kill"]
 
 
 def write_and_kill(sink: Sink, records: Sequence[Any], job_id: str, point: str, timeout_s: float) -> HarnessSnapshot:
-    """Has another process write records, take checkpoint 1, hear that it is complete, and be killed at a fault point.
+    """Lets another process write records, take checkpoint 1, be notified of it, and be killed at a fault point.
 
     Returns the checkpoint.
     """

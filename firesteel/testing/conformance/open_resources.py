@@ -19,7 +19,7 @@ _DESCRIPTORS = Path("/proc/self/fd")
 
 @dataclass(frozen=True)
 class OpenResources:
-    """The threads and the open files of this process at one moment; of files only where the system tells."""
+    """The threads and the open files of this process at one moment; of files only where the system lists them."""
 
     threads: frozenset[threading.Thread]
     files: frozenset[tuple[str, str]]

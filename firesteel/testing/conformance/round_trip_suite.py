@@ -21,7 +21,7 @@ _DRAWN = 40
 class RoundTripConformance(ConformanceSuite):
     """Writes values of every type and reads them again: each comes back as it was, or is refused with an error.
 
-    A subclass says how, for rows with a number ``nr`` and a field ``value``::
+    A subclass defines how, for rows with a number ``nr`` and a field ``value``::
 
         class TestMyFormat(RoundTripConformance):
             def round_trip(self, row_type: RowTypeInfo, rows: Sequence[Row]) -> Sequence[Row]: ...
@@ -43,7 +43,7 @@ class RoundTripConformance(ConformanceSuite):
     seeds: Sequence[int] = range(5)
     """Each draws other values."""
 
-    # -- what the author says -------------------------------------------------------------------------
+    # -- defined by the author -------------------------------------------------------------------------
 
     @abstractmethod
     def round_trip(self, row_type: RowTypeInfo, rows: Sequence[Row]) -> Sequence[Row]:

@@ -84,12 +84,12 @@ class SinkAttempt:
         return combined
 
     def complete(self, checkpoint_id: int, subtasks: int | None = None) -> None:
-        """Tells writers, or only the first ones, that the checkpoint is complete."""
+        """Notifies writers, or only the first ones, that the checkpoint is complete."""
         for harness in self._harnesses[:subtasks]:
             self._call("committing", harness.notify_checkpoint_complete, checkpoint_id)
 
     def abort(self, checkpoint_id: int) -> None:
-        """Tells all writers that the checkpoint will never be complete."""
+        """Notifies all writers that the checkpoint is aborted."""
         for harness in self._harnesses:
             self._call("notify_checkpoint_aborted()", harness.notify_checkpoint_aborted, checkpoint_id)
 
@@ -153,7 +153,7 @@ class StandaloneContext:
         self._metrics = MetricRegistry()
 
     def get_metrics_group(self) -> MetricRegistry:
-        """Metrics that nobody reads."""
+        """Metrics that are never read."""
         return self._metrics
 
     def send_to_client(self, channel: str, payload: Any) -> None:

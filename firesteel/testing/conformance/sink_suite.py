@@ -67,7 +67,7 @@ class SinkConformance(ConformanceSuite):
     runs_jobs: bool = True
     """Whether whole jobs are run, in this process."""
 
-    # -- what the connector's author says -------------------------------------------------------------
+    # -- defined by the connector's author -------------------------------------------------------------
 
     @abstractmethod
     def create_sink(self) -> Sink:
@@ -84,7 +84,7 @@ class SinkConformance(ConformanceSuite):
         return f"record-{number}"
 
     def create_other_sink(self) -> Sink:
-        """A sink of another job that writes to the same place; where jobs must be told apart by a name, with one of
+        """A sink of another job that writes to the same place; where jobs must be distinguished by a name, with one of
         its own."""
         return self.create_sink()
 
@@ -106,7 +106,7 @@ class SinkConformance(ConformanceSuite):
                 raise ConformanceError("A pickled copy of the sink gives another guarantee.")
 
     def test_all_is_visible_at_the_end(self) -> None:
-        """Without checkpoints, where nothing fails: every record once, whatever the guarantee."""
+        """Without checkpoints and failures: every record once, with any guarantee."""
         written: list[Any] = []
         for parallelism in self.parallelisms:
             records = self._records(len(written), len(written) + 10)
@@ -166,7 +166,7 @@ class SinkConformance(ConformanceSuite):
         self._check_invisible("although nothing was written")
 
     def test_killed_at_any_step(self) -> None:
-        """The job goes on from its last complete checkpoint, and closes what was left of the attempt before."""
+        """The job continues from its last complete checkpoint, and closes what was left of the previous attempt."""
         for number, point in enumerate(self.kill_points):
             self._play(point, number * _ALL, zombie=False)
 
@@ -323,7 +323,7 @@ class SinkConformance(ConformanceSuite):
         self._check(records, f"a job ({execution}) that has failed on its way")
 
     def _play(self, point: KillPoint, start: int, *, zombie: bool) -> SinkAttempt:
-        """An attempt that is killed somewhere, and one that goes on to the end; with records of its own."""
+        """An attempt that is killed somewhere, and one that continues to the end; with records of its own."""
         sink, job_id = self.create_sink(), uuid.uuid4().hex
         with self._attempt(sink, 2, job_id, closes=not zombie) as attempt:
             attempt.write(self._records(start, start + _FIRST))

@@ -37,7 +37,7 @@ class SourceSnapshot:
     readers: tuple[bytes, ...]
 
     def dealt_to(self, parallelism: int) -> list[list[Any]]:
-        """The splits for so many readers: each its own if there are as many as before, else dealt out anew."""
+        """The splits for so many readers: each its own if there are as many as before, else redistributed."""
         states = [pickle.loads(state) for state in self.readers]
         if len(states) == parallelism:
             return states
@@ -126,13 +126,13 @@ class SourceHarness:
         self._told.append((subtask, lambda: self._add_splits(subtask, [copy])))
 
     def signal_no_more_splits(self, subtask: int) -> None:
-        """Tells a reader that what it has is all it gets."""
+        """Signals a reader that it gets no more splits."""
         if subtask not in self._no_more:
             self._no_more.add(subtask)
             self._told.append((subtask, self.readers_call(subtask, "notify_no_more_splits")))
 
     def send_event_to_reader(self, subtask: int, event: Any) -> None:
-        """Tells a reader something."""
+        """Sends an event to a reader."""
         self._told.append((subtask, self.readers_call(subtask, "handle_source_event", _copied(event, "an event"))))
 
     def call_async(
@@ -149,7 +149,7 @@ class SourceHarness:
     # -- what a test calls ----------------------------------------------------------------------------
 
     def poll(self, subtask: int = 0, max_records: int = 10) -> InputStatus:
-        """Polls one reader, after everything that is on its way has arrived; what it says then is on its way."""
+        """Polls one reader, after all pending messages have arrived; its own messages are then pending."""
         self.deliver()
         status = self._thread.call("poll_next()", self.readers[subtask].poll_next, self.outputs[subtask], max_records)
         if not isinstance(status, InputStatus):
@@ -189,7 +189,7 @@ class SourceHarness:
         self.run(until=lambda: self.count >= count or all(self.ended), max_records=max_records, timeout_s=timeout_s)
 
     def may_end(self, subtask: int) -> bool:
-        """Whether a reader was told that there are no more splits."""
+        """Whether a reader got the signal that there are no more splits."""
         return subtask in self._no_more
 
     def _rest(self, spins: int) -> None:
@@ -199,7 +199,7 @@ class SourceHarness:
         time.sleep(min(max(pause, _PAUSE_S if spins > 3 else 0.0), 0.05))
 
     def deliver(self) -> None:
-        """Everything that enumerator and readers have told each other arrives, in order."""
+        """Delivers all messages between enumerator and readers, in order."""
         while True:
             self._calls.handle()
             if self._said:
@@ -208,7 +208,7 @@ class SourceHarness:
                 return
 
     def _tell(self) -> bool:
-        """The next thing the enumerator has said arrives."""
+        """Delivers the next message of the enumerator."""
         if not self._told or self._told[0][0] not in self._started:
             return False
         subtask, tell = self._told.pop(0)
@@ -217,9 +217,9 @@ class SourceHarness:
         return True
 
     def snapshot(self, checkpoint_id: int = 1) -> SourceSnapshot:
-        """A checkpoint: first the enumerator, then the readers, each with all it was told before.
+        """A checkpoint: first the enumerator, then the readers, each with all messages sent before.
 
-        What readers have said and the enumerator has not heard yet is in no checkpoint.
+        Pending messages of readers to the enumerator are in no checkpoint.
         """
         assert self.enumerator is not None
         enumerator = _pickled(self.enumerator.snapshot_state(checkpoint_id), "the enumerator's state")
@@ -296,7 +296,7 @@ class SourceHarness:
         return lambda: self._thread.call(f"{name}()", getattr(self.readers[subtask], name), *arguments)
 
     def say(self, call: Callable[[SplitEnumerator[Any]], None]) -> None:
-        """A reader tells the enumerator something; it arrives when the reader has returned."""
+        """A reader sends an event to the enumerator; it arrives when the reader has returned."""
 
         def arrive() -> None:
             assert self.enumerator is not None

@@ -56,7 +56,7 @@ class SourceConformance(ConformanceSuite):
     runs_jobs: bool = True
     """Whether whole jobs are run, in this process; a source made of what cannot be pickled by value cannot."""
 
-    # -- what the connector's author says -------------------------------------------------------------
+    # -- defined by the connector's author -------------------------------------------------------------
 
     @abstractmethod
     def create_source(self) -> Source[Any]:
@@ -134,7 +134,7 @@ class SourceConformance(ConformanceSuite):
                     harness.poll_all(chunk)
                     lost = _behind(harness)
                     if kill % 2:
-                        # a task that was killed; else one that nobody has noticed yet
+                        # a task that was killed; else one whose end was not noticed yet
                         harness.close()
                     with self._harness(source, parallelism, checkpoint) as restored:
                         self._read_all(restored, len(before))

@@ -155,7 +155,7 @@ class _directory:  # noqa: N801 - a context manager
 
 
 class _quiet:  # noqa: N801 - a context manager
-    """Jobs that are made to fail say so in logs and warnings."""
+    """Jobs that are made to fail produce logs and warnings."""
 
     def __enter__(self) -> None:
         self._level = logging.root.manager.disable

@@ -73,7 +73,7 @@ def _draw_some(sketch: Sketch, grammar: tuple[type[Node], ...], kinds: tuple[typ
 def _draw_behind_idle(sketch: Sketch, grammar: tuple[type[Node], ...]) -> None:
     """Draws a node, with a sink, whose results need watermarks of a source that becomes idle and does not end.
 
-    At the end of a source event time ends, whatever became of the watermarks before.
+    At the end of a source event time ends, even if watermarks before were wrong.
     """
     sources = [node for node in sketch.nodes if isinstance(node, Source) and not node.bounded]
     lasting = {Ref(source.id) for source in sources if sketch.types[Ref(source.id)].idle}

@@ -1,7 +1,7 @@
 """A program as data: a graph of nodes, each with the static type of the streams it makes.
 
 A node knows four things: how it is drawn, which type its outputs have, how it is built with the DataStream API, and
-what it means (for the oracle). The type of a stream says what is known of it in every run, so that a node is only put
+what it means (for the oracle). The type of a stream has what is known of it in every run, so that a node is only put
 where its result does not depend on timing.
 """
 

@@ -71,7 +71,7 @@ def fetch_jars(name: str, dependencies: Sequence[tuple[str, str, str]], *, trans
         (libraries / "complete").touch()
         try:
             libraries.rename(directory)
-        except OSError:  # somebody else was quicker
+        except OSError:  # another process was faster
             if not (directory / "complete").exists():
                 raise
     return directory
@@ -150,7 +150,7 @@ class KafkaBroker:
             shutil.rmtree(self._directory, ignore_errors=True)
 
     def kill(self) -> None:
-        """Kills the broker; its data stays, ``start`` goes on with it."""
+        """Kills the broker; its data stays, and ``start`` reuses it."""
         assert self._server is not None, "the broker is not running"
         self._server.kill()
         self._server = None
@@ -223,7 +223,7 @@ class KafkaBroker:
         self._properties.write_text("\n".join(lines) + "\n", encoding="utf-8")
         data, kept = self._directory / "data", cache_directory("jars") / f"kafka-{KAFKA_VERSION}-bootstrap.checkpoint"
         if kept.exists():
-            # the same for every node: it says which features the cluster has. Formatting takes a JVM of its own
+            # the same for every node: it contains the features of the cluster. Formatting takes a JVM of its own
             data.mkdir(exist_ok=True)
             shutil.copy(kept, data / "bootstrap.checkpoint")
             meta = f"version=1\ncluster.id={_CLUSTER_ID}\nnode.id={properties['node.id']}\n"

@@ -56,7 +56,7 @@ class KafkaCluster:
             "default.replication.factor": str(brokers),
             "min.insync.replicas": str(min(brokers, 2)),
             "broker.heartbeat.interval.ms": "500",
-            # leaders change when a test says so
+            # leaders change only by request of a test
             "auto.leader.rebalance.enable": "false",
             **(settings or {}),
         }

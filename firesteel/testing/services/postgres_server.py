@@ -99,7 +99,7 @@ class PostgresServer:
         shutil.rmtree(self._directory, ignore_errors=True)
 
     def kill(self) -> None:
-        """Kills the server; its data stays, ``start`` goes on with it."""
+        """Kills the server; its data stays, and ``start`` reuses it."""
         assert self._server is not None, "the server is not running"
         # at once, but with its children, which SIGKILL of the first alone would leave
         self._server.stop(signal.SIGQUIT)

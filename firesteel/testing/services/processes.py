@@ -36,7 +36,7 @@ _MANY = 5_000
 
 
 class ServiceUnavailable(FiresteelError):
-    """A server cannot be had on this machine, or does not come up; the message says why."""
+    """A server is not available on this machine, or does not start; the message has the reason."""
 
 
 def require_package(name: str, server: str) -> None:
@@ -48,9 +48,9 @@ def require_package(name: str, server: str) -> None:
 
 
 def free_ports(count: int) -> list[int]:
-    """Ports of loopback that nobody listens on now, all different.
+    """Free ports of loopback, all different.
 
-    They are none of those that the system gives to whoever connects, or asks for any port: one of these could be gone
+    They are not in the system's range of ephemeral ports: one of these could be taken
     before the server listens, or while it is away.
     """
     sockets: list[socket.socket] = []
@@ -84,7 +84,7 @@ def _ports_not_given() -> Iterator[int]:
 
 
 def is_listening(port: int) -> bool:
-    """Whether somebody accepts connections at a port of loopback."""
+    """Whether a process accepts connections at a port of loopback."""
     with suppress(OSError), socket.create_connection(("127.0.0.1", port), timeout=1):
         return True
     return False
@@ -102,13 +102,13 @@ _PR_SET_PDEATHSIG = 1
 
 
 def die_with_parent() -> None:
-    """Has the kernel kill this process when the one that started it ends, in whatever way."""
+    """Makes the kernel kill this process when the one that started it ends."""
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
 
 
 class ServerProcess:
-    """A server in a process of its own, which leads a process group and ends with whoever has started it."""
+    """A server in a process of its own, which leads a process group and ends with its parent process."""
 
     def __init__(
         self,
@@ -142,7 +142,7 @@ class ServerProcess:
         return self._process.pid
 
     def await_ready(self, is_ready: Callable[[], bool], timeout_s: float = 180.0) -> None:
-        """Waits until the server says that it is ready; ServiceUnavailable if it ends or takes too long."""
+        """Waits until the server reports that it is ready; ServiceUnavailable if it ends or takes too long."""
         deadline = time.monotonic() + timeout_s
         while not is_ready():
             if self._process.poll() is not None:

@@ -85,13 +85,13 @@ class ZooKeeperServer:
         shutil.rmtree(self._directory, ignore_errors=True)
 
     def kill(self) -> None:
-        """Kills the server; its data stays, ``start`` goes on with it."""
+        """Kills the server; its data stays, and ``start`` reuses it."""
         assert self._server is not None, "the server is not running"
         self._server.kill()
         self._server = None
 
     def pause(self) -> None:
-        """Stops the server in mid-air: connections stay, nobody answers."""
+        """Stops the server's process: connections stay open, without answers."""
         os.kill(self.pid, signal.SIGSTOP)
 
     def resume(self) -> None:
@@ -109,7 +109,7 @@ class ZooKeeperServer:
         with suppress(OSError), socket.create_connection(("127.0.0.1", self.port), timeout=10) as connection:
             connection.settimeout(10)
             connection.sendall(b"srvr")
-            # before it serves, it says so, in a sentence
+            # before it serves, it answers with a sentence
             return b"Mode:" in connection.makefile("rb").read()
         return False
 

@@ -1,4 +1,4 @@
-"""``python -m firesteel.testing.simulation --runs 200 --seed 7``: runs simulated clusters and tells what broke."""
+"""``python -m firesteel.testing.simulation --runs 200 --seed 7``: runs simulated clusters and reports failures."""
 
 from __future__ import annotations
 

@@ -33,7 +33,7 @@ T = TypeVar("T")
 
 
 class RequestFailedError(Exception):
-    """A request of a client was not answered: nobody leads, or who does is gone, stopped or out of reach."""
+    """A request of a client was not answered: there is no leader, or it is gone, stopped or out of reach."""
 
 
 @dataclass(frozen=True)
@@ -129,11 +129,11 @@ class Cluster:
     # -- requests of clients ------------------------------------------------------------------------
 
     def leaders(self) -> list[JobManagerProcess]:
-        """The JobManagers that lead, or believe that they do."""
+        """The JobManagers that lead, or have not noticed that they no longer do."""
         return [each for each in self.jobmanagers if each.dispatcher is not None]
 
     def ask(self, action: Callable[[Dispatcher], T], timeout_s: float = 10.0) -> T:
-        """Has a leader do something, as a request over REST would; from a simulated thread."""
+        """Calls a leader, as a request over REST would; from a simulated thread."""
         simulation = self.simulation
         thread = simulation.this_thread()
         assert thread is not None

@@ -1,7 +1,7 @@
 """Programs of the generator (`firesteel.testing.programs`) as jobs of the simulated cluster.
 
 Their sources pause for milliseconds; here for seconds, so that there is time for something to break. Their sinks write
-to ledgers. What must come out is what the generator's oracle says.
+to ledgers. The expected results are those of the generator's oracle.
 """
 
 from __future__ import annotations

@@ -151,7 +151,7 @@ class _SparkCluster(SparkCluster):
 
 
 class _Server:
-    """In the place of the REST server: says when a JobManager takes requests."""
+    """Replaces the REST server: signals when a JobManager takes requests."""
 
     def __init__(self, service: JobManagerProcess, process: Process):
         self.public_address = f"{service.machine.name}:8081"

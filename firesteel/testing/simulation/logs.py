@@ -56,7 +56,7 @@ class LogSource(Source[_Split]):
         return OwnedSplitEnumerator(context, [_Split(str(number)) for number in range(len(self.splits))])
 
     def restore_enumerator(self, context: SplitEnumeratorContext, state: list[_Split]) -> OwnedSplitEnumerator[_Split]:
-        """Goes on with the splits that no reader had."""
+        """Continues with the splits that no reader had."""
         return OwnedSplitEnumerator(context, state)
 
     def create_reader(self, context: ReaderContext) -> SourceReader[_Split]:

@@ -62,7 +62,7 @@ class Outside:
         self._happened: set[str] = set()
 
     def happens_once(self, name: str) -> bool:
-        """True the first time that it is asked for a name, whichever process asks."""
+        """True for the first call with a name, from any process."""
         is_first = name not in self._happened
         self._happened.add(name)
         return is_first

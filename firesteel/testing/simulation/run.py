@@ -220,7 +220,7 @@ class _Run:
         simulation.after(self.faults.ends_at + 300_000_000 + _PATIENCE_S * 1_000_000, simulation.stop)
 
     def _on_log(self, process: str, text: str) -> None:
-        """Nobody is silent for as long as the heartbeat allows unless something is wrong."""
+        """Each process sends heartbeats within the timeout unless something is wrong."""
         before = self._cluster.simulation.now - (self._plan.heartbeat_timeout_s + _QUIET_S) * 1_000_000
         if "HeartbeatTimeout" in text and self.faults.quiet_since(before):
             self._problems.append(f"{process} misses heartbeats though nothing was wrong: {text}")

@@ -71,7 +71,7 @@ class Waiting(KeyedBroadcastProcessFunction[Any, Any, Any, Any]):
 
 @dataclass
 class Passing(BroadcastProcessFunction[Any, Any, Any]):
-    """Passes records on, whatever was broadcast."""
+    """Passes records on, independent of the broadcast."""
 
     shape: str
     modulus: int

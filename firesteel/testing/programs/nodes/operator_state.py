@@ -31,7 +31,7 @@ class Held(ProcessFunction, CheckpointedFunction):
     trip: Trip | None = None
 
     def initialize_state(self, context: FunctionInitializationContext) -> None:
-        """Takes up what was held back."""
+        """Restores what was held back."""
         store = context.get_operator_state_store()
         descriptor = ListStateDescriptor("held")
         self._state = store.get_union_list_state(descriptor) if self.union else store.get_list_state(descriptor)

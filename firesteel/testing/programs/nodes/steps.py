@@ -316,7 +316,7 @@ class TimedBuckets(Step):
 
 @dataclass
 class Inactivity(Step):
-    """A timer that every record deletes and sets anew: emits the sum when no record has come for a while."""
+    """A timer that every record deletes and sets again: emits the sum when no record has come for a while."""
 
     gap: int = 2 * GRID
 

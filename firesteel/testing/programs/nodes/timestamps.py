@@ -65,7 +65,7 @@ class AssignTimestamps(Node):
         return ("",)
 
     def infer(self, inputs: Sequence[StreamType]) -> Mapping[str, StreamType]:
-        """Event time begins anew: what was known of it before does not count."""
+        """Event time restarts: earlier watermarks do not count."""
         kind, marks = inputs[0].at(self.parallelism), self.watermarks
         if not kind.settled:
             raise Misfit("records of no certain time")

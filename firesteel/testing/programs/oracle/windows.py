@@ -135,7 +135,7 @@ class Continuous(TriggerRule):
         return 0
 
     def on_merge(self, window: Span, contents: Contents, merged: Iterable[Contents], timers: Timers) -> None:
-        """Goes on with the earliest of the next times."""
+        """Continues with the earliest of the next times."""
         contents.fire_time = min((part.fire_time for part in merged if part.fire_time is not None), default=None)
         if contents.fire_time is not None:
             timers.register(contents.fire_time, window)

@@ -38,7 +38,7 @@ class ProgramFault(FiresteelError):
 
 @dataclass(frozen=True)
 class Fault:
-    """One thing that goes wrong, once unless its kind says otherwise."""
+    """One fault, which happens once unless its kind specifies otherwise."""
 
     kind: str
     """``user``: an exception in a function. ``kill``: SIGKILL of the process that runs it. ``point``: an OSError at a
@@ -72,7 +72,7 @@ class Fault:
 class Trip:
     """Fails a call of a user function: the nth one of some subtask, once in all attempts.
 
-    Who removes the token file fails; so it happens once, whichever process gets there first. If the fault is
+    The process that removes the token file fails, so it happens once. If the fault is
     that it is slow, some calls take so many milliseconds instead. ``checkpoints`` is the directory where a fault looks
     that waits for a checkpoint. If it waits for one that has something in flight, no call fails, but the notification
     that the checkpoint is complete: as no later one is, the job goes back to it.
@@ -123,6 +123,6 @@ def step(trip: Trip | None) -> None:
 
 
 def complete(trip: Trip | None, checkpoint_id: int) -> None:
-    """Says that a checkpoint is complete."""
+    """Notifies that a checkpoint is complete."""
     if trip is not None:
         trip.complete(checkpoint_id)

@@ -155,7 +155,7 @@ class _Run:
         job = self._start(phase, savepoint)
         self.runner.arm(self._points())
         if "storage." in self._points(started=True) or any(action.kind == "storage" for action in phase.actions):
-            # a job whose storage is no good from the start is refused
+            # a job whose storage fails from the start is refused
             job.await_checkpoints(1)
             self.runner.arm(self._points(started=True))
         for action in phase.actions:

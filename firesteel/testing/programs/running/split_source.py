@@ -124,7 +124,7 @@ class SplitSource(Source[Position]):
 class _Enumerator(SplitEnumerator[Position]):
     """Gives each reader its own splits, or one split to each that asks.
 
-    Readers of an unbounded source are never told that there are no more splits.
+    Readers of an unbounded source never get the signal that there are no more splits.
     """
 
     def __init__(self, context: SplitEnumeratorContext, splits: list[Position], *, shared: bool, bounded: bool):
@@ -187,7 +187,7 @@ class SplitReader(SourceReader[Position]):
         self._context.send_split_request()
 
     def add_splits(self, splits: Sequence[Position]) -> None:
-        """Goes on from the positions."""
+        """Continues from the positions."""
         self.cursors += [_Cursor(split, self._source.splits[int(split.split_id)]) for split in splits]
 
     def notify_no_more_splits(self) -> None:

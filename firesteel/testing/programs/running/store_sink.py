@@ -71,7 +71,7 @@ class _Writer(SinkWriter[_Batch]):
 
 
 class _Committer(Committer[_Batch]):
-    """Gives a file its name in one step: whoever commits a batch again, even at the same moment, changes nothing."""
+    """Gives a file its name in one step: a repeated commit of a batch, even a concurrent one, changes nothing."""
 
     def __init__(self, directory: Path):
         self._directory = directory

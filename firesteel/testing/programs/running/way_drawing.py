@@ -52,7 +52,7 @@ def draw_way(program: Program, seed: int | str, *, kills: bool = False) -> Way:
 def _draw_backlog(rng: random.Random, program: Program, phase: Phase, seed: str) -> Way:
     """Draws a slow function whose input is in flight when a checkpoint is taken to which the job then goes back.
 
-    Only programs that do not end show whether event time goes on from there: its end makes good for much.
+    Only programs that do not end show whether event time continues from there: its end would hide errors.
     """
     interval = _checkpoint_ms(program)
     phase = replace(phase, execution="pipelined", unaligned=True, aligned_timeout_ms=0, checkpoint_ms=interval)

@@ -14,7 +14,7 @@ class Action:
     """Something that is done to a running job, once so many of its checkpoints are complete."""
 
     kind: str
-    """``rescale`` to a parallelism, ``savepoint`` while the job goes on, ``storage`` that misbehaves for a moment."""
+    """``rescale`` to a parallelism, ``savepoint`` while the job continues, ``storage`` that misbehaves for a moment."""
     after: int = 0
     value: str = ""
 
@@ -46,7 +46,7 @@ class Phase:
     """How many records a subtask reads in an epoch."""
     actions: tuple[Action, ...] = ()
     stop_after: int | None = None
-    """After so many checkpoints the job is stopped with a savepoint, and the next phase goes on from there."""
+    """After so many checkpoints the job is stopped with a savepoint, and the next phase continues from there."""
 
     def settings(self) -> dict[str, str]:
         """Returns the configuration."""

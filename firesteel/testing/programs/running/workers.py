@@ -56,7 +56,7 @@ class _Worker:
         theirs.close()
 
     def give(self, number: int | None) -> bool:
-        """Has the program of a number run; False if there is none."""
+        """Runs the program of a number; False if there is none."""
         if number is None:
             return False
         self._number, self._since = number, time.monotonic()

@@ -1,7 +1,7 @@
 """Standard library objects that product modules keep from import time: locks, and functions by name.
 
-``from time import monotonic``, ``clock=time.monotonic`` as a default, or a lock of a module are out of reach of whoever
-replaces the attributes of `time` and `threading`. They are found here, so that they can be replaced as well.
+``from time import monotonic``, ``clock=time.monotonic`` as a default, or a lock of a module are not affected by code
+that replaces the attributes of `time` and `threading`. They are found here, so that they can be replaced as well.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class Captured:
 
 
 def find_captured(wanted: Callable[[Any], bool]) -> tuple[Captured, ...]:
-    """All places that keep a lock, or something that is wanted. Looked for again when modules were loaded since."""
+    """All references to a lock, or to a replaced function. Searched again when modules were loaded since."""
     global _found
     if _found is None or _found[0] != len(sys.modules):
         _found = len(sys.modules), tuple(_search(lambda value: isinstance(value, LOCK_TYPES) or wanted(value)))

@@ -68,7 +68,7 @@ class Direction:
             self.reader.notify()
 
     def released(self) -> None:
-        """What was held because the machines could not reach each other goes on its way."""
+        """Delivers what was held because the machines could not reach each other."""
         held, self._held = self._held, []
         for data in held:
             if data is not None:
@@ -218,7 +218,7 @@ class Network:
         dialing.notify()
 
     def next_port(self) -> int:
-        """A port that nobody listens at."""
+        """A port without a listener."""
         return next(self._ports)
 
     # -- in the place of functions of `socket` and `select` -----------------------------------------

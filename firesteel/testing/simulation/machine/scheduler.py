@@ -2,7 +2,7 @@
 
 A simulated thread is a greenlet. It runs until it waits for something; then the scheduler advances the clock to the
 next moment at which anything happens and continues the thread that it happens to. Nothing else lets time pass: what
-code computes costs nothing, unless it says so by waiting.
+code computes costs nothing, unless it waits explicitly.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ def microseconds(seconds: float) -> int:
 
 
 class ProcessKilled(GreenletExit):  # type: ignore[misc]
-    """Unwinds the threads of a simulated process that was killed. Whatever they still do has no effect outside."""
+    """Unwinds the threads of a simulated process that was killed. Their further actions have no effect outside."""
 
 
 class SimulationError(Exception):
@@ -180,7 +180,7 @@ class Process:
 
 
 class Scheduler:
-    """Runs simulated threads until there is nothing left to do, or it is told to stop."""
+    """Runs simulated threads until there is nothing left to do, or it is stopped."""
 
     def __init__(self, seed: int, story: Story):
         self.random = random.Random(seed)

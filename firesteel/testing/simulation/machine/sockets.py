@@ -61,7 +61,7 @@ class SimulatedSocket(socket.socket):
         self.notify()
 
     def notify(self) -> None:
-        """Something about it has changed: whoever waits for it looks again."""
+        """Its state has changed: waiting threads check it again."""
         simulation = self._network.simulation
         waiting, self._waiting = self._waiting, []
         for thread, token in waiting:
@@ -87,7 +87,7 @@ class SimulatedSocket(socket.socket):
     # -- readiness ----------------------------------------------------------------------------------
 
     def events(self) -> int:
-        """What epoll tells of it."""
+        """Its epoll events."""
         if self.listening:
             return _IN if self.backlog else 0
         if self._error:
@@ -99,7 +99,7 @@ class SimulatedSocket(socket.socket):
         return found
 
     def _wait_for(self, event: int, what: str) -> None:
-        """Blocks as the socket's timeout says, until it is readable or writable."""
+        """Blocks up to the socket's timeout, until it is readable or writable."""
         simulation = self._network.simulation
         simulation.check_alive()
         deadline = None if self._timeout is None else simulation.now + microseconds(self._timeout)

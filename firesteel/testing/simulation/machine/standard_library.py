@@ -129,7 +129,7 @@ def _replacements() -> list[tuple[Any, dict[str, Any]]]:
 def _either(simulated: Callable[..., Any], real: Callable[..., Any]) -> Callable[..., Any]:
     """Calls the one, with the simulated thread that calls, or the other if there is none.
 
-    Modules that are loaded while a simulation runs may keep it: it goes by whichever simulation there is.
+    Modules that are loaded while a simulation runs may keep it: it uses the current simulation.
     """
 
     def call(*args: Any, **kwargs: Any) -> Any:

@@ -21,7 +21,7 @@ class Story:
     def add(self, now_us: int, who: str, what: str) -> None:
         """Adds an event. Addresses of objects are left out: they differ from run to run."""
         if self._last.get(who) == what:
-            return  # the same again, as of whoever tries and tries
+            return  # a repetition, as by retries
         self._last[who] = what
         if len(self._lines) < self._limit:
             text = _ADDRESS.sub("0x", what) if "0x" in what else what
@@ -32,7 +32,7 @@ class Story:
         return self._lines
 
     def digest(self) -> str:
-        """A short text that is the same for two runs if and only if their stories are, as far as one can tell."""
+        """A short text that is the same for two runs if and only if their stories are, with high probability."""
         return hashlib.sha256("\n".join(self._lines).encode()).hexdigest()[:16]
 
     def __str__(self) -> str:

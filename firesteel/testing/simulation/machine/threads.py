@@ -49,7 +49,7 @@ class Lock:
         return True
 
     def release(self) -> None:
-        """Gives it back; whoever waits longest is woken, but another one may be quicker."""
+        """Releases it; the longest waiting thread is woken, but another one may be faster."""
         if not self._held:
             thread = self._scheduler.this_thread()
             if thread is not None and not thread.process.alive:
@@ -64,7 +64,7 @@ class Lock:
                 return
 
     def locked(self) -> bool:
-        """Whether anybody has it."""
+        """Whether a thread holds it."""
         return self._held
 
     def __enter__(self) -> bool:

@@ -1,7 +1,7 @@
 """A ZooKeeper ensemble of a simulated cluster, and clients of it with the interface of kazoo.
 
-Sessions live as long as their client is heard of. What a client asks for while it cannot reach the ensemble fails when
-it notices that; then nobody knows whether it was done.
+Sessions live as long as their client sends heartbeats. A request that a client makes while it cannot reach the ensemble
+fails when it notices that; it is then unknown whether it was executed.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ class Ensemble:
         return session
 
     def touch(self, session: int) -> bool:
-        """A client was heard of; whether its session still lasts."""
+        """A heartbeat of a client; returns whether its session still lasts."""
         if session not in self._sessions:
             return False
         self._sessions[session] = self.simulation.now, self._sessions[session][1]
@@ -93,7 +93,7 @@ class Ensemble:
         heard, timeout = self._sessions[session]
         left = heard + timeout - self.simulation.now
         if self.down:
-            # sessions do not expire while there is nobody who could tell; all get their time again
+            # sessions do not expire while the ensemble is down; all get their full timeout again
             self._sessions[session] = self.simulation.now, timeout
             left = timeout
         if left > 0:
@@ -275,7 +275,7 @@ class _Client:
         """Nothing is left to close."""
 
     def add_listener(self, listener: Callable[[str], Any]) -> None:
-        """Tells of each change of the connection."""
+        """Reports each change of the connection."""
         self._listeners.append(listener)
 
     def remove_listener(self, listener: Callable[[str], Any]) -> None:
@@ -402,7 +402,7 @@ class _Transaction:
 
 @contextmanager
 def simulated_zookeeper(ensemble: Ensemble) -> Iterator[None]:
-    """While it lasts, JobManagers reach that ensemble, whatever their quorum is."""
+    """While it lasts, JobManagers reach that ensemble, for any configured quorum."""
 
     def client(*, timeout: float, **_options: Any) -> _Client:
         return _Client(ensemble, timeout)
