@@ -199,7 +199,7 @@ class SparkCluster:
 
 
 def _is_alive(pid: int) -> bool:
-    """Whether a child process has not ended; an ended one stays known until its exit code is read."""
+    """Whether a child process has not ended; an ended one is listed until its exit code is read."""
     try:
         return bool(psutil.Process(pid).status() != psutil.STATUS_ZOMBIE)
     except psutil.NoSuchProcess:

@@ -23,7 +23,7 @@ def report(graph: ExecutionGraph, message: TaskStateChanged, now: int) -> None:
     except (KeyError, IndexError) as error:
         raise FiresteelError(f"A slot reported {message!r}, but there is no such task or state.") from error
     if execution.state is ExecutionState.CANCELING and not state.is_terminal:
-        return  # sent before the slot learned that it is cancelled
+        return  # sent before the slot received the cancellation
     if state is ExecutionState.CANCELED or (
         state is ExecutionState.FINISHED and execution.state is ExecutionState.CANCELING
     ):

@@ -331,7 +331,7 @@ class JobMaster(JobRescaling):
             self._deploy(pool)
 
     def _consider_slots(self) -> None:
-        """Has the scheduler look at what has changed, unless the attempt is about to end anyway."""
+        """Lets the scheduler decide about changed slots, unless the attempt is about to end anyway."""
         if not self.slots.is_adaptive:
             return
         due = None

@@ -33,7 +33,7 @@ class KnownJob(Protocol):
         ...
 
     def view(self) -> JobView:
-        """What is known of it."""
+        """The view of the job."""
         ...
 
 

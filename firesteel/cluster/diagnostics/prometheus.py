@@ -102,7 +102,7 @@ class _Families:
 
     def add(self, name: str, labels: tuple[str, ...], values: tuple[str, ...], value: Any) -> None:
         if not isinstance(value, (int, float)):
-            return  # Prometheus knows numbers only
+            return  # Prometheus supports numbers only
         name = _NOT_IN_NAMES.sub("_", name)
         family = self._families.get(name)
         if family is None:

@@ -25,7 +25,7 @@ ANSWER_TIMEOUT_S = 10.0
 
 
 def list_states(runner: JobMasterRunner) -> QueryableStates:
-    """The keyed states of all operators, as their first subtasks know them."""
+    """The keyed states of all operators, from their first subtasks."""
     job = _running(runner)
     job_graph = job.job_graph
     vertices = {vertex.id: vertex for vertex, _ in _keyed(job_graph)}

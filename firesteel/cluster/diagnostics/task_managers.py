@@ -64,7 +64,7 @@ class JobRunner(Protocol):
 
 
 class Job(Protocol):
-    """A job that the Dispatcher knows."""
+    """A job of the Dispatcher."""
 
     @property
     def job_id(self) -> str: ...
@@ -181,7 +181,7 @@ class TaskManagerInventory:
                     asked.append((name, runner.ask(slot.index, ThreadDumpQuestion(name), _ANSWER_TIMEOUT_S)))
         return [stack for name, future in asked for stack in _answer(name, future)]
 
-    # -- what is known ------------------------------------------------------------------------------
+    # -- sources of information ------------------------------------------------------------------------------
 
     def _known_executors(self) -> Sequence[Executor]:
         with self._lock:

@@ -129,7 +129,7 @@ class Dispatcher:
     # -- looking ------------------------------------------------------------------------------------
 
     def jobs(self) -> list[ManagedJob]:
-        """All jobs that are known, in the order of their submission."""
+        """All jobs, in the order of their submission."""
         return list(self._jobs.values())
 
     def job(self, job_id: str) -> ManagedJob:

@@ -112,7 +112,7 @@ def lasting_id(job_graph: JobGraph) -> str | None:
 
 
 def failure_of_preparation(error: BaseException) -> TaskFailure:
-    """Why a job could not be prepared, for those who look at it."""
+    """Why a job could not be prepared, for display."""
     failure = describe_failure(error)
     if isinstance(error, FiresteelError):
         return replace(failure, hint=error.hint, cause=error)

@@ -43,7 +43,7 @@ class JobNotRunningError(FiresteelError):
 
 
 class ManagedJob:
-    """A job the Dispatcher knows. All methods may be called from any thread.
+    """A job of the Dispatcher. All methods may be called from any thread.
 
     ``runner`` is None until the job is prepared, for one that could not be, while a JobMaster that has broken down is
     replaced, and for a job that is only known from what an earlier leader has left.
@@ -232,10 +232,11 @@ class ManagedJob:
             raise HostError("The JobMaster before has not ended yet: the checkpoint storage does not answer.")
 
     def has_been_read(self) -> None:
-        """It is known what the store has of it, or that it cannot be read now."""
+        """Its records were read from the store, or cannot be read now."""
         self._read.set()
 
     def await_read(self, timeout_s: float) -> None:
+        """Waits for `has_been_read`."""
         self._read.wait(max(0.0, timeout_s))
 
     def suspend(self) -> Future[None]:

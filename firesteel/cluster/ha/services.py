@@ -130,5 +130,5 @@ class HighAvailabilityServices(Protocol):
         ...
 
     def close(self) -> None:
-        """Gives up waiting and lets go of everything."""
+        """Gives up waiting and releases everything."""
         ...

@@ -65,7 +65,7 @@ class AccessControl:
             )
 
     def is_plain_read(self, headers: Mapping[bytes, bytes], *, is_same_user: bool) -> bool:
-        """Whether a request to read has no body, and is known to be fine without a closer look."""
+        """Whether a request to read has no body, and needs no further check."""
         return (
             headers.get(b"host") in self._known_hosts
             and self._may_read(is_same_user=is_same_user)

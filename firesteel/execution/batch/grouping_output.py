@@ -156,12 +156,12 @@ class BucketedPartition:
             self._finish_all()
 
     def flush(self) -> None:
-        """Makes rows of all there is."""
+        """Converts all that is collected to rows."""
         self._pickle_all()
         self._finish_all()
 
     def broadcast_event(self, event: ControlEvent) -> None:
-        """Events do not travel: in a batch a consumer knows by itself when its input ends."""
+        """Events are not sent: in a batch a consumer detects the end of its input by itself."""
 
     def take(self) -> Iterator[bytes]:
         """The rows that are ready: number, row, number, row, …"""

@@ -254,7 +254,7 @@ class BatchTask(StageTask):
     # -- output -------------------------------------------------------------------------------------
 
     def sends(self, output: int, channel: int, event: ControlEvent) -> bool:
-        """No event travels: a consumer knows by itself when its input ends."""
+        """Events are not sent: a consumer detects the end of its input by itself."""
         return False
 
     def row(self, kind: int, output: int, channel: int, payload: bytes) -> Iterator[bytes]:

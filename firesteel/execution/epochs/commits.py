@@ -36,8 +36,8 @@ class EpochCommits:
 
     The steps are those of SinkOperator, of which this does the third: once checkpoint n is complete, what any writer
     prepared for checkpoints up to n is committed, as it is in the state that the tasks have acknowledged for n. The
-    tasks learn of it with the next epoch, and forget what they had prepared. Should this process or the attempt end
-    before the third step has, the next attempt starts from n, and its tasks commit again what they restore.
+    tasks are notified of it with the next epoch, and forget what they had prepared. Should this process or the attempt
+    end before the third step has, the next attempt starts from n, and its tasks commit again what they restore.
     """
 
     def __init__(self, job_graph: JobGraph):

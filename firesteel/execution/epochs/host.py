@@ -91,7 +91,7 @@ class EpochHost(PlayedSlotsHost["_EpochAttempt"]):
     # -- for a fake clock ---------------------------------------------------------------------------
 
     def wakeup(self) -> None:
-        """Has the host look at the clock again."""
+        """Makes the host read the clock again."""
         if self._current is not None:
             self._current.wakeup()
 
@@ -105,7 +105,7 @@ class EpochHost(PlayedSlotsHost["_EpochAttempt"]):
 
 
 class _Failed(Exception):
-    """The attempt has failed, and the JobMaster knows why."""
+    """The attempt has failed, and the JobMaster has the reason."""
 
 
 class _EpochAttempt(PlayedSlots):

@@ -98,7 +98,7 @@ class EpochResult:
 
     @property
     def backlog(self) -> int | None:
-        """Records that are there and have not been read, as far as any reader knows."""
+        """Available records that have not been read, as far as readers report them."""
         known = [report.pending_records for report in self.reports.values() if report.pending_records is not None]
         return sum(known) if known else None
 

@@ -92,7 +92,7 @@ class ReadQuotaControl:
         self.quota = self._limited(min(quota, max(_INITIAL_QUOTA, quota / _MAX_GROWTH)))
 
     def epoch_ended(self, duration_ms: float, records_ms: float, loads: Sequence[SourceLoad]) -> None:
-        """Learns from an epoch of the usual kind: not one in which state had to be loaded.
+        """Updates the estimates from an epoch of the usual kind: not one in which state had to be loaded.
 
         ``records_ms`` is the part of the duration in which tasks were at records.
         """

@@ -116,7 +116,7 @@ class EpochTasks:
         return isinstance(message, (AddSplits, NoMoreSplits, ReaderEvent))
 
     def plan(self, trigger: TriggerCheckpoint) -> bool:
-        """Triggers an epoch; False if that was known: every slot gets the trigger."""
+        """Triggers an epoch; False if it was already triggered: every slot gets the trigger."""
         if trigger.checkpoint_id <= self._last:
             return False
         self._last = trigger.checkpoint_id

@@ -45,7 +45,7 @@ _PREDECESSOR_TIMEOUT_S = 60.0
 
 
 class AttemptOver(Exception):
-    """The JobMaster has ended the attempt, or the attempt has failed and the JobMaster knows why."""
+    """The JobMaster has ended the attempt, or the attempt has failed and the JobMaster has the reason."""
 
 
 class PlayedSlots(ABC):
@@ -142,7 +142,7 @@ class PlayedSlots(ABC):
         """What the slots report when they stop, by slot."""
 
     def _take_over(self, predecessor: PlayedSlots) -> None:  # noqa: B027 - not all have something to take over
-        """Takes over what the attempt before has learned."""
+        """Takes over the estimates of the previous attempt."""
 
     def _close(self, failure: TaskFailure | None) -> None:  # noqa: B027 - not all have something to close
         """Called when the attempt has ended, before the slots stop."""
@@ -277,7 +277,7 @@ class PlayedSlotsHost(ABC, Generic[AttemptT]):
             self._current.cancel(reason)
 
     def close(self) -> None:
-        """Ends what still runs, and lets go of the workers."""
+        """Ends running tasks, and releases the workers."""
         for attempt in self._attempts:
             attempt.cancel("the job is over")
         for attempt in self._attempts:

@@ -36,7 +36,7 @@ class EpochRun:
 class StageRunner(Protocol):
     """Runs stages, in the caller's thread. One runner serves one job, one run at a time.
 
-    A run that no task is to blame for, because what runs the stages is gone, ends with a HostError.
+    A run that fails because what runs the stages is gone, and not because of a task, ends with a HostError.
     """
 
     def run_batch(self, job_graph: JobGraph, commands: Mapping[TaskKey, BatchCommand]) -> Sequence[StageMessage]:

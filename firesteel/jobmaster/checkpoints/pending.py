@@ -23,7 +23,7 @@ __all__ = ["AckResult", "PendingCheckpoint", "PendingStatus"]
 
 
 class AckResult(Enum):
-    """What became of an acknowledgement."""
+    """The result of an acknowledgement."""
 
     SUCCESS = "success"
     DUPLICATE = "duplicate"

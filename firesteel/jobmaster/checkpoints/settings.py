@@ -20,7 +20,7 @@ _MIN_DURATION_MS = 10
 
 
 class CheckpointRetention(Enum):
-    """What becomes of a job's last checkpoints when it ends; see also ``CheckpointSettings.keeps``."""
+    """Retention of a job's last checkpoints when it ends; see also ``CheckpointSettings.keeps``."""
 
     NO_EXTERNALIZED_CHECKPOINTS = "NO_EXTERNALIZED_CHECKPOINTS"
     """Kept only for as long as the job may be restarted."""

@@ -242,7 +242,7 @@ SUMMARISED = (
 
 
 class CheckpointStatistics(msgspec.Struct, frozen=True):
-    """What is known of a job's checkpoints at one moment."""
+    """The checkpoint statistics of a job at one moment."""
 
     counts: FrozenDict[str, int] = FrozenDict(restored=0, total=0, in_progress=0, completed=0, failed=0)
     summary: Mapping[str, StatsSummary] = FrozenDict(dict.fromkeys(SUMMARISED, StatsSummary()))
@@ -266,7 +266,7 @@ class CheckpointStatistics(msgspec.Struct, frozen=True):
         }
 
     def details(self, checkpoint_id: int) -> Json | None:
-        """The answer to ``/jobs/:jobid/checkpoints/details/:checkpointid``; None if it is not known any more."""
+        """The answer to ``/jobs/:jobid/checkpoints/details/:checkpointid``; None if it is no longer kept."""
         stats = self._find(checkpoint_id)
         return None if stats is None else stats.to_json(details=True)
 

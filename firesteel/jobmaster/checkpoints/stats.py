@@ -163,7 +163,7 @@ class CheckpointStatsTracker:
         self._change(counts=self._counted(restored=1), restored=FrozenDict(restored))
 
     def snapshot(self) -> CheckpointStatistics:
-        """What is known now; shares with the last snapshot what has not changed."""
+        """The current statistics; shares unchanged parts with the last snapshot."""
         if self._acknowledged:
             for checkpoint_id, tracked in self._acknowledged.items():
                 stats = self._update(checkpoint_id)

@@ -186,7 +186,7 @@ class RootCause:
         return cause
 
     def add(self, kind: FailureKind, failure: TaskFailure) -> None:
-        """A failure of an attempt that is known to have failed."""
+        """Adds a failure of an attempt that has already failed."""
         failure = self._redactor.clean_failure(failure)
         if failure == self.failure:
             return

@@ -337,7 +337,7 @@ class JobMasterRunner:
         self._checkpoint_io.close()
 
     def release(self) -> None:
-        """The job is over: lets go of what only a job that runs needs. What is shown of it stays."""
+        """The job is over: releases the resources of a running job. What is shown of it stays."""
         self._job = replace(self._job, serialized=b"", artifacts={}, own_checkpoints=(), restored=None)
 
     def _read(self, payload: bytes) -> Sequence[Any]:
@@ -444,7 +444,7 @@ class JobMasterRunner:
     def _tell_status(self, changed: instructions.NotifyStatus) -> None:
         try:
             self._services.status_changed(changed.new, changed.at)
-        except Exception:  # noqa: BLE001 - who looks at the job must not hurt it
+        except Exception:  # noqa: BLE001 - an error of a listener must not fail the job
             _log.exception("The status %s of job '%s' could not be told", changed.new.name, self.job_graph.job_name)
 
     def _call(self, instruction: instructions.CallAsync) -> None:

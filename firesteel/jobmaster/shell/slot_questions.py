@@ -82,7 +82,7 @@ class SlotQuestions:
         return None
 
     def hears(self, event: Event) -> bool:
-        """Looks at what a host posts; whether it was an answer, which is of no interest to the JobMaster."""
+        """Handles an event of a host if it is an answer; returns whether it was one, which the JobMaster ignores."""
         if isinstance(event, MessageReceived):
             if isinstance(event.message, Answer):
                 self._answered(event.message)

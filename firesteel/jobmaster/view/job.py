@@ -29,7 +29,7 @@ _plans: dict[int, dict[str, Any]] = {}
 
 @dataclass(frozen=True)
 class JobView:
-    """What is known of a job at one moment.
+    """The state of a job at one moment.
 
     A job that could not be prepared, or is not yet, has no ``snapshot``: it has no vertices, and an empty plan.
     """

@@ -236,7 +236,7 @@ class RunningOperator:
             self.release()
 
     def release(self) -> None:
-        """Lets go of the state; also where the operator never came to be opened. May be called again."""
+        """Releases the state; also if the operator was never opened. May be called again."""
         if self.backend is not None:
             self.backend.close()
 
@@ -251,7 +251,7 @@ class RunningOperator:
                 yield function
 
     def note_shape(self, result: Any) -> None:
-        """Looks at one of the first results."""
+        """Inspects one of the first results."""
         shape = shape_of(result)
         self.usual_shape = shape if self.usual_shape in (None, shape) else ()
 
@@ -380,7 +380,7 @@ class RunningOperator:
         return loop
 
     def _ownership_of_emitted(self, tag_id: str | None) -> Ownership:
-        """Who may change what the operator hands on by itself, outside of a loop."""
+        """The ownership of what the operator emits itself, outside of a loop."""
         if self.reuses_objects or (tag_id is None and self.results is Ownership.FIXED):
             return Ownership.FIXED
         if self.operator.emits_own_records:

@@ -106,7 +106,7 @@ class InlineExpression:
 
 
 def register_inline_expressions(table: InlineTable) -> None:
-    """Makes a job's table known in this process."""
+    """Registers a job's table in this process."""
     _registered.update(table)
 
 

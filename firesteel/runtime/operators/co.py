@@ -48,7 +48,7 @@ class TwoInputOperator(InlineOperator):
         self.write_call(writer, value, index)
 
     def write_call(self, writer: LoopWriter, value: str, index: int) -> None:
-        """Writes the call of the user function and what becomes of its results."""
+        """Writes the call of the user function and the handling of its results."""
         raise NotImplementedError
 
 

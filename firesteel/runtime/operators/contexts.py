@@ -104,7 +104,7 @@ class OperatorTimerService:
 
 
 class _NoTimers:
-    """Stands in for the timers of an operator that is not keyed: it only knows the watermark."""
+    """Replaces the timers of an operator that is not keyed: it only has the watermark."""
 
     __slots__ = ("current_watermark",)
 
@@ -156,7 +156,7 @@ class ProcessContext:
         return done
 
     def end_groups(self) -> None:
-        """Hands on what timers of a batch gave."""
+        """Emits the results of timers in a batch."""
         self._collector.flush()
 
     def on_event_time(self, timestamp: int, key: Any, namespace: Any) -> None:

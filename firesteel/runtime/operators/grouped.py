@@ -17,5 +17,5 @@ class GroupedOperator(Protocol):
         ...
 
     def end_groups(self) -> None:
-        """For now there are no more: hands on what was collected."""
+        """There are no more for now: emits what was collected."""
         ...

@@ -64,7 +64,7 @@ class InlineOperator(CheckpointedOperator, ABC):
         self.context.emit_watermark(timestamp)
 
     def write_key(self, writer: LoopWriter, value: str) -> None:
-        """Sets the current key, where the operator is keyed and could look at it."""
+        """Sets the current key, where the operator is keyed and could read it."""
         selectors = self.context.key_selectors
         if selectors and self.is_rich and not writer.sets_key_of(self.context):
             key = writer.new_variable("k")
@@ -187,7 +187,7 @@ class ProcessOperator(InlineOperator):
 def write_process_call(
     writer: LoopWriter, call: Callable[..., Any], process_context: ProcessContext, value: str
 ) -> None:
-    """Writes the call of a process function on one record and what becomes of its results."""
+    """Writes the call of a process function on one record and the handling of its results."""
     context = writer.bind("ctx", process_context)
     if writer.with_timestamps:
         writer.line(f"{context}.time = {writer.timestamp}")

@@ -69,7 +69,7 @@ class ReduceOperator(InlineOperator):
         )
 
     def write(self, writer: LoopWriter, value: str) -> None:
-        """Reads, reduces, stores and hands on."""
+        """Reads, reduces, stores and emits."""
         self.is_rich = True
         self.write_key(writer, value)
         result = writer.new_variable("v")
@@ -139,7 +139,7 @@ class GroupedReduceOperator(StreamOperator):
                 self.end_groups()
 
     def end_groups(self) -> None:
-        """Hands on the results there are."""
+        """Emits the collected results."""
         if self._results:
             results, self._results = self._results, []
             self.context.emit(results, [MAX_WATERMARK] * len(results))

@@ -241,7 +241,7 @@ class SourceOperator(StreamOperator):
         return None if self._strategy.alignment is None else self._strategy.alignment.update_interval
 
     def pending_records(self) -> int | None:
-        """The reader's backlog, where it knows it."""
+        """The reader's backlog, if it is known."""
         return None if self._reader is None or self.ended else self._reader.pending_records()
 
     def align(self, max_allowed: int) -> None:

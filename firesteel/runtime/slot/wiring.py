@@ -34,7 +34,7 @@ def network_config(configuration: Configuration) -> NetworkConfig:
 
 
 class Wiring:
-    """Knows which slots this process hosts; everything else is over the network."""
+    """The slots that this process hosts; all others are reached over the network."""
 
     def __init__(
         self,

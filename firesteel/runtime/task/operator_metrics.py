@@ -63,7 +63,7 @@ class _Chain:
                 self.out_of[chained, None] = chained.emitted.get(None, 0)
 
     def conclude(self) -> bool:
-        """Draws conclusions from what is known; whether there were new ones."""
+        """Derives further numbers from the known ones; returns whether there were new ones."""
         known = len(self.into) + len(self.out_of)
         for chained in self._chain:
             self._one_to_one(chained)

@@ -115,7 +115,7 @@ def measure_times(tasks: Sequence[Task]) -> None:
 
 
 class TaskMetrics:
-    """Puts the numbers of one task together, and makes rates of those that grow."""
+    """Collects the metrics of one task, and derives rates from counters."""
 
     _RATES = ("numRecordsIn", "numRecordsOut", "numBytesIn", "numBytesOut", "numBuffersIn", "numBuffersOut")
 

@@ -118,7 +118,7 @@ def read_log(logs: LogFiles, name: str, *, empty: bool = False) -> Text:
 
 
 def task_manager_metrics(info: TaskManagerInfo) -> dict[str, Any]:
-    """Flink's names for what is known of a TaskManager's processes; see TaskManagerMetrics for what they mean."""
+    """Flink's names for the metrics of a TaskManager's processes; see TaskManagerMetrics for what they mean."""
     memory = info.memory
     limit = info.slots * info.slot_memory if info.slot_memory else info.physical_memory
     return {

@@ -397,7 +397,7 @@ class AlignedWindowOperator(StreamOperator):
         return True
 
     def _set_aside(self, window: TimeWindow, keys: Iterable[Any]) -> None:
-        """Sees to it that panes that have fired do not fire again if a snapshot is taken before the others fire."""
+        """Ensures that panes that have fired do not fire again if a snapshot is taken before the others fire."""
         if self._lateness:
             self._mark_fired(window, keys)
             return

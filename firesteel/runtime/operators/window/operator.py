@@ -96,7 +96,7 @@ class WindowOperator(StreamOperator):
             process(key, value, timestamp, self._assign(value, timestamp))
 
     def end_groups(self) -> None:
-        """Hands on what was collected."""
+        """Emits what was collected."""
         self._output.flush()
 
     def fire_timers(self, timestamp: int) -> bool:

@@ -91,7 +91,7 @@ class SortedWindowOperator(StreamOperator):
             start += slide
 
     def end_groups(self) -> None:
-        """Hands on what was collected."""
+        """Emits what was collected."""
         self._output.flush()
 
     def _fire(self, window: TimeWindow, values: Sequence[Any]) -> None:

@@ -83,7 +83,7 @@ class HashMapKeyedStateBackend(ObjectStateBackend):
     # ---- state and timers ---------------------------------------------------------------------------
 
     def get_state(self, descriptor: StateDescriptor, namespace_aware: bool = False, *, internal: bool = False) -> Any:
-        """The state a descriptor names; every hashmap state knows namespaces."""
+        """The state of a descriptor; every hashmap state supports namespaces."""
         name = descriptor.get_name()
         state = self._states.get(name)
         if state is None:

@@ -54,7 +54,7 @@ def raw_kind(kind: str) -> str:
 
 
 class IncrementalCleanup:
-    """Looks at a few entries of a state at a time, in all its namespaces, and removes what has expired."""
+    """Checks a few entries of a state at a time, in all its namespaces, and removes the expired ones."""
 
     def __init__(self, raw: HashMapState, state_table: StateTable, descriptor: StateDescriptor, size: int):
         assert descriptor.ttl_config is not None
@@ -67,7 +67,7 @@ class IncrementalCleanup:
         self._to_visit: Iterator[tuple[Any, Any]] = iter(())
 
     def clean_up(self, now: int, _cells: int = 1) -> None:
-        """Looks at the next entries."""
+        """Checks the next entries."""
         namespaces, remainder, after = self._namespaces, self._remainder, alive_after(self._config, now)
         visited = 0
         for namespace, key in islice(self._to_visit, self._size):

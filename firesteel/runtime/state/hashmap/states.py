@@ -28,7 +28,7 @@ __all__ = [
 
 
 class HashMapState:
-    """What all kinds share: the table of the current namespace, and the backend that knows the current key."""
+    """Common base of all kinds: the table of the current namespace, and the backend that has the current key."""
 
     def __init__(self, backend: KeyedStateBackend, state_table: StateTable, descriptor: StateDescriptor):
         self._backend = backend

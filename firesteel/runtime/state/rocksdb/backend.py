@@ -106,7 +106,7 @@ class RocksDBKeyedStateBackend(KeyedStateBackend):
     # -- state and timers -------------------------------------------------------------------------------
 
     def get_state(self, descriptor: StateDescriptor, namespace_aware: bool = False, *, internal: bool = False) -> Any:
-        """The state a descriptor names; every state knows namespaces."""
+        """The state of a descriptor; every state supports namespaces."""
         name = descriptor.get_name()
         state = self._states.get(name)
         if state is None:
@@ -257,7 +257,7 @@ class RocksDBKeyedStateBackend(KeyedStateBackend):
             self._opened = Database(self._directory.path / "db", self._options)
         return self._opened
 
-    # -- what is known of states ------------------------------------------------------------------------
+    # -- metadata of states ------------------------------------------------------------------------
 
     def _table(self, state_name: str) -> ColumnFamilyTable | None:
         return None if self._opened is None else self._opened.tables.get(state_name)

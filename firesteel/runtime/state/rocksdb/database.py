@@ -182,7 +182,7 @@ class Database:
                 self._classes.add(name)
 
     def learn_classes(self) -> None:
-        """Learns the classes that values of this database may name."""
+        """Loads the classes that values of this database may name."""
         for _name, definition in _scan(self._db, _CLASS, _CLASS + b"\xff"):
             learned = learn_class(definition)
             if learned is not None:

@@ -60,7 +60,7 @@ class Restore:
         self._sequence = 0
 
     def run(self, handles: Sequence[KeyedStateHandle], shared: SharedFiles, *, reusable: bool) -> Restored:
-        """The restored database; ``shared`` learns which of its files later checkpoints may use again."""
+        """The restored database; ``shared`` gets those of its files that later checkpoints may use again."""
         for handle in handles:
             self._check_format(handle)
         used = [handle for handle in handles if handle.parts and self._overlap(handle)]

@@ -182,6 +182,6 @@ class CanonicalSnapshot:
         return count
 
     def discard(self) -> None:
-        """Lets go of the view."""
+        """Releases the view."""
         self._views.clear()
         self._held.close()

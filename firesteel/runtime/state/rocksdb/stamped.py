@@ -162,7 +162,7 @@ def _with_originals(cell: bytes, trailer: bytes) -> bytes:
 
 
 class RowSweep:
-    """Looks at rows of a table in turns and deletes those that have expired."""
+    """Checks rows of a table in turns and deletes those that have expired."""
 
     def __init__(self, table: ColumnFamilyTable, config: StateTtlConfig):
         self._table = table
@@ -177,7 +177,7 @@ class RowSweep:
             self.sweep(now)
 
     def sweep(self, now: int) -> None:
-        """Looks at the next rows and removes those that have expired."""
+        """Checks the next rows and removes those that have expired."""
         self._accesses = 0
         after = alive_after(self._config, now)
         rows = list(islice(self._table.scan(self._swept_to, _END), SWEEP_ROWS))

@@ -358,7 +358,7 @@ class SingleKeyStateBackend(KeyedStateBackend):
             state.__class__ = _without_key(self._classes[name]) if refused else self._classes[name]
 
     def get_state(self, descriptor: StateDescriptor, namespace_aware: bool = False, *, internal: bool = False) -> Any:
-        """The state a descriptor names; every state knows namespaces."""
+        """The state of a descriptor; every state supports namespaces."""
         name = descriptor.get_name()
         state = self._states.get(name)
         if state is None:
