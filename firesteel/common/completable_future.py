@@ -95,7 +95,7 @@ class CompletableFuture:
                 following.set_result(function(self.result()))
             except CancelledError:
                 following.cancel()
-            except BaseException as error:  # noqa: BLE001 - whatever it is belongs to whoever waits
+            except BaseException as error:  # noqa: BLE001 - any error belongs to the waiting caller
                 following.set_exception(error)
 
         self.add_done_callback(complete)

@@ -147,7 +147,7 @@ class HostError(FiresteelError):
 class FileWriteError(FiresteelError):
     """A file that cannot be written or committed; ``path`` is the file."""
 
-    only_gives_up_checkpoint = False  # nobody knows how much of it was written
+    only_gives_up_checkpoint = False  # it is unknown how much of it was written
 
     def __init__(self, message: str, *, path: str, hint: str | None = None) -> None:
         super().__init__(message, hint=hint)

@@ -23,7 +23,7 @@ class JobStatus(Enum):
     INITIALIZING = 10
 
     def is_globally_terminal_state(self) -> bool:
-        """Whether the job is over for good: nobody will restart or recover it."""
+        """Whether the job is over for good: it will not be restarted or recovered."""
         return self in _GLOBALLY_TERMINAL
 
     def is_terminal_state(self) -> bool:

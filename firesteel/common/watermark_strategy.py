@@ -250,7 +250,7 @@ def _takes_two(function: Callable[..., int]) -> bool:
     try:
         parameters = inspect.signature(function).parameters.values()
     except (TypeError, ValueError):
-        # builtins that do not tell; those that fit, such as int and len, take one argument
+        # builtins without a signature; those that fit, such as int and len, take one argument
         return False
     # A parameter with a default is the program's own: `lambda event, field=field: event[field]`.
     required = [

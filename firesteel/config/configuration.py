@@ -124,7 +124,7 @@ class Configuration:
         return option.default if default is None else default
 
     def get_optional(self, option: ConfigOption[T]) -> T | None:
-        """The option's value if it was set, else None whatever its default."""
+        """The option's value if it was set, else None regardless of its default."""
         key = self._find(option)
         return None if key is None else option.convert(self._data[key], key)
 

@@ -46,7 +46,7 @@ class ConfigOption(Generic[T]):
 
     @property
     def has_default_value(self) -> bool:
-        """Whether there is a value for a configuration that says nothing."""
+        """Whether there is a value for a configuration that does not set it."""
         return self.default is not None
 
     def convert(self, value: Any, key: str | None = None) -> T:
@@ -87,7 +87,7 @@ class ConfigOptions:
         return ConfigOptions.OptionBuilder(key)
 
     class OptionBuilder:
-        """Knows the key; the next step says of what type the values are."""
+        """Has the key; the next step sets the type of the values."""
 
         def __init__(self, key: str):
             self._key = key
@@ -140,7 +140,7 @@ class ConfigOptions:
             return self._typed("map (such as 'a:1,b:2')", option_values.parse_map)
 
     class TypedConfigOptionBuilder(Generic[T]):
-        """Knows key and type; the last step says what the default is."""
+        """Has key and type; the last step sets the default."""
 
         def __init__(self, key: str, type_name: str, converter: Callable[[Any], T]):
             self._key = key
@@ -159,5 +159,5 @@ class ConfigOptions:
             return ConfigOption(self._key, self._type_name, self._converter, converted)
 
         def no_default_value(self) -> ConfigOption[T | None]:
-            """The option without a default: None if a configuration says nothing."""
+            """The option without a default: None if a configuration does not set it."""
             return ConfigOption(self._key, self._type_name, self._converter, None)

@@ -79,7 +79,7 @@ def to_float(value: Any) -> float:
 
 
 def to_duration(value: Any) -> Duration:
-    """A duration, from text or from another way to say one; a bare number is milliseconds."""
+    """A duration, from text or from another representation; a bare number is milliseconds."""
     if isinstance(value, Duration):
         return value
     if isinstance(value, timedelta):

@@ -67,7 +67,7 @@ def is_sensitive(key: str) -> bool:
 
 
 def hide_passwords(text: str) -> str:
-    """Hides passwords that are part of URLs and of other texts that say how to connect.
+    """Hides passwords that are part of URLs and of other connection strings.
 
     >>> hide_passwords("postgresql://me:geheim@db/shop?sslmode=require&password=geheim")
     'postgresql://me:******@db/shop?sslmode=require&password=******'

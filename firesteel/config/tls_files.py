@@ -1,4 +1,4 @@
-"""What everything that speaks TLS shares: PEM files that options name, and errors that name the options."""
+"""PEM files of TLS that options name, and errors that name the options; shared by all users of TLS."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def load_authorities(context: ssl.SSLContext, authorities: str, option: Option) 
 
 
 def _look_at(path: str, option: Option) -> None:
-    # OpenSSL's own errors do not say which file they are about
+    # OpenSSL's own errors do not name the file
     try:
         with Path(path).open("rb"):
             pass

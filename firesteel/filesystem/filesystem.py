@@ -1,8 +1,8 @@
 """Where state files are kept: one interface to the local disk and to object stores.
 
 ``stores.get_filesystem`` picks the implementation by the path's scheme. What it returns reports every failure as a
-CheckpointStorageError that names the path and says what to do; only a missing file is a FileNotFoundError, because
-what that means is the caller's to say.
+CheckpointStorageError that names the path and a remedy; only a missing file is a FileNotFoundError, because
+its meaning depends on the caller.
 """
 
 from __future__ import annotations
@@ -98,7 +98,7 @@ class FileStatus:
     path: str
     size: int
     version: str | None = None
-    """Another one when the file was replaced, where the store tells (S3: the ETag)."""
+    """Another one when the file was replaced, where the store has versions (S3: the ETag)."""
 
 
 class FileWriter(ABC):
@@ -124,7 +124,7 @@ class FileSystem(ABC):
     """
 
     is_local = False
-    """Whether reading costs no network as far as one can tell."""
+    """Whether reading costs no network as far as is known."""
 
     @abstractmethod
     def create(self, path: str, buffer_size: int = CHUNK) -> FileWriter:
@@ -257,7 +257,7 @@ class _Reported(FileSystem):
             fault_points.reach("storage.read")
             yield from self._inner.read_chunks(path, offset, length)
 
-    # what a source reads is no state: its reader says what an OSError means
+    # what a source reads is not state: its reader handles an OSError
 
     def status(self, path: str) -> FileStatus:
         return self._inner.status(path)

@@ -83,7 +83,7 @@ class LocalFileSystem(FileSystem):
             try:
                 shutil.rmtree(directory)
             except OSError as error:
-                # others delete there too, or write: a subtask that has not heard of it yet
+                # others delete there too, or write: a subtask that was not notified yet
                 if error.errno not in (errno.ENOENT, errno.ENOTEMPTY) or attempt == _MAX_ATTEMPTS - 1:
                     raise
             if not Path(directory).exists():

@@ -149,7 +149,7 @@ class S3Uploads:
         self._request(
             "complete_multipart_upload",
             target,
-            # the answer may have got lost, and not every service tells that what it is asked again is done
+            # the answer may have got lost, and not every service reports success for a repeated request
             lambda: self.part_numbers(target, upload_id),
             UploadId=upload_id,
             MultipartUpload={"Parts": named},
@@ -251,7 +251,7 @@ class S3Uploads:
 
 
 class _NoSuchKey(FileWriteError):
-    """The object is not there; or its bucket is not, which the service does not tell apart."""
+    """The object is not there; or its bucket is not, which the service does not distinguish."""
 
 
 def _describe(error: Exception) -> tuple[str, int, str]:

@@ -1,7 +1,7 @@
 """Which file systems a job uses: each job has its own, made with its own settings.
 
-A process may run several jobs, and every thread of a job works with that job's stores: whoever starts a thread, or
-hands work to one, binds it (`Stores.bind`). So one job's credentials are never another's.
+A process may run several jobs, and every thread of a job works with that job's stores: code that starts a thread, or
+submits work to one, binds it (`Stores.bind`). So one job's credentials are never another's.
 """
 
 from __future__ import annotations
@@ -85,7 +85,7 @@ class Stores:
         _current.set(self)
 
     def bind(self, function: Callable[P, T]) -> Callable[P, T]:
-        """The function, which works with these stores in whatever thread it is called."""
+        """The function, which works with these stores in any thread."""
 
         def bound(*args: P.args, **kwargs: P.kwargs) -> T:
             before = _current.set(self)
@@ -105,7 +105,7 @@ class Stores:
                 found.close()
 
     def forget(self, scheme: str) -> None:
-        """Makes the file system of a scheme anew when it is needed next."""
+        """Recreates the file system of a scheme when it is needed next."""
         for key in [key for key in list(self._filesystems) if key[1] == scheme]:
             self._filesystems.pop(key, None)
 
@@ -135,7 +135,7 @@ class Stores:
 
 _all = WeakSet()
 _none = Stores()
-"""Without settings: what the environment and the AWS profile say."""
+"""Without settings: those of the environment and the AWS profile."""
 _current: ContextVar[Stores] = ContextVar("firesteel_stores", default=_none)
 
 

@@ -16,5 +16,5 @@ class ConnectorMetrics(Protocol):
         ...
 
     def gauge(self, name: str, read: Callable[[], Any]) -> Any:
-        """Registers a value that is read when somebody asks."""
+        """Registers a value that is computed when it is read."""
         ...

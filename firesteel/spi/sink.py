@@ -139,7 +139,7 @@ class Sink(ABC):
         """A new writer for one subtask."""
 
     def restore_writer(self, context: WriterContext, state: list[Any]) -> SinkWriter[Any]:
-        """A writer that goes on from a checkpoint; ``state`` has the items dealt to this subtask, perhaps none."""
+        """A writer restored from a checkpoint; ``state`` has the items assigned to this subtask, perhaps none."""
         return self.create_writer(context)
 
     def create_committer(self) -> Committer[Any] | None:

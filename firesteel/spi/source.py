@@ -67,7 +67,7 @@ class SplitEnumeratorContext(Protocol):
         ...
 
     def signal_no_more_splits(self, subtask: int) -> None:
-        """Tells a reader that what it has is all it gets."""
+        """Signals a reader that it gets no more splits."""
         ...
 
     def send_event_to_reader(self, subtask: int, event: Any) -> None:
@@ -187,11 +187,11 @@ class ReaderOutput(Protocol):
         ...
 
     def emit_watermark(self, split_id: str, timestamp: int) -> None:
-        """Says how far event time has come in a split, beside what the watermark strategy says."""
+        """Reports the event time of a split, beside the watermarks of the watermark strategy."""
         ...
 
     def emit_side(self, tag: OutputTag, values: Sequence[Any]) -> None:
-        """Emits records to a side output of the source; they are lost where nobody reads it."""
+        """Emits records to a side output of the source; they are dropped if it has no consumer."""
         ...
 
     def release_split(self, split_id: str) -> None:
@@ -203,7 +203,7 @@ class SourceReader(ABC, Generic[SplitT]):
     """Reads splits in one subtask. Called from the mailbox thread only; never blocks.
 
     A snapshot is never taken during a poll. The position of a split must be past a record when ``output.collect``
-    is called with it, so that it is right whatever happens downstream.
+    is called with it, so that it is right even if processing fails downstream.
     """
 
     can_pause_splits: ClassVar[bool] = False
@@ -237,7 +237,7 @@ class SourceReader(ABC, Generic[SplitT]):
         """The enumerator has sent an event."""
 
     def notify_checkpoint_complete(self, checkpoint_id: int) -> None:
-        """A checkpoint is complete: positions up to it can be told to the outside."""
+        """A checkpoint is complete: positions up to it can be committed externally."""
 
     def available_at(self) -> float | None:
         """After NOTHING_AVAILABLE: the time.monotonic() at which to poll again, None if only a split helps."""
@@ -275,7 +275,7 @@ class Source(ABC, Generic[SplitT]):
         """A new enumerator."""
 
     def restore_enumerator(self, context: SplitEnumeratorContext, state: Any) -> SplitEnumerator[SplitT]:
-        """An enumerator that goes on from a checkpoint."""
+        """An enumerator restored from a checkpoint."""
         raise NotImplementedError(f"{type(self).__name__} cannot restore its enumerator")
 
     @abstractmethod

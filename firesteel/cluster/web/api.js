@@ -13,7 +13,7 @@ export class ApiError extends Error {
     this.messages = messages;
   }
 
-  /** Whether nobody answered, or one that cannot serve now, such as a standby without a leader. */
+  /** Whether there was no answer, or one of a server that cannot serve now, such as a standby without a leader. */
   get isUnreachable() {
     return this.status === 0 || this.status === 503;
   }
@@ -175,7 +175,7 @@ export async function operate(path, poll, body, triggered = () => {}) {
 }
 
 /**
- * What a stack trace says in the end: Java's in its first line, Python's in its last.
+ * The message of a stack trace: Java's in its first line, Python's in its last.
  * @param {string} trace
  * @returns {string}
  */

@@ -1,4 +1,4 @@
-// Small line charts: a time axis, several series told apart by colour, dash and name, and the values under the pointer.
+// Line charts: a time axis, several series distinguished by colour, dash and name, and the values under the pointer.
 
 import { clock } from './format.js';
 import { draw, h } from './vdom.js';
@@ -23,7 +23,7 @@ const TOP = 10;
 const BOTTOM = 22;
 const DASHES = ['', '6 3', '2 3', '8 3 2 3', '1 2', '10 4'];
 
-/** How many series can be told apart. */
+/** How many series can be distinguished. */
 export const SERIES_STYLES = DASHES.length;
 
 /** A chart. @param {ChartData} data */

@@ -48,7 +48,7 @@ export function openDialog(title, view, options = {}) {
  * Asks before something is done that cannot be undone.
  * @param {string} title
  * @param {any} text
- * @param {string} action What the button says.
+ * @param {string} action Label of the button.
  * @returns {Promise<boolean>}
  */
 export async function confirmed(title, text, action) {

@@ -10,7 +10,7 @@ import { draw, h } from './vdom.js';
  */
 
 const ROW = 21;
-/** Frames narrower than this share of the width are left out: nobody could see them. */
+/** Frames narrower than this share of the width are left out: they would not be visible. */
 const NARROWEST = 0.001;
 
 /** A flame graph. @param {FlameData} data @param {string} key */

@@ -8,7 +8,7 @@ import { draw, h } from './vdom.js';
 /**
  * @typedef {Object} GraphNode
  * @property {string} id
- * @property {string} label What a screen reader says.
+ * @property {string} label Label for screen readers.
  * @property {string} href Where a click leads.
  * @property {string} extra Classes.
  * @property {any} content

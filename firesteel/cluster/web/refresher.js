@@ -1,4 +1,4 @@
-// Asks for news again and again: not while the tab is hidden, and with patience when nobody answers.
+// Polls the REST API: not while the tab is hidden, and with a backoff when there is no answer.
 
 import { ApiError, call, callOr, text } from './api.js';
 
@@ -26,9 +26,9 @@ export class Refresher {
     this.isPaused = false;
     /** When the last refresh succeeded. @type {number|null} */
     this.updatedAt = null;
-    /** Since when nobody answers. @type {number|null} */
+    /** Since when there is no answer. @type {number|null} */
     this.lostSince = null;
-    /** What a JobManager that cannot serve says. */
+    /** The message of a JobManager that cannot serve. */
     this.lostReason = '';
     this.misses = 0;
     this.round = 0;
@@ -82,7 +82,7 @@ export class Refresher {
       this.lostReason = error.status ? error.message : '';
       this.misses += 1;
     } else {
-      // somebody has answered, if with an error
+      // the server has answered, if with an error
       if (error instanceof ApiError && this.lostSince !== null) this.succeeded();
       if (!(error instanceof ApiError)) console.error(error);
       this.listener.failed(error);

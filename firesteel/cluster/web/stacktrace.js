@@ -9,7 +9,7 @@ const FOREIGN =
   /[\\/]firesteel[\\/](?!examples)|site-packages|dist-packages|[\\/]lib[\\/]python\d|[\\/]pyspark[\\/]|^<frozen|^<string>|^<firesteel/;
 
 /**
- * Which lines are the user's: where the failure says so (`at: file:line`), else the last frame of their own files.
+ * Which lines are the user's: where the failure names them (`at: file:line`), else the last frame of their own files.
  * @param {string[]} lines
  * @returns {Set<number>}
  */

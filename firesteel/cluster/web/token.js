@@ -7,7 +7,7 @@ import { h } from './vdom.js';
 let asking = null;
 let isDeclined = false;
 
-/** Whether the reader did not want to give a token: then only what they do themselves asks again. */
+/** Whether the user declined to enter a token: then only an action of theirs opens the dialog again. */
 export const tokenDeclined = () => isDeclined;
 
 /** Lets the next request ask again. */
@@ -18,7 +18,7 @@ export function askAgain() {
 /**
  * Asks for the token.
  * @param {boolean} wasWrong Whether one was sent, and refused.
- * @param {string} message What the server said.
+ * @param {string} message Message of the server.
  * @param {boolean} quiet Whether the request came from a refresh: these do not ask a second time.
  * @returns {Promise<string|null>}
  */

@@ -1,4 +1,4 @@
-// A small virtual DOM: pages describe what they want, and only what differs is changed. That is what keeps focus,
+// A small virtual DOM: pages describe their content, and only what differs is changed. That is what keeps focus,
 // scroll positions, selections and open drawers through a refresh.
 
 /**
@@ -86,12 +86,12 @@ export function draw(parent, ...children) {
   for (const call of mounted) call();
   if (!focused || focused === document.body || document.activeElement !== document.body) return;
   // an element that was moved in the tree has lost the focus; for one that is gone the content of the page has it, so
-  // that Tab goes on there and not at the top
+  // that Tab continues there and not at the top
   const next = focused.isConnected ? focused : document.getElementById('main');
   if (next) next.focus({ preventScroll: true });
 }
 
-/** Forgets what was drawn into an element, and tells its widgets. @param {Element} parent */
+/** Forgets what was drawn into an element, and notifies its widgets. @param {Element} parent */
 export function undraw(parent) {
   for (const vnode of drawn.get(parent) || []) dispose(vnode);
   drawn.delete(parent);

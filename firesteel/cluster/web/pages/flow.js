@@ -42,7 +42,7 @@ function share(value) {
   return milliseconds === null ? null : Math.max(0, Math.min(1, milliseconds / 1000));
 }
 
-/** @param {any[]} answer What …/subtasks/metrics says. @returns {Flow} */
+/** @param {any[]} answer Answer of …/subtasks/metrics. @returns {Flow} */
 export function flowOf(answer) {
   const by = new Map(answer.map((metric) => [metric.id, metric]));
   const of = (name) => by.get(name) || {};

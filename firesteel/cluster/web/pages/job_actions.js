@@ -38,9 +38,9 @@ export function jobActions(context) {
 }
 
 /**
- * A dialog with a form that starts an operation, shows that it goes on, and then its result or its error.
+ * A dialog with a form that starts an operation, shows its progress, and then its result or its error.
  * @param {string} title
- * @param {string} action What the button says.
+ * @param {string} action Label of the button.
  * @param {function(Object<string, any>): any} fields Describes the form; it keeps its values in the object.
  * @param {function(Object<string, any>): Promise<any>} run
  * @param {function(any): any} done Describes the result.

@@ -109,7 +109,7 @@ function sentence(context, diagnosis) {
   );
 }
 
-/** The name is said already, as a link. @param {string} explanation @param {string} name @returns {string} */
+/** The name is shown already, as a link. @param {string} explanation @param {string} name @returns {string} */
 function withoutName(explanation, name) {
   const opening = `'${name}' is the bottleneck: `;
   if (!explanation.startsWith(opening)) return explanation;
