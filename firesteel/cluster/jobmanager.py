@@ -129,7 +129,7 @@ class JobManager:
         # only then is it asked anything: a job that is not recovered yet would seem not to exist
         dispatcher.recover()
         server.replace_routes(
-            all_routes(dispatcher, self._spark, self._logs, self.directory, lambda: self.stop("a client wants it to"))
+            all_routes(dispatcher, self._spark, self._logs, self.directory, lambda: self.stop("requested by a client"))
         )
         if self._launch.mode == APPLICATION:
             threading.Thread(target=self._run_program, args=(dispatcher,), name="program", daemon=True).start()
@@ -151,12 +151,12 @@ class JobManager:
             if self._leadership is not None:
                 self._leadership.resign()
         except Exception as error:  # noqa: BLE001 - others take over once the claim has run out
-            _log.warning("The claim to lead could not be given back: %s: %s", type(error).__name__, error)
+            _log.warning("Leadership could not be released: %s: %s", type(error).__name__, error)
         self._begin_anew(why)
 
     def _begin_anew(self, why: str) -> None:
         """This process becomes a new one, and with it go its slots and connections; nothing is cleaned up."""
-        _log.error("This JobManager cannot lead any more (%s): it begins anew as a standby.", why)
+        _log.error("This JobManager is no longer the leader (%s): it restarts as a standby.", why)
         self._spark.kill()
         self._execute_anew()
 
@@ -164,7 +164,7 @@ class JobManager:
         """Restarts in a moment if something that it needs is away; returns if the error ends it."""
         if not self._was_up or self._is_stopping:
             return
-        _log.error("This JobManager begins anew in %g s: %s", _RESTART_DELAY_S, error)
+        _log.error("This JobManager restarts in %g s: %s", _RESTART_DELAY_S, error)
         if self._pauses():
             self._execute_anew()
 

@@ -40,7 +40,7 @@ class Launch:
             program, module = told.get("program"), told.get("module")
             arguments = tuple(told.get("arguments", ()))
         except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
-            raise LaunchError(f"{path} does not say what to start: {error}.") from None
+            raise LaunchError(f"{path} is not a valid launch file: {error}.") from None
         if mode not in (SESSION, APPLICATION) or (mode == APPLICATION) != (program is not None):
             raise LaunchError(f"{path}: the mode is session, or application with a program; got {mode!r}.")
         return cls(mode, Configuration.from_dict(settings), program, module, arguments)

@@ -95,8 +95,8 @@ class SparkCluster:
                 slots = self._slots()
                 if slots is not None and watch.is_lost(slots, time.monotonic()):
                     on_lost(
-                        "Spark's Master has forgotten this application: it has had no executors "
-                        f"for {LOST_AFTER_S:g} s, although the Master answers"
+                        f"Spark's Master has dropped this application: it has had no executors "
+                        f"for {LOST_AFTER_S:g} s, although the Master responds"
                     )
                     return
 
@@ -186,7 +186,7 @@ class SparkCluster:
             try:
                 stop_spark_context()
             except Exception as error:  # noqa: BLE001 - Spark may be gone already
-                _log.warning("Spark did not stop as it should: %s", error)
+                _log.warning("Spark did not stop cleanly: %s", error)
                 self.kill()
 
     def kill(self) -> None:

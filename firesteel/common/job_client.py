@@ -98,7 +98,7 @@ class JobClient:
 
             def unsupported(*_: Any) -> Any:
                 raise FiresteelError(
-                    f"Job {self.get_job_id()} cannot take savepoints: what runs it does not support them.",
+                    f"Job {self.get_job_id()} cannot take savepoints: its runner does not support them.",
                     hint="cancel() ends the job without a savepoint.",
                 )
 

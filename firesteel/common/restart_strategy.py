@@ -270,7 +270,7 @@ class RestartStrategies:
             )
         known = ", ".join(dict.fromkeys(_TYPE_OF_NAME.values()))
         raise InvalidConfigurationError(
-            restart_options.RESTART_STRATEGY.key, name, f"it is none of {known}", "restart strategy"
+            restart_options.RESTART_STRATEGY.key, name, f"it is not one of {known}", "restart strategy"
         )
 
     @staticmethod

@@ -98,7 +98,7 @@ class SimpleStringSchema(SerializationSchema, DeserializationSchema):
         except UnicodeDecodeError as error:
             raise RecordSerializationError(
                 f"A message is not {self._charset} text, {error.reason} at byte {error.start}: {_preview(message)}",
-                hint="Name the character set the text is in: SimpleStringSchema(charset).",
+                hint="Specify the character set of the text: SimpleStringSchema(charset).",
             ) from error
 
     def deserialize_batch(self, messages: Sequence[bytes]) -> list[Any]:

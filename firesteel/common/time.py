@@ -99,11 +99,11 @@ class Duration:
             unit = _UNIT_OF_LABEL.get(label) if label else "ms"
             if unit is None:
                 units = ", ".join(_NANOS)
-                raise ValueError(f"{text!r} is not a duration: {label!r} is none of the units {units}")
+                raise ValueError(f"{text!r} is not a duration: {label!r} is not one of the units {units}")
             return Duration(int(match[1]) * _NANOS[unit])
         if (match := _ISO.fullmatch(trimmed)) and any(match[unit] for unit in ("d", "h", "min", "s")):
             return Duration(_iso_nanos(match))
-        raise ValueError(f"{text!r} is not a duration: write a whole number and a unit, such as '200 ms' or '5 min'")
+        raise ValueError(f"{text!r} is not a duration: write an integer and a unit, such as '200 ms' or '5 min'")
 
     def to_nanos(self) -> int:
         """The amount in nanoseconds."""

@@ -159,7 +159,7 @@ class Row:
     def _no_field(self, name: str) -> NoReturn:
         if self._fields is None:
             raise ValueError(f"No field {name!r}: this Row has positions only, 0 to {len(self._values) - 1}") from None
-        raise ValueError(f"{name!r} is none of the fields {', '.join(self._fields)}") from None
+        raise ValueError(f"{name!r} is not one of the fields {', '.join(self._fields)}") from None
 
     def __getattr__(self, item: str) -> Any:
         # Called for what the class does not have. Private names fail at once: copy asks for them.

@@ -217,7 +217,7 @@ class WatermarkStrategy:
         """A new generator."""
         generator = self.generator_supplier()
         if not (hasattr(generator, "on_event") and hasattr(generator, "on_periodic_emit")):
-            raise TypeError(f"The generator supplier returned {generator!r}, which is no WatermarkGenerator")
+            raise TypeError(f"The generator supplier returned {generator!r}, which is not a WatermarkGenerator")
         return generator
 
 

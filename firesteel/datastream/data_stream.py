@@ -412,7 +412,7 @@ class DataStream(OperatorSettings):
             self._transformation = self._transform("Map", MapSpec(identity), transformation.output_type)._transformation
             return self._transformation
         raise InvalidProgramError(
-            f"'{transformation.name}' is not an operator: it has no name, uid or parallelism of its own.",
+            f"'{transformation.name}' is not an operator: it has no name, uid or parallelism.",
             hint="Call the setting on the operator before or after it.",
         )
 

@@ -174,7 +174,7 @@ class SlotSharingGroup:
             missing = [what for what, value in needed.items() if value is None]
             if missing and (len(missing) == 1 or any(value is not None for value in given)):
                 raise InvalidProgramError(
-                    f"Slot sharing group '{self._name}' gives resources but no {' and no '.join(missing)}.",
+                    f"Slot sharing group '{self._name}' specifies resources but no {' and no '.join(missing)}.",
                     hint="Give both cores and task heap memory, or no resources at all.",
                 )
             return SlotSharingGroup(

@@ -99,7 +99,7 @@ class StreamExecutionEnvironment:
         """Sets the parallelism of operators that do not set their own."""
         if isinstance(parallelism, bool) or not isinstance(parallelism, int) or parallelism < 1:
             raise InvalidProgramError(
-                f"The environment's parallelism must be a whole number of at least 1, got {parallelism!r}."
+                f"The environment's parallelism must be an integer of at least 1, got {parallelism!r}."
             )
         self._check_parallelism(parallelism, self._configured_max_parallelism())
         self._configuration.set(pipeline_options.DEFAULT_PARALLELISM, parallelism)
@@ -242,7 +242,7 @@ class StreamExecutionEnvironment:
         """A stream of what an input format reads: an ``AvroInputFormat``."""
         if not isinstance(input_format, AvroInputFormat):
             raise InvalidProgramError(
-                f"create_input needs a format that knows its path, got {type(input_format).__name__}.",
+                f"create_input requires a format with a path, got {type(input_format).__name__}.",
                 hint="An AvroInputFormat does; for other formats use FileSource and from_source.",
             )
         known = to_type_info(type_info) or input_format.get_produced_type()

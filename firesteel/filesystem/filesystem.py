@@ -325,13 +325,13 @@ class _ReportedWriter(FileWriter):
 _HINTS = {
     errno.ENOSPC: "The disk is full: free space on it, or set execution.checkpointing.dir to another place.",
     errno.EDQUOT: "The disk quota is used up: free space, or set execution.checkpointing.dir to another place.",
-    errno.EFBIG: "The file would be longer than the process may write: see `ulimit -f`.",
-    errno.EACCES: "The user that the job runs as needs to read, write and delete there, on every host.",
-    errno.EPERM: "The user that the job runs as needs to read, write and delete there, on every host.",
+    errno.EFBIG: "The file exceeds the file size limit of the process: see `ulimit -f`.",
+    errno.EACCES: "The user that runs the job needs read, write and delete permissions there, on every host.",
+    errno.EPERM: "The user that runs the job needs read, write and delete permissions there, on every host.",
     errno.EROFS: "The file system is read-only: set execution.checkpointing.dir to another place.",
     errno.ENOTDIR: "A part of the path is a file, not a directory.",
     errno.EMFILE: "The process has too many files open: see `ulimit -n`.",
-    errno.EEXIST: "Another job, or an earlier run of this one, wrote there: let each job have a directory of its own.",
+    errno.EEXIST: "Another job, or an earlier run of this one, wrote there: give each job its own directory.",
 }
 _WRONG_PATH = frozenset(
     {

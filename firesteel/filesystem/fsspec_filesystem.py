@@ -221,7 +221,7 @@ def _open_store(scheme: str, settings: Mapping[str, str]) -> Any:
         raise CheckpointDirectoryError(
             f"There is no file system for {scheme}://: {error}.",
             path=f"{scheme}://",
-            hint="Use a local path, s3://, or a scheme that fsspec knows.",
+            hint="Use a local path, s3://, or a scheme that fsspec supports.",
         ) from error
 
 

@@ -29,7 +29,7 @@ def to_input_path(path: str | os.PathLike[str]) -> InputPath:
     if not separator or not scheme.isalnum() or scheme.lower() == "file" or not _is_known(scheme.lower()):
         return to_local_path(path)
     if scheme.lower() in _S3 and not rest.partition("/")[0]:
-        raise InvalidProgramError(f"'{text}' names no bucket.", hint="Write s3://bucket/path.")
+        raise InvalidProgramError(f"'{text}' does not contain a bucket.", hint="Use s3://bucket/path.")
     return normalize(text)
 
 
@@ -52,7 +52,7 @@ def find_input_files(path: InputPath) -> Iterator[FileStatus | str]:
         raise cannot_list(path, error) from error
     if not found and "/" in path.partition("://")[2]:
         raise InvalidProgramError(
-            f"The input path '{path}' does not exist: there is no file of this name, and none beneath it.",
+            f"The input path '{path}' does not exist: there is neither a file nor a directory with this path.",
             hint="Check the bucket and the path; a source that monitors a directory may begin with an empty one.",
         )
     yield from (file for file in found if not is_hidden_beneath(path, file.path))
@@ -74,7 +74,7 @@ def cannot_list(path: str, error: OSError) -> InvalidProgramError:
     if isinstance(error, FileNotFoundError):
         return InvalidProgramError(
             f"The input path '{path}' cannot be listed: {_reason(error)}.",
-            hint=f"Does '{bucket}' exist, and is it in the service that s3.endpoint names?",
+            hint=f"Check that '{bucket}' exists in the service at s3.endpoint.",
         )
     return InvalidProgramError(f"The input path '{path}' cannot be listed: {_reason(error)}.", hint=_hint(error))
 
@@ -83,7 +83,7 @@ def cannot_read(path: str, error: Exception, offset: int | None, *, compressed: 
     """The error for a file that cannot be read."""
     if isinstance(error, FileNotFoundError):
         return FileReadError(
-            f"The input file '{path}' does not exist where it is to be read.",
+            f"The input file '{path}' does not exist on the host that reads it.",
             path=path,
             hint="It was deleted since it was found: files must stay until the job has read them."
             if is_remote(path)
@@ -94,11 +94,11 @@ def cannot_read(path: str, error: Exception, offset: int | None, *, compressed: 
             f"The input file '{path}' has changed: {_reason(error)}.",
             path=path,
             offset=offset,
-            hint="A job can only read files that stay as they were; write a new file under a new name.",
+            hint="Input files must not be modified; write new data to a new file.",
         )
     hint = _hint(error) if is_remote(path) else None
     if compressed and hint is None:
-        hint = "The file's name says that it is compressed; it may be cut off, damaged, or plain after all."
+        hint = "The file has the extension of a compressed file; it may be truncated, damaged, or not compressed."
     return FileReadError(
         f"The input file '{path}' cannot be read: {_reason(error)}.", path=path, offset=offset, hint=hint
     )
@@ -110,9 +110,9 @@ def _reason(error: Exception) -> str:
 
 def _hint(error: Exception) -> str | None:
     if isinstance(error, PermissionError) or getattr(error, "errno", None) in (errno.EACCES, errno.EPERM):
-        return "The credentials (s3.access-key, s3.secret-key) must allow to list the bucket and to get its objects."
+        return "The credentials (s3.access-key, s3.secret-key) must allow listing the bucket and getting its objects."
     if "NoCredentials" in str(error):
-        return "Set s3.access-key and s3.secret-key in the configuration, or let the host have credentials."
+        return "Set s3.access-key and s3.secret-key in the configuration, or provide credentials on the host."
     if isinstance(error, OSError) and error.errno is None:
         return "Check that the store can be reached from this host: s3.endpoint, s3.endpoint.region."
     return None

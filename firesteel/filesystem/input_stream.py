@@ -96,7 +96,7 @@ class RangedInputStream(io.RawIOBase):
         length = min(max(wanted - len(have), self._read_ahead), self._size - start)
         fetched = self._fetch(start, length)
         if len(fetched) < length:
-            raise OSError(errno.EIO, f"{length} bytes at {start} were asked for, {len(fetched)} came")
+            raise OSError(errno.EIO, f"{length} bytes at {start} were requested, {len(fetched)} were received")
         used = wanted - len(have)
         if self._read_ahead:
             self._buffer, self._buffer_at = fetched, start

@@ -38,13 +38,13 @@ _PASSING_CODES = frozenset(
 _GONE_CODES = frozenset({"NoSuchUpload", "InvalidPart"})
 _NO_WAY_IN = frozenset({"NoSuchBucket", "NoCredentialsError", "InvalidAccessKeyId", "SignatureDoesNotMatch"})
 _HINTS = {
-    "NoSuchBucket": "Create the bucket first: a sink never does.",
+    "NoSuchBucket": "Create the bucket first: sinks do not create buckets.",
     "AccessDenied": "The credentials need s3:PutObject, s3:GetObject, s3:AbortMultipartUpload, "
     "s3:ListMultipartUploadParts and s3:ListBucketMultipartUploads on the bucket.",
-    "NoCredentialsError": "Set s3.access-key and s3.secret-key, or what the AWS libraries look for, on every host.",
+    "NoCredentialsError": "Set s3.access-key and s3.secret-key, or provide AWS credentials on every host.",
     "InvalidAccessKeyId": "Check s3.access-key.",
     "SignatureDoesNotMatch": "Check s3.secret-key.",
-    "EntityTooSmall": "The service takes no part as small as s3.upload.min.part.size.",
+    "EntityTooSmall": "The service does not accept parts as small as s3.upload.min.part.size.",
 }
 
 
@@ -83,7 +83,7 @@ class S3Object:
         """
         bucket, _, key = path.partition("://")[2].partition("/")
         if not is_s3_path(path) or not bucket:
-            raise InvalidProgramError(f"'{path}' names no bucket.", hint="Write s3://bucket/directory.")
+            raise InvalidProgramError(f"'{path}' does not contain a bucket.", hint="Use s3://bucket/directory.")
         return S3Object(bucket, re.sub("/+", "/", key).strip("/"))
 
     def child(self, *names: str) -> S3Object:

@@ -47,7 +47,7 @@ class BadRecordError(RecordSerializationError):
             f"A record of '{bad_record.source}', split '{bad_record.split}', offset {bad_record.offset}, "
             f"cannot be read: {bad_record.reason}\n  record:   {preview}",
             record=preview,
-            hint="To go on without such records, set_bad_records(BadRecords.drop()) or "
+            hint="To skip such records, call set_bad_records(BadRecords.drop()) or "
             "set_bad_records(BadRecords.side_output(tag)) on the source's builder.",
         )
         self.bad_record = bad_record

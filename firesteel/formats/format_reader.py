@@ -113,7 +113,7 @@ class SplitInput:
                 f"The input file '{split.path}' has {size} bytes but had at least {split.end} when it was found.",
                 path=split.path,
                 offset=split.position,
-                hint="The file was changed since; a job can only read files that stay as they were.",
+                hint="The file was changed after it was found; input files must not be modified.",
             )
 
     def close(self) -> None:

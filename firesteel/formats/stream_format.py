@@ -55,7 +55,7 @@ class StreamFormat(FileFormat):
         self, stream: BinaryIO, restored_offset: int, file_length: int, split_end: int
     ) -> StreamFormat.Reader:
         """A reader that goes on at an offset that one of its kind has told; the stream is where the split begins."""
-        raise NotImplementedError(f"{type(self).__name__} tells positions but cannot go on from one")
+        raise NotImplementedError(f"{type(self).__name__} returns positions but cannot resume from one")
 
     def is_splittable(self) -> bool:
         """Whether a reader can begin anywhere in a file."""
@@ -135,7 +135,7 @@ class BulkFormat(FileFormat):
 
     def restore_reader(self, split: FileSourceSplit, file: BinaryIO) -> BulkFormat.Reader:
         """A reader that goes on at ``split.position``; the records to skip after it are skipped by the source."""
-        raise NotImplementedError(f"{type(self).__name__} tells positions but cannot go on from one")
+        raise NotImplementedError(f"{type(self).__name__} returns positions but cannot resume from one")
 
     def is_splittable(self) -> bool:
         """Whether a part of a file can be read."""

@@ -75,9 +75,9 @@ def decide_execution(nodes: Collection[StreamNode], configuration: Configuration
         execution = Execution(JobExecution.BATCH, _why_batch(mode, sources))
         if exchange == "pipelined":
             raise InvalidProgramError(
-                f"The job is to run as a batch ({execution.reason}), which has Spark's shuffle between its stages, but "
+                f"The job runs as a batch ({execution.reason}), which uses Spark's shuffle between its stages, but "
                 "execution.exchange is pipelined.",
-                hint="Set execution.runtime-mode to STREAMING, or leave out execution.exchange.",
+                hint="Set execution.runtime-mode to STREAMING, or do not set execution.exchange.",
             )
         return execution
     if exchange == "spark":

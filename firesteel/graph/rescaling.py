@@ -99,7 +99,7 @@ def with_parallelism(job_graph: JobGraph, parallelism: Mapping[str, int]) -> Job
         source, target = vertices[edge.source_vertex], vertices[edge.target_vertex]
         if isinstance(edge.partitioner, ForwardPartitioner) and source.parallelism != target.parallelism:
             raise InvalidProgramError(
-                f"'{source.name}' hands its records straight on to '{target.name}', so both need the same parallelism, "
+                f"'{source.name}' forwards its records to '{target.name}', so both need the same parallelism, "
                 f"not {source.parallelism} and {target.parallelism}."
             )
     return replace(job_graph, vertices=tuple(vertices.values()))

@@ -362,7 +362,7 @@ class JobMaster(JobRescaling):
     def _on_task_state(self, message: messages.TaskStateChanged) -> None:
         try:
             if self.status is JobStatus.CREATED and message.state != ExecutionState.FAILED.name:
-                raise FiresteelError(f"A slot reported {message!r} before it was told to run anything.")
+                raise FiresteelError(f"A slot reported {message!r} before any task was deployed to it.")
             executions.report(self.execution_graph, message, self._wall)
         except FiresteelError as error:
             failure = TaskFailure(error.message, type(error).__name__, traceback=str(self.story))
@@ -370,7 +370,7 @@ class JobMaster(JobRescaling):
             return
         if message.state == ExecutionState.FAILED.name:
             name = self.execution_graph.vertex(message.vertex_id, message.subtask).task_name
-            text = f"{name} failed without saying why."
+            text = f"{name} failed without an error message."
             failure = message.failure or TaskFailure(text, task=name, subtask=message.subtask)
             self._fail(kind_of_task_failure(failure), failure)
             return
@@ -555,7 +555,7 @@ class JobMaster(JobRescaling):
             self._fail(FailureKind.CAUSE, slot_failures.did_not_stop(slots, self.settings.cancellation_timeout))
         elif timer is Timer.CANCELLATION:
             seconds = self.settings.cancellation_timeout / 1000
-            self._kill(f"slots were not gone {seconds:g} s after they were told to stop")
+            self._kill(f"slots did not stop within {seconds:g} s of the request")
         elif timer is Timer.KILL:
             self._expect_pool().ended = True
             self._wind_down_further()

@@ -61,7 +61,7 @@ class WindingDown(JobRecord):
         pool = self._pool
         if pool is not None and not pool.departed:
             if not pool.live():
-                self._kill("slots that are left cannot be told to stop")
+                self._kill("the remaining slots cannot be stopped")
             return
         executions.end_all(self.execution_graph, self._wall)
         if self.status is JobStatus.FAILING:
@@ -101,8 +101,8 @@ class WindingDown(JobRecord):
         seconds = self.settings.leftovers_timeout / 1000
         self._out.append(
             Say(
-                f"The checkpoint storage did not answer within {seconds:g} s. The job is restarted all the same; files "
-                "that the last attempt left are deleted another time."
+                f"The checkpoint storage did not respond within {seconds:g} s. The job is restarted anyway; files of "
+                "the last attempt are deleted later."
             )
         )
         self._wind_down_further()

@@ -144,11 +144,11 @@ def _compare_operator(
     verdict = Verdict.INCOMPATIBLE if problems else Verdict.RESTORED
     hints = []
     if declared.problem:
-        hints.append(f"its states are not known for certain: {declared.problem}")
+        hints.append(f"its states could not be fully determined: {declared.problem}")
     if node.uid is None and node.uid_hash is None:
         hints.append(
-            "it has no uid: its id follows from the program's shape and will change with it. "
-            f"Set set_uid_hash('{node.operator_id}') to keep this state whatever the program becomes."
+            "it has no uid: its id is derived from the structure of the program and changes with it. Call "
+            f"set_uid_hash('{node.operator_id}') to keep this state when the program changes."
         )
     return _operator_diff(verdict, saved, node, states, problems, hints)
 
@@ -290,7 +290,7 @@ def _resembles(saved: OperatorState, new: OperatorDiff, declared: Mapping[str, D
 def _uid_hint(old: OperatorDiff, new: OperatorDiff) -> str:
     was = f"uid '{old.uid}'" if old.uid else "no uid"
     now = f"uid '{new.uid}'" if new.uid else "no uid"
-    cause = "did the uid change?" if old.uid or new.uid else "did the program's shape change?"
+    cause = "the uid may have changed." if old.uid or new.uid else "the structure of the program may have changed."
     place = f" at {new.defined_at}" if new.defined_at else ""
     remedy = f"Give it uid('{old.uid}') again" if old.uid else f"Give it set_uid_hash('{old.operator_id}')"
     return f"{cause} Operator '{new.name}'{place} looks like it ({was} then, {now} now). {remedy} to restore its state."

@@ -123,7 +123,7 @@ def restored_backend(piece: KeyedSlice, files: StateFileReader) -> Iterator[Keye
     name = HASHMAP.name if piece.handle.format == CANONICAL else piece.handle.format
     if name not in BACKENDS:
         raise StateIncompatibleError(
-            f"The state of operator '{piece.operator}' has the format '{name}', which no state backend reads.",
+            f"The state of operator '{piece.operator}' has the format '{name}', which no state backend supports.",
             operator=piece.operator,
         )
     configuration = Configuration().set(checkpointing_options.STATE_BACKEND, name)

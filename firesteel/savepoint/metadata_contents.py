@@ -104,7 +104,7 @@ def find_operator(operators: Iterable[OperatorState], identifier: str) -> Operat
             )
     known = ", ".join(f"'{operator.uid or operator.name}'" for operator in operators if has_state(operator))
     raise StateIncompatibleError(
-        f"There is no state of an operator '{identifier}'.",
+        f"There is no state for operator '{identifier}'.",
         operator=identifier,
         hint=f"Operators with state: {known or 'none'}.",
     )

@@ -44,8 +44,8 @@ def create_host(
     else:
         if is_allocated_dynamically(context) and not has_fixed_slots(context):
             raise InvalidProgramError(
-                f"Job '{job_graph.job_name}' needs all its slots at once and for as long as it runs. Spark cannot give "
-                "them with spark.dynamicAllocation.enabled.",
+                f"Job '{job_graph.job_name}' needs all its slots at once and for as long as it runs. Spark cannot "
+                "guarantee them with spark.dynamicAllocation.enabled.",
                 hint="Run it in epochs (execution.exchange: spark) or as a batch, or on a Spark with a fixed number of "
                 "executors.",
             )

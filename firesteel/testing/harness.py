@@ -252,7 +252,7 @@ class OperatorHarness:
         descriptor = backend.descriptors().get(name)
         if descriptor is None:
             known = ", ".join(sorted(backend.descriptors())) or "none"
-            raise KeyError(f"No function has asked for a state '{name}' (known: {known}).")
+            raise KeyError(f"No function has declared a state '{name}' (declared: {known}).")
         for namespace, stored_key, stored in backend.entries(name):
             if namespace == window and stored_key == key:
                 return visible_value(descriptor, stored, self.clock.now)

@@ -53,7 +53,7 @@ def check_names(names: list[str]) -> list[str]:
     if twice:
         raise InvalidProgramError(
             f"Several columns have the name {', '.join(map(repr, twice))}, so they cannot be the fields of a Row.",
-            hint="Give them names of their own, for example with alias(), or use as_tuples=True.",
+            hint="Give them unique names, for example with alias(), or use as_tuples=True.",
         )
     return names
 

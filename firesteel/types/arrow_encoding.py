@@ -252,7 +252,9 @@ def _instant(per_second: int) -> Encode:
             return value.seconds * per_second + number
         if isinstance(value, dt.datetime):
             if value.tzinfo is None:
-                raise ValueError("a datetime without a zone is no point in time; use an Instant or give it a zone")
+                raise ValueError(
+                    "a datetime without a time zone is not a point in time; use an Instant or set a time zone"
+                )
             return (value - _EPOCH) // _MICROSECOND * 1000 // nanos
         raise ValueError("an Instant, or a datetime with a zone, is needed")
 

@@ -319,7 +319,7 @@ def test_a_token_is_asked_for_and_sent(visit: Visit) -> None:
     # it is refused here, which the dialog says; whoever has no other one is told what the JobManager said
     expect(dialog).to_contain_text("did not accept the token")
     dialog.get_by_role("button", name="Skip").click()
-    expect(page.get_by_role("alert")).to_contain_text("This needs a token.")
+    expect(page.get_by_role("alert")).to_contain_text("This request requires a token.")
 
 
 def test_a_job_is_stopped_by_keyboard_and_drained(visit: Visit) -> None:

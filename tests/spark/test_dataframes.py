@@ -172,7 +172,7 @@ def test_a_dataframe_of_spark_connect_is_refused(spark_env):
 def test_the_source_travels_without_the_dataframe(spark):
     source = pickle.loads(pickle.dumps(DataFrameSource(spark.range(3))))
     assert str(source.get_type()) == "RowTypeInfo(id: Long)"
-    with pytest.raises(DataFrameError, match="process only that made it"):
+    with pytest.raises(DataFrameError, match="process that created it"):
         source.dataframe(spark)
 
 

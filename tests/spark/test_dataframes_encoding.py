@@ -247,7 +247,7 @@ def test_the_columns_of_a_type(type_info, expected):
 
 @pytest.mark.parametrize("type_info", [None, Types.PICKLED_BYTE_ARRAY()])
 def test_a_type_that_says_nothing_is_refused(type_info):
-    with pytest.raises(InvalidProgramError, match="not known") as raised:
+    with pytest.raises(InvalidProgramError, match="cannot be determined") as raised:
         schema_of(type_info)
     assert "output_type" in raised.value.hint
 

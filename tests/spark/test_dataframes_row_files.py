@@ -87,7 +87,7 @@ def test_a_checkpoint_anywhere_goes_on_with_the_next_row(files, max_records):
 def test_files_that_are_gone(files):
     reading = Reading(files.splits())
     files.remove()
-    with pytest.raises(DataFrameError, match="are gone") as raised:
+    with pytest.raises(DataFrameError, match="no longer exist") as raised:
         reading.poll(1)
     assert "savepoint" in raised.value.hint
 

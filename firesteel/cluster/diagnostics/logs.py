@@ -61,7 +61,7 @@ class OutputFile:
                 self._is_failing = False
             except OSError as error:
                 if not self._is_failing:
-                    _log.warning("What jobs print cannot be written to %s: %s", self._path, error)
+                    _log.warning("The output of jobs cannot be written to %s: %s", self._path, error)
                 self._is_failing = True
 
     def close(self) -> None:
@@ -206,5 +206,5 @@ def _claim(directory: Path) -> tuple[int, str]:
             return descriptor, suffix
     raise FiresteelError(
         f"{MAX_PROCESSES} JobManagers write their logs to {directory}.",
-        hint="Give clusters ids of their own (high-availability.cluster-id).",
+        hint="Give each cluster a unique id (high-availability.cluster-id).",
     )

@@ -81,7 +81,7 @@ def query_state(runner: JobMasterRunner, operator: str, name: str, key_text: str
     raise RestError(404, message, hint='A key is JSON: 7 is a number, "7" a string, [7, "a"] a tuple or a Row.')
 
 
-_WINDOW = "Name one of them: &namespace=start-end."
+_WINDOW = "Select one with &namespace=start-end."
 
 
 def candidate_keys(text: str) -> Iterator[Any]:
@@ -118,7 +118,7 @@ def _subtask_of(key: Any, vertex: JobVertex) -> int:
     try:
         group = key_group_of(key, vertex.max_parallelism)
     except InvalidKeyError as error:
-        raise RestError(400, f"This cannot be a key: {error.message}", hint=error.hint) from error
+        raise RestError(400, f"Invalid key: {error.message}", hint=error.hint) from error
     return subtask_of(group, vertex.max_parallelism, vertex.parallelism)
 
 
@@ -127,8 +127,8 @@ def _running(runner: JobMasterRunner) -> JobSnapshot:
     if job.status is not JobStatus.RUNNING:
         raise RestError(
             409,
-            f"Job {runner.job_graph.job_id} is {job.status.name}; only a running one can be asked for its state.",
-            hint="The state of a job that does not run is in its savepoints: firesteel savepoint inspect.",
+            f"Job {runner.job_graph.job_id} is {job.status.name}; only the state of a running job can be queried.",
+            hint="To read the state of a job that is not running, use firesteel savepoint inspect.",
         )
     return job
 
@@ -151,7 +151,9 @@ def _find(job_graph: JobGraph, operator: str) -> tuple[JobVertex, StreamNode]:
     for attribute in ("uid", "operator_id", "name"):
         found = [(vertex, node) for vertex, node in everything if getattr(node, attribute) == operator]
         if len(found) > 1:
-            raise RestError(404, f"{len(found)} operators are called '{operator[:200]}'.", hint="Name one by its uid.")
+            raise RestError(
+                404, f"{len(found)} operators are called '{operator[:200]}'.", hint="Use the uid of the operator."
+            )
         if found:
             vertex, node = found[0]
             if not node.key_selectors:

@@ -139,8 +139,8 @@ class Dispatcher:
             if not self._is_leader():
                 # one that wakes up late does not know what was submitted to its successor
                 raise DispatcherClosedError(
-                    f"This JobManager does not lead any more, and cannot tell whether there is a job {job_id}.",
-                    hint="Ask again: another JobManager leads, or soon will.",
+                    f"This JobManager is no longer the leader, and cannot determine whether job {job_id} exists.",
+                    hint="Retry: another JobManager is or will become the leader.",
                 )
             raise JobNotFoundError(job_id)
         return job
@@ -164,12 +164,12 @@ class Dispatcher:
         with self._submitting:
             if self._closed.is_set() or self._fenced.is_set():
                 raise DispatcherClosedError(
-                    "This JobManager takes no more jobs: it is being shut down.",
-                    hint="Submit the job again once the cluster has a JobManager that leads.",
+                    "This JobManager does not accept jobs: it is shutting down.",
+                    hint="Submit the job again when the cluster has a leader.",
                 )
             if submission.job_id in self._jobs:
                 raise DuplicateJobSubmissionError(
-                    f"Job {submission.job_id} was submitted already: it is {self._jobs[submission.job_id].status.name}."
+                    f"Job {submission.job_id} was already submitted: it is {self._jobs[submission.job_id].status.name}."
                 )
             self._write(lambda: self._store.put(submission))
             _log.info("Job '%s' (%s) was submitted.", submission.job_name, submission.job_id)
@@ -194,7 +194,7 @@ class Dispatcher:
         for job in recovered:  # so that what is shown first has its name
             job.await_read(deadline - self._concurrency.monotonic())
         if self._fenced.is_set():
-            raise FencedError("Another JobManager leads.")
+            raise FencedError("Another JobManager is the leader.")
 
     # -- steps 2 and 3 ------------------------------------------------------------------------------
 
@@ -296,13 +296,13 @@ class Dispatcher:
                 continue
             if other.lasting_id == job.lasting_id and (is_before or other.runner is not None):
                 raise InvalidProgramError(
-                    f"Another run of job '{job.name}' has not ended yet ({other.job_id}): both would read what came "
-                    "since the last one.",
-                    hint="Wait for it; or let runs start less often.",
+                    f"Another run of job '{job.name}' is still in progress ({other.job_id}): both would read the same "
+                    "input.",
+                    hint="Wait until it ends, or start runs less often.",
                 )
             if is_before and not other.is_loaded and other.name in (job.name, unread_name(other.job_id)):
                 raise JobsNotLoadedError(
-                    f"Whether job {other.job_id} is another run of '{job.name}' is not known before it is loaded."
+                    f"Job {other.job_id} may be another run of '{job.name}', and is not loaded yet."
                 )
 
     # -- steps 4 and 5 ------------------------------------------------------------------------------
@@ -350,7 +350,7 @@ class Dispatcher:
             job.end(JobStatus.SUSPENDED)
         else:
             assert error is not None
-            _log.error("The JobMaster of job '%s' (%s) broke down", job.name, job.job_id, exc_info=error)
+            _log.error("The JobMaster of job '%s' (%s) failed", job.name, job.job_id, exc_info=error)
             job.detach()
             self._start(job, None, job.fails_to_start(failure_of_preparation(error)))
 
@@ -398,7 +398,7 @@ class Dispatcher:
                 self._forget_expired()
                 self._cancel_abandoned()
             except Exception:  # noqa: BLE001 - the next look may go well
-                _log.exception("Looking after the jobs failed")
+                _log.exception("The periodic check of jobs failed")
 
     def _forget_expired(self) -> None:
         for job_id in self._archive.expired(self.jobs()):
@@ -408,7 +408,7 @@ class Dispatcher:
         """Cancels jobs whose clients have promised heartbeats and sent none."""
         for job in self.jobs():
             if job.take_client_loss() and not job.is_over:
-                _log.warning("Job '%s' (%s) is cancelled: its client is not heard of any more.", job.name, job.job_id)
+                _log.warning("Job '%s' (%s) is cancelled: the heartbeat of its client timed out.", job.name, job.job_id)
                 job.cancel()
 
     def rescale(self, job_id: str, parallelism: Mapping[str, int]) -> None:

@@ -51,7 +51,7 @@ class EndRecorder:
         not count (see `end_of_job.may_record`) or this process stops first: the job is then still in the store.
         """
         if not may_record(status, host_lives=self._is_host_alive()):
-            raise NotRecordedError(f"Job {job.job_id} is {status.name}, but Spark is gone: it is run again.")
+            raise NotRecordedError(f"Job {job.job_id} is {status.name}, but Spark was lost: it is run again.")
         text = "" if failure is None else failure.describe()
         result = JobResult(job.job_id, job.name, status, job.submitted_at, self._concurrency.wall_ms(), text)
         failures = 0
@@ -88,5 +88,5 @@ class EndRecorder:
         try:
             return self._host_lives()
         except Exception:  # noqa: BLE001 - an error counts as not alive
-            _log.exception("Whether Spark lives is not known")
+            _log.exception("It could not be determined whether Spark is alive")
             return False

@@ -88,16 +88,18 @@ def _unpickled(submission: JobSubmission) -> JobGraph:
     except ModuleNotFoundError as error:
         raise JobLoadError(
             f"Job '{submission.job_name}' cannot be loaded: the cluster has no module '{error.name}'.",
-            hint="Send the module along (-pyfs path), or install it where the cluster runs.",
+            hint="Ship the module with -pyfs path, or install it where the cluster runs.",
         ) from error
     except BaseException as error:  # it runs the program's code, which may even exit
         raise JobLoadError(
             f"Job '{submission.job_name}' cannot be loaded: {type(error).__name__}: {error}",
-            hint="Client and cluster must have the same versions of Firesteel, of Python and of what the program uses.",
+            hint="Client and cluster must have the same versions of Firesteel, Python and the packages that the "
+            "program uses.",
         ) from error
     if not isinstance(job_graph, JobGraph):
         raise JobLoadError(
-            f"What was submitted as job '{submission.job_name}' is not a JobGraph, but a {type(job_graph).__name__}.",
+            f"The submission of job '{submission.job_name}' contains a {type(job_graph).__name__} instead of a "
+            "JobGraph.",
             hint="Submit programs with firesteel run.",
         )
     return replace(job_graph, job_id=submission.job_id)

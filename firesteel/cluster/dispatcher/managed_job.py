@@ -229,7 +229,7 @@ class ManagedJob:
     def check_quiet(self) -> None:
         """Raises an error if a JobMaster that has broken down may still write to the checkpoint storage."""
         if self._former is not None and not self._former.is_quiet:
-            raise HostError("The JobMaster before has not ended yet: the checkpoint storage does not answer.")
+            raise HostError("The previous JobMaster has not ended yet: the checkpoint storage does not respond.")
 
     def has_been_read(self) -> None:
         """Its records were read from the store, or cannot be read now."""
@@ -306,7 +306,7 @@ class ManagedJob:
     def _error(self) -> FiresteelError | None:
         status = self.status
         if status is JobStatus.FAILED:
-            return JobExecutionError(self.name, self.failure or TaskFailure("the job failed without saying why"))
+            return JobExecutionError(self.name, self.failure or TaskFailure("the job failed without an error message"))
         if status is JobStatus.CANCELED:
             return JobCancelledError(f"Job '{self.name}' was cancelled.")
         if status is JobStatus.SUSPENDED:

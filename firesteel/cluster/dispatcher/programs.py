@@ -200,8 +200,7 @@ class ProgramRunner:
         if outcome.code == 0:
             raise ProgramFailedError(
                 f"{program.name} ended without executing a job.{_said(outcome)}",
-                hint="A program must call env.execute(); if it does so only under some condition, give it the "
-                "arguments it needs.",
+                hint="A program must call env.execute(). If the call depends on arguments, pass them.",
             )
         raise self._failed(program, outcome)
 
@@ -219,11 +218,11 @@ class ProgramRunner:
     def _failed(self, program: KeptProgram, outcome: _Outcome) -> ProgramFailedError:
         if outcome.code is None:
             return ProgramFailedError(
-                f"{program.name} had not submitted a job after {self._timeout_s:g} s, and was ended.{_said(outcome)}",
-                hint="web.program.timeout is how long it may take.",
+                f"{program.name} did not submit a job within {self._timeout_s:g} s and was stopped.{_said(outcome)}",
+                hint="The time limit is web.program.timeout.",
             )
         return ProgramFailedError(
-            f"{program.name} ended with exit code {outcome.code} before it had submitted a job.{_said(outcome)}"
+            f"{program.name} exited with exit code {outcome.code} before it submitted a job.{_said(outcome)}"
         )
 
     def _execute(
@@ -254,7 +253,7 @@ class ProgramRunner:
             if error.errno != errno.E2BIG:
                 raise
             raise ProgramFailedError(
-                f"{program.name} cannot be run: its arguments are too long.", hint="Have it read them from a file."
+                f"{program.name} cannot be run: its arguments are too long.", hint="Read the arguments from a file."
             ) from None
         finally:
             shutil.rmtree(directory, ignore_errors=True)
@@ -267,8 +266,8 @@ def _what_to_run(program: KeptProgram, entry: str | None) -> list[str]:
     module = (entry or program.entry() or "").removesuffix(".py").replace("/", ".")
     if not module:
         raise ProgramFailedError(
-            f"{program.name} has no __main__.py, and not just one Python file at its top.",
-            hint="Say which one to run: entryClass, such as word_count or jobs.word_count.",
+            f"{program.name} has no __main__.py, and not exactly one Python file at its top level.",
+            hint="Specify the module to run with entryClass, such as word_count or jobs.word_count.",
         )
     if not re.fullmatch(r"\w+(\.\w+)*", module):
         raise ProgramFailedError(f"{module[:200]!r} is not the name of a module.")

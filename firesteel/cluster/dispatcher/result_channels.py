@@ -73,9 +73,9 @@ class ResultChannels:
         newly = received - channel.first
         if not 0 <= newly <= len(channel.unacknowledged):
             raise ResultsLostError(
-                f"Channel {name} is at payload {channel.first}, but its reader says it has {received}.",
-                hint="Results go to one reader. If the JobManager has changed, those on their way are lost: run the "
-                "job again.",
+                f"Channel {name} is at payload {channel.first}, but the request has received={received}.",
+                hint="Only one reader is supported. If another JobManager has taken over, results in transit are "
+                "lost: run the job again.",
             )
         for _ in range(newly):
             self._runner.acknowledge(channel.unacknowledged.popleft()[0])

@@ -113,7 +113,7 @@ class JobBlobs:
         try:
             self._stores.get(path).write(path, (content,))
         except CheckpointStorageError as error:
-            raise HighAvailabilityError(f"The job cannot be kept: {error.message}", hint=error.hint) from error
+            raise HighAvailabilityError(f"The job cannot be persisted: {error.message}", hint=error.hint) from error
         return BlobPointer(len(content), checksum(content))
 
     def _read(self, name: str, blob: BlobPointer) -> bytes:
@@ -124,8 +124,8 @@ class JobBlobs:
             raise HighAvailabilityError(f"The file {path} of a job is missing.") from None
         if len(content) != blob.size or checksum(content) != blob.checksum:
             raise HighAvailabilityError(
-                f"The file {path} of a job is not as it was written: it has {len(content)} bytes, not {blob.size}, or "
-                "others."
+                f"The file {path} of a job is damaged: it has {len(content)} bytes instead of {blob.size}, or a wrong "
+                "checksum."
             )
         return content
 

@@ -50,13 +50,14 @@ def create_services(
         quorum = configuration.get(cluster_options.HA_ZOOKEEPER_QUORUM)
         if not quorum:
             raise HighAvailabilityError(
-                "high-availability.type is zookeeper, but high-availability.zookeeper.quorum does not say where it is.",
-                hint="Set it to host:port, or to several of them with commas between.",
+                "high-availability.type is zookeeper, but high-availability.zookeeper.quorum is not set.",
+                hint="Set it to host:port, or to a comma-separated list.",
             )
         if configuration.get(cluster_options.HA_STORAGE_DIR) is None:
             raise HighAvailabilityError(
                 "high-availability.type is zookeeper, but there is no high-availability.storageDir.",
-                hint="Set it to a directory that all JobManagers share, or to s3://bucket/path: jobs are kept there.",
+                hint="Set it to a directory that all JobManagers share, or to s3://bucket/path. Jobs are persisted "
+                "there.",
             )
         try:
             from firesteel.cluster.ha.zookeeper import ZooKeeperHighAvailability
@@ -75,7 +76,7 @@ def create_services(
         )
     if scheme_of(directory) != "file":
         raise HighAvailabilityError(
-            f"high-availability.storageDir is {directory}, where nothing can be renamed in one step.",
+            f"high-availability.storageDir is {directory}, which does not support atomic renames.",
             hint="Use a directory that all JobManagers share, or set high-availability.type to zookeeper.",
         )
     duration = _seconds(configuration, cluster_options.HA_LEASE_DURATION)
@@ -86,7 +87,7 @@ def _seconds(configuration: Configuration, option: ConfigOption[Duration]) -> fl
     seconds = configuration.get(option).to_millis() / 1000
     if seconds < _MIN_DURATION_S:
         raise HighAvailabilityError(
-            f"{option.key} is {seconds:g} s, in which a leader cannot show that it is alive.",
-            hint="A few seconds are a good choice: so long may a leader be silent until another one takes over.",
+            f"{option.key} is {seconds:g} s, which is too short to renew the leader lease.",
+            hint="Use a few seconds. This is the time without a renewal after which another JobManager takes over.",
         )
     return seconds

@@ -104,7 +104,7 @@ class FileSystemHighAvailability:
                 if seen is None:
                     raise
                 if sees:
-                    _log.warning("This JobManager does not see who leads: %s", error.message)
+                    _log.warning("This JobManager cannot determine the leader: %s", error.message)
                 sees = False
                 self._closing.wait(poll)
                 continue
@@ -115,7 +115,7 @@ class FileSystemHighAvailability:
                     self._leadership = leadership
                     return leadership
             self._closing.wait(poll)
-        raise ElectionClosedError("This JobManager was closed before it led.")
+        raise ElectionClosedError("This JobManager was closed before it became the leader.")
 
     def leader_address(self) -> str | None:
         """Where the present leader is reached; None if there is none, or it is not ready."""
@@ -148,7 +148,7 @@ class FileSystemHighAvailability:
             lease.announce_to(on_lost)
         except FencedError as error:
             lease.end()
-            _log.info("Another JobManager was quicker: %s", error.message)
+            _log.info("Another JobManager became the leader: %s", error.message)
             return None
         except BaseException:
             lease.end()

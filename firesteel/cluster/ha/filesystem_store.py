@@ -255,7 +255,7 @@ class FileSystemRecords:
             os.fsync(directory)
         except OSError as error:
             # no plain failure: the caller would then delete what the record points to, which the next leader may read
-            raise FencedError(f"Whether {path} was written is not known: {error}.") from error
+            raise FencedError(f"It is unknown whether {path} was written: {error}.") from error
 
     def _path(self, name: str) -> Path:
         kind, _, rest = name.partition("/")
@@ -272,9 +272,9 @@ def _reported(root: Path, live: Path | None = None) -> Iterator[None]:
         yield
     except OSError as error:
         if live is not None and isinstance(error, FileNotFoundError) and live.parent.is_dir():
-            raise FencedError(f"Another JobManager leads: {live} was taken away from this one.") from error
+            raise FencedError(f"Another JobManager is the leader: {live} was taken over.") from error
         raise HighAvailabilityError(
-            f"The directory of high availability, {root}, cannot be used: {error.strerror or error}.",
+            f"The high-availability directory {root} cannot be used: {error.strerror or error}.",
             hint="All JobManagers must be able to write, rename and delete there; see high-availability.storageDir.",
         ) from error
 

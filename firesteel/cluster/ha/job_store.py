@@ -199,7 +199,7 @@ def _number_of(name: str) -> int:
     number = name.partition("/")[2].partition("-")[0]
     if not number.isdecimal():
         raise HighAvailabilityError(
-            f"{name} is not the name of a record of high availability.",
+            f"{name} is not the name of a high-availability record.",
             hint="It was written by another version. Move it away, or start with another high-availability.cluster-id.",
         )
     return int(number)

@@ -62,7 +62,7 @@ class Lease:
         """Sets the callback for the loss of leadership; FencedError if it is already lost."""
         with self._lock:
             if self._over is not None:
-                raise FencedError(f"Leadership was lost before it began: {self._over}.")
+                raise FencedError(f"Leadership was lost before it started: {self._over}.")
             self._on_lost = on_lost
 
     def is_valid(self) -> bool:
@@ -110,13 +110,13 @@ class Lease:
         except FencedError as error:
             self.lose(error.message)
         except Exception as error:  # noqa: BLE001 - another attempt may succeed
-            _log.warning("The claim to lead could not be renewed: %s", error)
+            _log.warning("The leader lease could not be renewed: %s", error)
             if self._clock() >= self._deadline:
-                self.lose(f"the claim to lead could not be renewed for {self._duration:g} s: {error}")
+                self.lose(f"the leader lease could not be renewed for {self._duration:g} s: {error}")
         else:
             late_s = self._clock() - self._deadline
             if late_s >= 0:
-                _log.warning("The claim to lead was renewed %.1f s late; nobody else leads.", late_s)
+                _log.warning("The leader lease was renewed %.1f s late; no other JobManager has taken over.", late_s)
             self._deadline = begun + self._duration
             self._suspended = late_s >= 0
 

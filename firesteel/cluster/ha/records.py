@@ -43,7 +43,7 @@ def decode(name: str, data: bytes, kind: type[msgspec.Struct]) -> msgspec.Struct
         return msgspec.json.decode(data, type=kind)
     except msgspec.DecodeError as error:
         raise HighAvailabilityError(
-            f"The record {name} of high availability cannot be read: {error}.",
+            f"The high-availability record {name} cannot be read: {error}.",
             hint="It was written by another version, or has been changed. Restore it, or start with another "
             "high-availability.cluster-id.",
         ) from error

@@ -103,11 +103,11 @@ class ZooKeeperHighAvailability:
                     self._leadership = self._lead(latch, address, on_lost)
                     return self._leadership
             except FencedError as error:
-                _log.info("Another JobManager was quicker: %s", error.message)
+                _log.info("Another JobManager became the leader: %s", error.message)
             except (*UNREACHABLE, BadVersionError, NoNodeError, NodeExistsError) as error:
-                _log.warning("ZooKeeper does not answer, or the session has ended: %r", error)
+                _log.warning("ZooKeeper does not respond, or the session has ended: %r", error)
                 self._closing.wait(_RETRY_INTERVAL_S)
-        raise ElectionClosedError("This JobManager was closed before it led.")
+        raise ElectionClosedError("This JobManager was closed before it became the leader.")
 
     def leader_address(self) -> str | None:
         """Where the present leader is reached; None if there is none, or ZooKeeper cannot be asked."""
@@ -220,7 +220,7 @@ class ZooKeeperHighAvailability:
         try:
             self._ask("delete", own)
         except (*UNREACHABLE, KazooException) as error:
-            _log.info("%s goes with the session: %r", own, error)
+            _log.info("%s is deleted with the session: %r", own, error)
 
     def _ask(self, question: str, *arguments: Any, **options: Any) -> Any:
         """An answer of ZooKeeper; one of UNREACHABLE if there is none within the session timeout."""
@@ -241,7 +241,7 @@ def _connect(quorum: str, session_timeout_s: float) -> KazooClient:
         client.close()
         waited = time.monotonic() - started
         raise HighAvailabilityError(
-            f"ZooKeeper at {quorum} did not answer within {waited:.0f} s.",
-            hint="Is it running, and is high-availability.zookeeper.quorum where it listens?",
+            f"ZooKeeper at {quorum} did not respond within {waited:.0f} s.",
+            hint="Check that ZooKeeper is running, and that high-availability.zookeeper.quorum is its address.",
         ) from None
     return client

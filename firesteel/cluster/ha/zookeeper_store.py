@@ -99,7 +99,7 @@ class ZooKeeperRecords:
             if not isinstance(result, KazooException) or isinstance(result, (RolledBackError, RuntimeInconsistency)):
                 continue
             if number < len(self._guards) and isinstance(result, (NoNodeError, BadVersionError)):
-                reason = "another JobManager leads, or the session in which this one led has ended"
+                reason = "another JobManager is the leader, or the session of this leader has ended"
                 self._lease.lose(reason)
                 raise FencedError(f"{self._path(name)} cannot be written: {reason}.")
             raise HighAvailabilityError(f"{self._path(name)} cannot be written: {result!r}.")
@@ -115,7 +115,7 @@ class ZooKeeperRecords:
                 return False
             except UNREACHABLE:
                 time.sleep(_RETRY_INTERVAL_S)
-        raise FencedError(f"Whether {path} was written is not known: the connection to ZooKeeper was lost.")
+        raise FencedError(f"It is unknown whether {path} was written: the connection to ZooKeeper was lost.")
 
     def _path(self, name: str) -> str:
         return f"{self._root}/{name}"

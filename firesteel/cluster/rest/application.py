@@ -186,7 +186,7 @@ class RestApplication:
 
     async def _in_thread(self, function: Callable[[Any], Any], argument: Any) -> Any:
         if len(self._in_flight) >= MAX_WAITING:
-            raise RestError(503, "The JobManager has too many requests to answer at the moment.", hint="Try again.")
+            raise RestError(503, "The JobManager has too many requests at the moment.", hint="Try again.")
         future = self._executor.submit(function, argument)
         self._in_flight.add(future)
         future.add_done_callback(self._in_flight.discard)
@@ -195,7 +195,9 @@ class RestApplication:
         except asyncio.TimeoutError:
             if future.done() and not future.cancelled():
                 raise  # the handler's own
-            raise RestError(503, f"The JobManager had no answer within {HANDLER_TIMEOUT_S:.0f} s.") from None
+            raise RestError(
+                503, f"The JobManager did not complete the request within {HANDLER_TIMEOUT_S:.0f} s."
+            ) from None
 
     # ---- what is no handler ---------------------------------------------------------------------------------------
 

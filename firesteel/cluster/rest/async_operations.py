@@ -108,7 +108,7 @@ class AsyncOperations(Generic[T]):
             error = done.exception()
             outcome = Failed(error) if error is not None else Completed(done.result())
         except CancelledError:
-            outcome = Failed(FiresteelError("The operation was given up."))
+            outcome = Failed(FiresteelError("The operation was aborted."))
         with self._lock:
             self._running.discard(key)
             self._ended[key] = (self._clock(), outcome)

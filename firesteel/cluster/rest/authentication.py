@@ -60,8 +60,8 @@ class AccessControl:
         if not self._has_token(headers):
             raise RestError(
                 403,
-                f"This JobManager is not known as {host.decode('latin-1')[:200]!r}.",
-                hint="If clients reach it by that name, set rest.address to it.",
+                f"Unknown host name {host.decode('latin-1')[:200]!r}.",
+                hint="If clients use this name for the JobManager, set rest.address to it.",
             )
 
     def is_plain_read(self, headers: Mapping[bytes, bytes], *, is_same_user: bool) -> bool:
@@ -93,8 +93,8 @@ class AccessControl:
         if not self._is_same_origin(headers):
             raise RestError(
                 403,
-                "A page of another site may not change anything here.",
-                hint="Behind a proxy, let it pass the Host header on unchanged.",
+                "Pages of other sites may not send requests that change anything.",
+                hint="A proxy in between must forward the Host header unchanged.",
             )
         if access is Access.LOGIN:
             return  # what it carries is a secret itself
@@ -105,12 +105,16 @@ class AccessControl:
         if self._has_client_certificates or self._has_token(headers):
             # without a certificate that was verified there would be no connection
             return
-        given = "The token is not the one of this cluster." if b"authorization" in headers else "This needs a token."
+        given = (
+            "The token is not valid for this cluster."
+            if b"authorization" in headers
+            else "This request requires a token."
+        )
         raise RestError(
             401,
             given,
             hint="Send 'Authorization: Bearer <token>'. The token is in the file 'token' of the cluster's directory, "
-            "or in the one that rest.token-file names.",
+            "or in rest.token-file.",
         )
 
     def _has_token(self, headers: Mapping[bytes, bytes]) -> bool:

@@ -74,7 +74,7 @@ class _Chunks:
         except asyncio.TimeoutError:
             raise RestError(
                 408,
-                f"The request's body came too slowly: {self._received} bytes in {allowed:.0f} s.",
+                f"The request body arrived too slowly: {self._received} bytes in {allowed:.0f} s.",
             ) from None
         if message["type"] == "http.disconnect":
             raise ClientDisconnected
@@ -213,7 +213,7 @@ class Form:
         try:
             return msgspec.convert(self.fields, type, strict=False)
         except (msgspec.MsgspecError, ValueError, RecursionError) as error:
-            raise RestError(400, f"The form's fields are not what is expected: {error}") from None
+            raise RestError(400, f"The fields of the form are invalid: {error}") from None
 
 
 def _text(value: bytes, what: str) -> str:

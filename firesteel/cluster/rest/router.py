@@ -143,7 +143,7 @@ def _checked(name: str, value: str) -> str:
             return value
     else:
         return value
-    expected = "32 hexadecimal digits" if name in _HEX_IDS else "a whole number"
+    expected = "32 hexadecimal digits" if name in _HEX_IDS else "an integer"
     raise RestError(
         400,
         "Bad request, could not parse parameters: "

@@ -41,7 +41,7 @@ def wrap_splits(source: str, found: Iterable[Any]) -> list[IteratorSourceSplit]:
             )
         if split_id in splits:
             raise IteratorSourceError(
-                source, f"splits() gave '{split_id}' twice.", hint="The id says which split a position belongs to."
+                source, f"splits() gave '{split_id}' twice.", hint="The id identifies the split of a position."
             )
         splits[split_id] = IteratorSourceSplit(split_id, split)
     return list(splits.values())

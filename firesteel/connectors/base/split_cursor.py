@@ -67,7 +67,7 @@ class SplitCursor(ABC):
             raise IteratorSourceError(
                 type(self._source).__name__,
                 f"read() yielded {items[-1]!r} for split '{self.split.split_id}', with None as its position.",
-                hint="None is the beginning of a split. A source that cannot go back says so with can_rewind().",
+                hint="None is the start of a split. A source that cannot rewind must return False from can_rewind().",
             )
         self.position = positions[-1]
         return values, timestamps[0] if timestamps else None

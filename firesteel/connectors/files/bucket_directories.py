@@ -41,8 +41,8 @@ class BucketDirectories:
                 f"The bucket '{_shown(bucket_id)}' cannot be a directory beneath '{self._base}': "
                 f"{getattr(error, 'strerror', None) or error}.",
                 path=_shown(str(target.parent)),
-                hint="A BucketAssigner returns a relative path; the name of a directory has at most 255 bytes. Leave "
-                "out records of which it cannot make one, or shorten what it makes of them.",
+                hint="A BucketAssigner returns a relative path; the name of a directory has at most 255 bytes. "
+                "Filter out records for which it cannot return one, or shorten the path.",
             ) from error
         return target
 

@@ -77,10 +77,11 @@ class FileCommitter(Committer[PendingFile]):
 
     def _report_gone(self, pending: PendingFile, restored: bool) -> None:
         if restored:
-            _log.warning("%s is not there: taken to have been committed, read and removed.", pending.final_path)
+            _log.warning("%s does not exist: assuming that it was committed, read and removed.", pending.final_path)
             return
         raise FileWriteError(
-            f"The output file '{pending.final_path}' cannot be committed: '{pending.in_progress_path}' is gone.",
+            f"The output file '{pending.final_path}' cannot be committed: '{pending.in_progress_path}' no longer "
+            "exists.",
             path=pending.final_path,
             hint="Files beneath '.inprogress' must stay for as long as a job can be restored.",
         )

@@ -71,8 +71,9 @@ class MonitoringSplitEnumerator(SplitEnumerator[SplitT]):
     ) -> None:
         if restored is not None and not isinstance(restored, FileDiscoveryState):
             raise InvalidProgramError(
-                "The checkpoint is of a source that read a fixed set of files, and does not tell which it had read.",
-                hint="Go on with process_static_file_set(), or give the source another uid: then it reads all files.",
+                "The checkpoint is of a source that read a fixed set of files, and does not contain the files it had "
+                "read.",
+                hint="Use process_static_file_set(), or give the source another uid to read all files.",
             )
         self._context = context
         self._paths = paths
@@ -176,8 +177,7 @@ class MonitoringSplitEnumerator(SplitEnumerator[SplitT]):
                 if any(known in (key, parent) or known.startswith(below) for known in self._known):
                     return
         _log.warning(
-            "None of the directories whose files the checkpoint has as read is at or beneath %s: all files there are "
-            "read.",
+            "No directory whose files the checkpoint lists as read is at or below %s: all files there are read.",
             ", ".join(map(str, self._paths)),
         )
 

@@ -316,7 +316,7 @@ def _cannot_resume(state: InProgressFile) -> FileWriteError:
             hint="A later checkpoint has made records visible that would be written a second time: restore that one.",
         )
     return FileWriteError(
-        f"The output file '{state.path}', which was in progress at the checkpoint, is gone.",
+        f"The output file '{state.path}', which was in progress at the checkpoint, no longer exists.",
         path=state.path,
         hint=f"{_STAY} An older checkpoint than the last may need files that were finished since.",
     )

@@ -110,8 +110,8 @@ class S3PartStore(PartStore):
             raise FileWriteError(
                 f"The bucket {bucket_id!r:.200} cannot be a path beneath '{self.base_path}'.",
                 path=self.base_path,
-                hint=f"S3 has keys of up to {MAX_KEY_BYTES:,} bytes of text. Leave out records of which a "
-                "BucketAssigner makes another one, or shorten what it makes of them.",
+                hint=f"S3 keys have at most {MAX_KEY_BYTES:,} bytes. Filter out records for which the BucketAssigner "
+                "returns a longer path, or shorten the path.",
             )
         return S3PartFile(self, bucket_id, target, self._content, now_ms)
 
@@ -136,7 +136,7 @@ class S3PartStore(PartStore):
             self.uploads.upload_part(target, state.upload_id, self._claim, b"-")
         except UploadGoneError as error:
             raise FileWriteError(
-                f"The upload of '{target}', which was in progress at the checkpoint, is gone.",
+                f"The upload of '{target}', which was in progress at the checkpoint, no longer exists.",
                 path=state.path,
                 hint="An older checkpoint than the last may need files that were finished since. A rule of the bucket "
                 "that aborts incomplete uploads must leave them for as long as a job can be restored.",

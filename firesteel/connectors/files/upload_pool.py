@@ -79,6 +79,6 @@ class UploadPool:
         return FileWriteError(
             f"The output to '{self._path}' was not uploaded within {self._deadline_s:g} s.",
             path=self._path,
-            hint="The service is slower than the stream. s3.upload.timeout is the time, without those "
-            f"{_EXTRA_TIMEOUT_S:g} s; s3.upload.max.concurrent.uploads says how many parts go at the same time.",
+            hint="The service is slower than the stream. The timeout is s3.upload.timeout plus "
+            f"{_EXTRA_TIMEOUT_S:g} s; s3.upload.max.concurrent.uploads is the number of concurrent uploads.",
         )

@@ -181,7 +181,7 @@ class FileSinkWriter(SinkWriter[Any]):
     def _directory(self, bucket_id: str) -> str:
         if not isinstance(bucket_id, str):
             raise FileWriteError(
-                f"The bucket {bucket_id!r} is no text.",
+                f"The bucket {bucket_id!r} is not a str.",
                 path=self._store.base_path,
                 hint="A BucketAssigner returns a relative path.",
             )

@@ -130,7 +130,9 @@ def choice(values: Sequence[Any], weights: Sequence[float] | None = None) -> Fie
     if weights is None:
         return lambda _index, bits: values[bits % len(values)]
     if min(weights) < 0 or not 0 < sum(weights) < math.inf:
-        raise InvalidProgramError(f"choice: {list(weights)} are no weights: none may be negative, nor all be zero.")
+        raise InvalidProgramError(
+            f"choice: {list(weights)} are not valid weights: they must not be negative, nor all be zero."
+        )
     sums = list(itertools.accumulate(weights))
     last = len(values) - 1
     return lambda _index, bits: values[min(bisect.bisect_right(sums, bits / _BITS * sums[-1]), last)]
@@ -261,5 +263,5 @@ def mix(value: int) -> int:
 
 def _check_rate(name: str, rate: float) -> float:
     if not 0 <= rate <= 1:
-        raise InvalidProgramError(f"{name}: {rate} is no probability: give a number from 0 to 1.")
+        raise InvalidProgramError(f"{name}: {rate} is not a probability: use a number from 0 to 1.")
     return rate

@@ -100,7 +100,7 @@ class _Creator:
             raise InvalidProgramError(
                 f"HybridSource: {_describe(self._factory)} was added as {self._boundedness.name}, but the source it "
                 f"has made ({source!r}) is {source.get_boundedness().name}.",
-                hint="Say what it is in add_source(factory, boundedness).",
+                hint="Specify it with add_source(factory, boundedness).",
             )
         return source
 
@@ -138,7 +138,7 @@ class HybridSourceBuilder:
             raise InvalidProgramError(f"HybridSource: {source!r} is neither a Source nor a function that makes one.")
         elif boundedness is None:
             raise InvalidProgramError(
-                f"HybridSource: it must be known whether the source that {_describe(source)} makes is bounded.",
+                f"HybridSource: the boundedness of the source created by {_describe(source)} is not known.",
                 hint="add_source(factory, Boundedness.CONTINUOUS_UNBOUNDED), or Boundedness.BOUNDED.",
             )
         else:

@@ -193,7 +193,9 @@ def client_error(
     where: dict[str, Any] = {"code": name, "topic": topic, "partition": partition}
     if name in _UNKNOWN:
         raise_as: type[KafkaClientError] = UnknownTopicError
-        hint = "Create the topic, or check its name and the bootstrap servers; was it deleted while the job ran?"
+        hint = (
+            "Create the topic, or check its name and the bootstrap servers; it may have been deleted while the job ran."
+        )
         message = f"Cannot {doing}: the topic{place} does not exist{at}"
     elif name in _AUTHORIZATION:
         raise_as = KafkaAuthorizationError
@@ -206,8 +208,8 @@ def client_error(
     elif name in _OUT_OF_RANGE:
         raise_as = OffsetOutOfRangeError
         hint = (
-            "The records there were deleted, or the topic was created anew. Start from other offsets, or give the "
-            "KafkaOffsetsInitializer a reset strategy: KafkaOffsetResetStrategy.EARLIEST or LATEST."
+            "The records there were deleted, or the topic was created again. Start from other offsets, or set a "
+            "reset strategy of the KafkaOffsetsInitializer: KafkaOffsetResetStrategy.EARLIEST or LATEST."
         )
         message = f"Cannot {doing}: the topic{place} has no such offset"
     elif name in _UNAVAILABLE:
@@ -216,7 +218,7 @@ def client_error(
             "Check that the brokers run, that bootstrap.servers (and their advertised.listeners) can be reached, and "
             "that security.protocol is that of the listener: a broker ends connections of another one without a word."
         )
-        message = f"Cannot {doing}: no Kafka broker answers{at}"
+        message = f"Cannot {doing}: no Kafka broker responds{at}"
     else:
         raise_as = KafkaClientError
         hint = None

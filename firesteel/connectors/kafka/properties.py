@@ -99,7 +99,7 @@ _REFUSED = {
     "sasl.login.callback.handler.class": "Give a Python function: oauth_cb.",
     "sasl.client.callback.handler.class": "Give a Python function: oauth_cb.",
     "sasl.login.class": "librdkafka logs in by itself.",
-    "interceptor.classes": "Java classes cannot be called: do what they do in a map function.",
+    "interceptor.classes": "Java classes are not supported: use a map function instead.",
     "partitioner.class": "Java classes cannot be called: librdkafka's 'partitioner' names one of its own.",
     "ssl.engine.factory.class": _PEM,
     "ssl.truststore.location": _PEM,
@@ -149,7 +149,7 @@ def _log_in(jaas_config: Any) -> dict[str, str]:
         raise InvalidProgramError(
             f"The Kafka property '{_JAAS}' is understood with PlainLoginModule or ScramLoginModule, a username and a "
             "password only.",
-            hint="Give what it says as properties of their own: sasl.username and sasl.password (PLAIN, SCRAM), "
+            hint="Set separate properties instead: sasl.username and sasl.password (PLAIN, SCRAM), "
             "sasl.kerberos.principal and sasl.kerberos.keytab (GSSAPI), sasl.oauthbearer.* (OAUTHBEARER).",
         )
     return {f"sasl.{name}": value for name, value in options.items()}
@@ -214,4 +214,4 @@ def to_int(properties: Mapping[str, Any], key: str, default: int) -> int:
     try:
         return int(value)
     except ValueError:
-        raise InvalidProgramError(f"The Kafka property '{key}' is a whole number, not '{value}'.") from None
+        raise InvalidProgramError(f"The Kafka property '{key}' is an integer, not '{value}'.") from None

@@ -168,7 +168,7 @@ def _java_hash(text: str) -> int:
 def _checked_topics(topics: Collection[str]) -> tuple[str, ...]:
     for topic in topics:
         if not isinstance(topic, str) or not topic:
-            raise InvalidProgramError(f"The name of a topic is text, not {topic!r}.", hint="set_topics('a', 'b')")
+            raise InvalidProgramError(f"The name of a topic must be a str, not {topic!r}.", hint="set_topics('a', 'b')")
     if not topics:
         raise InvalidProgramError("set_topics needs at least one topic.")
     return tuple(dict.fromkeys(topics))

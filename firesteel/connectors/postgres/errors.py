@@ -41,8 +41,8 @@ _HINTS = {
     "3F000": "Create the schema, or correct its name.",
     "42P01": "Create the table first, or correct its name; a name without schema is looked for in the search path.",
     "42703": "Correct the column's name; names in capitals are case-sensitive.",
-    "42501": "Grant the user what it needs: INSERT, UPDATE, DELETE, SELECT on the table; CREATE on the schema for the "
-    "staging table of an exactly-once append, or create that table beforehand.",
+    "42501": "Grant the user the required privileges: INSERT, UPDATE, DELETE, SELECT on the table; CREATE on the "
+    "schema for the staging table of an exactly-once append, or create that table beforehand.",
     "42601": "Correct the SQL statement.",
     "42804": "Give the column values of its type, or change the type of the column.",
     "42P10": "An upsert needs a primary key or a unique index (not a partial one) of exactly the key columns.",
@@ -55,7 +55,7 @@ _HINTS = {
     "22003": "The value does not fit into the column's type: take a wider one.",
     "22001": "The text is longer than the column allows.",
     "53300": "The server has no connection left: raise max_connections, or use fewer subtasks.",
-    "55P03": "Somebody holds a lock on the table: look into pg_locks and pg_stat_activity.",
+    "55P03": "Another session holds a lock on the table: see pg_locks and pg_stat_activity.",
 }
 
 

@@ -108,7 +108,7 @@ class PostgresTable:
             server=self.server,
             table=self.full_name,
             sqlstate="42P10",
-            hint="Name it in set_columns(); a key that the table makes by itself cannot be known in a stream.",
+            hint="Name it in set_columns(); a key that the table generates is not available in the stream.",
         )
 
     def check_privileges(self, connection: psycopg.Connection[Any], *privileges: str) -> None:

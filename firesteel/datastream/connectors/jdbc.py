@@ -61,7 +61,7 @@ class JdbcConnectionOptions:
         if driver_name is not None and driver_name != _DRIVER:
             raise InvalidProgramError(
                 f"JDBC: the driver '{driver_name}' is not there: no other database than PostgreSQL is supported.",
-                hint=f"Leave the driver's name out, or give {_DRIVER}.",
+                hint=f"Omit the driver name, or use {_DRIVER}.",
             )
         self._options = PostgresConnectionOptions(url, user_name, password)
         self._driver_name = driver_name

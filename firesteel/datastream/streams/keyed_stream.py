@@ -114,7 +114,7 @@ class KeyedStream(DataStream):
 
     def _operator(self) -> Transformation:
         raise InvalidProgramError(
-            "A keyed stream is not an operator: it has no name, uid, parallelism or chaining of its own.",
+            "A keyed stream is not an operator: it has no name, uid, parallelism or chaining.",
             hint="Call the setting on the operator before key_by or on the one after it.",
         )
 

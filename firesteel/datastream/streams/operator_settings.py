@@ -51,7 +51,7 @@ class OperatorSettings:
         operator = self._operator()
         if isinstance(parallelism, bool) or not isinstance(parallelism, int) or parallelism < 1:
             raise InvalidProgramError(
-                f"The parallelism of operator {describe(operator)} must be a whole number of at least 1, "
+                f"The parallelism of operator {describe(operator)} must be an integer of at least 1, "
                 f"got {parallelism!r}.",
                 hint="Leave set_parallelism out to use the environment's parallelism.",
             )
@@ -99,7 +99,7 @@ class OperatorSettings:
 def check_max_parallelism(max_parallelism: int, of_what: str) -> None:
     """Raises an error for an invalid max parallelism."""
     if isinstance(max_parallelism, bool) or not isinstance(max_parallelism, int):
-        raise InvalidProgramError(f"The max parallelism of {of_what} must be a whole number, got {max_parallelism!r}.")
+        raise InvalidProgramError(f"The max parallelism of {of_what} must be an integer, got {max_parallelism!r}.")
     if not 1 <= max_parallelism <= MAX_PARALLELISM_LIMIT:
         raise InvalidProgramError(
             f"The max parallelism of {of_what} must be from 1 to {MAX_PARALLELISM_LIMIT}, got {max_parallelism}."

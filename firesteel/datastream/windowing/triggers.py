@@ -198,7 +198,7 @@ class _ContinuousTrigger(Trigger[T, TimeWindow]):
         if interval <= 0:
             raise InvalidProgramError(
                 f"The interval of {type(self).__name__} must be positive, got {interval} ms.",
-                hint="Give how often the window is to be evaluated, for example Time.seconds(10).",
+                hint="Specify the evaluation interval of the window, for example Time.seconds(10).",
             )
         self.interval = interval
         self.state_desc = ReducingStateDescriptor("fire-time", min)

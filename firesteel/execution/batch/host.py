@@ -151,8 +151,8 @@ class _BatchAttempt(PlayedSlots):
                 raise FiresteelError(
                     f"For {self._splits_timeout_s:g} s there was neither a split nor the end of them from source "
                     f"{collection.waiting()}.",
-                    hint="A batch begins when every split is known: the source's enumerator must call "
-                    "signal_no_more_splits for each reader, also for one that gets none.",
+                    hint="A batch starts when all splits are assigned: the source's enumerator must call "
+                    "signal_no_more_splits for each reader, including readers without splits.",
                 )
             collection.accept(answer)
         return collection.splits()
@@ -172,7 +172,7 @@ class _BatchAttempt(PlayedSlots):
                 if error.messages or retries == MAX_RETRIES:
                     raise
                 retries += 1
-                _log.warning("Job '%s' goes on with what had finished: %s", job_graph.job_name, error.message)
+                _log.warning("Job '%s' resumes with its finished stages: %s", job_graph.job_name, error.message)
 
     def _publish(self, results: BatchResults) -> dict[int, Accumulators]:
         """Step 5; returns the accumulators of each slot."""

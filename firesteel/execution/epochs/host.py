@@ -215,7 +215,7 @@ class _EpochAttempt(PlayedSlots):
             try:
                 self._commits.finish()
             except Exception:  # noqa: BLE001 - all that counts is committed
-                _log.warning("What tasks have left that were run twice could not be removed.", exc_info=True)
+                _log.warning("Output of tasks that were run twice could not be removed.", exc_info=True)
         try:
             self._commits.close()
         except Exception:  # noqa: BLE001 - what it had to do is done
@@ -370,7 +370,9 @@ class _EpochAttempt(PlayedSlots):
             while epoch.number not in self._completed | self._aborted:
                 self._wait(_MAX_WAIT_S)
                 if self._concurrency.monotonic() > deadline:
-                    self._fail_slot(TaskFailure(f"Nothing was heard of checkpoint {epoch.number}.", "CheckpointError"))
+                    self._fail_slot(
+                        TaskFailure(f"There was no result for checkpoint {epoch.number}.", "CheckpointError")
+                    )
             is_complete = epoch.number in self._completed
             # numbers only grow
             self._completed.clear()

@@ -89,8 +89,8 @@ def _find(command: EpochCommand, cache: TaskCache) -> tuple[EpochTask, bool]:
     task = EpochTask(command, cache.clock, cache.snapshots(command))
     if not command.is_restorable and _trigger_of(command) is not None:
         error = TaskStateLostError(
-            f"The state of the task after epoch {command.version} was only in a process that is gone.",
-            hint="The job goes on from its last completed checkpoint. This can happen while checkpoints fail.",
+            f"The state of the task after epoch {command.version} was only in a process that has exited.",
+            hint="The job restarts from its last completed checkpoint. This can happen while checkpoints fail.",
         )
         task.close()
         raise StageTaskError([task.failed(error)]) from error

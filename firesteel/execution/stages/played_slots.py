@@ -177,7 +177,7 @@ class PlayedSlots(ABC):
         if self._predecessor is not None:
             self._predecessor.join(_PREDECESSOR_TIMEOUT_S)
             if self._predecessor.runs:
-                raise TimeoutError("A run of the attempt before does not end: does a function of the job hang?")
+                raise TimeoutError("A run of the previous attempt does not end: a function of the job may hang.")
             self._take_over(self._predecessor)
             self._predecessor = None
         host = socket.gethostname()

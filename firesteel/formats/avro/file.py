@@ -127,7 +127,7 @@ class _AvroReader(FormatReader):
                 f"The input file '{self._split.path}' is not an Avro file: it does not begin like one.",
                 path=self._split.path,
                 offset=0,
-                hint="Only container files, which have their schema in them, can be read.",
+                hint="Only container files, which include their schema, can be read.",
             )
         try:
             while (count := self._read_long()) != 0:

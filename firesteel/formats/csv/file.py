@@ -23,8 +23,8 @@ __all__ = ["CsvReaderFormat"]
 MAX_RECORD_BYTES = 4 << 20
 """A quote that is open for longer was never meant to be one."""
 _CHARSET_HINT = (
-    "If the file is in another charset, name it: CsvReaderFormat.for_schema(schema, charset_name='latin-1'). To go on "
-    "without such rows, set_bad_records(BadRecords.drop()) on the source's builder."
+    "If the file has another charset, specify it: CsvReaderFormat.for_schema(schema, charset_name='latin-1'). To "
+    "skip such rows, call set_bad_records(BadRecords.drop()) on the source's builder."
 )
 
 

@@ -159,7 +159,7 @@ class JsonRowDeserializationSchema(CompiledSchema[_CodecAndReader], Deserializat
             if self._fail_on_missing_field and self._ignore_parse_errors:
                 raise InvalidProgramError(
                     "JsonRowDeserializationSchema cannot both fail on missing fields and ignore parse errors.",
-                    hint="Choose one. To go on without bad records, set_bad_records(...) on the source.",
+                    hint="Choose one. To skip bad records, call set_bad_records(...) on the source.",
                 )
             return JsonRowDeserializationSchema(
                 self._row_type,

@@ -107,7 +107,7 @@ class _Converter:
             if node.get("additionalItems") is True:
                 raise _invalid("an array tuple must not allow additional items", location)
             return Types.ROW([self.convert(f"{location}/items[{i}]", item) for i, item in enumerate(items)])
-        raise _invalid("an array must say what its 'items' are", location)
+        raise _invalid("an array must declare its 'items'", location)
 
     def _resolve(self, reference: str, node: dict[str, Any], location: str) -> dict[str, Any]:
         if not reference.startswith("#"):

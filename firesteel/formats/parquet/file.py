@@ -306,5 +306,5 @@ def _parquet_module() -> Any:
 
 def _unreadable(path: str, error: Exception) -> FileReadError:
     suffix = PurePosixPath(path).suffix
-    hint = None if suffix == ".parquet" else "Its name does not end in .parquet: is it a Parquet file?"
+    hint = None if suffix == ".parquet" else "Its name does not end in .parquet: check that it is a Parquet file."
     return FileReadError(f"The input file '{path}' cannot be read as Parquet: {error}", path=path, hint=hint)

@@ -18,7 +18,7 @@ __all__ = ["BadLine", "TextLineInputFormat", "lines_one_by_one", "undecodable"]
 
 _PREVIEW_BYTES = 120
 _CHARSET_HINT = (
-    "If the file is in another charset, name it, for instance StreamFormat.text_line_format('latin-1') or 'cp1252'."
+    "If the file has another charset, specify it, for instance StreamFormat.text_line_format('latin-1') or 'cp1252'."
 )
 
 

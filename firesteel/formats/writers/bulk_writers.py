@@ -33,7 +33,7 @@ def convert_records(convert: Callable[[Sequence[Any]], Any], records: Sequence[A
                 raise RecordSerializationError(
                     f"The record {text} cannot be written. {said}",
                     record=text,
-                    hint="Map the records to what the file's schema says, or give the sink another schema.",
+                    hint="Map the records to the file's schema, or use another schema for the sink.",
                 ) from error
         raise
 

@@ -144,7 +144,7 @@ class CheckpointCoordinator:
 
     def start(self, plan: CheckpointPlan, now: int, finished: Iterable[TaskKey] = ()) -> Instructions:
         """All tasks of an attempt run, or have run already: periodic triggering begins."""
-        assert not self._pending, "an attempt starts while checkpoints of the last one are under way"
+        assert not self._pending, "an attempt starts while checkpoints of the previous one are in progress"
         self._plan = plan
         self._finished = {task for task in finished if task in plan.keys}
         self._failed = False
@@ -417,8 +417,8 @@ class CheckpointCoordinator:
         union = pending.inherit_unions(None if latest is None else latest.metadata)
         if union is not None:
             text = (
-                f"Operator '{union.name}'{f' (uid {union.uid})' if union.uid else ''} has union list state, and that "
-                "of subtasks which have finished is not known."
+                f"Operator '{union.name}'{f' (uid {union.uid})' if union.uid else ''} has union list state, and the "
+                "state of finished subtasks is not available."
             )
             self._abort(pending, _Reason.CHECKPOINT_DECLINED_TASK_CLOSING, text, now)
             self._trigger_waiting(now)
@@ -464,7 +464,7 @@ class CheckpointCoordinator:
     def _expect_storing(self, checkpoint_id: int) -> PendingCheckpoint:
         pending = self._pending.get(checkpoint_id)
         if pending is None or pending.status is not PendingStatus.STORING:
-            raise CheckpointError(f"Nobody asked for the metadata of checkpoint {checkpoint_id} to be stored.")
+            raise CheckpointError(f"Storing the metadata of checkpoint {checkpoint_id} was not requested.")
         return pending
 
     # -- ends -----------------------------------------------------------------------------------------
@@ -524,7 +524,7 @@ class CheckpointCoordinator:
             self._out += self._disposal.discard(checkpoint_id, pending.location)
         if reason.counts:
             what = "Savepoint" if pending.kind.is_savepoint else "Checkpoint"
-            self._out.append(Say(f"{what} {checkpoint_id} was given up: {message}"))
+            self._out.append(Say(f"{what} {checkpoint_id} was aborted: {message}"))
         self._consider_failing(pending, reason, message, by_task)
         if self._wants_another(request, reason):
             self._decider.add(CheckpointRequest(at=now))

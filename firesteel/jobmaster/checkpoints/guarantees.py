@@ -32,23 +32,24 @@ def check_guarantees(job_graph: JobGraph, *, checkpoints: bool) -> None:
     wanted, sink_node = strongest
     if not checkpoints and not is_batch and not _ends(job_graph):
         raise InvalidProgramError(
-            f"{_named(sink_node)} is asked for {wanted.name}, but the job takes no checkpoints.",
+            f"{_named(sink_node)} must provide {wanted.name}, but checkpointing is disabled.",
             hint="Set execution.checkpointing.interval, or call env.enable_checkpointing(interval_ms).",
         )
     if wanted is not DeliveryGuarantee.EXACTLY_ONCE:
         return
     if checkpoints and configuration.get(checkpointing_options.CHECKPOINTING_MODE) != "EXACTLY_ONCE":
         raise InvalidProgramError(
-            f"{_named(sink_node)} is asked for EXACTLY_ONCE, but execution.checkpointing.mode is AT_LEAST_ONCE.",
+            f"{_named(sink_node)} must provide EXACTLY_ONCE, but execution.checkpointing.mode is AT_LEAST_ONCE.",
             hint="Set execution.checkpointing.mode to EXACTLY_ONCE.",
         )
     for node in job_graph.nodes():
         source = node.spec.get_source()
         if source is not None and not source.can_rewind():
             raise InvalidProgramError(
-                f"{_named(sink_node)} is asked for EXACTLY_ONCE, but '{node.name}' cannot be rewound: what it had "
-                "read before a failure is lost.",
-                hint="Read from a source that keeps its records, such as Kafka or files, or ask for NONE.",
+                f"{_named(sink_node)} must provide EXACTLY_ONCE, but '{node.name}' cannot be rewound: records read "
+                "before a failure would be lost.",
+                hint="Use a source that can be read again, such as Kafka or files, or set the required guarantee to "
+                "NONE.",
             )
 
 
@@ -66,12 +67,12 @@ def _check_sink(node: StreamNode, sink: Sink, wanted: DeliveryGuarantee, *, need
     given = sink.get_delivery_guarantee()
     if not given.includes(wanted):
         raise InvalidProgramError(
-            f"{_named(node)} gives {given.name}, but {wanted.name} is asked for.",
-            hint="Choose a sink, or a setting of this one, that gives it, or ask for less.",
+            f"{_named(node)} provides {given.name}, but {wanted.name} is required.",
+            hint="Use a sink, or sink settings, that provide it, or require a weaker guarantee.",
         )
     if needs_checkpoints and sink.needs_checkpoints():
         raise InvalidProgramError(
-            f"{_named(node)} makes records visible with checkpoints, of which this job takes none.",
+            f"{_named(node)} commits records with checkpoints, but checkpointing is disabled.",
             hint="Set execution.checkpointing.interval, call env.enable_checkpointing(interval_ms), or give the sink "
             "a weaker delivery guarantee.",
         )

@@ -170,7 +170,7 @@ class JobCheckpoints:
         if self._commits():
             hint = (
                 f"Sinks have committed output with checkpoint {bad}; going back to checkpoint {older.checkpoint_id} "
-                f"would write it twice. To do so all the same: -D execution.state-recovery.path={older.path}"
+                f"would write it twice. To do so anyway: -D execution.state-recovery.path={older.path}"
             )
             return _refusal(failure, text, hint)
         return Say(f"{text} Going back to checkpoint {older.checkpoint_id}, which is older.")

@@ -176,8 +176,9 @@ def _without_operator(state: OperatorState, job_graph: JobGraph) -> StateIncompa
     hint = "To start without this state, set execution.state-recovery.ignore-unclaimed-state (--allowNonRestoredState)."
     if namesakes:
         hint = (
-            f"The program has an operator {_describe(namesakes[0])}, which is another one: operators are known by "
-            f"their uid, and without one by their place in the program. Give it .uid(...) as before. {hint}"
+            f"The program has an operator {_describe(namesakes[0])}, which is a different operator: operators are "
+            "identified by their uid, and without a uid by their position in the program. Set .uid(...) as "
+            f"before. {hint}"
         )
     else:
         hint = f"The program has {_some(_describe(node) for node in nodes)}. {hint}"

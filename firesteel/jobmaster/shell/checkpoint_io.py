@@ -77,7 +77,8 @@ class CheckpointIO:
         self._worker.submit(self._discard)
         if not self._worker.close(_CLOSE_TIMEOUT_S):
             _log.warning(
-                "The checkpoint storage of job '%s' did not answer within %g s of its end. Files may be left in %s.",
+                "The checkpoint storage of job '%s' did not respond within %g s after the job ended. Files may be "
+                "left in %s.",
                 self._job.job_graph.job_name,
                 _CLOSE_TIMEOUT_S,
                 self._job.settings.directory,
@@ -140,7 +141,7 @@ class CheckpointIO:
                 self._unregister(lambda path: path in instruction.retained)
                 storage.remove_unreferenced(instruction.needed, instruction.retained, self._may_delete)
         except Exception as error:  # noqa: BLE001 - storage and store may raise anything
-            _log.warning("What an earlier attempt left could not be deleted: %s", error)
+            _log.warning("Files of an earlier attempt could not be deleted: %s", error)
         finally:
             self._post(events.LeftoversRemoved(instruction.attempt))
 

@@ -116,7 +116,7 @@ class HostCalls:
                 self._host.watch_slots(self._post)
             except Exception as error:  # noqa: BLE001 - as above
                 failures += 1
-                _log.warning("The number of slots is not known: %s: %s", type(error).__name__, error)
+                _log.warning("The number of slots could not be determined: %s: %s", type(error).__name__, error)
                 self._closed.wait(retry_delay_ms(failures) / 1000)
             else:
                 return

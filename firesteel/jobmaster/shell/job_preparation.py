@@ -123,7 +123,7 @@ def prepare_job(
     if settings.interval is not None and settings.directory is None:
         if default_directory is None and not single_host:
             raise InvalidProgramError(
-                "Checkpoints are on, but there is no directory that all hosts share.",
+                "Checkpointing is enabled, but there is no checkpoint directory that all hosts share.",
                 hint="Set execution.checkpointing.dir to a mounted network directory or to s3://bucket/path.",
             )
         if default_directory is None:
@@ -194,11 +194,11 @@ def _own_checkpoints(
         raise kind(
             f"Checkpoint {number} of job '{job_graph.job_name}' cannot be restored: {problem}",
             path=path,
-            hint="Older checkpoints are gone, or would have the job's sinks write again what they have committed. "
-            "Submit the job again, from a savepoint or a checkpoint that is complete.",
+            hint="Older checkpoints have been deleted, or restoring them would make sinks commit output twice. "
+            "Submit the job again, from a savepoint or a complete checkpoint.",
         )
     if problem is not None:
-        _log.warning("Job '%s' goes back to checkpoint %d.", job_graph.job_name, own[0][0].checkpoint_id)
+        _log.warning("Job '%s' falls back to checkpoint %d.", job_graph.job_name, own[0][0].checkpoint_id)
     return tuple(reversed(own))
 
 
@@ -213,9 +213,9 @@ def _load_own(path: str) -> CheckpointMetadata:
     directory = parent(path)
     if not checkpoint_storage.is_visible(directory):
         raise CheckpointStorageError(
-            f"The checkpoint metadata {file} cannot be seen, and neither can {directory}.",
+            f"Neither the checkpoint metadata {file} nor the directory {directory} exists on this host.",
             path=file,
-            hint="Is the file system mounted on this host?",
+            hint="Check that the file system is mounted on this host.",
         )
     raise CorruptStateError(f"The checkpoint metadata {file} is missing.", path=file)
 
@@ -249,8 +249,8 @@ def _check_formats(metadata: CheckpointMetadata, job_graph: JobGraph) -> None:
             if state.operator_id in wanted and handle.parts and handle.format not in (CANONICAL, backend):
                 uid = f" (uid '{state.uid}')" if state.uid else ""
                 raise StateIncompatibleError(
-                    f"The state of operator '{state.name}'{uid} was written by the {handle.format} backend in a "
-                    f"format of its own, which the {backend} backend does not read.",
+                    f"The state of operator '{state.name}'{uid} was written by the {handle.format} backend in its "
+                    f"native format, which the {backend} backend cannot read.",
                     operator=state.name,
                     hint=f"Set state.backend.type to {handle.format}, or take a canonical savepoint first.",
                 )

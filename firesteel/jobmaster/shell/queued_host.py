@@ -138,7 +138,7 @@ class QueuedHost:
             try:
                 slots = self._slots.left_for(self._job_id)
             except Exception as error:  # noqa: BLE001 - Spark may answer the next time
-                _log.debug("The number of slots is not known: %s", error)
+                _log.debug("The number of slots could not be determined: %s", error)
             else:
                 if slots != known:
                     known = slots

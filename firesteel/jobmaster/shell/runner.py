@@ -172,9 +172,9 @@ class JobMasterRunner:
         """
         if self._job.storage is None or not self.job_graph.execution.traits.is_long_lived:
             raise InvalidProgramError(
-                f"Job '{self.job_graph.job_name}' cannot be rescaled while it runs: without checkpoints of long-lived "
-                "tasks it would have to begin anew.",
-                hint="Set execution.checkpointing.interval; or stop it, and run it with another parallelism.",
+                f"Job '{self.job_graph.job_name}' cannot be rescaled while it runs: this requires pipelined "
+                "execution with checkpoints.",
+                hint="Set execution.checkpointing.interval, or stop the job and start it with another parallelism.",
             )
         with self._rescaling:
             job_graph = with_parallelism(self._wanted_graph, parallelism)
@@ -219,16 +219,17 @@ class JobMasterRunner:
         if self.job_graph.execution.kind is JobExecution.BATCH:
             refused.set_exception(
                 CheckpointError(
-                    f"Job '{self.job_graph.job_name}' runs as a batch, which takes no checkpoints or savepoints.",
-                    hint="Set execution.runtime-mode to STREAMING for a job that is to be stopped and resumed.",
+                    f"Job '{self.job_graph.job_name}' runs as a batch, which does not support checkpoints and "
+                    "savepoints.",
+                    hint="Set execution.runtime-mode to STREAMING to stop and resume the job.",
                 )
             )
             return refused
         if kind.is_savepoint and directory is None:
             refused.set_exception(
                 CheckpointError(
-                    "There is no directory to write the savepoint to.",
-                    hint="Name one, or set execution.checkpointing.savepoint-dir.",
+                    "There is no target directory for the savepoint.",
+                    hint="Specify one, or set execution.checkpointing.savepoint-dir.",
                 )
             )
             return refused
@@ -413,7 +414,7 @@ class JobMasterRunner:
         elif isinstance(instruction, instructions.StartAttempt):
             if instruction.attempt > 0:
                 self._say_why(instruction.attempt)
-                self._requests.end_stops("the job failed before it had ended, and goes on from it")
+                self._requests.end_stops("the job failed before it ended, and restarts from the savepoint")
             self._checkpoint_io.attempt_starts()
             self._results.begin_attempt(instruction.attempt)
             attempt = Attempt(
@@ -437,7 +438,7 @@ class JobMasterRunner:
         """Records the end of the job before its checkpoints are deleted; raises an error if that fails."""
         is_end = done.status.is_globally_terminal_state()
         if is_end and self._services.is_kept and not may_record(done.status, host_lives=self._host.answers):
-            raise HostError(f"The job is {done.status.name}, but Spark does not answer: that does not count.")
+            raise HostError(f"The job is {done.status.name}, but Spark does not respond: that does not count.")
         self._services.job_ending(done.status, done.failure)
         self.ended_as = done.status
 
@@ -445,7 +446,7 @@ class JobMasterRunner:
         try:
             self._services.status_changed(changed.new, changed.at)
         except Exception:  # noqa: BLE001 - an error of a listener must not fail the job
-            _log.exception("The status %s of job '%s' could not be told", changed.new.name, self.job_graph.job_name)
+            _log.exception("The status %s of job '%s' could not be reported", changed.new.name, self.job_graph.job_name)
 
     def _call(self, instruction: instructions.CallAsync) -> None:
         """Makes a call for an enumerator in a thread that is never joined, as it may block."""
@@ -511,7 +512,7 @@ class JobMasterRunner:
         try:
             self._services.write_output(*deserialize_batch(payload).values)
         except Exception as error:  # noqa: BLE001 - a full disk, a closed terminal: the job does not depend on it
-            _log.warning("What job '%s' printed is lost: %s", self.job_graph.job_name, error)
+            _log.warning("The printed output of job '%s' was lost: %s", self.job_graph.job_name, error)
         self._events.put(consumed)
 
     def _complete(self, done: instructions.JobDone) -> None:
@@ -522,7 +523,7 @@ class JobMasterRunner:
             how = "cancelled" if done.status is JobStatus.CANCELED else "suspended: its JobManager was shut down"
             self._finish(error=JobCancelledError(f"Job '{self.job_graph.job_name}' was {how}."))
         else:
-            failure = done.failure or TaskFailure("the job failed without saying why")
+            failure = done.failure or TaskFailure("the job failed without an error message")
             self._finish(error=JobExecutionError(self.job_graph.job_name, _with_source(failure)))
 
     def _finish(self, result: JobExecutionResult | None = None, error: BaseException | None = None) -> None:

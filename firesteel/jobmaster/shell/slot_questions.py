@@ -72,11 +72,13 @@ class SlotQuestions:
         job_graph = job.job_graph
         if not job_graph.execution.traits.is_long_lived:
             return SlotQuestionError(
-                f"The tasks of job '{job_graph.job_name}' come and go: there is nobody to ask.",
-                hint="Only jobs whose tasks stay can be asked (execution.runtime-mode STREAMING without epochs).",
+                f"Job '{job_graph.job_name}' has no long-lived tasks that could respond.",
+                hint="Only pipelined jobs can be queried (execution.runtime-mode STREAMING without epochs).",
             )
         if self._closed or job.status is not JobStatus.RUNNING:
-            return SlotQuestionError(f"Job '{job_graph.job_name}' is {job.status.name}, so no slot can be asked.")
+            return SlotQuestionError(
+                f"Job '{job_graph.job_name}' is {job.status.name}, so its slots cannot be queried."
+            )
         if not 0 <= slot_index < job.execution_graph.slots.total:
             return SlotQuestionError(f"Job '{job_graph.job_name}' has no slot {slot_index}.")
         return None
@@ -89,10 +91,10 @@ class SlotQuestions:
                 return True
         elif isinstance(event, SlotLost):
             self._give_up(
-                lambda asked: (asked.attempt, asked.slot) == (event.attempt, event.slot_index), "its slot is gone"
+                lambda asked: (asked.attempt, asked.slot) == (event.attempt, event.slot_index), "the slot was lost"
             )
         elif isinstance(event, AttemptEnded):
-            self._give_up(lambda asked: asked.attempt <= event.attempt, "its attempt has ended")
+            self._give_up(lambda asked: asked.attempt <= event.attempt, "the attempt has ended")
         return False
 
     def close(self) -> None:
@@ -130,7 +132,7 @@ class SlotQuestions:
             if left > 0:
                 self._changed.wait(left)
             now = self._concurrency.monotonic()
-            self._give_up(lambda asked, now=now: asked.deadline <= now, "it did not answer in time")  # type: ignore[misc]
+            self._give_up(lambda asked, now=now: asked.deadline <= now, "the request timed out")  # type: ignore[misc]
 
 
 def _complete(pending: _Pending, value: Any) -> None:
@@ -140,4 +142,4 @@ def _complete(pending: _Pending, value: Any) -> None:
 
 def _fail(pending: _Pending, why: str) -> None:
     if pending.future.set_running_or_notify_cancel():
-        pending.future.set_exception(SlotQuestionError(f"Slot {pending.slot} gave no answer: {why}."))
+        pending.future.set_exception(SlotQuestionError(f"The request to slot {pending.slot} failed: {why}."))

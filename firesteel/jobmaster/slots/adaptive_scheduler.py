@@ -20,7 +20,7 @@ SchedulingInstruction: TypeAlias = RequestSlots | RestartJob | TakeCheckpoint | 
 class _Phase(Enum):
     IDLE = "idle"
     WAITING = "waiting for slots"
-    STARTING = "slots were asked for"
+    STARTING = "slots were requested"
     EXECUTING = "executing"
 
 
@@ -107,7 +107,7 @@ class AdaptiveScheduler:
             return self._consider_starting(now)
         if self._phase is _Phase.STARTING and self._available is not None and self._available < self._slots:
             self._phase = _Phase.IDLE
-            return RestartJob(f"of the {self._slots} slots that were asked for, {self._available} are left")
+            return RestartJob(f"of the {self._slots} requested slots, {self._available} are left")
         if self._phase is _Phase.EXECUTING:
             return self._consider_rescaling(now)
         return None
@@ -191,7 +191,7 @@ class AdaptiveScheduler:
 
     def _cannot_scale_up(self) -> str:
         return (
-            f"The job runs with {self._slots} of the {self._wanted} slots it wants. There are {self._available} now, "
-            "but without checkpoints it would have to begin anew to use them, so it goes on as it is. (Checkpoints are "
-            "taken if execution.checkpointing.interval is set.)"
+            f"The job runs with {self._slots} of {self._wanted} requested slots. {self._available} are available now, "
+            "but without checkpoints the job would have to start from the beginning to use them, so it is not "
+            "rescaled. (Set execution.checkpointing.interval to enable checkpoints.)"
         )

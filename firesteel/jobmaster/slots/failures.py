@@ -32,7 +32,7 @@ def did_not_come(pool: SlotPool, timeout: int) -> TaskFailure:
 
 def host_did_not_start(pool: SlotPool, timeout: int) -> TaskFailure:
     """The host has slots for the attempt but starts nothing in them, or has not even taken the order to."""
-    why = "Spark has slots for it, but starts nothing in them" if pool.granted else "Spark does not answer"
+    why = "Spark has slots for it, but starts nothing in them" if pool.granted else "Spark does not respond"
     error = HostError(f"The attempt could not be started within {timeout / 1000:g} s: {why}.")
     return TaskFailure(error.message, error_type="HostError", cause=error)
 
@@ -46,13 +46,13 @@ def registered_twice(slot: Slot, other: RegisterSlot) -> TaskFailure:
 def fell_silent(slots: Iterable[Slot], timeout: int) -> TaskFailure:
     """No heartbeat came for too long."""
     names = ", ".join(slot.describe() for slot in slots)
-    text = f"Nothing was heard from {names} for {timeout / 1000:g} s."
+    text = f"No heartbeat from {names} for {timeout / 1000:g} s."
     return TaskFailure(text, error_type="HeartbeatTimeout", hint="if the machine is only slow, raise heartbeat.timeout")
 
 
 def was_lost(slot: Slot, reason: str) -> TaskFailure:
     """The connection to a slot ended."""
-    memory = f" It had {slot.rss_bytes >> 20} MB when it was last heard of." if slot.rss_bytes else ""
+    memory = f" It had {slot.rss_bytes >> 20} MB at its last heartbeat." if slot.rss_bytes else ""
     return TaskFailure(
         f"Lost {slot.describe()}: {reason}.{memory}",
         error_type="SlotLost",

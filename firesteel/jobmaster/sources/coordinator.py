@@ -87,7 +87,7 @@ class SourceCoordinator:
         """Gives a split to a reader."""
         self._check(subtask)
         if subtask in self._no_more_splits:
-            raise ValueError(f"split {split!r} assigned to reader {subtask} after it was told there are no more")
+            raise ValueError(f"split {split!r} assigned to reader {subtask} after signal_no_more_splits")
         told = self._pending.setdefault(subtask, [])
         splits: tuple[Any, ...] = ()
         if told and isinstance(told[-1], AddSplits):

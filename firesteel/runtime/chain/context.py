@@ -98,7 +98,7 @@ class StreamingRuntimeContext:
     def _keyed(self, descriptor: Any) -> Any:
         if self._backend is None:
             raise RuntimeError(
-                f"Operator '{self._operator.name}' asks for keyed state '{descriptor.get_name()}' on a stream that is "
-                "not keyed. Call key_by() before it."
+                f"Operator '{self._operator.name}' uses keyed state '{descriptor.get_name()}' on a stream that is not "
+                "keyed. Call key_by() before it."
             )
         return self._backend.get_state(descriptor)

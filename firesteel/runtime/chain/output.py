@@ -125,8 +125,8 @@ class TaskOutput:
             if not isinstance(index, int) or not 0 <= index < channels:
                 raise InvalidProgramError(
                     f"The partitioner returned {preview_record(index)}; expected an int from 0 to {channels - 1}.",
-                    hint="partition(key, num_partitions) names a subtask: for instance hash(key) % num_partitions "
-                    "for keys that are ints.",
+                    hint="partition(key, num_partitions) returns the index of a subtask: for instance hash(key) % "
+                    "num_partitions for keys that are ints.",
                 )
         self.partition.emit_custom(values, timestamps, indexes)
 

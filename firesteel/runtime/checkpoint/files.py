@@ -209,7 +209,7 @@ class SnapshotFiles:
 
     def _check(self) -> None:
         if self._cancelled.is_set():
-            raise CheckpointError(f"The checkpoint in {self._location.exclusive} was given up.")
+            raise CheckpointError(f"The checkpoint in {self._location.exclusive} was aborted.")
 
     def _local_copy(self) -> LocalCopy | None:
         if self._local_state is None or self._checkpoint_id is None:

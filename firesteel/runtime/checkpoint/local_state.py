@@ -196,7 +196,7 @@ class LocalCopy:
             try:
                 self._file.write(data)
             except OSError as error:
-                _log.warning("Local copy of state given up in %s: %s", self._directory, error)
+                _log.warning("Could not keep a local copy of state in %s: %s", self._directory, error)
                 self.abort()
 
     def finish(self, segment: FileSegment) -> None:
@@ -206,7 +206,7 @@ class LocalCopy:
                 self._file.close()
                 self._path.replace(self._directory / _name(segment))
             except OSError as error:
-                _log.warning("Local copy of state given up in %s: %s", self._directory, error)
+                _log.warning("Could not keep a local copy of state in %s: %s", self._directory, error)
                 self.abort()
 
     def abort(self) -> None:

@@ -237,7 +237,7 @@ class CheckpointStorage:
             ) from None
         if found != token.encode():
             raise CheckpointStorageError(
-                f"The store of {path} does not give back what was written to it: {found[:40]!r}.", path=path
+                f"The store of {path} does not return the data that was written to it: {found[:40]!r}.", path=path
             )
         own = f"{path}-{uuid.uuid4().hex[:8]}"
         self._filesystem.write(own, (b"",))

@@ -154,7 +154,7 @@ def _improve_result(error: BaseException, text: str, place: Place) -> tuple[Base
         kind = text.partition("'")[2].partition("'")[0]
         return (
             InvalidProgramError(f"A trigger must return a TriggerResult, but it returned {kind}."),
-            "Return TriggerResult.CONTINUE where the trigger has nothing to say.",
+            "Return TriggerResult.CONTINUE if the trigger takes no action.",
         )
     return error, None
 

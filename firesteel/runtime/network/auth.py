@@ -90,7 +90,7 @@ class Handshake:
     def _on_hello(self, message: bytes) -> None:
         magic, self.peer_id, self._peer_nonce = _HELLO.unpack(message)
         if magic != _MAGIC:
-            raise AuthenticationError("the other side does not speak Firesteel's protocol")
+            raise AuthenticationError("the peer does not use Firesteel's protocol")
         if self._dialing:
             self._outgoing += self._proof(of_dialer=True)
             self._size = len(_ACCEPTED) + _PROOF_SIZE
@@ -103,7 +103,7 @@ class Handshake:
     def _on_proof(self, message: bytes) -> None:
         if not hmac.compare_digest(message, self._proof(of_dialer=True)):
             self._outgoing += _REJECTED + bytes(_PROOF_SIZE)
-            raise AuthenticationError(f"process {self.peer_id} does not know the job's secret")
+            raise AuthenticationError(f"process {self.peer_id} does not have the job's secret")
         self._outgoing += _ACCEPTED + self._proof(of_dialer=False)
         self.done = True
 
@@ -114,7 +114,7 @@ class Handshake:
                 hint="Both processes must be of the same attempt of the same job.",
             )
         if not hmac.compare_digest(message[1:], self._proof(of_dialer=False)):
-            raise AuthenticationError(f"process {self.peer_id} does not know the job's secret")
+            raise AuthenticationError(f"process {self.peer_id} does not have the job's secret")
         self.done = True
 
     def _proof(self, *, of_dialer: bool) -> bytes:

@@ -297,7 +297,7 @@ class Connection:
             return
         route = self._inputs.get(channel_id)
         if route is None:
-            raise ProtocolError(f"a frame came for channel {channel_id}, which does not exist")
+            raise ProtocolError(f"received a frame for channel {channel_id}, which does not exist")
         if kind == DATA:
             route.channel.on_data(payload, count)
         else:

@@ -116,7 +116,7 @@ class NetworkEnvironment:
         return {
             peer: self._trouble.get(
                 peer,
-                f"no answer from {address[0]}:{address[1]}" if peer < self.my_id else "it has not dialled",
+                f"no response from {address[0]}:{address[1]}" if peer < self.my_id else "it has not dialled",
             )
             for peer, address in self._peers.items()
             if peer not in self._connections and peer not in self._gone

@@ -89,7 +89,8 @@ class InternalTls:
                 f"The certificate {settings.certificate} ({SSL_INTERNAL_CERTIFICATE.key}) does not pass the check "
                 f"against {settings.ca} ({SSL_INTERNAL_CA.key}): {_reason(error)}",
                 hint="Every process checks the certificates of the others. They must be issued by one of these "
-                "authorities, be valid today, and be meant for servers and clients if they say what they are for.",
+                "authorities, be valid today, and allow both server and client authentication if they "
+                "restrict their use.",
             ) from None
 
 
@@ -180,7 +181,7 @@ class TlsSocket:
             )
         return AuthenticationError(
             f"TLS ({SSL_INTERNAL_ENABLED.key}) failed: {text}",
-            hint=f"The other side may not speak TLS, or show no certificate: {SSL_INTERNAL_ENABLED.key} must be on "
+            hint=f"The peer may not use TLS, or may not present a certificate: {SSL_INTERNAL_ENABLED.key} must be true "
             "in all processes of a job.",
         )
 

@@ -78,7 +78,9 @@ def _collect_splits(job_graph: JobGraph) -> dict[TaskKey, tuple[Any, ...]]:
             for call in coordinators.take_calls():
                 answers.extend(coordinators.call_returned(call.operator_id, call.number, *call.make()))
             if not answers:
-                raise FiresteelError(f"These sources do not say which split is their last: {collection.waiting()}.")
+                raise FiresteelError(
+                    f"These sources have not signalled the end of their splits: {collection.waiting()}."
+                )
             received, answers[:] = list(answers), ()
             for _, message in received:
                 if isinstance(message, (AddSplits, NoMoreSplits)):

@@ -129,7 +129,7 @@ class RowFileReader(SequentialSplitReader[RowFileSplit]):
             self._file = Path(split.path).open("rb")  # noqa: SIM115 - closed with the split
         except FileNotFoundError as error:
             raise DataFrameError(
-                f"The rows of the DataFrame in '{split.path}' are gone.",
+                f"The rows of the DataFrame in '{split.path}' no longer exist.",
                 hint="They are kept while the job lives. To start it again from a savepoint in another process, read "
                 "Parquet files with env.read_parquet(path) instead.",
             ) from error

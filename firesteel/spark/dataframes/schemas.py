@@ -14,8 +14,8 @@ from firesteel.types.spark import UnsupportedTypeError, to_spark
 __all__ = ["schema_of", "to_struct"]
 
 _HINT = (
-    "Say what the records are: with output_type=Types.ROW_NAMED([...], [...]) where they are made, or with "
-    "to_dataframe('name STRING, total BIGINT')."
+    "Declare the type of the records: with output_type=Types.ROW_NAMED([...], [...]) on the operator that emits "
+    "them, or with to_dataframe('name STRING, total BIGINT')."
 )
 _OTHERS: dict[LogicalTypeRoot, str | None] = (
     {} if hasattr(t, "TimeType") else {LogicalTypeRoot.TIME_WITHOUT_TIME_ZONE: None}  # since Spark 4.1
@@ -45,10 +45,12 @@ def schema_of(type_info: TypeInformation | None) -> t.StructType:
     'struct<f0:string,f1:bigint>'
     """
     if type_info is None:
-        raise InvalidProgramError("The columns of the DataFrame are not known: the stream has no type.", hint=_HINT)
+        raise InvalidProgramError(
+            "The columns of the DataFrame cannot be determined: the stream has no type.", hint=_HINT
+        )
     found = type_info.to_logical()
     row_type = found if isinstance(found, FieldsType) else RowType.of(["f0"], [found])
     try:
         return t.StructType.fromJson(to_spark(row_type, _OTHERS))
     except UnsupportedTypeError as error:
-        raise InvalidProgramError(f"The columns of the DataFrame are not known: {error}.", hint=_HINT) from error
+        raise InvalidProgramError(f"The columns of the DataFrame cannot be determined: {error}.", hint=_HINT) from error

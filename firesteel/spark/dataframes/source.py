@@ -67,7 +67,7 @@ class DataFrameSource(Source[RowFileSplit]):
     def dataframe(self, session: SparkSession) -> DataFrame:
         """The DataFrame, on the driver."""
         if self._dataframe is None:
-            raise DataFrameError("A DataFrame is known to the process only that made it.")
+            raise DataFrameError("A DataFrame can only be used in the process that created it.")
         if self._dataframe.sparkSession.sparkContext is not session.sparkContext:
             raise DataFrameError(
                 "The DataFrame belongs to a SparkContext that was stopped.",

@@ -157,7 +157,7 @@ class SparkHost:
             try:
                 slots = available_slots(self._context)
             except Exception as error:  # noqa: BLE001 - Spark may answer the next time
-                _log.debug("The number of slots is not known: %s", error)
+                _log.debug("The number of slots could not be determined: %s", error)
             else:
                 if slots != known:
                     known = slots

@@ -134,8 +134,8 @@ class SlotMain:
         failure = replace(
             describe_failure(error),
             message=f"The program cannot be loaded in its slots: {error}",
-            hint="What the program imports must be installed where Spark's Python workers run, or be shipped there "
-            "with spark.submit.pyFiles; Firesteel has to be the same version in both places.",
+            hint="Modules that the program imports must be installed where Spark's Python workers run, or be shipped "
+            "with spark.submit.pyFiles; the version of Firesteel must be the same in both places.",
         )
         control.send(self._registration(slot, place, (place.host, 0)))
         control.send(messages.SlotFailed(self._attempt, slot, failure))

@@ -175,7 +175,7 @@ class SlotWatch:
             self._wake.set()
 
     def _on_lost(self, reason: str) -> None:
-        self._executor.deliver(messages.CancelSlot(f"the JobMaster is gone: {reason}"))
+        self._executor.deliver(messages.CancelSlot(f"the connection to the JobMaster was lost: {reason}"))
         self._wake.set()
 
     def _watch(self) -> None:
@@ -187,7 +187,7 @@ class SlotWatch:
         )
         while not self._over.is_set():
             if self._liveness.is_lost:
-                _end_process(f"Nothing was heard from the JobMaster for {self._liveness.timeout_s:g} s")
+                _end_process(f"No heartbeat from the JobMaster for {self._liveness.timeout_s:g} s")
             self._check_memory()
             if self._executor.cancel_requested:
                 cancelled_at = cancelled_at or time.monotonic()

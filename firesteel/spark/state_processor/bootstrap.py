@@ -247,7 +247,7 @@ def write_keyed(
         timers = 0
         for group, entry in _merged(entries, states):
             if entry.table not in counts:
-                raise BootstrapError(f"The savepoint does not say what kind of state '{entry.table}' is.")
+                raise BootstrapError(f"The savepoint does not record the kind of state '{entry.table}'.")
             if is_timer_table(entry.table) and not entry.value:
                 timers += 1
                 entry = entry._replace(value=timers)

@@ -284,7 +284,7 @@ def _from_atom(value: Any, type_: LogicalType) -> Any:
             return _to_instant(value)
         case DecimalType(precision=None, scale=0), decimal.Decimal():
             if value != value.to_integral_value():
-                raise ConversionError(f"{value} is no whole number, as the state's type says it is.")
+                raise ConversionError(f"{value} is not an integer, as required by the state's type.")
             return int(value)
         case TimeType(), str():
             return datetime.time.fromisoformat(value)
@@ -360,7 +360,7 @@ def _whole(value: Any) -> int:
 
 def _boolean(value: Any) -> bool:
     if type(value).__name__ not in ("bool", "bool_"):
-        raise TypeError("it is no bool")
+        raise TypeError("it is not a bool")
     return bool(value)
 
 
@@ -368,13 +368,13 @@ def _timestamp(value: Any) -> datetime.datetime:
     if isinstance(value, Instant):
         return _EPOCH + datetime.timedelta(seconds=value.seconds, microseconds=value.nanos // 1000)
     if not isinstance(value, datetime.datetime):
-        raise TypeError("it is no datetime")
+        raise TypeError("it is not a datetime")
     return value
 
 
 def _date(value: Any) -> datetime.date:
     if not isinstance(value, datetime.date):
-        raise TypeError("it is no date")
+        raise TypeError("it is not a date")
     return value
 
 

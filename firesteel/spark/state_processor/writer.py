@@ -322,9 +322,7 @@ class SavepointWriter:
         directory = normalize(path)
         filesystem = get_filesystem(directory)
         if filesystem.list(directory):
-            raise CheckpointStorageError(
-                f"{path} is not empty: a savepoint is written into a directory of its own.", path=path
-            )
+            raise CheckpointStorageError(f"{path} is not empty: a savepoint requires an empty directory.", path=path)
         try:
             tasks = OperatorWriter(self._spark.sparkContext, self._configuration.to_dict(), directory)
             operators = tasks.copy([tasks.write(operator) for operator in self._operators])
@@ -375,8 +373,8 @@ def _check_shapes(df: DataFrame, state: str, accessors: Sequence[Accessor | None
     for name in accessors:
         if isinstance(name, str) and LOSSY in str(shapes.get(name)):
             raise BootstrapError(
-                f"State '{state}': column '{name}' was converted when it was read, as its values do not fit the type "
-                f"{df.schema[name].dataType.simpleString()}: what they were is not known any more.",
+                f"State '{state}': column '{name}' was converted when it was read, as its values do not fit the "
+                f"type {df.schema[name].dataType.simpleString()}: the original values are lost.",
                 hint="Read it as 'binary' (value_type, key_type or map_key_type), or give a function of the row that "
                 "makes the value.",
             )

@@ -116,7 +116,7 @@ class _JobManager(JobManager):
             services.close()
 
     def _begin_anew(self, why: str) -> None:
-        _log.error("This JobManager cannot lead any more (%s): it begins anew as a standby.", why)
+        _log.error("This JobManager is no longer the leader (%s): it restarts as a standby.", why)
         self._spark.kill()
         self._process.kill("begins anew", 0)
         raise ProcessKilled

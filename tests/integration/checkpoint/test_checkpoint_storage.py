@@ -336,7 +336,7 @@ def test_a_directory_that_cannot_be_is_said(tmp_path: Path) -> None:
 
 def test_storage_that_loses_bytes_is_not_accepted(storage: CheckpointStorage, faults: StorageFaults) -> None:
     faults.set("truncate read")
-    with pytest.raises(CheckpointStorageError, match="does not give back"):
+    with pytest.raises(CheckpointStorageError, match="does not return"):
         storage.check_writable()
 
 

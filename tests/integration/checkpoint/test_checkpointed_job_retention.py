@@ -284,7 +284,7 @@ def test_what_a_failed_checkpoint_wrote_is_gone(point: str, backend: str, armed:
     job.checkpoint()
     clock.advance(HOUR)
     armed(point)
-    with warning("Checkpoint 2 was given up"):
+    with warning("Checkpoint 2 was aborted"):
         error = job.handle.trigger_checkpoint().exception(30)
     assert "fault injected" in str(error)
     eventually(lambda: nothing_but_what_is_needed(tmp_path / "checkpoints"))

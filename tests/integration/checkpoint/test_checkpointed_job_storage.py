@@ -32,7 +32,7 @@ from tests.support.jobs.running_jobs import (
 )
 
 every_backend = pytest.mark.parametrize("backend", ["hashmap", "rocksdb"])
-given_up = pytest.mark.filterwarnings("ignore:.*was given up:firesteel.common.errors.FiresteelWarning")
+given_up = pytest.mark.filterwarnings("ignore:.*was aborted:firesteel.common.errors.FiresteelWarning")
 TOLERABLE = "execution__checkpointing__tolerable_failed_checkpoints"
 
 
@@ -146,7 +146,7 @@ def test_a_checkpoint_that_takes_too_long_is_given_up(place: str, tmp_path: Path
     eventually(lambda: faulty.job.handle.trigger_checkpoint().exception(30) is None)
     faulty.clock.advance(HOUR)
     faulty.faults.set(f"slow:1.5 write in {place}")
-    with warning(r"given up.*execution\.checkpointing\.timeout"):
+    with warning(r"aborted.*execution\.checkpointing\.timeout"):
         message = faulty.checkpoint_fails()
     if place != "_metadata":
         assert "Numberer" in message or "source" in message, "who had not acknowledged it"

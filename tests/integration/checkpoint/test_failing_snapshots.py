@@ -30,7 +30,7 @@ from tests.support.jobs.running_jobs import (
     start,
 )
 
-pytestmark = pytest.mark.filterwarnings("ignore:.*(was given up|is restarted):firesteel.common.errors.FiresteelWarning")
+pytestmark = pytest.mark.filterwarnings("ignore:.*(was aborted|is restarted):firesteel.common.errors.FiresteelWarning")
 
 
 class Once:

@@ -261,7 +261,7 @@ def test_missing_permission_is_said(tmp_path: Path) -> None:
     path = str(tmp_path / "state")
     with pytest.raises(CheckpointStorageError, match="Permission denied") as raised:
         get_filesystem(path).write(path, [b"x"])
-    assert "user that the job runs as" in str(raised.value)
+    assert "user that runs the job" in str(raised.value)
 
 
 def test_a_full_disk_is_said_and_leaves_nothing(store: CheckpointStore, faults: StorageFaults) -> None:

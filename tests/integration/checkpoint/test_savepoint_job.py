@@ -207,7 +207,7 @@ def test_a_savepoint_that_cannot_be_written(stop: bool, tmp_path: Path) -> None:
     job = start(number_pairs(env, phases(clock, pairs(0, 100), pairs(100, 200)))).runs(clock)
     job.checkpoint()
     target = str(tmp_path / "file" / "beneath")
-    with warning("Savepoint 2 was given up"):
+    with warning("Savepoint 2 was aborted"):
         request = job.handle.stop_with_savepoint(False, target) if stop else job.handle.trigger_savepoint(target)
         with pytest.raises(CheckpointError, match=r"'job'.*file"):
             request.result(30)
@@ -234,7 +234,7 @@ def test_a_checkpoint_goes_on_when_a_later_savepoint_fails(tmp_path: Path) -> No
     job = start(stream, GatedSink("results", gate)).runs()
     checkpoint = job.handle.trigger_checkpoint()
     eventually(lambda: job.statistics["counts"]["in_progress"] == 1)
-    with warning("Savepoint 2 was given up"):
+    with warning("Savepoint 2 was aborted"):
         savepoint = job.handle.trigger_savepoint(str(tmp_path / "file"))
         assert isinstance(savepoint.exception(30), CheckpointError)
     assert not checkpoint.done()

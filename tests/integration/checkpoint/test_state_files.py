@@ -207,13 +207,13 @@ def test_a_cancelled_snapshot_stops(store: CheckpointStore, tmp_path: Path) -> N
     canceller = threading.Thread(target=files.cancel)
     canceller.start()
     canceller.join()
-    with pytest.raises(CheckpointError, match="given up"):
+    with pytest.raises(CheckpointError, match="aborted"):
         stream.write(data_of(1))
-    with pytest.raises(CheckpointError, match="given up"):
+    with pytest.raises(CheckpointError, match="aborted"):
         files.write(b"x", shared=False)
-    with pytest.raises(CheckpointError, match="given up"):
+    with pytest.raises(CheckpointError, match="aborted"):
         files.upload(tmp_path / "file", shared=False)
-    with pytest.raises(CheckpointError, match="given up"):
+    with pytest.raises(CheckpointError, match="aborted"):
         files.finish()
     files.discard()
     assert store.files() == []

@@ -135,7 +135,7 @@ def test_a_lost_application_is_a_lost_spark(monkeypatch: pytest.MonkeyPatch, tmp
         assert not lost
         spark.slots = 0
         assert told.wait(60)
-        assert "has forgotten this application" in lost[0]
+        assert "has dropped this application" in lost[0]
     finally:
         spark.cluster._stopped.set()
     eventually(lambda: not [thread for thread in threading.enumerate() if "watch" in thread.name])

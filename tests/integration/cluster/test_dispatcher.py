@@ -224,7 +224,7 @@ class _Exits:
     [
         (b"", "cannot be loaded"),
         (b"\x80\x05garbage", "cannot be loaded"),
-        (cloudpickle.dumps([1, 2]), "not a JobGraph, but a list"),
+        (cloudpickle.dumps([1, 2]), "contains a list instead of a JobGraph"),
         (cloudpickle.dumps(_Exits()), "3"),
         (b"cno_such_module\nThing\n.", "no module 'no_such_module'"),
     ],

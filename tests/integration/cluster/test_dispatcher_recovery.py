@@ -226,7 +226,7 @@ def test_a_checkpoint_that_is_gone_is_replaced_by_an_older_one(
     assert restored is not None
     assert restored["id"] == older
     assert f"Checkpoint {newest} of job" in caplog.text
-    assert f"goes back to checkpoint {older}" in caplog.text
+    assert f"falls back to checkpoint {older}" in caplog.text
 
 
 def test_a_job_with_no_checkpoint_left_fails_instead_of_beginning_anew(leaders: Leaders) -> None:

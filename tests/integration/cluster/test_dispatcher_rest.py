@@ -195,7 +195,7 @@ def test_a_job_graph_of_flink_s_own_client_is_refused_with_a_hint(cluster: Serve
     ]
     status, answer = cluster.post_form(parts, token=token)
     assert status == 400
-    assert "Flink's own clients" in answer["errors"][0]
+    assert "Flink client" in answer["errors"][0]
     assert "firesteel run" in answer["errors"][0]
 
 

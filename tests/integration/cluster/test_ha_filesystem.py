@@ -354,7 +354,7 @@ def test_a_standby_waits_for_a_directory_that_is_away(
     waiting = cluster.waiting(cluster.join())
     eventually(waiting.running)
     with away(cluster.directory):
-        eventually(lambda: waiting.done() or "does not see who leads" in caplog.text)
+        eventually(lambda: waiting.done() or "cannot determine the leader" in caplog.text)
         assert not waiting.done()
     cluster.silence_newest()
     assert waiting.result(60).term > first.term

@@ -228,7 +228,7 @@ def test_a_program_that_loops_is_ended_with_all_it_has_started(tmp_path: Path, s
         f"open({str(started)!r}, 'w').close()\n"
         "while True: time.sleep(0.01)\n"
     )
-    with pytest.raises(ProgramFailedError, match=r"had not submitted a job after 1 s.*\n.*\nstill here"):
+    with pytest.raises(ProgramFailedError, match=r"did not submit a job within 1 s.*\n.*\nstill here"):
         Runs(tmp_path, "1 s").run(text)
     for pid in pids.read_text().split():
         eventually(lambda pid=pid: not _runs(int(pid)))  # type: ignore[misc]

@@ -84,11 +84,11 @@ def test_what_cannot_be():
     with pytest.raises(InvalidProgramError, match="as many weights"):
         fields.choice("ab", [1])
     for weights in ([-1, 2], [0, 0]):
-        with pytest.raises(InvalidProgramError, match="no weights"):
+        with pytest.raises(InvalidProgramError, match="not valid weights"):
             fields.choice("ab", weights)
     for field in (fields.boolean, lambda rate: fields.nullable(fields.city(), rate)):
         for rate in (-0.1, 80, float("nan")):
-            with pytest.raises(InvalidProgramError, match=f"{rate} is no probability"):
+            with pytest.raises(InvalidProgramError, match=f"{rate} is not a probability"):
                 field(rate)
     with pytest.raises(InvalidProgramError, match="no length from 3 to 2"):
         fields.list_of(fields.city(), 2, 3)

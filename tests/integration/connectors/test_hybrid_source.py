@@ -182,7 +182,7 @@ def test_a_job(execution: str, parallelism: int) -> None:
 def test_what_cannot_be_built() -> None:
     with pytest.raises(InvalidProgramError, match="never ends, so nothing can be read after it"):
         HybridSource.builder(Endless()).add_source(after(0))
-    with pytest.raises(InvalidProgramError, match="must be known whether the source that following"):
+    with pytest.raises(InvalidProgramError, match="the boundedness of the source created by following"):
         HybridSource.builder(after(0)).add_source(following)
     with pytest.raises(InvalidProgramError, match="the first source must be a Source"):
         HybridSource.builder(following)  # type: ignore[arg-type]

@@ -155,7 +155,7 @@ def test_without_checkpoints_a_job_does_not_grow_and_says_why(recwarn: pytest.Wa
     job.until_parallelism(2)
     job.executor.set_slots(3)
     said = eventually(lambda: _said(recwarn), timeout=60)
-    assert "2 of the 4 slots" in said
+    assert "2 of 4 requested slots" in said
     assert "execution.checkpointing.interval" in said
     job.executor.set_slots(4)
     for _ in range(500):

@@ -43,14 +43,14 @@ def submit(env, sink, *, source=None, asked=NONE):
 
 def test_a_sink_that_gives_too_little_is_refused(in_process_env):
     with pytest.raises(
-        InvalidProgramError, match=r"'Sink: out' \(.*test_guarantees.py.*\) gives AT_LEAST_ONCE, but EX"
+        InvalidProgramError, match=r"'Sink: out' \(.*test_guarantees.py.*\) provides AT_LEAST_ONCE, but EX"
     ):
         submit(in_process_env(1, CHECKPOINTS), Promising(AT_LEAST_ONCE), asked=EXACTLY_ONCE)
 
 
 def test_the_configuration_asks_of_all_sinks(in_process_env):
     settings = {**CHECKPOINTS, "pipeline.required-delivery-guarantee": "at-least-once"}
-    with pytest.raises(InvalidProgramError, match="gives NONE, but AT_LEAST_ONCE is asked for"):
+    with pytest.raises(InvalidProgramError, match="provides NONE, but AT_LEAST_ONCE is required"):
         submit(in_process_env(1, settings), Promising(NONE))
     submit(in_process_env(1, settings), Promising(EXACTLY_ONCE))
 
@@ -63,9 +63,9 @@ def test_enough_is_enough(in_process_env):
 
 def test_a_stream_without_end_needs_checkpoints(in_process_env):
     unbounded = TestingSource([1], bounded=False)
-    with pytest.raises(InvalidProgramError, match="asked for AT_LEAST_ONCE, but the job takes no checkpoints"):
+    with pytest.raises(InvalidProgramError, match="must provide AT_LEAST_ONCE, but checkpointing is disabled"):
         submit(in_process_env(1), Promising(EXACTLY_ONCE), source=unbounded, asked=AT_LEAST_ONCE)
-    with pytest.raises(InvalidProgramError, match="makes records visible with checkpoints, of which this job takes"):
+    with pytest.raises(InvalidProgramError, match="commits records with checkpoints, but checkpointing is"):
         submit(in_process_env(1), Promising(EXACTLY_ONCE, needs_checkpoints=True), source=unbounded)
 
 

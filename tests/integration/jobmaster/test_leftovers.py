@@ -70,7 +70,7 @@ def test_a_storage_that_does_not_answer_is_not_waited_for_any_longer(failed: Any
     failed.fire("restart-delay")
     told = failed.fire("leftovers-timeout")
     assert failed.started == [0, 1]
-    assert any(isinstance(each, Say) and "did not answer within 30 s" in each.text for each in told)
+    assert any(isinstance(each, Say) and "did not respond within 30 s" in each.text for each in told)
     failed.feed(LeftoversRemoved(0))  # at last
     assert failed.status is JobStatus.CREATED
 

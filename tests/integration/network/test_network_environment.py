@@ -326,8 +326,8 @@ class TestConnecting:
             finally:
                 stop.set()
                 thread.join()
-        assert "process 1 does not know the job's secret" in zero.missing_peers()[1]
-        with pytest.raises(PeersMissingError, match="does not know the job's secret"):
+        assert "process 1 does not have the job's secret" in zero.missing_peers()[1]
+        with pytest.raises(PeersMissingError, match="does not have the job's secret"):
             zero.connect_peers({1: one.address}, 0.05)
 
     def test_garbage_before_authentication_harms_nobody(self, cluster: Cluster) -> None:

@@ -193,7 +193,7 @@ def test_a_page_of_another_site_changes_nothing(
     before = len(handlers.seen)
     answer = ask(server, method, path, NOTE, headers)
     assert answer.status == 403
-    assert "another site" in answer.errors[0]
+    assert "other sites" in answer.errors[0]
     assert len(handlers.seen) == before
 
 

@@ -130,7 +130,7 @@ def test_the_process_of_a_slot_ends_when_its_jobmaster_falls_silent(listener: so
         master.answers = False
         output, errors = slot.communicate(timeout=120)
         assert slot.returncode == EXIT_CODE_GONE
-        assert "Nothing was heard from the JobMaster" in errors
+        assert "No heartbeat from the JobMaster" in errors
         assert output == "", "it ends without asking its tasks"
         master.connection.close()
     finally:

@@ -175,7 +175,7 @@ def test_two_keys_that_have_become_equal_are_refused(bench: Workbench, kind: Sna
             backend.key = key
             backend.get_state(VALUE).update(1)
             handles.append(replace(bench.snapshot(backend, kind), key_encoding=1))
-    with pytest.raises(StateIncompatibleError, match="Each has a value of its own") as refused:
+    with pytest.raises(StateIncompatibleError, match="Each has its own value") as refused:
         bench.restore(handles)
     assert "State Processor" in str(refused.value.hint)
 
@@ -190,7 +190,7 @@ def test_two_map_keys_that_have_become_equal_are_refused(clock: FakeClock) -> No
             backend.get_state(MAP).put(in_order(1), 1)
             backend.get_state(MAP).put(out_of_order(1), 2)
             handle = replace(bench.snapshot(backend), key_encoding=1)
-        with pytest.raises(StateIncompatibleError, match="Each has a value of its own"):
+        with pytest.raises(StateIncompatibleError, match="Each has its own value"):
             bench.restore([handle])
     finally:
         bench.close()

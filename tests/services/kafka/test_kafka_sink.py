@@ -234,7 +234,7 @@ def test_no_coordinator_can_be_reached(monkeypatch):
     monkeypatch.setattr("firesteel.connectors.kafka.sink.transactions.REQUEST_TIMEOUT_S", 0.5)
     with SinkHarness(unreachable(EXACTLY_ONCE)) as harness:
         harness.process_element("1")
-        with pytest.raises(BrokerUnavailableError, match="no Kafka broker answers at 127"):
+        with pytest.raises(BrokerUnavailableError, match="no Kafka broker responds at 127"):
             harness.snapshot()
 
 

@@ -380,7 +380,7 @@ def test_a_restored_transaction_that_brokers_have_forgotten_is_taken_for_committ
     gone = PreparedTransaction(f"{start.prefix}-aa-bb-0-cc-0", 1, 0, 1)
     try:
         committer.recommit([gone])
-        assert "no longer know" in caplog.text
+        assert "no longer exists" in caplog.text
         with pytest.raises(TransactionLostError, match="is gone"):
             committer.commit([gone])
     finally:

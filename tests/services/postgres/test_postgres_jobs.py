@@ -194,7 +194,7 @@ def test_a_job_without_checkpoints_is_refused(table):
     env = test_environment()
     sink = table.sink().set_delivery_guarantee(EXACTLY_ONCE).build()
     env.from_source(TestingSource([1], bounded=False), NO_WATERMARKS, "s").sink_to(sink)
-    with pytest.raises(InvalidProgramError, match="makes records visible with checkpoints"):
+    with pytest.raises(InvalidProgramError, match="commits records with checkpoints"):
         env.execute()
 
 

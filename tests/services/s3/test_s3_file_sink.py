@@ -403,7 +403,7 @@ def test_an_upload_that_was_aborted_is_named(bucket):
     job.kill()
     for target, upload_id in list(bucket.uploads.uploads_beneath(S3Object(bucket.name, ""))):
         bucket.uploads.abort(target, upload_id)
-    with pytest.raises(FileWriteError, match="in progress at the checkpoint, is gone"):
+    with pytest.raises(FileWriteError, match="in progress at the checkpoint, no longer exists"):
         job.restart()
 
 

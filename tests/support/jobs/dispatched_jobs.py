@@ -36,7 +36,7 @@ class MemoryStore:
 
     def _check(self) -> None:
         if self.is_fenced:
-            raise FencedError("Another JobManager leads.")
+            raise FencedError("Another JobManager is the leader.")
 
     def put(self, submission: JobSubmission) -> None:
         self._check()

@@ -62,7 +62,7 @@ class WebAnswers:
                 kept = {key: job[key] for key in ("jid", "name", "state", "start-time", "end-time", "duration")}
                 return 200, {"jobs": [{**kept, "tasks": tasks}]}
             case ["jobs", _] if method == "PATCH":
-                return 401, {"errors": ["This needs a token."]}
+                return 401, {"errors": ["This request requires a token."]}
             case ["jobs", _]:
                 return 200, self._job()
             case ["jobs", _, "stop"]:

@@ -142,7 +142,7 @@ class TestState:
         epochs.add_splits()
         epochs.run(quota=30)
         epochs.lose(1)
-        with pytest.raises(Exception, match="only in a process that is gone") as raised:
+        with pytest.raises(Exception, match="only in a process that has exited") as raised:
             epochs.run(quota=30)
         (told,) = raised.value.messages
         assert (told.state, told.failure.error_type) == ("FAILED", "TaskStateLostError")

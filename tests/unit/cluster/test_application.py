@@ -160,7 +160,7 @@ class TestRescaling:
 
     def test_without_checkpoints(self, cluster: Cluster) -> None:
         job, (source, sink) = self.running(cluster, {"restart-strategy.type": "none"})
-        with pytest.raises(RestError, match="without checkpoints"):
+        with pytest.raises(RestError, match="requires pipelined execution with checkpoints"):
             self.handler(cluster)(self.request(job, {source: 1, sink: 2}))
 
     def test_after_the_end(self, cluster: Cluster) -> None:

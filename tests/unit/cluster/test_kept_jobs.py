@@ -111,7 +111,7 @@ def test_storage_that_is_not_mounted_yet(leaders: Leaders, suspended: ManagedJob
     mounted.rename(away)
     mounted.mkdir()
     job = recovered(leaders.next(), suspended)
-    eventually(lambda: waits_because(job, "Is the file system mounted"))
+    eventually(lambda: waits_because(job, "Check that the file system is mounted"))
     assert not leaders.store.ended
     mounted.rmdir()
     away.rename(mounted)
@@ -243,7 +243,7 @@ def test_a_failure_does_not_count_while_spark_is_gone(leaders: Leaders) -> None:
     job = cluster.submit(
         lambda environment: numbers(environment, [1, 0]).map(lambda x: 1 // x).print(), settings=NEVER_RESTARTED
     )
-    eventually(lambda: waits_because(job, "Spark is gone"))
+    eventually(lambda: waits_because(job, "Spark was lost"))
     assert not leaders.store.ended
     lives.set()
     eventually(lambda: job.status is JobStatus.FAILED)

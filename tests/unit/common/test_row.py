@@ -40,7 +40,7 @@ def test_contains_looks_at_names():
 
 def test_unknown_fields():
     row = Row(name="Alice")
-    with pytest.raises(ValueError, match="'x' is none of the fields name"):
+    with pytest.raises(ValueError, match="'x' is not one of the fields name"):
         row["x"]
     with pytest.raises(AttributeError):
         _ = row.x

@@ -118,7 +118,7 @@ def test_custom_generators():
 def test_for_generator_wants_a_supplier_of_generators():
     with pytest.raises(TypeError, match="makes a new WatermarkGenerator"):
         WatermarkStrategy.for_generator(Punctuated())  # type: ignore[arg-type]
-    with pytest.raises(TypeError, match="no WatermarkGenerator"):
+    with pytest.raises(TypeError, match="not a WatermarkGenerator"):
         WatermarkStrategy.for_generator(list).create_watermark_generator()  # type: ignore[arg-type]
 
 

@@ -321,7 +321,7 @@ class TestRestoring:
         with caplog.at_level(logging.WARNING):
             restored = run.restored()
         assert restored.read() == ["x"]
-        assert f"beneath {tmp_path / 'new'}: all files there are read" in caplog.text
+        assert f"at or below {tmp_path / 'new'}: all files there are read" in caplog.text
 
     def test_a_checkpoint_of_a_static_source_is_refused(self, fakes, source, write, tmp_path):
         write("a")

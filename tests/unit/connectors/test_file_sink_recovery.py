@@ -305,7 +305,7 @@ def test_a_finished_file_that_a_reader_took_away_does_not_stop_the_recovery(out,
         if path.is_file():
             path.unlink()
     job.restart()
-    assert "taken to have been committed" in caplog.text
+    assert "assuming that it was committed" in caplog.text
     job.write(2)
     job.finish()
     assert visible(out) == [3, 4]

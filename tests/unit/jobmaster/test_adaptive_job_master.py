@@ -160,7 +160,7 @@ def test_slots_that_vanish_while_the_attempt_starts_are_not_waited_for(make_adap
     h = make_adaptive()
     h.start()
     h.available(4)
-    assert KillAttempt(0, "slots that are left cannot be told to stop") in h.available(2)
+    assert KillAttempt(0, "the remaining slots cannot be stopped") in h.available(2)
     assert h.status is JobStatus.RESTARTING
     h.attempt_ended()
     h.fire("slots")
@@ -206,7 +206,7 @@ def test_without_checkpoints_it_says_once_that_it_stays_as_it_is(make_adaptive: 
     h.fire("slots")
     h.run_with(2)
     (said,) = [instruction for instruction in h.available(3) if isinstance(instruction, Say)]
-    assert "2 of the 4 slots" in said.text
+    assert "2 of 4 requested slots" in said.text
     assert h.available(4) == []
 
 

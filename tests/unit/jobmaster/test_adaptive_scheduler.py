@@ -142,7 +142,7 @@ def test_slots_lost_before_the_tasks_run_are_not_waited_for() -> None:
     starting = Scheduled().available(4).wait().until(3).available(3)
     assert starting.decisions == [
         (0, RequestSlots(4)),
-        (3, RestartJob("of the 4 slots that were asked for, 3 are left")),
+        (3, RestartJob("of the 4 requested slots, 3 are left")),
     ]
     assert starting.wait().until(50).decisions[2:] == [(13, RequestSlots(3))]
 
@@ -230,7 +230,9 @@ def test_without_checkpoints_a_job_stays_as_it_is_and_that_is_said_once() -> Non
     job.available(3).until(job.now + 500).available(4).until(job.now + 500)
     [(_, said)] = job.decisions
     assert isinstance(said, Say)
-    assert said.text.startswith("The job runs with 2 of the 4 slots it wants. There are 3 now, but without checkpoints")
+    assert said.text.startswith(
+        "The job runs with 2 of 4 requested slots. 3 are available now, but without checkpoints"
+    )
 
 
 def test_fewer_slots_while_it_runs_are_no_matter_until_one_is_lost() -> None:

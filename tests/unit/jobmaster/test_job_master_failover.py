@@ -244,7 +244,7 @@ def test_a_task_cannot_run_before_it_is_deployed(harness):
     harness.register(0)
     harness.task("map", 0, "RUNNING")
     assert harness.status is JobStatus.FAILING
-    assert "before it was told to run" in harness.jm.failure.message
+    assert "before any task was deployed" in harness.jm.failure.message
 
 
 def test_the_exception_history_is_bounded(make_harness):

@@ -86,7 +86,7 @@ def test_missing_slots_are_reported_with_both_numbers(harness):
     harness.fire("slot-request-timeout")
     assert harness.status is JobStatus.FAILING
     harness.stopped(0)
-    assert KillAttempt(0, "slots that are left cannot be told to stop") in harness.instructions
+    assert KillAttempt(0, "the remaining slots cannot be stopped") in harness.instructions
     harness.attempt_ended()
     failure = harness.done.failure
     assert failure.error_type == "NotEnoughSlotsError"

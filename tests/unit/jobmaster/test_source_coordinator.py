@@ -73,7 +73,7 @@ def test_an_enumerator_may_assign_to_any_reader_at_any_time(make_coordinator, li
 
 @pytest.mark.parametrize(
     ("subtask", "message"),
-    [(0, "told there are no more"), (5, "no reader 5: numbers has readers 0 to 1")],
+    [(0, "after signal_no_more_splits"), (5, "no reader 5: numbers has readers 0 to 1")],
 )
 def test_a_wrong_assignment_names_the_source(make_coordinator, list_enumerator, subtask, message):
     class Wrong(list_enumerator):

@@ -35,7 +35,7 @@ def test_a_wrong_secret_is_an_error_on_both_sides() -> None:
     dialer, acceptor = Handshake(b"secret", 1, dialing=True), Handshake(b"other", 0, dialing=False)
     exchange(dialer, acceptor)
     exchange(acceptor, dialer)
-    with pytest.raises(AuthenticationError, match="process 1 does not know the job's secret"):
+    with pytest.raises(AuthenticationError, match="process 1 does not have the job's secret"):
         exchange(dialer, acceptor)
     with pytest.raises(AuthenticationError, match="process 0 rejected the job's secret"):
         exchange(acceptor, dialer)
@@ -48,7 +48,7 @@ def test_an_impostor_cannot_accept_in_the_peers_place() -> None:
     exchange(dialer, impostor)
     exchange(impostor, dialer)
     proof = dialer.take_outgoing()
-    with pytest.raises(AuthenticationError, match="does not know"):
+    with pytest.raises(AuthenticationError, match="does not have"):
         dialer.feed(b"\x01" + proof)  # reflects the dialer's own proof
     assert not dialer.done
 

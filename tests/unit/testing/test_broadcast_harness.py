@@ -397,7 +397,7 @@ def test_a_restored_state_of_another_kind_is_refused() -> None:
     with ProcessFunctionHarness(Lists()) as lists:
         snapshot = lists.snapshot()
     restored = harness().initialize_state(snapshot)
-    with pytest.raises(StateIncompatibleError, match="'rules' is asked for as broadcast state, but it is list state"):
+    with pytest.raises(StateIncompatibleError, match="'rules' is declared as broadcast state, but it is list state"):
         restored.open()
 
 

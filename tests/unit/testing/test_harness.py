@@ -237,7 +237,7 @@ def test_every_kind_of_state_can_be_looked_at() -> None:
     assert [harness.state(name, key="none") for name in names] == [[], {}, None, None]
     harness.state("list", key="a").append(100)
     assert harness.state("list", key="a") == [3, 1], "what is given is a copy"
-    with pytest.raises(KeyError, match="known: list, map, max, sum"):
+    with pytest.raises(KeyError, match="declared: list, map, max, sum"):
         harness.state("lists", key="a")
 
 
@@ -370,7 +370,7 @@ def test_state_per_window() -> None:
     assert harness.output == [("a", (0, 10), 1), ("a", (0, 10), 2)]
     assert harness.state("fired", key="a", window=TimeWindow(0, 10)) == 2
     assert harness.state("fired", key="a", window=TimeWindow(10, 20)) is None
-    with pytest.raises(KeyError, match=r"known: .*window/fired"):
+    with pytest.raises(KeyError, match=r"declared: .*window/fired"):
         harness.state("fired", key="a")
 
 

@@ -53,7 +53,9 @@ class _DiagnosticHandlers:
     def flame_graph(self, request: RestRequest[Any]) -> rest.FlameGraph:
         kind = request.query["type"].lower()
         if kind not in _TYPES:
-            raise RestError(400, f"'{kind[:100]}' is no type of flame graph.", hint="Choose full, on_cpu or off_cpu.")
+            raise RestError(
+                400, f"'{kind[:100]}' is not a type of flame graph.", hint="Choose full, on_cpu or off_cpu."
+            )
         view = find_job(self._jobs, request)
         vertex = find_vertex(view, request)
         subtask = request.query["subtaskindex"]
@@ -84,7 +86,7 @@ class _DiagnosticHandlers:
             raise RestError(404, "Reading state is disabled.", hint=f"Set {QUERYABLE_STATE_ENABLED.key} to true.")
         runner = self._runner(view)
         if runner is None:
-            raise RestError(409, f"Job {view.job_id} is {view.status.name}; only a running one can be asked.")
+            raise RestError(409, f"Job {view.job_id} is {view.status.name}; only a running job can be queried.")
         return runner
 
     def states(self, request: RestRequest[Any]) -> rest.QueryableStates:

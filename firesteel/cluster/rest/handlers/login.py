@@ -51,7 +51,7 @@ def routes(read_token: Callable[[], str]) -> list[Route]:
         if not codes.redeem(request.body.code):
             raise RestError(
                 403,
-                "This link has been used, or is too old.",
+                "This link has been used, or has expired.",
                 hint="firesteel cluster link prints a new one.",
             )
         return LoginToken(read_token())

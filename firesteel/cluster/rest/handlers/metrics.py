@@ -45,7 +45,7 @@ class _MetricsHandlers:
 
     def prometheus(self, _request: RestRequest[Any]) -> Text:
         if self._prometheus is None:
-            raise RestError(404, "Metrics for Prometheus are switched off.", hint="Set metrics.prometheus.enabled.")
+            raise RestError(404, "Prometheus metrics are disabled.", hint="Set metrics.prometheus.enabled.")
         return Text(self._prometheus())
 
     def jobs(self, request: RestRequest[Any]) -> list[rest.AggregatedMetric]:

@@ -81,7 +81,7 @@ def routes(store: ProgramStore, runner: ProgramRunner, *, is_enabled: bool = Tru
 def _check(is_enabled: bool) -> None:
     if not is_enabled:
         raise RestError(
-            403, "Programs cannot be run from here: web.submit.enable is off.", hint="Use firesteel run -m HOST:PORT."
+            403, "Running programs is disabled: web.submit.enable is false.", hint="Use firesteel run -m HOST:PORT."
         )
 
 

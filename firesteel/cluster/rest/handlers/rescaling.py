@@ -43,7 +43,7 @@ def routes(dispatcher: Dispatcher, slots: SlotAllocator) -> list[Route]:
                 raise RestError(
                     409,
                     f"Job '{job.name}' would need {needed} slots, but there are only {there} for it.",
-                    hint="It goes on as it is. Stop other jobs, or start the cluster with more slots.",
+                    hint="The job was not changed. Stop other jobs, or start the cluster with more slots.",
                 )
             dispatcher.rescale(job.job_id, wanted)
         except InvalidProgramError as error:

@@ -133,8 +133,8 @@ def _directory(dispatcher: Dispatcher, job_id: str, given: str | None, field: st
             return directory
     raise RestError(
         400,
-        f"There is no directory to write the savepoint to. Name one ({field}), or set "
-        f"{checkpointing_options.SAVEPOINTS_DIRECTORY.key} for the job or for the cluster.",
+        f"There is no target directory for the savepoint. Specify one ({field}), or "
+        f"set {checkpointing_options.SAVEPOINTS_DIRECTORY.key} for the job or for the cluster.",
     )
 
 

@@ -64,12 +64,12 @@ def routes(dispatcher: Dispatcher, *, is_cancel_enabled: bool = True) -> list[Ro
         if mode == "stop":
             raise _no_stop()
         if mode != "cancel":
-            raise RestError(400, f"{mode[:100]!r} is not a way to end a job: mode=cancel is.")
+            raise RestError(400, f"{mode[:100]!r} is not a valid mode; use mode=cancel.")
         return _cancel(dispatcher, request.path["jobid"])
 
     def yarn_cancel(request: RestRequest[Any]) -> Empty:
         if not is_cancel_enabled:
-            raise RestError(403, "Jobs cannot be cancelled from the web pages: web.cancel.enable is off.")
+            raise RestError(403, "Cancelling jobs in the web UI is disabled: web.cancel.enable is false.")
         return _cancel(dispatcher, request.path["jobid"])
 
     def yarn_stop(_request: RestRequest[Any]) -> Empty:
@@ -128,14 +128,16 @@ def foreign_job_graph(beginning: bytes) -> RestError | None:
 def _foreign() -> RestError:
     return RestError(
         400,
-        "The job graph was serialized by Java: it comes from one of Flink's own clients, and its functions need Flink.",
+        "The job graph was serialized by Java: it comes from a Flink client, and its functions require Flink.",
         hint="Run the program with firesteel run, and import firesteel instead of pyflink in it.",
     )
 
 
 def _no_stop() -> RestError:
     return RestError(
-        308, "A job cannot be stopped like this.", hint="POST /jobs/:jobid/stop takes a savepoint and stops the job."
+        308,
+        "This way of stopping a job is not supported.",
+        hint="POST /jobs/:jobid/stop takes a savepoint and stops the job.",
     )
 
 
@@ -145,7 +147,7 @@ def _cancel(dispatcher: Dispatcher, job_id: str) -> Empty:
     if status in (JobStatus.FINISHED, JobStatus.FAILED):
         raise RestError(409, f"Job {job_id} cannot be cancelled: it is {status.name} already.")
     if status is JobStatus.SUSPENDED:
-        raise RestError(503, f"Job {job_id} cannot be cancelled here: this JobManager is being shut down.")
+        raise RestError(503, f"Job {job_id} cannot be cancelled here: this JobManager is shutting down.")
     job.cancel()
     return Empty()
 

@@ -51,7 +51,7 @@ class KafkaCommitter(Committer[PreparedTransaction]):
                     # the next attempt commits it
                     raise
                 except KafkaClientError as error:
-                    _log.warning("%s; looking what has become of it.", error.message)
+                    _log.warning("%s; checking the outcome.", error.message)
             self._commit_by_id(prepared)
 
     def recommit(self, committables: Sequence[PreparedTransaction]) -> None:
@@ -78,7 +78,8 @@ class KafkaCommitter(Committer[PreparedTransaction]):
         outcome = self._connected().commit(prepared)
         if outcome is Outcome.UNKNOWN and restored:
             _log.warning(
-                "The brokers no longer know the transaction '%s': taken to have been committed after the checkpoint.",
+                "The transaction '%s' no longer exists on the brokers: assuming that it was committed after the "
+                "checkpoint.",
                 prepared.transactional_id,
             )
         elif outcome in (Outcome.ABORTED, Outcome.UNKNOWN):
@@ -90,10 +91,11 @@ class KafkaCommitter(Committer[PreparedTransaction]):
             f"{'was aborted' if outcome is Outcome.ABORTED else 'is gone'}: its records are lost. Its "
             f"transaction.timeout.ms is {self._properties.get('transaction.timeout.ms')} ms.",
             transactional_id=prepared.transactional_id,
-            hint="A transaction is aborted when it is older than transaction.timeout.ms, which must be longer than the "
-            "time between checkpoints and a restart together; or by another job with the same transactional id prefix. "
-            "To write the records again, restore an earlier checkpoint, or start anew; to go on without them, call "
-            "ignore_failures_after_transaction_timeout() on the sink's builder.",
+            hint="A transaction is aborted when it is older than transaction.timeout.ms, which must be longer than "
+            "the time between checkpoints and a restart together; or by another job with the same transactional "
+            "id prefix. To write the records again, restore an earlier checkpoint, or start without a "
+            "checkpoint; to continue without them, call ignore_failures_after_transaction_timeout() on the "
+            "sink's builder.",
         )
         if not self._ignores_lost:
             raise error

@@ -26,10 +26,10 @@ _LINGER = ("linger.ms", "queue.buffering.max.ms")
 _DELIVERY_TIMEOUT = ("delivery.timeout.ms", "message.timeout.ms")
 _REFUSED = {
     "transactional.id": "The sink names its transactions itself: use set_transactional_id_prefix.",
-    "on_delivery": "The sink itself hears of deliveries, and fails the task if one fails.",
-    "dr_cb": "The sink itself hears of deliveries, and fails the task if one fails.",
-    "dr_msg_cb": "The sink itself hears of deliveries, and fails the task if one fails.",
-    "delivery.report.only.error": "The sink itself hears of deliveries, and fails the task if one fails.",
+    "on_delivery": "The sink handles delivery reports itself, and fails the task if a delivery fails.",
+    "dr_cb": "The sink handles delivery reports itself, and fails the task if a delivery fails.",
+    "dr_msg_cb": "The sink handles delivery reports itself, and fails the task if a delivery fails.",
+    "delivery.report.only.error": "The sink handles delivery reports itself, and fails the task if a delivery fails.",
 }
 
 
@@ -46,8 +46,9 @@ def producer_properties(properties: Mapping[str, Any], guarantee: DeliveryGuaran
     acks = _first(wanted, _ACKS, "all")
     if guarantee is not DeliveryGuarantee.NONE and acks == "0":
         raise InvalidProgramError(
-            f"A KafkaSink with acks=0 cannot give DeliveryGuarantee.{guarantee.name}: it never learns what is written.",
-            hint="Leave 'acks' as it is (all), or use DeliveryGuarantee.NONE.",
+            f"A KafkaSink with acks=0 cannot provide DeliveryGuarantee.{guarantee.name}: it does not receive "
+            "acknowledgements.",
+            hint="Keep the default of 'acks' (all), or use DeliveryGuarantee.NONE.",
         )
     defaults: dict[str, Any] = {
         "linger.ms": DEFAULT_LINGER_MS,
@@ -63,13 +64,13 @@ def producer_properties(properties: Mapping[str, Any], guarantee: DeliveryGuaran
     if guarantee is DeliveryGuarantee.EXACTLY_ONCE:
         if acks not in ("all", "-1"):
             raise InvalidProgramError(
-                f"A KafkaSink with acks={acks} cannot give DeliveryGuarantee.EXACTLY_ONCE.",
-                hint="Leave 'acks' as it is: all.",
+                f"A KafkaSink with acks={acks} cannot provide DeliveryGuarantee.EXACTLY_ONCE.",
+                hint="Keep the default of 'acks': all.",
             )
         if not to_bool(wanted, "enable.idempotence", True):
             raise InvalidProgramError(
-                "A KafkaSink with enable.idempotence=false cannot give DeliveryGuarantee.EXACTLY_ONCE.",
-                hint="Leave 'enable.idempotence' as it is: true.",
+                "A KafkaSink with enable.idempotence=false cannot provide DeliveryGuarantee.EXACTLY_ONCE.",
+                hint="Keep the default of 'enable.idempotence': true.",
             )
         transaction_timeout_ms = to_int(wanted, "transaction.timeout.ms", DEFAULT_TRANSACTION_TIMEOUT_MS)
         if not 1000 <= transaction_timeout_ms <= 2**31 - 1:
@@ -127,8 +128,8 @@ def write_error(error: Any, topic: str | None, properties: Mapping[str, Any], si
             f"({delivery_timeout_s(properties) * 1000:g} ms) ({name}: {kafka_error.str()}).",
             code=name,
             topic=topic,
-            hint="Are the partition's leader and enough replicas (min.insync.replicas) up? If nothing was ever "
-            "written: is security.protocol that of the listener?",
+            hint="Check that the partition's leader and enough replicas (min.insync.replicas) are up. If no record "
+            "was ever written, check that security.protocol is that of the listener.",
         )
     if name in ("_FENCED", "PRODUCER_FENCED", "INVALID_PRODUCER_EPOCH"):
         return KafkaWriteError(

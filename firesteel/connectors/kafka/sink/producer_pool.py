@@ -112,9 +112,9 @@ class TransactionalProducer(RecordProducer):
                 f"The transaction '{self.transactional_id}' was aborted before the checkpoint: it is "
                 f"{'unknown' if found is None else found.state}.",
                 code="" if found is None else found.state,
-                hint="Did it take longer than transaction.timeout.ms "
-                f"({self._properties['transaction.timeout.ms']} ms) since its first record? It must be longer than "
-                "the time between checkpoints. Does another job have the same transactional id prefix?",
+                hint="The transaction may have exceeded transaction.timeout.ms "
+                f"({self._properties['transaction.timeout.ms']} ms), which must be longer than the time between "
+                "checkpoints, or another job may use the same transactional id prefix.",
             )
         self.state = TransactionState.PREPARED
         return PreparedTransaction(

@@ -108,7 +108,7 @@ class RecordProducer:
             if time.monotonic() > deadline:
                 raise KafkaWriteError(
                     f"{left} records have not been acknowledged by {self._properties['bootstrap.servers']}.",
-                    hint="Are the partitions' leaders and enough replicas (min.insync.replicas) up?",
+                    hint="Check that the partitions' leaders and enough replicas (min.insync.replicas) are up.",
                 )
 
     def partitions_for_topic(self, topic: str) -> list[int]:

@@ -306,10 +306,10 @@ class KafkaRecordSerializationSchemaBuilder:
 
 def _checked_topic(topic: Any, record: Any = None) -> str:
     if not isinstance(topic, str) or not topic:
-        raise RecordSerializationError(f"The topic selector gave {topic!r}, which is no topic, for {record!r:.80}.")
+        raise RecordSerializationError(f"The topic selector gave {topic!r}, which is not a topic, for {record!r:.80}.")
     if len(topic) > 249 or topic in (".", "..") or not set(topic) <= _TOPIC_CHARACTERS:
         raise InvalidProgramError(
-            f"'{topic}' cannot be the name of a Kafka topic.",
+            f"'{topic}' is not a valid name of a Kafka topic.",
             hint="Topics have 1 to 249 ASCII letters, digits, '.', '_' and '-'.",
         )
     return topic

@@ -61,7 +61,7 @@ def wire_arguments(properties: Mapping[str, Any]) -> dict[str, Any]:
         elif name.startswith(_SECURITY) and f"{name}={str(value).lower()}" not in _HARMLESS:
             raise InvalidProgramError(
                 f"The Kafka property '{name}' cannot be used with DeliveryGuarantee.EXACTLY_ONCE: prepared "
-                "transactions are finished with a client that does not know it.",
+                "transactions are finished with a client that does not support it.",
                 hint=_REFUSED.get(name) or (_FUNCTION if "oauth" in name else None),
             )
     return arguments

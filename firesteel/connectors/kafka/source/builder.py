@@ -133,7 +133,7 @@ class KafkaSourceBuilder:
         """The source; fails if something is missing or does not fit."""
         if self._subscriber is None:
             raise InvalidProgramError(
-                "The Kafka source does not know what to read.",
+                "The Kafka source has no topics or partitions to read.",
                 hint="Call set_topics, set_topic_pattern or set_partitions.",
             )
         if self._deserializer is None:

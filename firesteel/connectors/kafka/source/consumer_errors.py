@@ -67,7 +67,7 @@ class ConsumerErrors:
             self._logged[error.name()] = time.monotonic()
             hint = f" {described.hint}" if isinstance(described, KafkaAuthorizationError) else ""
             said = f"{error.str()} ({error.name()}).{hint}"
-            _log.warning("The Kafka consumer at %s goes on after: %s", self._servers, said)
+            _log.warning("The Kafka consumer at %s continues after: %s", self._servers, said)
 
     def raise_if_any(self) -> None:
         """Raises the first error that ends the job."""

@@ -194,7 +194,7 @@ class KafkaSourceEnumerator(SplitEnumerator[KafkaPartitionSplit]):
         known = self._assigned | self._pending.keys()
         removed = known - found
         if removed - self._removed:
-            _log.warning("Partitions that were read are no longer there: %s", ", ".join(sorted(map(str, removed))))
+            _log.warning("Partitions that were read no longer exist: %s", ", ".join(sorted(map(str, removed))))
         self._removed = removed
         new = found - known - self._looking_up
         if new:

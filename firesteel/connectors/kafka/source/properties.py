@@ -63,7 +63,7 @@ class SourceProperties:
         given = check_properties(properties)
         if not str(given.get("bootstrap.servers", "")).strip():
             raise InvalidProgramError(
-                "The Kafka source does not know its cluster.", hint="Call set_bootstrap_servers('host:9092')."
+                "The Kafka source has no bootstrap servers.", hint="Call set_bootstrap_servers('host:9092')."
             )
         self.servers = str(given["bootstrap.servers"])
         self.group_id: str | None = given.get("group.id")

@@ -121,8 +121,8 @@ def present_name(connection: psycopg.Connection[Any], table: CapturedTable) -> t
 def table_replaced(table: CapturedTable, server: str | None = None) -> SchemaChangedError:
     """The error for a table whose name another one has."""
     return SchemaChangedError(
-        f"Table {table.table_id} has been replaced: another table has its name now"
-        f"{f' ({server})' if server else ''}. Changes of that one are not captured.",
+        f"Table {table.table_id} has been replaced: another table has its name now{f' ({server})' if server else ''}. "
+        "Changes of the new table are not captured.",
         server=server,
         table=table.table_id,
         hint=f"{_READ_AGAIN} The publication is to have the new table: with publication_autocreate_mode 'filtered' the "
@@ -136,8 +136,8 @@ def table_renamed(table: CapturedTable, name: str, server: str | None = None) ->
         f"Table {table.table_id} has been renamed to {name}{f' ({server})' if server else ''}.",
         server=server,
         table=table.table_id,
-        hint="Give it its name back, or set schema_change_behavior('ignore') or 'evolve' to go on under the name that "
-        "it was captured with, and go on from the last checkpoint.",
+        hint="Rename it back, or set schema_change_behavior('ignore') or 'evolve' to continue under the captured "
+        "name, and restart from the last checkpoint.",
     )
 
 
@@ -149,11 +149,11 @@ def _check_table(table: CapturedTable, now: Any, has_name: int | None, options: 
     if now is None:
         if is_strict:
             raise SchemaChangedError(
-                f"Table {table.table_id} has been dropped ({server}): that its rows are gone is not in the log.",
+                f"Table {table.table_id} has been dropped ({server}): the deletion of its rows is not in the log.",
                 server=server,
                 table=table.table_id,
-                hint="Start the job without a checkpoint and without this table, or set schema_change_behavior("
-                "'ignore') to go on with the others.",
+                hint="Start the job without a checkpoint and without this table, or set "
+                "schema_change_behavior('ignore') to continue with the others.",
             )
         return
     schema, name, persistence, is_partition = now

@@ -86,8 +86,8 @@ def check_capture(options: CdcOptions, prepared: PreparedCapture) -> None:
                 found = _find_slot(connection, options)
             if found is None:
                 raise ReplicationSlotLostError(
-                    f"The replication slot '{options.slot_name}' at {options.connection.describe()} is gone, and with "
-                    "it the changes since the checkpoint.",
+                    f"The replication slot '{options.slot_name}' at {options.connection.describe()} no longer exists, "
+                    "and the changes since the checkpoint are lost.",
                     server=options.connection.describe(),
                     hint="Start the job without the checkpoint: it reads the tables again.",
                 )
@@ -165,7 +165,7 @@ def _check_server(connection: psycopg.Connection[Any], options: CdcOptions) -> N
             server=server,
             hint="Change data capture needs version 13 or later.",
         )
-    with translating("The server cannot be asked for its settings", server):
+    with translating("The settings of the server cannot be read", server):
         standby, wal_level = _one(connection, "SELECT pg_is_in_recovery(), current_setting('wal_level')")
     if standby:
         raise CaptureSetupError(
@@ -245,7 +245,7 @@ def _check_whole_tables(
                 f"The publication '{name}' at {server} has only some rows or columns of {schema}.{table}.",
                 server=server,
                 table=f"{schema}.{table}",
-                hint="Take the row filter and the column list away, or let the source have a publication of its own.",
+                hint="Remove the row filter and the column list, or use a separate publication for the source.",
             )
 
 
@@ -299,7 +299,7 @@ def _prepare_slot(connection: psycopg.Connection[Any], options: CdcOptions) -> i
             return parse_lsn(found["confirmed_flush_lsn"])
     if mode is StartupMode.COMMITTED_OFFSETS:
         raise CaptureSetupError(
-            f"There is no replication slot '{options.slot_name}' at {server} to go on from.",
+            f"There is no replication slot '{options.slot_name}' at {server} to resume from.",
             server=server,
             hint="Correct slot_name, or begin with StartupOptions.initial().",
         )
@@ -325,7 +325,7 @@ def _create_slot(connection: psycopg.Connection[Any], options: CdcOptions) -> in
     except (psycopg.errors.QueryCanceled, psycopg.errors.LockNotAvailable) as error:
         raise _waited_in_vain(options, error.sqlstate) from error
     except psycopg.Error as error:
-        hint = "Drop slots that nobody uses, or raise max_replication_slots." if error.sqlstate == "53400" else None
+        hint = "Drop unused slots, or increase max_replication_slots." if error.sqlstate == "53400" else None
         raise translate(error, f"The replication slot '{name}' cannot be created", server=server, hint=hint) from error
     return parse_lsn(lsn)
 

@@ -166,11 +166,10 @@ class _Relation:
     def _unavailable(self, index: int) -> UnavailableValueError:
         table = self.table.table_id
         return UnavailableValueError(
-            f"Column '{self._names[index]}' of table {table} holds a large value that an update left as it was: the "
-            "server has not sent it.",
+            f"Column '{self._names[index]}' of table {table} has a large value that an update did not change: the "
+            "server does not send it.",
             table=table,
-            hint=f"ALTER TABLE {table} REPLICA IDENTITY FULL, or say what to put in its place: "
-            "unavailable_value_placeholder(…).",
+            hint=f"ALTER TABLE {table} REPLICA IDENTITY FULL, or set a placeholder: unavailable_value_placeholder(…).",
         )
 
 
@@ -265,7 +264,7 @@ class LogDecoder:
         ]
         if tables and self._options.truncate_behavior == "exception":
             raise TruncatedTableError(
-                f"Table {', '.join(tables)} was emptied with TRUNCATE: there are no changes of single rows to tell.",
+                f"Table {', '.join(tables)} was truncated: there are no row changes to emit.",
                 table=tables[0],
                 hint="Set truncate_behavior('ignore') to read on without, or start the job without a checkpoint.",
             )
@@ -332,14 +331,15 @@ def _schema_changed(table: CapturedTable, names: tuple[str, ...], altered: Seque
         f"A change of table {table.table_id} was made when it had other columns than when the capture began: "
         f"{'; '.join(what) or 'in another order'}.",
         table=table.table_id,
-        hint="Set schema_change_behavior('evolve') to have rows as they are in the table, or 'ignore' to keep the "
-        "columns there were at first, and go on from the last checkpoint. A primary key must stay.",
+        hint="Set schema_change_behavior('evolve') to use the new columns, or 'ignore' to keep the original columns, "
+        "and restart from the last checkpoint. The primary key must not change.",
     )
 
 
 def _identity_lost(table: CapturedTable) -> SchemaChangedError:
     return SchemaChangedError(
-        f"Table {table.table_id} no longer has REPLICA IDENTITY FULL: the log does not say what a row was before.",
+        f"Table {table.table_id} no longer has REPLICA IDENTITY FULL: the log does not contain the row before a "
+        "change.",
         table=table.table_id,
         hint=f"ALTER TABLE {table.table_id} REPLICA IDENTITY FULL; changes made without it can only be read with "
         "changelog_mode('upsert').",

@@ -96,7 +96,7 @@ class CdcOptions:
                 ) from error
         if not _SLOT_NAME.match(self.slot_name):
             raise InvalidProgramError(
-                f"PostgresCdcSource: {self.slot_name!r} is not a name for a replication slot.",
+                f"PostgresCdcSource: {self.slot_name!r} is not a valid name of a replication slot.",
                 hint="Small letters, digits and underscores, at most 63.",
             )
         for name in ("split_size", "fetch_size", "slot_creation_timeout_s", "heartbeat_interval_s"):

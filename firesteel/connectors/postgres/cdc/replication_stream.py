@@ -164,8 +164,8 @@ class ReplicationStream:
         )
         if result.ntuples == 0:
             raise ReplicationSlotLostError(
-                f"The replication slot '{options.slot_name}' at {server} is gone, and with it the changes from "
-                f"{format_lsn(self._start_lsn)} on.",
+                f"The replication slot '{options.slot_name}' at {server} no longer exists, and the changes "
+                f"from {format_lsn(self._start_lsn)} on are lost.",
                 server=server,
                 hint="Start the job without a checkpoint: it reads the tables again.",
             )
@@ -184,7 +184,7 @@ class ReplicationStream:
                 f"The replication slot '{options.slot_name}' at {server} is in use by server process "
                 f"{active.decode()}.",
                 server=server,
-                hint="Every source needs a slot of its own: set slot_name. A reader that died may hold it for the "
+                hint="Every source requires its own slot: set slot_name. A reader that died may hold it for the "
                 "server's wal_sender_timeout.",
             )
         if parse_lsn(confirmed.decode()) > self._start_lsn:
@@ -192,8 +192,8 @@ class ReplicationStream:
                 f"The replication slot '{options.slot_name}' at {server} has been read up to {confirmed.decode()}; "
                 f"the changes from {format_lsn(self._start_lsn)} on cannot be had again.",
                 server=server,
-                hint="Go on from a later checkpoint, or start without one: the tables are read again. "
-                "lsn_commit_checkpoints_delay is how many older checkpoints stay usable.",
+                hint="Restore a later checkpoint, or start without one, which reads the tables again. "
+                "lsn_commit_checkpoints_delay is the number of older checkpoints that stay usable.",
             )
         with self._lock:
             self._target = parse_lsn(flushed.decode())
@@ -217,7 +217,7 @@ class ReplicationStream:
         while pgconn.flush() == 1 or pgconn.is_busy():
             if self._stopping or time.monotonic() >= deadline:
                 raise PostgresConnectionError(
-                    f"The server did not answer within {_STATEMENT_TIMEOUT_S:g} s.",
+                    f"The server did not respond within {_STATEMENT_TIMEOUT_S:g} s.",
                     server=self._options.connection.describe(),
                 )
             self._wait(pgconn, 1.0)
@@ -317,7 +317,7 @@ class ReplicationStream:
                 f"The replication slot '{slot}' at {server} is in use: {said}",
                 server=server,
                 sqlstate=sqlstate,
-                hint="Every source needs a slot of its own: set slot_name.",
+                hint="Every source requires its own slot: set slot_name.",
             )
         if sqlstate == _NOT_IN_PREREQUISITE_STATE:
             return ReplicationSlotLostError(
@@ -328,7 +328,7 @@ class ReplicationStream:
             )
         if sqlstate == _NO_SUCH_OBJECT:
             return CaptureSetupError(
-                f"The slot or the publication at {server} is gone: {said}",
+                f"The slot or the publication at {server} no longer exists: {said}",
                 server=server,
                 sqlstate=sqlstate,
                 hint=f"The publication '{self._options.publication_name}' must exist as long as the source reads. If "

@@ -111,12 +111,12 @@ def _check(row: Any, options: CdcOptions, server: str) -> None:
         return
     if options.changelog_mode == ChangelogMode.ALL:
         raise refuse(
-            "has not REPLICA IDENTITY FULL: the log does not say what a row was before an update.",
-            f"ALTER TABLE {quoted} REPLICA IDENTITY FULL, or take changelog_mode('upsert').",
+            "does not have REPLICA IDENTITY FULL: the log does not contain the row before an update.",
+            f"ALTER TABLE {quoted} REPLICA IDENTITY FULL, or use changelog_mode('upsert').",
         )
     if identity == "n" or not key or (identity == "i" and not identity_is_key):
         raise refuse(
-            "has a replica identity without its primary key: the log does not say which row was deleted.",
+            "has a replica identity without its primary key: the log does not identify deleted rows.",
             f"ALTER TABLE {quoted} REPLICA IDENTITY DEFAULT (it needs a primary key), or FULL.",
         )
 

@@ -172,5 +172,5 @@ def _names(method: str, columns: tuple[str, ...]) -> tuple[str, ...]:
 
 def _number(method: str, value: int, least: int) -> int:
     if isinstance(value, bool) or not isinstance(value, int) or value < least:
-        raise InvalidProgramError(f"PostgresSink: {method}() takes a whole number of at least {least}, not {value!r}.")
+        raise InvalidProgramError(f"PostgresSink: {method}() takes an integer of at least {least}, not {value!r}.")
     return value

@@ -43,7 +43,7 @@ class PostgresCommitter(Committer[Stage]):
         for ids, stage in self._sinks.items():
             statement = StagingStatements(stage.staging, stage.target, stage.columns).forget_range
             forget = partial(_execute, statement, ids)
-            self._session.run(forget, f"What is left in {describe_table(stage.staging)} cannot be deleted")
+            self._session.run(forget, f"The rows left in {describe_table(stage.staging)} cannot be deleted")
 
     def close(self) -> None:
         """Closes the connection."""
@@ -74,8 +74,8 @@ class PostgresCommitter(Committer[Stage]):
             f"({self._session.server}).",
             server=self._session.server,
             table=staging,
-            hint="The staging table must be left alone for as long as a job can be restored, and the server must not "
-            "lose what it has committed: after a failover, go back to a checkpoint of before.",
+            hint="The staging table must not be changed as long as a job can be restored, and the server must not "
+            "lose committed data: after a failover, restore an earlier checkpoint.",
         )
 
 

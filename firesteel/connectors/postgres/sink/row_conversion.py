@@ -52,7 +52,7 @@ def values_of(record: Any, columns: tuple[str, ...]) -> Sequence[Any]:
         return (record,)
     else:
         raise RecordSerializationError(
-            f"A {kind.__name__} is no row of {len(columns)} columns ({', '.join(columns)}).",
+            f"A {kind.__name__} is not a row of {len(columns)} columns ({', '.join(columns)}).",
             record=repr(record)[:200],
             hint="Give the sink Rows, tuples, lists or dicts, or a function with set_record_mapper().",
         )

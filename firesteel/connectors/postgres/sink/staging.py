@@ -94,8 +94,8 @@ def ensure_staging_table(
                     f"({table.server}).",
                     server=table.server,
                     table=shown,
-                    hint="Rows of other jobs or of an earlier run wait in it. Let those jobs take a checkpoint or end, "
-                    "or give this sink a staging table of its own with set_staging_table().",
+                    hint="Rows of other jobs or of an earlier run wait in it. Wait until those jobs have completed a "
+                    "checkpoint or ended, or set another staging table with set_staging_table().",
                 )
             connection.execute(statements.drop)
         connection.execute(statements.create)

@@ -213,5 +213,5 @@ def _names(method: str, columns: tuple[str, ...]) -> tuple[str, ...]:
 
 def _positive(what: str, value: int) -> int:
     if isinstance(value, bool) or not isinstance(value, int) or value <= 0:
-        raise InvalidProgramError(f"PostgresSource: {what} must be a positive whole number, not {value!r}.")
+        raise InvalidProgramError(f"PostgresSource: {what} must be a positive integer, not {value!r}.")
     return value

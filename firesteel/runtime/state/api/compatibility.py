@@ -30,9 +30,9 @@ def check_same(restored: StateMeta, wanted: StateMeta) -> None:
     name = wanted.name
     if restored.kind != wanted.kind:
         raise StateIncompatibleError(
-            f"State '{name}' was saved as {restored.kind} state, and is now asked for as {wanted.kind} state.",
+            f"State '{name}' was saved as {restored.kind} state, and is now declared as {wanted.kind} state.",
             state=name,
-            hint="Give the new state another name; the old one is dropped if the job may leave state out.",
+            hint="Give the new state another name; the old state is dropped if the job allows non-restored state.",
         )
     if restored.type is not None and wanted.type is not None and restored.type != wanted.type:
         raise StateIncompatibleError(
@@ -43,7 +43,7 @@ def check_same(restored: StateMeta, wanted: StateMeta) -> None:
     if restored.ttl != wanted.ttl:
         was, now = ("with", "without") if restored.ttl else ("without", "with")
         raise StateIncompatibleError(
-            f"State '{name}' was saved {was} time-to-live, and is now asked for {now} it.",
+            f"State '{name}' was saved {was} time-to-live, and is now declared {now} it.",
             state=name,
             hint="Time-to-live cannot be switched on or off for state that exists; its length may change.",
         )
@@ -54,5 +54,5 @@ def check_kind(first: StateDescriptor, descriptor: StateDescriptor) -> None:
     if first.kind != descriptor.kind:
         raise InvalidProgramError(
             f"State '{first.get_name()}' was first registered as {first.kind} state, now as {descriptor.kind} state.",
-            hint="Give each state of a function a name of its own.",
+            hint="Give each state of a function a unique name.",
         )

@@ -40,16 +40,17 @@ def moved_out(table: str, key: Any) -> StateIncompatibleError:
         f"State '{table}' was written by an earlier version, to which the key {reprlib.repr(key)} belonged to this "
         "subtask. Since rows are one key in any order of their fields, and times in any zone, it belongs to another.",
         state=table,
-        hint="Restore the job once with parallelism 1 and take a savepoint: from that it can go on with any "
-        "parallelism.",
+        hint="Restore the job once with parallelism 1 and take a savepoint: from that savepoint it can be restored "
+        "with any parallelism.",
     )
 
 
 def two_states(table: str, key: Any) -> StateIncompatibleError:
     """The error for two equal keys that had a value each."""
     return StateIncompatibleError(
-        f"State '{table}' was written by an earlier version, which took keys that are equal to {reprlib.repr(key)} "
-        "for several: rows with their fields in another order, or times in another zone. Each has a value of its own.",
+        f"State '{table}' was written by an earlier version, which treated keys equal to {reprlib.repr(key)} as "
+        "different keys: rows with their fields in another order, or times in another zone. Each has its own "
+        "value.",
         state=table,
         hint="Read the savepoint with the State Processor, merge the values, and write it again; or start without "
         "this state.",

@@ -244,7 +244,7 @@ class OperatorStateBackend(OperatorStateStore):
         known = (self._states.get(name) or self._restored.get(name) or (mode,))[0]
         if known != mode:
             raise StateIncompatibleError(
-                f"The operator state '{name}' is asked for as {_MODE_NAMES[mode]}, but it is {_MODE_NAMES[known]}.",
+                f"The operator state '{name}' is declared as {_MODE_NAMES[mode]}, but it is {_MODE_NAMES[known]}.",
                 state=name,
                 hint="Give a state of another kind another name.",
             )

@@ -223,7 +223,7 @@ class HashMapKeyedStateBackend(ObjectStateBackend):
     def restore(self, handles: Sequence[KeyedStateHandle], files: StateFileReader, *, reusable: bool) -> None:
         """Takes the state of this backend's key groups out of handles."""
         if self._states or self._queues:
-            raise AssertionError("a backend is restored before states are asked for")
+            raise AssertionError("a backend must be restored before states are declared")
         for name, meta in ((meta.name, meta) for handle in handles for meta in handle.states):
             self._restored.setdefault(name, meta)
         for table in read_tables(handles, files, self.name, self.key_groups, self.max_parallelism, self._incremental):

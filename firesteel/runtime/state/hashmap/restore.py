@@ -70,7 +70,7 @@ def _chunks(
         return
     if handle.format != own_format:
         raise StateIncompatibleError(
-            f"This state was written by the {handle.format} backend in a format of its own.",
+            f"This state was written by the {handle.format} backend in its native format.",
             hint=f"Set state.backend.type to {handle.format}, or take a savepoint in the canonical format first.",
         )
     is_inside = key_groups.start <= handle.key_groups.start and handle.key_groups.end <= key_groups.end

@@ -231,7 +231,7 @@ class RocksDBKeyedStateBackend(KeyedStateBackend):
     def restore(self, handles: Sequence[KeyedStateHandle], files: StateFileReader, *, reusable: bool) -> None:
         """Takes the state of this backend's key groups out of handles."""
         if self._opened is not None or self._directory is None or self._queues:
-            raise AssertionError("a backend is restored before states are asked for")
+            raise AssertionError("a backend must be restored before states are declared")
         restore = Restore(self._directory.path, self.key_groups, self.encoder, self._options, files)
         restored = restore.run(handles, self._shared, reusable=reusable)
         self._opened = restored.database

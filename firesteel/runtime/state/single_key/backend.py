@@ -396,5 +396,5 @@ class SingleKeyStateBackend(KeyedStateBackend):
         """A batch starts with no state."""
         raise InvalidProgramError(
             "A batch job cannot start from a savepoint: it keeps the state of one key at a time.",
-            hint="Set execution.runtime-mode to STREAMING to go on from a savepoint.",
+            hint="Set execution.runtime-mode to STREAMING to restore a savepoint.",
         )

@@ -151,8 +151,8 @@ def source_builder():
         (lambda: source_builder().set_partition_column("a", lower_bound=1), "both bounds or none"),
         (lambda: source_builder().set_partition_column("a", lower_bound=2, upper_bound=1), "is above the upper bound"),
         (lambda: source_builder().set_partition_column("a", lower_bound=2, upper_bound="x"), "cannot be cut"),
-        (lambda: source_builder().set_partition_column("a", partitions=0), "must be a positive whole number"),
-        (lambda: source_builder().set_fetch_size(0), "must be a positive whole number"),
+        (lambda: source_builder().set_partition_column("a", partitions=0), "must be a positive integer"),
+        (lambda: source_builder().set_fetch_size(0), "must be a positive integer"),
         (
             lambda: source_builder().set_query("SELECT ?", [(1,)]).set_partition_column("a").build(),
             "splits come from parameters or from a partition column",
@@ -217,7 +217,7 @@ def test_values_of_records():
         values_of(Row(a=1, c=2), columns)
     with pytest.raises(RecordSerializationError, match="has 3 values, but there are 2 columns"):
         values_of((1, 2, 3), columns)
-    with pytest.raises(RecordSerializationError, match="A str is no row of 2 columns") as caught:
+    with pytest.raises(RecordSerializationError, match="A str is not a row of 2 columns") as caught:
         values_of("ab", columns)
     assert caught.value.record == "'ab'"
 
