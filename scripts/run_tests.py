@@ -37,6 +37,8 @@ JVM_OPTIONS = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -Xshare:auto"
 """Of the many JVMs that tests start for a short time: a quarter of their processor time would be compilation."""
 NICE = {"integration": 3, "unit": 3, "jobs": 3}
 """Parts that compute rather than wait: what waits for other processes goes first."""
+SEED = os.environ.get("SEED", "7")
+"""Of the random order, which is the same each time: a test that fails has to do with what was changed."""
 NO_TESTS = 5
 """What pytest says where an argument has left nothing to run."""
 
@@ -79,7 +81,7 @@ def _run(name: str, marks: str, arguments: Sequence[str]) -> Outcome:
     names_tests = any(Path(argument.partition("::")[0]).exists() for argument in arguments)
     folders = () if names_tests else FOLDERS.get(name, OTHER_FOLDERS)
     workers = ("-n", str(WORKERS[name])) if name in WORKERS else ()
-    options = ("-q", "-p", "no:cacheprovider", "-m", marks, *workers, *SLOWEST)
+    options = ("-q", "-p", "no:cacheprovider", f"--randomly-seed={SEED}", "-m", marks, *workers, *SLOWEST)
     command = ["nice", "-n", str(NICE.get(name, 0)), sys.executable, "-m", "pytest", *options, *folders, *arguments]
     jvm = {name: os.environ.get(name, JVM_OPTIONS) for name in ("SPARK_SUBMIT_OPTS", "SPARK_DAEMON_JAVA_OPTS")}
     process = subprocess.Popen(  # noqa: S603 - a command of ours
