@@ -17,7 +17,7 @@ test: check-java $(STAMP) ## Check style and types, then run every test
 	@$(MAKE) --no-print-directory lint types
 	@$(BIN)/python scripts/run_tests.py $(ARGS)
 
-test-versions: check-java ## Run the unit tests and a job on Spark with every supported Python that is installed; tests in ARGS
+test-versions: check-java ## Run unit and integration tests and a job on Spark with every supported Python; tests in ARGS
 	@$(PYTHON) scripts/test_versions.py $(ARGS)
 
 test-dependencies: check-java $(STAMP) ## Run tests with other minor versions of PySpark and uvicorn; ARGS=pyspark-4.1

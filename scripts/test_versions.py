@@ -1,4 +1,4 @@
-"""Runs the unit tests and a smoke test on Spark with every supported Python version that is installed.
+"""Runs the unit and integration tests and a smoke test on Spark with every supported Python version that is installed.
 
 Each version has a virtual environment of its own, ``.venvs/<version>``, made from ``requirements.lock`` when it is
 first needed or the file has changed. Interpreters are looked for among pyenv's and on the path. Arguments go to pytest,
