@@ -520,8 +520,10 @@ class Task:
         if not overfull:
             return
         turn = self.turn
-        if self._is_long_lived and turn.started and not turn.is_over:
-            # checkpoints are taken between turns: what can be left for the next one is
+        if self._is_long_lived and turn.started and not turn.is_full:
+            # checkpoints are taken between turns: what can be left for the next one is. That the watch has just ended
+            # the turn, perhaps while buffers were closed above, does not mean that this is no help.
+            turn.is_full = True
             turn.end()
         else:
             self._services.wait_for_room(self)

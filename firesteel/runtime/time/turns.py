@@ -36,7 +36,7 @@ class Turn:
     ``is_over``.
     """
 
-    __slots__ = ("cursor", "is_over", "is_whole", "rest", "started", "watch")
+    __slots__ = ("cursor", "is_full", "is_over", "is_whole", "rest", "started", "watch")
 
     def __init__(self) -> None:
         self.watch: TurnWatch | None = None
@@ -44,6 +44,8 @@ class Turn:
         self.started = 0.0
         """0 between turns."""
         self.is_over = False
+        self.is_full = False
+        """Whether the turn has already been ended because an output was full; it may be over for another reason."""
         self.is_whole = False
         """Whether the records under way must all be processed in this turn."""
         self.cursor: Iterator[Any] | None = None
@@ -51,6 +53,7 @@ class Turn:
 
     def begin(self, now: float) -> None:
         self.is_over = False
+        self.is_full = False
         self.started = now
         # after that: the watch falls asleep only if it sees no turn
         if self.watch is not None and self.watch.is_asleep:

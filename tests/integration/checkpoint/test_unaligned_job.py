@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections import defaultdict
 from collections.abc import Callable
 from itertools import pairwise
@@ -14,6 +15,8 @@ from firesteel.common.time import Time
 from firesteel.connectors.client.collect_sink import CollectWriter
 from firesteel.datastream import MapFunction, Partitioner, ProcessWindowFunction
 from firesteel.datastream.window import TumblingEventTimeWindows
+from firesteel.runtime.network.partition import ResultPartition
+from firesteel.runtime.time.turns import Turn
 from firesteel.spi.sink import WriterContext
 from firesteel.testing import ABORT, WATERMARK, At, FakeClock, eventually
 from tests.support.jobs.running_jobs import (
@@ -106,9 +109,31 @@ def test_a_checkpoint_completes_while_records_wait(partitioning: str, barriers: 
         assert sorted(value for _, value in results) == everything()
 
 
+def end_turns_while_buffers_are_closed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As the watch does if that takes long."""
+    turns: dict[int, Turn] = {}
+    begin, after_batch = Turn.begin, ResultPartition.after_batch
+
+    def begin_noted(turn: Turn, now: float) -> None:
+        turns[threading.get_ident()] = turn
+        begin(turn, now)
+
+    def close_and_end(partition: ResultPartition) -> None:
+        after_batch(partition)
+        turns[threading.get_ident()].end()
+
+    monkeypatch.setattr(Turn, "begin", begin_noted)
+    monkeypatch.setattr(ResultPartition, "after_batch", close_and_end)
+
+
+@pytest.mark.parametrize("ends_turns", [False, True], ids=["", "slow"])
 @pytest.mark.parametrize("at", ["source", "chained", "head"])
-def test_a_batch_that_is_far_too_much_for_the_buffers_holds_up_no_checkpoint(at: str, tmp_path: Path) -> None:
+def test_a_batch_that_is_far_too_much_for_the_buffers_holds_up_no_checkpoint(
+    at: str, ends_turns: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """A task whose outputs are full ends its turn: in the middle of a turn no checkpoint can be taken."""
+    if ends_turns:
+        end_turns_while_buffers_are_closed(monkeypatch)
     clock = clock_of_today()
     gate = Gate()
     env = environment(tmp_path, 2, clock, **UNALIGNED)
