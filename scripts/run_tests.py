@@ -11,7 +11,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import IO, NamedTuple
@@ -33,8 +33,21 @@ SLOWEST = ("--durations=10", "--durations-min=5")
 FOLDERS = {"unit": ("tests/unit",), "integration": ("tests/integration",), "services": ("tests/services",)}
 OTHER_FOLDERS = ("tests", *(f"--ignore={folder}" for folders in FOLDERS.values() for folder in folders))
 """What a part reads to find its tests: all test modules would take 20 seconds of processor time."""
-JVM_OPTIONS = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -Xshare:auto"
-"""Of the many JVMs that tests start for a short time: a quarter of their processor time would be compilation."""
+JVM_OPTIONS = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
+"""Of the many JVMs that tests start for a short time: a third of their processor time would be compilation."""
+SHARED_CLASSES = Path(sys.prefix) / "spark-classes.jsa"
+"""Spark's classes as a JVM maps them into memory: to load and verify them again takes each JVM three seconds."""
+CLASS_USER = """
+from pyspark.sql import SparkSession
+session = SparkSession.builder.master("local[1]").config("spark.ui.enabled", "false").getOrCreate()
+session.sparkContext.parallelize(range(2)).map(str).collect()
+session.range(2).groupBy("id").count().collect()
+jvm = session.sparkContext._gateway.proc
+session.stop()
+jvm.stdin.close()
+jvm.wait(60)
+"""
+"""A program that loads most of the classes that the tests' JVMs use. They are stored when its JVM ends."""
 NICE = {"integration": 3, "unit": 3, "jobs": 3}
 """Parts that compute rather than wait: what waits for other processes goes first."""
 SEED = os.environ.get("SEED", "7")
@@ -59,8 +72,9 @@ class Outcome(NamedTuple):
 def main(arguments: Sequence[str]) -> int:
     """Runs all parts, shows what they print as it comes, and says again at the end what failed."""
     began = time.monotonic()
+    environment = {**os.environ, "JDK_JAVA_OPTIONS": os.environ.get("JDK_JAVA_OPTIONS") or _jvm_options()}
     with ThreadPoolExecutor(AT_ONCE) as pool:
-        running = {name: pool.submit(_run, name, marks, arguments) for name, marks in PARTS.items()}
+        running = {name: pool.submit(_run, name, marks, arguments, environment) for name, marks in PARTS.items()}
         try:
             outcomes = {name: future.result() for name, future in running.items()}
         except KeyboardInterrupt:
@@ -77,20 +91,40 @@ def main(arguments: Sequence[str]) -> int:
     return NO_TESTS if all(outcome.code == NO_TESTS for outcome in outcomes.values()) else 0
 
 
-def _run(name: str, marks: str, arguments: Sequence[str]) -> Outcome:
+def _jvm_options() -> str:
+    """Returns the options of the tests' JVMs. Those of Spark share classes that are stored the first time."""
+    if not SHARED_CLASSES.exists():
+        stored = SHARED_CLASSES.with_suffix(f".{os.getpid()}")
+        options = f"{JVM_OPTIONS} -XX:ArchiveClassesAtExit={stored} -Xlog:disable"
+        subprocess.run(  # noqa: S603 - a command of ours
+            [sys.executable, "-c", CLASS_USER],
+            env={**os.environ, "JDK_JAVA_OPTIONS": options},
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            check=False,
+            timeout=120,
+        )
+        try:
+            stored.rename(SHARED_CLASSES)
+        except OSError:
+            return JVM_OPTIONS
+    # a JVM with other classes than Spark's would print a warning
+    return f"{JVM_OPTIONS} -XX:SharedArchiveFile={SHARED_CLASSES} -Xlog:disable"
+
+
+def _run(name: str, marks: str, arguments: Sequence[str], environment: Mapping[str, str]) -> Outcome:
     names_tests = any(Path(argument.partition("::")[0]).exists() for argument in arguments)
     folders = () if names_tests else FOLDERS.get(name, OTHER_FOLDERS)
     workers = ("-n", str(WORKERS[name])) if name in WORKERS else ()
     options = ("-q", "-p", "no:cacheprovider", f"--randomly-seed={SEED}", "-m", marks, *workers, *SLOWEST)
     command = ["nice", "-n", str(NICE.get(name, 0)), sys.executable, "-m", "pytest", *options, *folders, *arguments]
-    jvm = {name: os.environ.get(name, JVM_OPTIONS) for name in ("SPARK_SUBMIT_OPTS", "SPARK_DAEMON_JAVA_OPTS")}
     process = subprocess.Popen(  # noqa: S603 - a command of ours
         command,
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
-        env={**os.environ, **jvm},
+        env=environment,
     )
     assert process.stdout is not None
     lines: list[str] = []
