@@ -63,11 +63,11 @@ def exchange_of(job_graph: JobGraph, edge: JobEdge) -> EdgeExchange:
     kind = ExchangeKind.PIPELINED if execution is JobExecution.PIPELINED else ExchangeKind.BLOCKING
     grouped = False
     if execution is JobExecution.PIPELINED:
-        reason = "both tasks run at the same time, and records are handed on as they come"
+        reason = "both tasks run concurrently, and records are sent as they are produced"
     elif execution is JobExecution.EPOCHS:
         reason = "an epoch is one Spark job, and each vertex is a stage of it"
     elif grouped := _is_keyed(job_graph, edge):
-        reason = "a batch handles one key after the other, so the shuffle brings a key's records together"
+        reason = "a batch processes one key after the other, so the shuffle groups the records by key"
     elif _is_read_first(job_graph, edge):
         reason = "each vertex of a batch is a stage, and the broadcast side is read first"
     else:

@@ -66,7 +66,7 @@ def facts(job_graph: JobGraph) -> dict[str, str]:
         return {
             "slots": f"for one run; up to {widest} at a time for a stage, fewer make it slower",
             "state": "of one key at a time, in memory; state.backend.type has no effect",
-            "checkpoints": "none: Spark runs again what a lost task or executor had done",
+            "checkpoints": "none: Spark recomputes the work of a lost task or executor",
         }
     about = {}
     if kind is JobExecution.EPOCHS:
@@ -88,7 +88,7 @@ def facts(job_graph: JobGraph) -> dict[str, str]:
     if path is not None:
         about["starts from"] = path
     elif kind is JobExecution.EPOCHS and _resumes(configuration):
-        about["starts from"] = "the last checkpoint that a job of this name has left there, if there is one"
+        about["starts from"] = "the last retained checkpoint of a job with this name, if there is one"
     return about
 
 
@@ -104,8 +104,8 @@ def _trigger(configuration: Configuration) -> str:
     if trigger == "interval":
         return f"interval: an epoch every {configuration.get(exchange_options.EPOCH_INTERVAL).format()}"
     if trigger == "available-now":
-        return "available-now: epochs until all that was there is read, then the job stops"
-    return "continuous: an epoch as soon as the one before is over and there is something to do"
+        return "available-now: epochs until all available input is read, then the job ends"
+    return "continuous: an epoch starts when the previous one has ended and input is available"
 
 
 def _read_quota(configuration: Configuration) -> str:
@@ -121,4 +121,6 @@ def _read_quota(configuration: Configuration) -> str:
 
 def _directory(configuration: Configuration) -> str:
     directory = configuration.get_optional(checkpointing_options.CHECKPOINTS_DIRECTORY)
-    return directory or "a temporary directory that goes when the job does (execution.checkpointing.dir is not set)"
+    return directory or (
+        "a temporary directory that is deleted when the job ends (execution.checkpointing.dir is not set)"
+    )

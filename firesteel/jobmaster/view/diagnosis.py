@@ -94,13 +94,14 @@ def _explain(vertices: dict[str, VertexView], loads: dict[str, Load], slowest: s
     skewed = _skew(vertex)
     names = ", ".join(f"'{each.name}' ({loads[each.id].back_pressured / 10:.0f}%)" for each in waiting)
     sentence = (
-        f"'{vertex.name}' is the bottleneck: it is busy {load.busy / 10:.0f}% of the time and waits for nobody, while "
-        f"before it {names} wait{'s' if len(waiting) == 1 else ''} for it."
+        f"'{vertex.name}' is the bottleneck: it is busy {load.busy / 10:.0f}% of the time and not backpressured, while "
+        f"{names} upstream wait{'s' if len(waiting) == 1 else ''} for it."
     )
     if skewed is not None:
         sentence += (
-            f" Its subtask {skewed.subtask} has got {skewed.share:.0%} of all records, far more than the others: a few "
-            "keys have most of them. A higher parallelism does not help; keys that spread the records do."
+            f" Its subtask {skewed.subtask} received {skewed.share:.0%} of all records, far more than the others: a "
+            "few keys have most of the records. A higher parallelism does not help; use keys that distribute the "
+            "records evenly."
         )
     elif load.busy > BUSY_MS:
         sentence += " Make it faster, or give it a higher parallelism."

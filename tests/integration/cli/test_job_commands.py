@@ -120,7 +120,7 @@ def test_a_job_that_waits_says_for_what(
     env._executor = _Submit(cluster)
     env.from_collection([1]).map(lambda n: n).set_parallelism(3).key_by(lambda n: n).map(lambda n: n).print()
     env.execute_async("wide")
-    expected = re.compile(r"^slots +The job waits for slots: it wants 3, and of 2 there are 2 free\.$", re.MULTILINE)
+    expected = re.compile(r"^slots +The job waits for slots: it requests 3, and 2 of 2 are free\.$", re.MULTILINE)
     eventually(lambda: expected.search(run(capsys, "status", "wide")) is not None)
 
 

@@ -83,7 +83,7 @@ def test_a_program_says_what_its_job_waits_for(
     canceller.start()
     assert main(["run", path]) == 1
     canceller.join()
-    assert "job 'wide': The job waits for slots: it wants 3, and of 2 there are 2 free.\n" in "".join(said)
+    assert "job 'wide': The job waits for slots: it requests 3, and 2 of 2 are free.\n" in "".join(said)
 
 
 def test_the_address_can_be_given(

@@ -138,4 +138,4 @@ def test_one_subtask_that_gets_nearly_everything() -> None:
     diagnosis = _with_records(1_000, 9_000)
     assert (diagnosis.skewed.subtask, diagnosis.skewed.records) == (1, 9_000)
     assert (diagnosis.skewed.share, diagnosis.skewed.skew) == (0.9, 80.0)
-    assert "subtask 1 has got 90% of all records" in diagnosis.explanation
+    assert "subtask 1 received 90% of all records" in diagnosis.explanation

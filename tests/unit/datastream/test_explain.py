@@ -45,7 +45,7 @@ def test_pipelined() -> None:
         checkpoints: none: execution.checkpointing.interval is not set
 
         Exchanges:
-          1 -> 2: HASH, pipelined: both tasks run at the same time, and records are handed on as they come
+          1 -> 2: HASH, pipelined: both tasks run concurrently, and records are sent as they are produced
         """
         ).rstrip()
     )
@@ -68,7 +68,7 @@ def test_pipelined_with_checkpoints_and_a_savepoint() -> None:
 @pytest.mark.parametrize(
     ("settings", "trigger", "granted"),
     [
-        ({}, "continuous: an epoch as soon as the one before is over", "as many as make an epoch last 1 s"),
+        ({}, "continuous: an epoch starts when the previous one has ended", "as many as make an epoch last 1 s"),
         (
             {"execution.epoch.trigger": "interval", "execution.epoch.interval": "30 s"},
             "interval: an epoch every 30 s",
@@ -76,7 +76,7 @@ def test_pipelined_with_checkpoints_and_a_savepoint() -> None:
         ),
         (
             {"execution.epoch.trigger": "available-now", "execution.epoch.target-duration": "5 s"},
-            "available-now: epochs until all that was there is read, then the job stops",
+            "available-now: epochs until all available input is read, then the job ends",
             "as many as make an epoch last 5 s",
         ),
         ({"execution.epoch.max-records": "5000"}, "continuous", "at most 5,000 records for each subtask of a source"),
@@ -105,7 +105,7 @@ def test_epochs_that_go_on_from_the_last_run(settings: dict[str, str], resumes: 
     in_epochs = {"execution.exchange": "spark", "execution.checkpointing.dir": "/checkpoints"}
     text = explained(**in_epochs, **settings)
     assert "checkpoints: one with every epoch, in /checkpoints\n" in text
-    assert ("starts from: the last checkpoint that a job of this name" in text) == resumes
+    assert ("starts from: the last retained checkpoint of a job with this name" in text) == resumes
     assert "starts from: /sp\n" in explained(**in_epochs, **settings, **{"execution.state-recovery.path": "/sp"})
 
 

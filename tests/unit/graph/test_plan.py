@@ -101,7 +101,7 @@ def test_job_plan_has_the_rest_apis_shape(program) -> None:
                         "num": 0,
                         "exchange": "pipelined_bounded",
                         "ship_strategy": "HASH",
-                        "exchange_reason": "both tasks run at the same time, and records are handed on as they come",
+                        "exchange_reason": "both tasks run concurrently, and records are sent as they are produced",
                     }
                 ],
             },

@@ -204,8 +204,8 @@ class _JobHandlers:
 
 
 def _waits_for(slots: rest.SlotWait) -> str:
-    text = f"The job waits for slots: it wants {slots.needed}, and of {slots.total} there are {slots.free} free"
-    return f"{text}; {slots.ahead} waiting before it." if slots.ahead else f"{text}."
+    text = f"The job waits for slots: it requests {slots.needed}, and {slots.free} of {slots.total} are free"
+    return f"{text}; {slots.ahead} ahead of it in the queue." if slots.ahead else f"{text}."
 
 
 def job_overview(view: JobView, now: int) -> rest.JobOverview:
