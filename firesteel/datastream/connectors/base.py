@@ -50,12 +50,12 @@ class StreamTransformer(ABC):
 
     @abstractmethod
     def apply(self, ds: DataStream) -> DataStream:
-        """The stream the sink is to get."""
+        """Returns the stream that the sink consumes."""
 
 
 class SupportsPreprocessing(ABC):
-    """A sink that wants its stream prepared."""
+    """A sink that transforms its input stream."""
 
     @abstractmethod
     def get_transformer(self) -> StreamTransformer | None:
-        """What prepares the stream, or None."""
+        """Returns the transformer of the stream, or None."""

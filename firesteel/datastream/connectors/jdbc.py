@@ -30,7 +30,7 @@ class JdbcSink(PostgresSink):
         jdbc_connection_options: JdbcConnectionOptions,
         jdbc_execution_options: JdbcExecutionOptions | None = None,
     ) -> JdbcSink:
-        """A sink that fills the ``?`` of a statement with a record's values, in order."""
+        """Returns a sink that fills the ``?`` of a statement with a record's values, in order."""
         _, count = to_placeholders(sql)
         if not isinstance(type_info, RowTypeInfo):
             raise InvalidProgramError(f"JdbcSink: type_info must be a row type, not {type_info!r}.")
@@ -53,7 +53,7 @@ class JdbcSink(PostgresSink):
 
 
 class JdbcConnectionOptions:
-    """Where the database is."""
+    """Connection settings of a database."""
 
     def __init__(
         self, url: str, driver_name: str | None = None, user_name: str | None = None, password: str | None = None
@@ -83,7 +83,7 @@ class JdbcConnectionOptions:
         return self._options.password
 
     def to_postgres(self) -> PostgresConnectionOptions:
-        """The same, as the connector has it."""
+        """Returns these options in the connector's form."""
         return self._options
 
     class JdbcConnectionOptionsBuilder:
@@ -106,7 +106,7 @@ class JdbcConnectionOptions:
             return self
 
         def with_user_name(self, user_name: str) -> JdbcConnectionOptions.JdbcConnectionOptionsBuilder:
-            """Who writes."""
+            """Sets the user."""
             self._user_name = user_name
             return self
 
@@ -154,7 +154,7 @@ class JdbcExecutionOptions:
 
     @staticmethod
     def builder() -> JdbcExecutionOptions.Builder:
-        """Begins with the defaults."""
+        """Returns a builder with the defaults."""
         return JdbcExecutionOptions.Builder()
 
     class Builder:

@@ -44,7 +44,7 @@ class CsvRowDeserializationSchema(CompiledSchema[CsvParser], DeserializationSche
             self._ignore_parse_errors = False
 
         def set_field_delimiter(self, delimiter: str) -> CsvRowDeserializationSchema.Builder:
-            """What separates columns; a comma by default."""
+            """Sets the separator of columns. The default is a comma."""
             return self._set(column_separator=delimiter)
 
         def set_allow_comments(self, allow_comments: bool) -> CsvRowDeserializationSchema.Builder:
@@ -52,23 +52,23 @@ class CsvRowDeserializationSchema(CompiledSchema[CsvParser], DeserializationSche
             return self._set(allow_comments=allow_comments)
 
         def set_array_element_delimiter(self, delimiter: str) -> CsvRowDeserializationSchema.Builder:
-            """What separates the elements of an array, or the fields of a row within a column; ``;`` by default."""
+            """Sets the separator of array elements and of the fields of a nested row. The default is ``;``."""
             return self._set(array_separators=(delimiter,))
 
         def set_quote_character(self, c: str) -> CsvRowDeserializationSchema.Builder:
-            """What quotes are; ``"`` by default."""
+            """Sets the quote character. The default is ``"``."""
             return self._set(quote_char=c)
 
         def set_escape_character(self, c: str) -> CsvRowDeserializationSchema.Builder:
-            r"""The character that takes away the meaning of the next; then ``\n`` is a line end and ``\t`` a tab."""
+            r"""Sets the escape character. With one, ``\n`` is a line end and ``\t`` a tab."""
             return self._set(escape_char=c)
 
         def set_null_literal(self, null_literal: str) -> CsvRowDeserializationSchema.Builder:
-            """The text that stands for None; by default nothing does."""
+            """Sets the text that is read and written for None. The default is no such text."""
             return self._set(null_value=null_literal)
 
         def set_ignore_parse_errors(self, ignore_parse_errors: bool) -> CsvRowDeserializationSchema.Builder:
-            """Skips messages that are no CSV, and reads columns that are missing or do not fit as None; silently."""
+            """Skips messages that are not CSV, and reads missing and invalid columns as None, without an error."""
             self._ignore_parse_errors = ignore_parse_errors
             return self
 
@@ -124,31 +124,31 @@ class CsvRowSerializationSchema(CompiledSchema[CsvWriter], SerializationSchema):
             self._schema = CsvSchema(require_row_type(type_info, "CsvRowSerializationSchema"))
 
         def set_field_delimiter(self, c: str) -> CsvRowSerializationSchema.Builder:
-            """What separates columns; a comma by default."""
+            """Sets the separator of columns. The default is a comma."""
             return self._set(column_separator=c)
 
         def set_line_delimiter(self, delimiter: str) -> CsvRowSerializationSchema.Builder:
-            r"""What ends a line: ``\n`` by default, ``\r\n``, ``\r`` or nothing."""
+            r"""Sets the end of a line: ``\n``, the default, ``\r\n``, ``\r`` or an empty text."""
             return self._set(line_separator=delimiter)
 
         def set_array_element_delimiter(self, delimiter: str) -> CsvRowSerializationSchema.Builder:
-            """What separates the elements of an array, or the fields of a row within a column; ``;`` by default."""
+            """Sets the separator of array elements and of the fields of a nested row. The default is ``;``."""
             return self._set(array_separators=(delimiter,))
 
         def disable_quote_character(self) -> CsvRowSerializationSchema.Builder:
-            """Quotes nothing; what would need quotes is an error then."""
+            """Disables quotes. A value that needs quotes is an error."""
             return self._set(quote_char=None)
 
         def set_quote_character(self, c: str) -> CsvRowSerializationSchema.Builder:
-            """What quotes are; ``"`` by default."""
+            """Sets the quote character. The default is ``"``."""
             return self._set(quote_char=c)
 
         def set_escape_character(self, c: str) -> CsvRowSerializationSchema.Builder:
-            """The character that takes away the meaning of the next; by default there is none."""
+            """Sets the escape character. The default is none."""
             return self._set(escape_char=c)
 
         def set_null_literal(self, s: str) -> CsvRowSerializationSchema.Builder:
-            """The text that stands for None; by default an empty column."""
+            """Sets the text that is written for None. The default is an empty column."""
             return self._set(null_value=s)
 
         def build(self) -> CsvRowSerializationSchema:

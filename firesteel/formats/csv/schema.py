@@ -122,35 +122,35 @@ class CsvSchemaBuilder:
     def add_array_column(
         self, name: str, separator: str = ARRAY_SEPARATOR, element_type: TypeInformation | None = None
     ) -> CsvSchemaBuilder:
-        """A column of arrays, of strings unless said otherwise."""
+        """Adds a column of arrays, by default of strings."""
         return self._add(name, Types.OBJECT_ARRAY(element_type or Types.STRING()), separator)
 
     def add_boolean_column(self, name: str) -> CsvSchemaBuilder:
-        """A column of booleans."""
+        """Adds a column of booleans."""
         return self._add(name, Types.BOOLEAN())
 
     def add_number_column(self, name: str, number_type: TypeInformation | None = None) -> CsvSchemaBuilder:
-        """A column of numbers, whole ones of 64 bits unless said otherwise."""
+        """Adds a column of numbers, by default integers of 64 bits."""
         return self._add(name, number_type or Types.LONG())
 
     def add_string_column(self, name: str) -> CsvSchemaBuilder:
-        """A column of strings."""
+        """Adds a column of strings."""
         return self._add(name, Types.STRING())
 
     def add_columns_from(self, schema: CsvSchema) -> CsvSchemaBuilder:
-        """All columns of another schema."""
+        """Adds all columns of another schema."""
         types = schema.row_type.get_field_types()
         for i, (name, type_info) in enumerate(zip(schema.column_names, types, strict=True)):
             self._add(name, type_info, schema.array_separator(i))
         return self
 
     def clear_columns(self) -> CsvSchemaBuilder:
-        """Takes all columns away."""
+        """Removes all columns."""
         self._columns.clear()
         return self
 
     def set_allow_comments(self, allow: bool = True) -> CsvSchemaBuilder:
-        """Passes over lines that begin with #."""
+        """Skips lines that begin with #."""
         return self._set(allow_comments=allow)
 
     def set_any_property_name(self, name: str) -> CsvSchemaBuilder:
@@ -158,62 +158,62 @@ class CsvSchemaBuilder:
         raise InvalidProgramError(f"Columns beyond those of the schema cannot be kept as '{name}': rows have no place.")
 
     def disable_array_element_separator(self) -> CsvSchemaBuilder:
-        """Arrays are not split: each has one element."""
+        """Does not split arrays: each has one element."""
         return self.set_array_element_separator("")
 
     def remove_array_element_separator(self, index: int) -> CsvSchemaBuilder:
-        """Arrays of that column are not split."""
+        """Does not split the arrays of a column."""
         name, type_info, _ = self._columns[index]
         self._columns[index] = (name, type_info, "")
         return self
 
     def set_array_element_separator(self, separator: str) -> CsvSchemaBuilder:
-        """What separates the elements of arrays in columns that do not say it themselves."""
+        """Sets the separator of array elements, for columns without their own."""
         self._array_separator = separator
         return self
 
     def set_column_separator(self, char: str) -> CsvSchemaBuilder:
-        """What separates columns; a comma by default."""
+        """Sets the separator of columns. The default is a comma."""
         return self._set(column_separator=char)
 
     def disable_escape_char(self) -> CsvSchemaBuilder:
-        """Nothing is escaped: the default."""
+        """Disables escaping, the default."""
         return self._set(escape_char=None)
 
     def set_escape_char(self, char: str) -> CsvSchemaBuilder:
-        """The character that takes away the meaning of the next."""
+        """Sets the escape character."""
         return self._set(escape_char=char)
 
     def set_line_separator(self, separator: str) -> CsvSchemaBuilder:
-        """What ends a line when writing; when reading all usual ends are known."""
+        """Sets the end of a line that is written. All usual line ends are read."""
         return self._set(line_separator=separator)
 
     def set_null_value(self, null_value: str) -> CsvSchemaBuilder:
-        """The text that stands for None."""
+        """Sets the text that is read and written for None."""
         return self._set(null_value=null_value)
 
     def disable_quote_char(self) -> CsvSchemaBuilder:
-        """Nothing is quoted."""
+        """Disables quotes."""
         return self._set(quote_char=None)
 
     def set_quote_char(self, char: str) -> CsvSchemaBuilder:
-        """What quotes are; ``"`` by default."""
+        """Sets the quote character. The default is ``"``."""
         return self._set(quote_char=char)
 
     def set_skip_first_data_row(self, skip: bool = True) -> CsvSchemaBuilder:
-        """Passes over the first line of a file, after the header if there is one."""
+        """Skips the first line of a file, after the header if there is one."""
         return self._set(skip_first_data_row=skip)
 
     def set_strict_headers(self, strict: bool = True) -> CsvSchemaBuilder:
-        """The header must name the columns of the schema, in order."""
+        """Requires that the header names the columns of the schema, in order."""
         return self._set(strict_headers=strict)
 
     def set_use_header(self, use: bool = True) -> CsvSchemaBuilder:
-        """The first line of a file is a header."""
+        """Reads the first line of a file as a header, and writes one."""
         return self._set(use_header=use)
 
     def size(self) -> int:
-        """How many columns there are so far."""
+        """Returns the number of columns added so far."""
         return len(self._columns)
 
     def __len__(self) -> int:

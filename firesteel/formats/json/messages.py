@@ -131,22 +131,22 @@ class JsonRowDeserializationSchema(CompiledSchema[_CodecAndReader], Deserializat
             self._ignore_parse_errors = False
 
         def type_info(self, type_info: TypeInformation) -> JsonRowDeserializationSchema.Builder:
-            """The type of the rows; the names of its fields are the keys in JSON."""
+            """Sets the type of the rows. Its field names are the keys in JSON."""
             self._row_type = require_row_type(type_info, "JsonRowDeserializationSchema.type_info")
             return self
 
         def json_schema(self, json_schema: str) -> JsonRowDeserializationSchema.Builder:
-            """The type of the rows as a JSON schema."""
+            """Sets the type of the rows by a JSON schema."""
             self._row_type = row_type_of_json_schema(json_schema)
             return self
 
         def fail_on_missing_field(self) -> JsonRowDeserializationSchema.Builder:
-            """An object without one of the fields is an error; by default the field is None then."""
+            """Fails if an object lacks a field. By default the field is None."""
             self._fail_on_missing_field = True
             return self
 
         def ignore_parse_errors(self) -> JsonRowDeserializationSchema.Builder:
-            """Messages that are no JSON are skipped, and values that do not fit their field become None; silently."""
+            """Skips messages that are not JSON, and reads values that do not fit as None, without an error."""
             self._ignore_parse_errors = True
             return self
 
@@ -250,7 +250,7 @@ class JsonRowSerializationSchema(CompiledSchema[Callable[[Any], list[str]]], Ser
             self._row_type: RowTypeInfo | None = None
 
         def with_type_info(self, type_info: TypeInformation) -> JsonRowSerializationSchema.Builder:
-            """The type of the rows; the names of its fields become the keys in JSON."""
+            """Sets the type of the rows. Its field names become the keys in JSON."""
             self._row_type = require_row_type(type_info, "JsonRowSerializationSchema.with_type_info")
             return self
 

@@ -60,16 +60,16 @@ class SavepointReader:
 
     @property
     def spark(self) -> SparkSession:
-        """The session the DataFrames belong to."""
+        """The SparkSession of the DataFrames."""
         return self._spark
 
     @property
     def configuration(self) -> Configuration:
-        """How object stores are reached."""
+        """The configuration of object stores."""
         return self._configuration
 
     def operators(self) -> DataFrame:
-        """One row per state: operators without state have one with nulls."""
+        """Returns one row per state. An operator without state has one row with nulls."""
         rows: list[tuple[Any, ...]] = []
         for operator in self.metadata.operators:
             states: list[tuple[Any, ...]] = [
@@ -93,7 +93,7 @@ class SavepointReader:
         map_key_type: Any = None,
         schema: Any = None,
     ) -> DataFrame:
-        """A keyed state, or what a function makes of the states of each key.
+        """Returns a keyed state, or the rows that a function returns for the states of each key.
 
         Columns: ``key``; ``window_start`` and ``window_end`` in milliseconds, or ``namespace``, where the state has
         windows or other namespaces; ``value`` (an array for list state), or ``map_key`` and ``map_value``, one row per
@@ -127,7 +127,7 @@ class SavepointReader:
         return self._frame(pieces, partial(tasks.rows, read, columns), columns, schema)
 
     def read_timers(self, uid: str, *, key_type: Any = None, schema: Any = None) -> DataFrame:
-        """The timers of an operator: ``key``, window or namespace, ``queue``, ``time_domain`` and ``timestamp``."""
+        """Returns an operator's timers: ``key``, window or namespace, ``queue``, ``time_domain``, ``timestamp``."""
         operator = find_operator(self.metadata.operators, uid)
         tables = frozenset(table_of(state) for state in keyed_states(operator) if state.kind == TIMERS)
         pieces = self._slices(operator)
@@ -164,15 +164,15 @@ class SavepointReader:
     # ---- operator state -----------------------------------------------------------------------------
 
     def read_list_state(self, uid: str, name: str, *, value_type: Any = None) -> DataFrame:
-        """A list of operator state that is dealt out among subtasks: ``subtask`` and ``value``."""
+        """Returns an even-split list of operator state: ``subtask`` and ``value``."""
         return self._read_list(uid, name, SPLIT, value_type)
 
     def read_union_state(self, uid: str, name: str, *, value_type: Any = None) -> DataFrame:
-        """A list of operator state of which every subtask gets all: ``subtask`` that wrote it, and ``value``."""
+        """Returns a union list of operator state: the ``subtask`` that wrote it, and ``value``."""
         return self._read_list(uid, name, UNION, value_type)
 
     def read_broadcast_state(self, uid: str, name: str, *, key_type: Any = None, value_type: Any = None) -> DataFrame:
-        """A broadcast state, which is the same in all subtasks: ``key`` and ``value``."""
+        """Returns a broadcast state: ``key`` and ``value``."""
         operator = find_operator(self.metadata.operators, uid)
         handles = _find_list(operator, name, BROADCAST)[:1]
         items = self._parallelize([(0, handle) for handle in handles]).mapPartitions(

@@ -15,38 +15,38 @@ __all__ = ["KeyedStateReaderFunction", "ReaderContext", "read_with_function"]
 
 
 class KeyedStateReaderFunction(ABC):
-    """Reads the state of one key after the other, as Flink's class of that name does.
+    """Reads the state of each key, like Flink's class of the same name.
 
     ``open`` asks for states with their descriptors, like the function that wrote them; then ``read_key`` is called for
     every key that has a value in one of them.
     """
 
     def open(self, runtime_context: StateReaderContext) -> None:  # noqa: B027 - optional
-        """Asks for the states."""
+        """Registers the states to read."""
 
     @abstractmethod
     def read_key(self, key: Any, ctx: ReaderContext) -> Iterable[Any]:
-        """The rows for one key: tuples, Rows or dicts that fit the schema. The states are those of the key."""
+        """Returns the rows of one key: tuples, Rows or dicts that fit the schema."""
 
     def close(self) -> None:  # noqa: B027 - optional
         """Releases what the function holds."""
 
 
 class StateReaderContext:
-    """What a reader function is opened with: keyed state."""
+    """The context of ``open``: access to keyed state."""
 
     def __init__(self, backend: KeyedStateBackend):
         self._backend = backend
 
     def get_state(self, state_descriptor: Any) -> Any:
-        """The state a descriptor names."""
+        """Returns the state of a descriptor."""
         return self._backend.get_state(state_descriptor)
 
     get_list_state = get_map_state = get_reducing_state = get_aggregating_state = get_state
 
 
 class ReaderContext:
-    """What is known of the key at hand besides its state."""
+    """The context of ``read_key``: the current key and its timers."""
 
     def __init__(self, key: Any, timers: dict[str, dict[Any, set[int]]]):
         self._key = key

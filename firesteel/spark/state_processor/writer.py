@@ -49,7 +49,7 @@ _TASK_ERROR = re.compile(r"^firesteel[\w.]*Error: (?P<message>.*?)(?=\n\s*\n|\n\
 
 
 class SavepointWriter:
-    """Collects changes, and writes them as a savepoint that a job can start from.
+    """Collects changes and writes them as a savepoint.
 
     Nothing happens before :meth:`write`. The savepoint is in the canonical format and self-contained: what is not
     changed is copied, never shared with the savepoint it comes from. An operator is named by its uid.
@@ -88,7 +88,7 @@ class SavepointWriter:
         job_name: str = "bootstrapped",
         configuration: Configuration | None = None,
     ) -> SavepointWriter:
-        """Starts from nothing; the max parallelism must be that of the job that will start from it."""
+        """Starts with no operators. The max parallelism must be that of the job that is started from the savepoint."""
         metadata = CheckpointMetadata(
             checkpoint_id=1,
             job_id=uuid.uuid4().hex,
@@ -132,12 +132,12 @@ class SavepointWriter:
         return self
 
     def remove_operator(self, uid: str) -> SavepointWriter:
-        """Leaves an operator with all its state out."""
+        """Removes an operator with all its state."""
         self._operators.remove(self._required(uid))
         return self
 
     def remove_state(self, uid: str, name: str) -> SavepointWriter:
-        """Leaves one keyed state, timer queue or list out."""
+        """Removes a keyed state, a timer queue or a list."""
         operator = self._required(uid)
         known = {table_of(state): state.name for state in keyed_states(operator.state)}
         known.update({found.name: found.name for found in operator_lists(operator.state)})
@@ -150,7 +150,7 @@ class SavepointWriter:
         return self
 
     def change_uid(self, old: str, new: str) -> SavepointWriter:
-        """Gives an operator's state to the operator with another uid; ``old`` may also be an id or a name."""
+        """Changes the uid of an operator's state. ``old`` may also be an id or a name."""
         operator = self._required(old)
         if self._find(new) is not None:
             raise StateIncompatibleError(f"There is an operator with the uid '{new}' already.", operator=new)
@@ -173,7 +173,7 @@ class SavepointWriter:
         namespace: Accessor | None = None,
         key_type: TypeInformation | None = None,
     ) -> SavepointWriter:
-        """Sets a keyed state to the rows of a DataFrame, in place of what it held.
+        """Replaces a keyed state by the rows of a DataFrame.
 
         The columns are those that :meth:`SavepointReader.read_keyed_state` gives: its frame, changed, fits as it is.
         Each may be named, or be a function of the row, which runs on the executors. A column that was read becomes what
@@ -224,7 +224,7 @@ class SavepointWriter:
         namespace: Accessor | None = None,
         key_type: TypeInformation | None = None,
     ) -> SavepointWriter:
-        """Sets the timers of a queue, by default that of process functions, in place of those that were in it."""
+        """Replaces the timers of a queue, by default that of process functions."""
         operator = self._find(uid) or self._add(uid)
         columns = set(df.columns)
         windows = ("window_start", "window_end") if {"window_start", "window_end"} <= columns else None
@@ -248,13 +248,13 @@ class SavepointWriter:
     def with_list_state(
         self, uid: str, state: str | ListStateDescriptor, df: DataFrame, *, value: Accessor = "value"
     ) -> SavepointWriter:
-        """Sets a list of operator state that is dealt out among subtasks, one row per element."""
+        """Replaces an even-split list of operator state, one row per element."""
         return self._with_list(uid, state, SPLIT, df, value)
 
     def with_union_state(
         self, uid: str, state: str | ListStateDescriptor, df: DataFrame, *, value: Accessor = "value"
     ) -> SavepointWriter:
-        """Sets a list of operator state of which every subtask gets all, one row per element."""
+        """Replaces a union list of operator state, one row per element."""
         return self._with_list(uid, state, UNION, df, value)
 
     def with_broadcast_state(
@@ -266,7 +266,7 @@ class SavepointWriter:
         key: Accessor = "key",
         value: Accessor = "value",
     ) -> SavepointWriter:
-        """Sets a broadcast state, one row per entry; it is written by one task."""
+        """Replaces a broadcast state, one row per entry. One task writes it."""
         name = state if isinstance(state, str) else state.get_name()
         _check_columns(df, name, (key, value))
         operator = self._find(uid) or self._add(uid)

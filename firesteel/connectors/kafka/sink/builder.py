@@ -20,7 +20,7 @@ MAXIMUM_PREFIX_BYTES = 32_000
 
 
 class KafkaSinkBuilder:
-    """Configures a KafkaSink: bootstrap servers and a record serializer are necessary.
+    """Builds a KafkaSink. Bootstrap servers and a record serializer are required.
 
     Example::
 
@@ -46,18 +46,18 @@ class KafkaSinkBuilder:
         self._ignores_lost = False
 
     def set_bootstrap_servers(self, bootstrap_servers: str) -> KafkaSinkBuilder:
-        """Sets the brokers to ask first: ``host:port``, separated by commas."""
+        """Sets the bootstrap servers: ``host:port``, separated by commas."""
         return self.set_property("bootstrap.servers", bootstrap_servers)
 
     def set_delivery_guarantee(self, delivery_guarantee: DeliveryGuarantee) -> KafkaSinkBuilder:
-        """Sets what the sink promises; ``DeliveryGuarantee.NONE`` if it is not called."""
+        """Sets the delivery guarantee. The default is ``DeliveryGuarantee.NONE``."""
         if not isinstance(delivery_guarantee, DeliveryGuarantee):
             raise TypeError(f"set_delivery_guarantee takes a DeliveryGuarantee, not {delivery_guarantee!r}.")
         self._guarantee = delivery_guarantee
         return self
 
     def set_transactional_id_prefix(self, transactional_id_prefix: str) -> KafkaSinkBuilder:
-        """Sets with what the names of this sink's transactions begin; EXACTLY_ONCE needs it.
+        """Sets the prefix of the sink's transactional ids. Required for EXACTLY_ONCE.
 
         No other job on the same Kafka cluster may have the same prefix: a job that starts aborts what it finds under
         its prefix. It should stay the same when a job is started again, so that what the last run left is found.
@@ -70,7 +70,7 @@ class KafkaSinkBuilder:
         return self
 
     def set_record_serializer(self, record_serializer: KafkaRecordSerializationSchema) -> KafkaSinkBuilder:
-        """Sets how records become Kafka records."""
+        """Sets the serializer that converts records to Kafka records."""
         if not isinstance(record_serializer, KafkaRecordSerializationSchema):
             raise TypeError(
                 f"set_record_serializer takes a KafkaRecordSerializationSchema, not {record_serializer!r}; begin one "
@@ -92,12 +92,12 @@ class KafkaSinkBuilder:
     set_kafka_producer_config = set_properties
 
     def ignore_failures_after_transaction_timeout(self) -> KafkaSinkBuilder:
-        """Lets a job be restored whose prepared transactions were aborted: their records are lost, and logged so."""
+        """Restores a job even if its prepared transactions were aborted. Their records are lost, which is logged."""
         self._ignores_lost = True
         return self
 
     def build(self) -> KafkaSink:
-        """The sink; what is wrong with it as far as that can be known without a broker is an error here."""
+        """Returns the sink. Fails if a setting is missing or invalid; does not connect to a broker."""
         if not self._properties.get("bootstrap.servers", "").strip():
             raise InvalidProgramError("A KafkaSink needs bootstrap servers.", hint="Call set_bootstrap_servers.")
         if self._serializer is None:

@@ -24,7 +24,7 @@ __all__ = ["KafkaSourceBuilder"]
 
 
 class KafkaSourceBuilder:
-    """Builds a KafkaSource; needs the bootstrap servers, what to read, and a deserializer.
+    """Builds a KafkaSource. Bootstrap servers, topics or partitions, and a deserializer are required.
 
     >>> from firesteel.common import SimpleStringSchema
     >>> source = (
@@ -49,11 +49,11 @@ class KafkaSourceBuilder:
         self._properties: dict[str, Any] = {}
 
     def set_bootstrap_servers(self, bootstrap_servers: str) -> KafkaSourceBuilder:
-        """Sets the brokers to ask first: ``host:port``, several with commas."""
+        """Sets the bootstrap servers: ``host:port``, separated by commas."""
         return self.set_property("bootstrap.servers", bootstrap_servers)
 
     def set_group_id(self, group_id: str) -> KafkaSourceBuilder:
-        """Sets the consumer group that offsets are committed for; no consumer joins it."""
+        """Sets the consumer group whose offsets are committed. No consumer joins the group."""
         return self.set_property("group.id", group_id)
 
     def set_topics(self, *topics: str) -> KafkaSourceBuilder:
@@ -61,7 +61,7 @@ class KafkaSourceBuilder:
         return self._subscribe(TopicListSubscriber(topics))
 
     def set_topic_pattern(self, topic_pattern: str) -> KafkaSourceBuilder:
-        """Reads all topics whose whole name matches a regular expression, also those that come later."""
+        """Reads all topics whose whole name matches a regular expression, including topics created later."""
         return self._subscribe(TopicPatternSubscriber(topic_pattern))
 
     def set_partitions(self, partitions: Collection[KafkaTopicPartition]) -> KafkaSourceBuilder:
@@ -69,12 +69,12 @@ class KafkaSourceBuilder:
         return self._subscribe(PartitionSetSubscriber(partitions))
 
     def set_starting_offsets(self, starting_offsets_initializer: KafkaOffsetsInitializer) -> KafkaSourceBuilder:
-        """Sets where to start, by default at the earliest offsets; a restored job continues from its checkpoint."""
+        """Sets the starting offsets. The default is the earliest. A restored job continues from its checkpoint."""
         self._starting_offsets = _checked(starting_offsets_initializer)
         return self
 
     def set_unbounded(self, stopping_offsets_initializer: KafkaOffsetsInitializer) -> KafkaSourceBuilder:
-        """Stops at these offsets, but counts as a stream without end: the job runs as one.
+        """Stops at these offsets. The source still counts as unbounded, and the job runs as a streaming job.
 
         It ends when all partitions have been read up to there, unless new ones are looked for
         (``partition.discovery.interval.ms``; by default not).
@@ -84,13 +84,13 @@ class KafkaSourceBuilder:
         return self
 
     def set_bounded(self, stopping_offsets_initializer: KafkaOffsetsInitializer) -> KafkaSourceBuilder:
-        """Stops at these offsets: the source is bounded, and a job with only such sources can run as a batch."""
+        """Stops at these offsets. The source is bounded: a job with only bounded sources can run as a batch."""
         self._boundedness = Boundedness.BOUNDED
         self._stopping_offsets = _checked(stopping_offsets_initializer)
         return self
 
     def set_value_only_deserializer(self, deserialization_schema: DeserializationSchema) -> KafkaSourceBuilder:
-        """Sets what makes records of the values; records without a value are passed over."""
+        """Sets the deserializer of values. Kafka records without a value are skipped."""
         if not isinstance(deserialization_schema, DeserializationSchema):
             raise InvalidProgramError(
                 f"set_value_only_deserializer needs a DeserializationSchema, got {deserialization_schema!r}.",
@@ -99,7 +99,7 @@ class KafkaSourceBuilder:
         return self.set_deserializer(KafkaRecordDeserializationSchema.value_only(deserialization_schema))
 
     def set_deserializer(self, record_deserializer: KafkaRecordDeserializationSchema) -> KafkaSourceBuilder:
-        """Sets what makes records of whole Kafka records: with key, headers, timestamp and place."""
+        """Sets the deserializer of Kafka records, with key, headers, timestamp, partition and offset."""
         if not isinstance(record_deserializer, KafkaRecordDeserializationSchema):
             raise InvalidProgramError(
                 f"set_deserializer needs a KafkaRecordDeserializationSchema, got {record_deserializer!r}.",
@@ -109,14 +109,14 @@ class KafkaSourceBuilder:
         return self
 
     def set_bad_records(self, policy: BadRecords) -> KafkaSourceBuilder:
-        """Sets what to do with records that cannot be deserialized; by default the job fails."""
+        """Sets the policy for records that cannot be deserialized. By default the job fails."""
         if not isinstance(policy, BadRecords):
             raise InvalidProgramError(f"set_bad_records needs a BadRecords, got {policy!r}.", hint="BadRecords.drop()")
         self._bad_records = policy
         return self
 
     def set_client_id_prefix(self, prefix: str) -> KafkaSourceBuilder:
-        """Sets how the names begin that the clients give the brokers, for their logs and quotas."""
+        """Sets the prefix of the client ids, which brokers use in logs and quotas."""
         return self.set_property("client.id.prefix", prefix)
 
     def set_property(self, key: str, value: Any) -> KafkaSourceBuilder:
@@ -125,12 +125,12 @@ class KafkaSourceBuilder:
         return self
 
     def set_properties(self, props: Mapping[str, Any]) -> KafkaSourceBuilder:
-        """Sets some properties."""
+        """Sets several properties."""
         self._properties.update(props)
         return self
 
     def build(self) -> KafkaSource:
-        """The source; fails if something is missing or does not fit."""
+        """Returns the source. Fails if a setting is missing or invalid."""
         if self._subscriber is None:
             raise InvalidProgramError(
                 "The Kafka source has no topics or partitions to read.",

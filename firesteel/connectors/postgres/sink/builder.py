@@ -17,7 +17,7 @@ __all__ = ["PostgresSinkBuilder"]
 
 
 class PostgresSinkBuilder:
-    """Says where and how a PostgresSink writes; ``build()`` checks what can be checked without the server."""
+    """Builds a PostgresSink. ``build()`` checks the settings without connecting to the server."""
 
     def __init__(self, create: Callable[[SinkSettings], PostgresSink]) -> None:
         self._create = create
@@ -39,42 +39,42 @@ class PostgresSinkBuilder:
         self._max_retries = 3
 
     def set_url(self, url: str) -> PostgresSinkBuilder:
-        """``postgresql://user:password@host:port/database``, or a ``jdbc:postgresql:`` URL."""
+        """Sets the URL: ``postgresql://user:password@host:port/database``, or a ``jdbc:postgresql:`` URL."""
         self._url = url
         return self
 
     def set_username(self, user: str) -> PostgresSinkBuilder:
-        """Who writes, if it is not in the URL."""
+        """Sets the user, if it is not in the URL."""
         self._user = user
         return self
 
     def set_password(self, password: str) -> PostgresSinkBuilder:
-        """The password, if it is not in the URL."""
+        """Sets the password, if it is not in the URL."""
         self._password = password
         return self
 
     def set_properties(self, properties: Mapping[str, str]) -> PostgresSinkBuilder:
-        """Further connection parameters by their libpq names: ``sslmode``, ``sslrootcert`` …"""
+        """Sets further connection parameters by their libpq names: ``sslmode``, ``sslrootcert`` …"""
         self._properties.update(properties)
         return self
 
     def set_connection_options(self, options: PostgresConnectionOptions) -> PostgresSinkBuilder:
-        """All of the above at once."""
+        """Sets URL, user, password and connection parameters together."""
         self._connection = options
         return self
 
     def set_table(self, table: str) -> PostgresSinkBuilder:
-        """The table to write to, with its schema if that is not in the search path."""
+        """Sets the table, with its schema if that is not in the search path."""
         self._table = split_name(table)
         return self
 
     def set_columns(self, *columns: str) -> PostgresSinkBuilder:
-        """The columns to write, in the order of a record's values; without, all that the table does not generate."""
+        """Sets the columns, in the order of a record's values. The default is all columns that are not generated."""
         self._columns = _names("set_columns", columns)
         return self
 
     def set_upsert_key(self, *columns: str) -> PostgresSinkBuilder:
-        """Upsert mode: a record replaces the row of the same key, one of kind DELETE deletes it.
+        """Enables upsert mode: a record replaces the row with its key, a record of kind DELETE deletes it.
 
         The columns are those of the primary key or of a unique index; without any, of the primary key.
         """
@@ -83,36 +83,39 @@ class PostgresSinkBuilder:
         return self
 
     def set_delivery_guarantee(self, guarantee: DeliveryGuarantee) -> PostgresSinkBuilder:
-        """What is promised after a failure: AT_LEAST_ONCE unless set, EXACTLY_ONCE in upsert mode."""
+        """Sets the delivery guarantee. The default is AT_LEAST_ONCE, in upsert mode EXACTLY_ONCE."""
         if not isinstance(guarantee, DeliveryGuarantee):
             raise InvalidProgramError(f"PostgresSink: a DeliveryGuarantee is needed, not {guarantee!r}.")
         self._guarantee = guarantee
         return self
 
     def set_staging_table(self, table: str) -> PostgresSinkBuilder:
-        """Where rows of an exactly-once append wait for their checkpoint; ``<table>_firesteel_staging`` unless set."""
+        """Sets the table that holds the rows of an exactly-once append until their checkpoint is complete.
+
+        The default is ``<table>_firesteel_staging``.
+        """
         self._staging = split_name(table)
         return self
 
     def set_record_mapper(self, mapper: Callable[[Any], Sequence[Any]]) -> PostgresSinkBuilder:
-        """What makes a record's values; without, records are Rows, tuples, lists or dicts."""
+        """Sets the function that returns a record's values. Without it, records are Rows, tuples, lists or dicts."""
         if not callable(mapper):
             raise InvalidProgramError(f"PostgresSink: the record mapper must be a function, not {mapper!r}.")
         self._mapper = mapper
         return self
 
     def set_batch_size(self, records: int) -> PostgresSinkBuilder:
-        """How many records are written at once; 5000 unless set."""
+        """Sets the maximum number of records of a batch. The default is 5000."""
         self._batch_size = _number("set_batch_size", records, 1)
         return self
 
     def set_batch_interval_ms(self, milliseconds: int) -> PostgresSinkBuilder:
-        """After how long a batch is written even if it is not full; 0, the default, for no such limit."""
+        """Sets the time after which a batch is written even if it is not full. The default, 0, disables it."""
         self._batch_interval_ms = _number("set_batch_interval_ms", milliseconds, 0)
         return self
 
     def set_max_retries(self, retries: int) -> PostgresSinkBuilder:
-        """How often a batch is tried again when the connection was lost; 3 unless set."""
+        """Sets the maximum number of retries of a batch after a lost connection. The default is 3."""
         self._max_retries = _number("set_max_retries", retries, 0)
         return self
 
@@ -121,7 +124,7 @@ class PostgresSinkBuilder:
         return self
 
     def build(self) -> PostgresSink:
-        """The sink."""
+        """Returns the sink."""
         connection = self._connection or PostgresConnectionOptions(
             self._url or "", self._user, self._password, properties=dict(self._properties)
         )
