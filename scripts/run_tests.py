@@ -1,4 +1,4 @@
-"""Runs all tests in several processes: clusters, Spark, servers, integration tests, jobs, and unit tests.
+"""Runs all tests in several processes: clusters, Spark, servers, jobs, integration tests, and unit tests.
 
 Much of what they do is to wait, so a few run side by side. Arguments go to all. The exit code is that of the first part
 that failed, if any did.
@@ -20,11 +20,12 @@ PARTS = {
     "cluster": "cluster",
     "spark": "spark and not cluster",
     "services": "services and not spark and not cluster",
-    "integration": "integration and not services and not spark and not cluster",
     "jobs": "not unit and not integration and not services and not spark and not cluster",
+    "integration": "integration and not services and not spark and not cluster",
     "unit": "unit and not services and not spark and not cluster",
 }
-"""By name, with the marks that choose the tests; those first that wait for other processes most of the time."""
+"""By name, with the marks that choose the tests; those first that wait for other processes most of the time, those last
+that several processes share."""
 AT_ONCE = 4
 WORKERS = {"integration": 2, "unit": 2}
 """Processes among which a part distributes its tests."""
