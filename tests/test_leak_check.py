@@ -88,7 +88,7 @@ def _run(directory: Path, body: str, deadline_s: float) -> str:
     test_file.write_text(HEAD.format(deadline=deadline_s) + body)
     (directory / "tmp").mkdir()
     done = subprocess.run(
-        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", str(test_file)],
+        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "no:randomly", str(test_file)],
         cwd=directory,
         env={**os.environ, "PYTHONPATH": str(ROOT), "TMPDIR": str(directory / "tmp")},
         capture_output=True,
@@ -99,16 +99,28 @@ def _run(directory: Path, body: str, deadline_s: float) -> str:
     return done.stdout + done.stderr
 
 
-@pytest.mark.parametrize("kind", LEAKS)
-def test_a_test_that_leaks_fails(kind: str, tmp_path: Path) -> None:
-    code, message = LEAKS[kind]
-    indented = "\n".join(f"    {line.strip()}" for line in code.strip().splitlines())
-    output = _run(tmp_path, f"def test_leak():\n{indented}\n\ndef test_next():\n    pass\n", deadline_s=0.2)
-    assert "LeakError" in output
-    assert message in output
-    # the leak is told once, of the test that did it
-    assert "2 passed, 1 error" in output, output
-    assert "ERROR test_it.py::test_leak" in output
+@pytest.fixture(scope="module")
+def leaking(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """Returns what pytest prints for a test that leaks of each kind, each with one after it that does not."""
+    body = ""
+    for number, (code, _) in enumerate(LEAKS.values()):
+        indented = "\n".join(f"    {line.strip()}" for line in code.strip().splitlines())
+        body += f"def test_leak_{number}():\n{indented}\n\ndef test_next_{number}():\n    pass\n\n"
+    return _run(tmp_path_factory.mktemp("leaking"), body, deadline_s=0.2)
+
+
+@pytest.mark.parametrize("number", range(len(LEAKS)), ids=list(LEAKS))
+def test_a_test_that_leaks_fails(number: int, leaking: str) -> None:
+    _, message = list(LEAKS.values())[number]
+    _, _, rest = leaking.partition(f" ERROR at teardown of test_leak_{number} ")
+    report, _, _ = rest.partition(" ERROR at teardown of ")
+    assert "LeakError" in report
+    assert message in report
+    assert f"ERROR test_it.py::test_next_{number}" not in leaking, "the leak is reported once, of the test that did it"
+
+
+def test_every_test_that_leaks_passes_otherwise(leaking: str) -> None:
+    assert f"{2 * len(LEAKS)} passed, {len(LEAKS)} errors" in leaking, leaking
 
 
 def test_what_a_test_clears_away_is_no_leak(tmp_path: Path) -> None:
