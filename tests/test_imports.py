@@ -101,6 +101,7 @@ BY_NAME = {
     ("datastream/dataframes.py", "spark"),  # loaded when a program has to do with a DataFrame
     ("runtime/failure/failure_place.py", "connectors"),  # looked for in tracebacks, never imported
     ("formats/bad_records.py", "connectors"),  # the name under which its records are stored
+    ("pyflink.py", "process"),
     *(("moved_modules.py", package) for package in LAYERS),  # where modules have gone, which it imports on demand
 }
 """Modules known by name only, across the layers."""

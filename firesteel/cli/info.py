@@ -34,6 +34,8 @@ def show(options: argparse.Namespace, format: str) -> int:
     from firesteel.client.program_files import program_files
     from firesteel.graph.explain import explain
 
+    if options.pyflink:
+        import firesteel.pyflink  # noqa: F401
     with (
         program_files(options.python_files) as files,
         load_program(

@@ -76,6 +76,8 @@ def run(options: argparse.Namespace) -> int:
     from firesteel.client.program_files import program_files
     from firesteel.datastream.executor import context_executor
 
+    if options.pyflink:
+        import firesteel.pyflink  # noqa: F401
     settings = program_settings(options)
     local = options.embedded or options.target == "local"
     if local and (options.jobmanager is not None or options.target == "remote"):

@@ -10,6 +10,7 @@ from firesteel.cluster.diagnostics.logs import setup_logging
 from firesteel.cluster.jobmanager import AGAIN, JobManager
 from firesteel.cluster.launch import Launch
 from firesteel.common.errors import FiresteelError
+from firesteel.process.pyflink_names import resolve_pyflink_names
 
 __all__ = ["main"]
 
@@ -18,6 +19,7 @@ _log = logging.getLogger(__name__)
 
 def main(path: str, *, again: bool = False) -> int:
     """Runs the JobManager that the file describes; its exit code."""
+    resolve_pyflink_names()
     try:
         launch = Launch.read(path)
         logs = setup_logging(cluster_directory(launch.configuration) / "log")

@@ -1,4 +1,4 @@
-"""A program with modules beside it, run with ``spark.master`` on a standalone cluster, whose executors lack them."""
+"""A PyFlink program with modules beside it, run on a standalone cluster whose executors lack them."""
 
 from __future__ import annotations
 
@@ -16,10 +16,11 @@ ROOT = Path(__file__).parents[2]
 
 PROGRAM = """
 import sys
+import firesteel.pyflink
 from beside.orders import Order
 import single_beside
-from firesteel.common import Configuration
-from firesteel.datastream import StreamExecutionEnvironment
+from pyflink.common import Configuration
+from pyflink.datastream import StreamExecutionEnvironment
 
 config = Configuration().set_string("spark.master", sys.argv[1]).set_string("execution.runtime-mode", sys.argv[2])
 config.set_string("spark.driver.host", "127.0.0.1").set_string("spark.driver.bindAddress", "127.0.0.1")
@@ -44,7 +45,9 @@ def test_modules_beside_the_program_reach_the_executors(
         "class Order:\n    def __init__(self, amount):\n        self.amount = amount\n\n"
         "    def tell(self):\n        from beside import later\n        return later.prefix() + str(self.amount)\n"
     )
-    (package / "later.py").write_text("def prefix():\n    return 'total '\n")
+    (package / "later.py").write_text(
+        "from pyflink.common import Row\n\n\ndef prefix():\n    return Row('total ')[0]\n"
+    )
     (tmp_path / "single_beside.py").write_text("def text(order):\n    return order.tell()\n")
     (tmp_path / "program.py").write_text(PROGRAM)
     environment = {**os.environ, "PYTHONPATH": str(ROOT), "PYSPARK_PYTHON": sys.executable}

@@ -123,6 +123,11 @@ def add_program_options(parser: argparse.ArgumentParser, *, settings: bool = Tru
         help="comma-separated files, directories and zip archives that are added to the import path of the program "
         "and, on a cluster, of its jobs",
     )
+    parser.add_argument(
+        "--pyflink",
+        action="store_true",
+        help="run a PyFlink program: where it imports modules of pyflink, import those of Firesteel",
+    )
     parser.add_argument("-p", "--parallelism", metavar="N", type=positive, help="default parallelism of the operators")
     parser.add_argument(
         "-s",

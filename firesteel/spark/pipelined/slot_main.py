@@ -17,6 +17,7 @@ from firesteel.graph.deployment import Deployment
 from firesteel.graph.job_graph import JobGraph
 from firesteel.graph.rescaling import limit_parallelism
 from firesteel.jobmaster.slots.task_manager_id import embedded_task_manager_id, executor_task_manager_id
+from firesteel.process.pyflink_names import resolve_pyflink_names
 from firesteel.runtime.codegen.inlining import register_inline_expressions
 from firesteel.runtime.failure.failure_report import describe_failure
 from firesteel.runtime.model import messages
@@ -77,6 +78,7 @@ class SlotMain:
 
     def run(self, slot: int, address: str) -> None:
         """Runs a slot in the worker that Spark gives that address to."""
+        resolve_pyflink_names()
         place = _Place.of(address, local=self._local)
         thresholds = gc.get_threshold()
         # a batch is thousands of tuples that live for a millisecond: looking for cycles among them is wasted
