@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import codecs
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, BinaryIO
 
 from firesteel.common.errors import RecordSerializationError
@@ -174,21 +174,33 @@ class Encoder(ABC):
         for element in elements:
             self.encode(element, stream)
 
+    def with_text(self, to_text: Callable[[Any], str]) -> Encoder:
+        """Returns the encoder for records of a declared type, whose text the function gives."""
+        return self
+
     @staticmethod
     def simple_string_encoder(charset_name: str = "UTF-8") -> Encoder:
-        """Writes ``str(element)`` and a line feed for each record."""
+        """Writes the text of each record and a line feed.
+
+        Records with a declared type are written as Flink writes them (``(1,1.0E20)``), others by Python's ``str``.
+        """
         return _SimpleStringEncoder(charset_name)
 
 
 class _SimpleStringEncoder(Encoder):
-    def __init__(self, charset_name: str):
+    def __init__(self, charset_name: str, to_text: Callable[[Any], str] = str):
         self._charset = _charset(charset_name)
+        self._to_text = to_text
+
+    def with_text(self, to_text: Callable[[Any], str]) -> Encoder:
+        return _SimpleStringEncoder(self._charset, to_text)
 
     def encode(self, element: Any, stream: BinaryIO) -> None:
-        stream.write(f"{element}\n".encode(self._charset))
+        stream.write(f"{self._to_text(element)}\n".encode(self._charset))
 
     def encode_batch(self, elements: Iterable[Any], stream: BinaryIO) -> None:
-        stream.write("".join([f"{element}\n" for element in elements]).encode(self._charset))
+        to_text = self._to_text
+        stream.write("".join([f"{to_text(element)}\n" for element in elements]).encode(self._charset))
 
 
 class BulkWriter(ABC):

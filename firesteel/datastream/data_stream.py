@@ -51,6 +51,7 @@ from firesteel.runtime.operators.inline import FilterSpec, FlatMapSpec, MapSpec,
 from firesteel.runtime.operators.sink import SinkSpec
 from firesteel.runtime.operators.timestamps import TimestampsAndWatermarksSpec
 from firesteel.spi.sink import Sink
+from firesteel.types.java_text import java_text
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -322,6 +323,9 @@ class DataStream(OperatorSettings):
         transformer = sink.get_transformer() if isinstance(sink, SupportsPreprocessing) else None
         if transformer is not None:
             stream = transformer.apply(self)
+        to_text = java_text(stream._transformation.output_type)
+        if to_text is not None:
+            sink = sink.with_text(to_text)
         transformation = SinkTransformation(
             stream._transformation,
             SinkSpec(sink),
@@ -332,7 +336,10 @@ class DataStream(OperatorSettings):
         return DataStreamSink(self._environment, transformation)
 
     def print(self, sink_identifier: str | None = None) -> DataStreamSink:
-        """Prints each record where the program runs, after the identifier and the subtask if any."""
+        """Prints each record where the program runs, after the identifier and the subtask if any.
+
+        Records with a declared type are printed as Flink prints them (``(1,1.0E20)``), others by Python's ``str``.
+        """
         stream = self
         if isinstance(self._transformation.output_type, RowTypeInfo):
             stream = self.map(row_to_text, Types.STRING())

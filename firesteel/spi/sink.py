@@ -153,3 +153,7 @@ class Sink(ABC):
     def needs_checkpoints(self) -> bool:
         """Whether the sink is refused in a stream without end that takes no checkpoints: nothing would be visible."""
         return False
+
+    def with_text(self, to_text: Callable[[Any], str]) -> Sink:
+        """Returns the sink for records of a declared type. If it writes text, ``to_text`` gives that of a record."""
+        return self

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from firesteel.spi.sink import DeliveryGuarantee, Sink, SinkWriter, WriterContext
@@ -14,15 +14,18 @@ PRINT_CHANNEL = "print"
 
 
 class PrintSink(Sink):
-    """Prints each record as ``str`` shows it, on the standard output or error of the program.
+    """Prints each record on the standard output or error of the program, as ``to_text`` shows it.
 
     The line begins with ``identifier:3> `` for the third of several subtasks, ``3> `` without an identifier,
     ``identifier> `` for a single subtask. (Flink prints where the task runs: on a cluster, into a log.)
     """
 
-    def __init__(self, identifier: str | None = None, to_stderr: bool = False) -> None:
+    def __init__(
+        self, identifier: str | None = None, to_stderr: bool = False, to_text: Callable[[Any], str] = str
+    ) -> None:
         self.identifier = identifier
         self.to_stderr = to_stderr
+        self._to_text = to_text
 
     @property
     def name(self) -> str:
@@ -37,7 +40,12 @@ class PrintSink(Sink):
         prefix = self.identifier or ""
         if context.parallelism > 1:
             prefix += f"{':' if prefix else ''}{context.subtask_index + 1}"
-        return PrintWriter(context, f"{prefix}> " if prefix else "", "stderr" if self.to_stderr else "stdout")
+        stream = "stderr" if self.to_stderr else "stdout"
+        return PrintWriter(context, f"{prefix}> " if prefix else "", stream, self._to_text)
+
+    def with_text(self, to_text: Callable[[Any], str]) -> PrintSink:
+        """Returns a sink that prints what the function returns."""
+        return PrintSink(self.identifier, self.to_stderr, to_text)
 
     def get_delivery_guarantee(self) -> DeliveryGuarantee:
         """After a failure records may be printed again."""
@@ -47,14 +55,15 @@ class PrintSink(Sink):
 class PrintWriter(SinkWriter[Any]):
     """Sends lines to the client, one message per batch."""
 
-    def __init__(self, context: WriterContext, prefix: str, stream: str) -> None:
+    def __init__(self, context: WriterContext, prefix: str, stream: str, to_text: Callable[[Any], str] = str) -> None:
         self._context = context
         self._prefix = prefix
         self._stream = stream
+        self._to_text = to_text
 
     def write_batch(self, values: Sequence[Any], timestamps: Sequence[int] | None) -> None:
         """Sends the records' lines."""
-        prefix = self._prefix
-        lines = [prefix + str(value) for value in values] if prefix else list(map(str, values))
+        prefix, to_text = self._prefix, self._to_text
+        lines = [prefix + to_text(value) for value in values] if prefix else list(map(to_text, values))
         if lines:
             self._context.send_to_client(PRINT_CHANNEL, (self._stream, lines))

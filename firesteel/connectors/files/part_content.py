@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 import zlib
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, BinaryIO
 
@@ -48,6 +48,10 @@ class ContentFormat(ABC):
     def open(self, stream: BinaryIO) -> ContentWriter:
         """A writer that begins, or continues, at the end of the stream."""
 
+    def with_text(self, to_text: Callable[[Any], str]) -> ContentFormat:
+        """Returns the format for records of a declared type, whose text the function gives."""
+        return self
+
 
 @dataclass(frozen=True)
 class RowContent(ContentFormat):
@@ -66,6 +70,10 @@ class RowContent(ContentFormat):
     def suffix(self) -> str:  # type: ignore[override]
         """``.gz`` for what is compressed."""
         return "" if self.compression is None else ".gz"
+
+    def with_text(self, to_text: Callable[[Any], str]) -> RowContent:
+        """Returns the format with the encoder for these records."""
+        return RowContent(self.encoder.with_text(to_text), self.compression)
 
     def open(self, stream: BinaryIO) -> ContentWriter:
         """A writer that encodes into the stream."""

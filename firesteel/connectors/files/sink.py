@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import time
+from collections.abc import Callable
+from copy import copy
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -91,6 +93,12 @@ class FileSink(Sink):
 
     def __repr__(self) -> str:
         return f"FileSink({self.base_path}, buckets by {self.bucket_assigner!r})"
+
+    def with_text(self, to_text: Callable[[Any], str]) -> FileSink:
+        """Returns a sink that writes the text of records as the function gives it, if its encoder writes text."""
+        sink = copy(self)
+        sink.content = self.content.with_text(to_text)
+        return sink
 
     @staticmethod
     def for_row_format(base_path: str | os.PathLike[str], encoder: Encoder) -> FileSink.RowFormatBuilder:
