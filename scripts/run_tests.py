@@ -27,8 +27,8 @@ PARTS = {
 """By name, with the marks that choose the tests; those first that wait for other processes most of the time, those last
 that several processes share."""
 AT_ONCE = 4
-WORKERS = {"integration": 2, "unit": 2}
-"""Processes among which a part distributes its tests."""
+WORKERS = {"integration": ("-n", "2"), "jobs": ("-n", "2", "--dist", "loadfile"), "unit": ("-n", "2")}
+"""Processes among which a part distributes its tests; those of a file share what is expensive to make."""
 SLOWEST = ("--durations=10", "--durations-min=5")
 """Which tests each part shows at the end as the slowest."""
 FOLDERS = {"unit": ("tests/unit",), "integration": ("tests/integration",), "services": ("tests/services",)}
@@ -116,7 +116,7 @@ def _jvm_options() -> str:
 def _run(name: str, marks: str, arguments: Sequence[str], environment: Mapping[str, str]) -> Outcome:
     names_tests = any(Path(argument.partition("::")[0]).exists() for argument in arguments)
     folders = () if names_tests else FOLDERS.get(name, OTHER_FOLDERS)
-    workers = ("-n", str(WORKERS[name])) if name in WORKERS else ()
+    workers = WORKERS.get(name, ())
     options = ("-q", "-p", "no:cacheprovider", f"--randomly-seed={SEED}", "-m", marks, *workers, *SLOWEST)
     command = ["nice", "-n", str(NICE.get(name, 0)), sys.executable, "-m", "pytest", *options, *folders, *arguments]
     process = subprocess.Popen(  # noqa: S603 - a command of ours
