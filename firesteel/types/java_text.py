@@ -5,12 +5,12 @@ from __future__ import annotations
 import datetime as dt
 import math
 import struct
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from decimal import Decimal
 from typing import Any
 
 from firesteel.common.time import Instant
-from firesteel.common.types import Row
+from firesteel.common.types import Row, RowKind
 from firesteel.types.composite_type_information import (
     BasicArrayTypeInfo,
     ListTypeInfo,
@@ -47,12 +47,16 @@ def java_text(type_info: TypeInformation | None) -> ToText | None:
     """
     if isinstance(type_info, BasicTypeInfo):
         return None if type_info._basic_type in _TEXTS else _basic(type_info._basic_type)
-    if isinstance(type_info, (DateTypeInfo, TimeTypeInfo, TimestampTypeInfo, LocalTimeTypeInfo)):
-        return _nullable(_sql_text if not isinstance(type_info, LocalTimeTypeInfo) else _local_text)
+    if isinstance(type_info, (DateTypeInfo, TimeTypeInfo, TimestampTypeInfo)):
+        return _nullable(_sql_text)
+    if isinstance(type_info, LocalTimeTypeInfo):
+        return _nullable(_local_text)
     if isinstance(type_info, TupleTypeInfo):
-        return _fields(type_info, "({})", ",")
+        fields = _fields(type_info, ",")
+        return _nullable(lambda value: f"({fields(value)})")
     if isinstance(type_info, RowTypeInfo):
-        return _fields(type_info, "[{}]", ", ")
+        row_fields = _fields(type_info, ", ")
+        return _nullable(lambda value: f"{_kind_of(value)}[{row_fields(value)}]")
     if isinstance(type_info, (ListTypeInfo, BasicArrayTypeInfo, ObjectArrayTypeInfo, PrimitiveArrayTypeInfo)):
         element = _part(type_info.get_element_type())
         return _nullable(lambda values: f"[{', '.join([element(value) for value in values])}]")
@@ -88,14 +92,13 @@ def _wrapped(value: Any, half: int) -> str:
     return str(int(value) if -half <= value < half else (value + half) % (2 * half) - half)
 
 
-def _fields(type_info: RowTypeInfo | TupleTypeInfo, form: str, separator: str) -> ToText:
+def _fields(type_info: RowTypeInfo | TupleTypeInfo, separator: str) -> ToText:
     parts = [_part(field) for field in type_info.get_field_types()]
+    return lambda value: separator.join([part(field) for part, field in zip(parts, value, strict=False)])
 
-    def to_text(value: Iterable[Any]) -> str:
-        kind = str(value.get_row_kind()) if isinstance(value, Row) else "+I" if separator == ", " else ""
-        return kind + form.format(separator.join([part(field) for part, field in zip(parts, value, strict=False)]))
 
-    return _nullable(to_text)
+def _kind_of(value: Any) -> RowKind:
+    return value.get_row_kind() if isinstance(value, Row) else RowKind.INSERT
 
 
 def _boolean(value: Any) -> str:
