@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from firesteel.api.generics import Generic, T
 from firesteel.moved_modules import stored_as
 
 if TYPE_CHECKING:
@@ -13,7 +14,7 @@ __all__ = ["OutputTag"]
 
 
 @stored_as("firesteel.common.output_tag")
-class OutputTag:
+class OutputTag(Generic[T]):
     """Names a side output; a function sends to it with ``yield tag, value``."""
 
     __slots__ = ("tag_id", "type_info")

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from typing import Any, Generic, TypeVar
+from typing import Any
 
-from firesteel.datastream.function_base import Function
+from firesteel.api.generics import Generic, IN1_contra, IN2_contra, KEY_contra, OUT_co
+from firesteel.datastream.function_base import Function, Results
 from firesteel.datastream.state import (
     BroadcastState,
     MapStateDescriptor,
@@ -18,11 +19,6 @@ from firesteel.datastream.time_domain import TimeDomain
 from firesteel.datastream.timerservice import TimerService
 
 __all__ = ["BaseBroadcastProcessFunction", "BroadcastProcessFunction", "KeyedBroadcastProcessFunction"]
-
-IN1 = TypeVar("IN1")
-IN2 = TypeVar("IN2")
-OUT = TypeVar("OUT")
-KEY = TypeVar("KEY")
 
 
 class BaseBroadcastProcessFunction(Function):
@@ -63,7 +59,7 @@ class BaseBroadcastProcessFunction(Function):
             """A view of the broadcast state a descriptor names."""
 
 
-class BroadcastProcessFunction(BaseBroadcastProcessFunction, Generic[IN1, IN2, OUT]):
+class BroadcastProcessFunction(BaseBroadcastProcessFunction, Generic[IN1_contra, IN2_contra, OUT_co]):
     """Processes a stream together with a broadcast stream.
 
     Yield ``(tag, value)`` for a side output, on either side.
@@ -76,15 +72,15 @@ class BroadcastProcessFunction(BaseBroadcastProcessFunction, Generic[IN1, IN2, O
         """The other side's context."""
 
     @abstractmethod
-    def process_element(self, value: IN1, ctx: BroadcastProcessFunction.ReadOnlyContext) -> Any:
+    def process_element(self, value: IN1_contra, ctx: BroadcastProcessFunction.ReadOnlyContext) -> Results[OUT_co]:
         """Yields the results for a record of the stream."""
 
     @abstractmethod
-    def process_broadcast_element(self, value: IN2, ctx: BroadcastProcessFunction.Context) -> Any:
+    def process_broadcast_element(self, value: IN2_contra, ctx: BroadcastProcessFunction.Context) -> Results[OUT_co]:
         """Yields the results for a record of the broadcast stream."""
 
 
-class KeyedBroadcastProcessFunction(BaseBroadcastProcessFunction, Generic[KEY, IN1, IN2, OUT]):
+class KeyedBroadcastProcessFunction(BaseBroadcastProcessFunction, Generic[KEY_contra, IN1_contra, IN2_contra, OUT_co]):
     """Processes a keyed stream together with a broadcast stream, with keyed state and timers.
 
     Yield ``(tag, value)`` for a side output, on either side and in ``on_timer``.
@@ -127,12 +123,14 @@ class KeyedBroadcastProcessFunction(BaseBroadcastProcessFunction, Generic[KEY, I
             """The key of the timer."""
 
     @abstractmethod
-    def process_element(self, value: IN1, ctx: KeyedBroadcastProcessFunction.ReadOnlyContext) -> Any:
+    def process_element(self, value: IN1_contra, ctx: KeyedBroadcastProcessFunction.ReadOnlyContext) -> Results[OUT_co]:
         """Yields the results for a record of the keyed stream."""
 
     @abstractmethod
-    def process_broadcast_element(self, value: IN2, ctx: KeyedBroadcastProcessFunction.Context) -> Any:
+    def process_broadcast_element(
+        self, value: IN2_contra, ctx: KeyedBroadcastProcessFunction.Context
+    ) -> Results[OUT_co]:
         """Yields the results for a record of the broadcast stream."""
 
-    def on_timer(self, timestamp: int, ctx: KeyedBroadcastProcessFunction.OnTimerContext) -> Any:
+    def on_timer(self, timestamp: int, ctx: KeyedBroadcastProcessFunction.OnTimerContext) -> Results[OUT_co]:
         """Yields the results when a timer fires."""

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import suppress
 from types import TracebackType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from firesteel.api.generics import Generic, T_co
 from firesteel.common.job_client import JobClient
 
 if TYPE_CHECKING:
@@ -15,13 +16,13 @@ if TYPE_CHECKING:
 __all__ = ["CloseableIterator"]
 
 
-class CloseableIterator:
+class CloseableIterator(Generic[T_co]):
     """Iterates over the results of a job; closing it early cancels the job.
 
     The iteration ends when the job has ended; if the job failed, its error is raised at the end.
     """
 
-    def __init__(self, iterator: Iterator[Any], job_client: JobClient):
+    def __init__(self, iterator: Iterator[T_co], job_client: JobClient):
         self._iterator = iterator
         self._job_client = job_client
         self._finished = False
@@ -29,7 +30,7 @@ class CloseableIterator:
     def __iter__(self) -> Self:
         return self
 
-    def __next__(self) -> Any:
+    def __next__(self) -> T_co:
         return self.next()
 
     def __enter__(self) -> Self:
@@ -43,7 +44,7 @@ class CloseableIterator:
     ) -> None:
         self.close()
 
-    def next(self) -> Any:
+    def next(self) -> T_co:
         """The next result."""
         if self._finished:
             raise StopIteration

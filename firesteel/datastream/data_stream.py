@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import importlib
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, overload
 
+from firesteel.api.generics import Generic, R, S, T_co
 from firesteel.api.output_tag import OutputTag
 from firesteel.common.errors import InvalidProgramError
 from firesteel.common.execution_config import ExecutionConfig
@@ -92,7 +93,7 @@ def __getattr__(name: str) -> Any:
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
-class DataStream(OperatorSettings):
+class DataStream(OperatorSettings, Generic[T_co]):
     """A stream of records. Nothing runs before ``execute``: each method adds a step to the program."""
 
     _key_selector: Any = None
@@ -141,22 +142,24 @@ class DataStream(OperatorSettings):
         self._operator().chaining = ChainingStrategy.HEAD
         return self
 
-    def map(self, func: Callable[[Any], Any] | MapFunction, output_type: Any = None) -> DataStream:
+    def map(self, func: Callable[[T_co], R] | MapFunction[T_co, R], output_type: Any = None) -> DataStream[R]:
         """Emits one record per input record."""
         check_function("map", func, MapFunction)
         return self._transform("Map", MapSpec(func), output_type)
 
-    def flat_map(self, func: Callable[[Any], Any] | FlatMapFunction, output_type: Any = None) -> DataStream:
+    def flat_map(
+        self, func: Callable[[T_co], Iterable[R] | None] | FlatMapFunction[T_co, R], output_type: Any = None
+    ) -> DataStream[R]:
         """Emits zero or more records per input record."""
         check_function("flat_map", func, FlatMapFunction)
         return self._transform("FlatMap", FlatMapSpec(func), output_type)
 
-    def filter(self, func: Callable[[Any], bool] | FilterFunction) -> DataStream:
+    def filter(self, func: Callable[[T_co], bool] | FilterFunction[T_co]) -> DataStream[T_co]:
         """Keeps the records for which the function is true."""
         check_function("filter", func, FilterFunction)
         return self._transform("Filter", FilterSpec(func), self._transformation.output_type)
 
-    def process(self, func: ProcessFunction, output_type: Any = None) -> DataStream:
+    def process(self, func: ProcessFunction[T_co, R], output_type: Any = None) -> DataStream[R]:
         """Applies a ProcessFunction to each record."""
         given: Any = func
         if not isinstance(given, ProcessFunction):
@@ -164,7 +167,7 @@ class DataStream(OperatorSettings):
             raise TypeError(f"process needs a ProcessFunction, got {_shown(given)}{hint}.")
         return self._transform("Process", ProcessSpec(func), output_type)
 
-    def project(self, *field_indexes: int) -> DataStream:
+    def project(self, *field_indexes: int) -> DataStream[tuple[Any, ...]]:
         """Keeps some fields of tuples, in the given order."""
         known = self._transformation.output_type
         if known is not None and not isinstance(known, TupleTypeInfo):
@@ -179,8 +182,8 @@ class DataStream(OperatorSettings):
         return self._transform("Projection", MapSpec(Projection(field_indexes)), projected)
 
     def key_by(
-        self, key_selector: Callable[[Any], Any] | KeySelector, key_type: TypeInformation | None = None
-    ) -> KeyedStream:
+        self, key_selector: Callable[[T_co], S] | KeySelector[T_co, S], key_type: TypeInformation | None = None
+    ) -> KeyedStream[T_co, S]:
         """Partitions the stream by key: records with the same key go to the same subtask, in order."""
         from firesteel.datastream.streams.keyed_stream import KeyedStream
 
@@ -188,13 +191,13 @@ class DataStream(OperatorSettings):
         partitioner = partitioners.KeyGroupPartitioner(key_selector)
         return KeyedStream(self._environment, self._partition(partitioner), key_selector, key_type, self)
 
-    def window_all(self, window_assigner: WindowAssigner[Any, Any]) -> AllWindowedStream:
+    def window_all(self, window_assigner: WindowAssigner[Any, S]) -> AllWindowedStream[T_co, S]:
         """Assigns the records of the whole stream to windows; runs with parallelism 1."""
         from firesteel.datastream.streams.windowed_stream import AllWindowedStream
 
         return AllWindowedStream(self, window_assigner)
 
-    def union(self, *streams: DataStream) -> DataStream:
+    def union(self, *streams: DataStream[S]) -> DataStream[T_co | S]:
         """All records of this stream and the others."""
         types = [self._transformation.output_type]
         for stream in streams:
@@ -214,10 +217,12 @@ class DataStream(OperatorSettings):
         return DataStream(self._environment, union)
 
     @overload
-    def connect(self, ds: DataStream) -> ConnectedStreams: ...
+    def connect(self, ds: DataStream[S]) -> ConnectedStreams[T_co, S]: ...
     @overload
-    def connect(self, ds: BroadcastStream) -> BroadcastConnectedStream: ...
-    def connect(self, ds: DataStream | BroadcastStream) -> ConnectedStreams | BroadcastConnectedStream:
+    def connect(self, ds: BroadcastStream[S]) -> BroadcastConnectedStream[T_co, S]: ...
+    def connect(
+        self, ds: DataStream[S] | BroadcastStream[S]
+    ) -> ConnectedStreams[T_co, S] | BroadcastConnectedStream[T_co, S]:
         """Connects this stream with another one, possibly of another type, as inputs of one operator."""
         from firesteel.datastream.streams.broadcast_stream import BroadcastConnectedStream, BroadcastStream
         from firesteel.datastream.streams.connected_streams import ConnectedStreams
@@ -230,35 +235,35 @@ class DataStream(OperatorSettings):
         self._check_same_environment(ds, "connect")
         return ConnectedStreams(self, ds)
 
-    def shuffle(self) -> DataStream:
+    def shuffle(self) -> DataStream[T_co]:
         """Sends each record to a random subtask of the next operator."""
         return self._repartition(partitioners.ShufflePartitioner())
 
-    def rescale(self) -> DataStream:
+    def rescale(self) -> DataStream[T_co]:
         """Sends records round robin to a few near subtasks of the next operator."""
         return self._repartition(partitioners.RescalePartitioner())
 
-    def rebalance(self) -> DataStream:
+    def rebalance(self) -> DataStream[T_co]:
         """Sends records round robin to all subtasks of the next operator."""
         return self._repartition(partitioners.RebalancePartitioner())
 
-    def forward(self) -> DataStream:
+    def forward(self) -> DataStream[T_co]:
         """Sends records to the same subtask of the next operator, which must have the same parallelism."""
         return self._repartition(partitioners.ForwardPartitioner())
 
     @overload
-    def broadcast(self) -> DataStream: ...
+    def broadcast(self) -> DataStream[T_co]: ...
     @overload
     def broadcast(
         self,
         broadcast_state_descriptor: MapStateDescriptor,
         *other_broadcast_state_descriptors: MapStateDescriptor,
-    ) -> BroadcastStream: ...
+    ) -> BroadcastStream[T_co]: ...
     def broadcast(
         self,
         broadcast_state_descriptor: MapStateDescriptor | None = None,
         *other_broadcast_state_descriptors: MapStateDescriptor,
-    ) -> DataStream | BroadcastStream:
+    ) -> DataStream[T_co] | BroadcastStream[T_co]:
         """Sends each record to every subtask of the next operator; with descriptors, for broadcast state."""
         stream = self._repartition(partitioners.BroadcastPartitioner())
         if broadcast_state_descriptor is None:
@@ -269,15 +274,15 @@ class DataStream(OperatorSettings):
 
     def partition_custom(
         self,
-        partitioner: Callable[[Any, int], int] | Partitioner,
-        key_selector: Callable[[Any], Any] | KeySelector,
-    ) -> DataStream:
+        partitioner: Callable[[S, int], int] | Partitioner[S],
+        key_selector: Callable[[T_co], S] | KeySelector[T_co, S],
+    ) -> DataStream[T_co]:
         """Sends each record to the subtask that the partitioner returns for its key."""
         check_function("partition_custom", partitioner, Partitioner)
         check_function("partition_custom", key_selector, KeySelector)
         return self._repartition(partitioners.CustomPartitioner(partitioner, key_selector))
 
-    def assign_timestamps_and_watermarks(self, watermark_strategy: WatermarkStrategy) -> DataStream:
+    def assign_timestamps_and_watermarks(self, watermark_strategy: WatermarkStrategy) -> DataStream[T_co]:
         """Gives records timestamps and the stream watermarks, replacing those it had."""
         if not isinstance(watermark_strategy, WatermarkStrategy):
             raise TypeError(f"A WatermarkStrategy is needed, got {_shown(watermark_strategy)}.")
@@ -290,7 +295,7 @@ class DataStream(OperatorSettings):
         stream._transformation.parallelism = _parallelism_of(self._transformation)
         return stream
 
-    def get_side_output(self, output_tag: OutputTag) -> DataStream:
+    def get_side_output(self, output_tag: OutputTag[S]) -> DataStream[S]:
         """The records this operator sent to a side output, or that came too late for its windows."""
         if not isinstance(output_tag, OutputTag):
             raise TypeError(f"An OutputTag is needed, got {_shown(output_tag)}.")
@@ -307,7 +312,7 @@ class DataStream(OperatorSettings):
         )
         return DataStream(self._environment, side)
 
-    def add_sink(self, sink_func: SinkFunction | Sink) -> DataStreamSink:
+    def add_sink(self, sink_func: SinkFunction[T_co] | Sink) -> DataStreamSink:
         """Calls a SinkFunction with each record."""
         if isinstance(sink_func, Sink):
             return self.sink_to(sink_func)
@@ -340,14 +345,26 @@ class DataStream(OperatorSettings):
 
         Records with a declared type are printed as Flink prints them (``(1,1.0E20)``), others by Python's ``str``.
         """
-        stream = self
+        stream: DataStream = self
         if isinstance(self._transformation.output_type, RowTypeInfo):
             stream = self.map(row_to_text, Types.STRING())
         return stream.sink_to(PrintSink(sink_identifier))
 
+    @overload
+    def execute_and_collect(
+        self, job_execution_name: str | None = None, limit: None = None
+    ) -> CloseableIterator[T_co]: ...
+    @overload
+    def execute_and_collect(self, job_execution_name: str | None = None, *, limit: int) -> list[T_co]: ...
+    @overload
+    def execute_and_collect(self, job_execution_name: str | None, limit: int) -> list[T_co]: ...
+    @overload
     def execute_and_collect(
         self, job_execution_name: str | None = None, limit: int | None = None
-    ) -> CloseableIterator | list[Any]:
+    ) -> CloseableIterator[T_co] | list[T_co]: ...
+    def execute_and_collect(
+        self, job_execution_name: str | None = None, limit: int | None = None
+    ) -> CloseableIterator[T_co] | list[T_co]:
         """Runs the program and iterates over this stream's records; with a limit, lists the first ones."""
         if limit is not None and limit <= 0:
             raise InvalidProgramError(f"The limit of execute_and_collect must be positive, got {limit}.")
@@ -361,7 +378,7 @@ class DataStream(OperatorSettings):
             sink.set_parallelism(operator.parallelism)
         client = self._environment.execute_async(job_execution_name or "DataStream Collect")
         handle: Any = client._handle
-        results = CloseableIterator(handle.collect_iterator(channel), client)
+        results: CloseableIterator[T_co] = CloseableIterator(handle.collect_iterator(channel), client)
         if limit is None:
             return results
         with results:
@@ -404,7 +421,7 @@ class DataStream(OperatorSettings):
             defined_at=user_call_site(),
         )
 
-    def _repartition(self, partitioner: partitioners.StreamPartitioner) -> DataStream:
+    def _repartition(self, partitioner: partitioners.StreamPartitioner) -> DataStream[T_co]:
         return DataStream(self._environment, self._partition(partitioner))
 
     def _operator(self) -> Transformation:

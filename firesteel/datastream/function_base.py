@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import Any
+from collections.abc import Iterable
+from typing import Any, TypeAlias
 
+from firesteel.api.generics import T
+from firesteel.api.output_tag import OutputTag
 from firesteel.api.state import OperatorStateStore
 from firesteel.datastream.state import (
     AggregatingState,
@@ -27,8 +30,12 @@ __all__ = [
     "FunctionInitializationContext",
     "FunctionSnapshotContext",
     "KeyedStateStore",
+    "Results",
     "RuntimeContext",
 ]
+
+Results: TypeAlias = Iterable[T | tuple[OutputTag[Any], Any]] | None
+"""What the methods of a process function return: records, and pairs of a tag and a record for side outputs."""
 
 
 class KeyedStateStore(ABC):

@@ -4,8 +4,20 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable
-from typing import Any, Generic, TypeVar
+from typing import Any
 
+from firesteel.api.generics import (
+    ACC,
+    Generic,
+    IN1_contra,
+    IN2_contra,
+    IN_contra,
+    KEY_contra,
+    OUT_co,
+    T,
+    W_co,
+    W_contra,
+)
 from firesteel.datastream.broadcast_functions import (
     BaseBroadcastProcessFunction,
     BroadcastProcessFunction,
@@ -18,6 +30,7 @@ from firesteel.datastream.function_base import (
     FunctionInitializationContext,
     FunctionSnapshotContext,
     KeyedStateStore,
+    Results,
     RuntimeContext,
 )
 from firesteel.datastream.time_domain import TimeDomain
@@ -56,90 +69,84 @@ __all__ = [
     "WindowFunction",
 ]
 
-W = TypeVar("W")
-W2 = TypeVar("W2")
-IN = TypeVar("IN")
-OUT = TypeVar("OUT")
-KEY = TypeVar("KEY")
 
-
-class MapFunction(Function):
+class MapFunction(Function, Generic[IN_contra, OUT_co]):
     """Emits one record per input record."""
 
     @abstractmethod
-    def map(self, value: Any) -> Any:
+    def map(self, value: IN_contra) -> OUT_co:
         """The result for one record."""
 
 
-class CoMapFunction(Function):
+class CoMapFunction(Function, Generic[IN1_contra, IN2_contra, OUT_co]):
     """Emits one record per input record of two connected streams."""
 
     @abstractmethod
-    def map1(self, value: Any) -> Any:
+    def map1(self, value: IN1_contra) -> OUT_co | None:
         """The result for a record of the first stream; None emits nothing."""
 
     @abstractmethod
-    def map2(self, value: Any) -> Any:
+    def map2(self, value: IN2_contra) -> OUT_co | None:
         """The result for a record of the second stream; None emits nothing."""
 
 
-class FlatMapFunction(Function):
+class FlatMapFunction(Function, Generic[IN_contra, OUT_co]):
     """Emits zero or more records per input record."""
 
     @abstractmethod
-    def flat_map(self, value: Any) -> Iterable[Any]:
+    def flat_map(self, value: IN_contra) -> Iterable[OUT_co] | None:
         """The results for one record: yield them, or return an iterable."""
 
 
-class CoFlatMapFunction(Function):
+class CoFlatMapFunction(Function, Generic[IN1_contra, IN2_contra, OUT_co]):
     """Emits zero or more records per input record of two connected streams."""
 
     @abstractmethod
-    def flat_map1(self, value: Any) -> Iterable[Any] | None:
+    def flat_map1(self, value: IN1_contra) -> Iterable[OUT_co] | None:
         """The results for a record of the first stream."""
 
     @abstractmethod
-    def flat_map2(self, value: Any) -> Iterable[Any] | None:
+    def flat_map2(self, value: IN2_contra) -> Iterable[OUT_co] | None:
         """The results for a record of the second stream."""
 
 
-class ReduceFunction(Function):
+class ReduceFunction(Function, Generic[T]):
     """Combines two records into one of the same type."""
 
     @abstractmethod
-    def reduce(self, value1: Any, value2: Any) -> Any:
+    def reduce(self, value1: T, value2: T) -> T:
         """Combines two values into one; value1 is the result so far."""
 
 
-class AggregateFunction(Function):
+class AggregateFunction(Function, Generic[IN_contra, ACC, OUT_co]):
     """Aggregates records in an accumulator of its own type."""
 
     @abstractmethod
-    def create_accumulator(self) -> Any:
+    def create_accumulator(self) -> ACC:
         """A new accumulator of nothing."""
 
     @abstractmethod
-    def add(self, value: Any, accumulator: Any) -> Any:
+    def add(self, value: IN_contra, accumulator: ACC) -> ACC:
         """The accumulator with one more record: the given one changed, or a new one."""
 
     @abstractmethod
-    def get_result(self, accumulator: Any) -> Any:
+    def get_result(self, accumulator: ACC) -> OUT_co:
         """The result an accumulator stands for."""
 
     @abstractmethod
-    def merge(self, acc_a: Any, acc_b: Any) -> Any:
+    def merge(self, acc_a: ACC, acc_b: ACC) -> ACC:
         """Merges two accumulators; called when session windows merge."""
 
 
-class KeySelector(Function):
+class KeySelector(Function, Generic[IN_contra, OUT_co]):
     """Extracts the key of a record."""
 
     @abstractmethod
-    def get_key(self, value: Any) -> Any:
+    def get_key(self, value: IN_contra) -> OUT_co:
         """The key; the same record must always have the same key."""
 
 
-class NullByteKeySelector(KeySelector):
+class NullByteKeySelector(KeySelector[Any, int]):
     """Gives every record the same key."""
 
     def get_key(self, value: Any) -> int:
@@ -147,19 +154,19 @@ class NullByteKeySelector(KeySelector):
         return 0
 
 
-class FilterFunction(Function):
+class FilterFunction(Function, Generic[IN_contra]):
     """Decides which records are kept."""
 
     @abstractmethod
-    def filter(self, value: Any) -> bool:
+    def filter(self, value: IN_contra) -> bool:
         """True to keep the record."""
 
 
-class Partitioner(Function):
+class Partitioner(Function, Generic[KEY_contra]):
     """Selects the subtask to which a record is sent."""
 
     @abstractmethod
-    def partition(self, key: Any, num_partitions: int) -> int:
+    def partition(self, key: KEY_contra, num_partitions: int) -> int:
         """The index of the subtask, from 0 to num_partitions - 1."""
 
 
@@ -185,15 +192,15 @@ class SourceFunction(Function):
     """
 
 
-class SinkFunction(Function):
+class SinkFunction(Function, Generic[IN_contra]):
     """A sink that is called record by record; use it with ``add_sink``."""
 
     @abstractmethod
-    def invoke(self, value: Any) -> None:
+    def invoke(self, value: IN_contra) -> None:
         """Writes one record."""
 
 
-class ProcessFunction(Function):
+class ProcessFunction(Function, Generic[IN_contra, OUT_co]):
     """Emits zero or more records per input record, with access to time, timestamps and side outputs."""
 
     class Context(ABC):
@@ -208,11 +215,11 @@ class ProcessFunction(Function):
             """The record's timestamp, or None if it has none."""
 
     @abstractmethod
-    def process_element(self, value: Any, ctx: ProcessFunction.Context) -> Any:
+    def process_element(self, value: IN_contra, ctx: ProcessFunction.Context) -> Results[OUT_co]:
         """Yields the results for one record, and ``(output_tag, value)`` for a side output."""
 
 
-class KeyedProcessFunction(Function):
+class KeyedProcessFunction(Function, Generic[KEY_contra, IN_contra, OUT_co]):
     """Processes the records of a keyed stream, with keyed state and timers."""
 
     class Context(ABC):
@@ -238,14 +245,14 @@ class KeyedProcessFunction(Function):
             """The time domain of the timer."""
 
     @abstractmethod
-    def process_element(self, value: Any, ctx: KeyedProcessFunction.Context) -> Any:
+    def process_element(self, value: IN_contra, ctx: KeyedProcessFunction.Context) -> Results[OUT_co]:
         """Yields the results for one record, and ``(output_tag, value)`` for a side output."""
 
-    def on_timer(self, timestamp: int, ctx: KeyedProcessFunction.OnTimerContext) -> Any:
+    def on_timer(self, timestamp: int, ctx: KeyedProcessFunction.OnTimerContext) -> Results[OUT_co]:
         """Yields the results when a timer fires."""
 
 
-class CoProcessFunction(Function):
+class CoProcessFunction(Function, Generic[IN1_contra, IN2_contra, OUT_co]):
     """Processes the records of two connected streams."""
 
     class Context(ABC):
@@ -260,15 +267,15 @@ class CoProcessFunction(Function):
             """The record's timestamp, or None if it has none."""
 
     @abstractmethod
-    def process_element1(self, value: Any, ctx: CoProcessFunction.Context) -> Any:
+    def process_element1(self, value: IN1_contra, ctx: CoProcessFunction.Context) -> Results[OUT_co]:
         """Yields the results for a record of the first stream."""
 
     @abstractmethod
-    def process_element2(self, value: Any, ctx: CoProcessFunction.Context) -> Any:
+    def process_element2(self, value: IN2_contra, ctx: CoProcessFunction.Context) -> Results[OUT_co]:
         """Yields the results for a record of the second stream."""
 
 
-class KeyedCoProcessFunction(Function):
+class KeyedCoProcessFunction(Function, Generic[KEY_contra, IN1_contra, IN2_contra, OUT_co]):
     """Processes the records of two connected keyed streams, which share keyed state and timers."""
 
     class Context(ABC):
@@ -294,41 +301,41 @@ class KeyedCoProcessFunction(Function):
             """The time domain of the timer."""
 
     @abstractmethod
-    def process_element1(self, value: Any, ctx: KeyedCoProcessFunction.Context) -> Any:
+    def process_element1(self, value: IN1_contra, ctx: KeyedCoProcessFunction.Context) -> Results[OUT_co]:
         """Yields the results for a record of the first stream."""
 
     @abstractmethod
-    def process_element2(self, value: Any, ctx: KeyedCoProcessFunction.Context) -> Any:
+    def process_element2(self, value: IN2_contra, ctx: KeyedCoProcessFunction.Context) -> Results[OUT_co]:
         """Yields the results for a record of the second stream."""
 
-    def on_timer(self, timestamp: int, ctx: KeyedCoProcessFunction.OnTimerContext) -> Any:
+    def on_timer(self, timestamp: int, ctx: KeyedCoProcessFunction.OnTimerContext) -> Results[OUT_co]:
         """Yields the results when a timer fires."""
 
 
-class WindowFunction(Function, Generic[IN, OUT, KEY, W]):
+class WindowFunction(Function, Generic[IN_contra, OUT_co, KEY_contra, W_contra]):
     """Emits zero or more records per window of a key."""
 
     @abstractmethod
-    def apply(self, key: KEY, window: W, inputs: Iterable[IN]) -> Iterable[OUT]:
+    def apply(self, key: KEY_contra, window: W_contra, inputs: Iterable[IN_contra]) -> Results[OUT_co]:
         """The results for the records of a window, or for its aggregate (``inputs`` then has only that)."""
 
 
-class AllWindowFunction(Function, Generic[IN, OUT, W]):
+class AllWindowFunction(Function, Generic[IN_contra, OUT_co, W_contra]):
     """Emits zero or more records per window of a non-keyed stream."""
 
     @abstractmethod
-    def apply(self, window: W, inputs: Iterable[IN]) -> Iterable[OUT]:
+    def apply(self, window: W_contra, inputs: Iterable[IN_contra]) -> Results[OUT_co]:
         """The results for the records of a window, or for its aggregate (``inputs`` then has only that)."""
 
 
-class ProcessWindowFunction(Function, Generic[IN, OUT, KEY, W]):
+class ProcessWindowFunction(Function, Generic[IN_contra, OUT_co, KEY_contra, W_contra]):
     """Emits zero or more records per window of a key, with access to state and time."""
 
-    class Context(ABC, Generic[W2]):
+    class Context(ABC, Generic[W_co]):
         """The context of the window being processed."""
 
         @abstractmethod
-        def window(self) -> W2:
+        def window(self) -> W_co:
             """The window."""
 
         @abstractmethod
@@ -348,21 +355,23 @@ class ProcessWindowFunction(Function, Generic[IN, OUT, KEY, W]):
             """State of this key over all its windows."""
 
     @abstractmethod
-    def process(self, key: KEY, context: ProcessWindowFunction.Context[W], elements: Iterable[IN]) -> Iterable[OUT]:
+    def process(
+        self, key: KEY_contra, context: ProcessWindowFunction.Context[W_contra], elements: Iterable[IN_contra]
+    ) -> Results[OUT_co]:
         """The results for the records of a window, or for its aggregate (``elements`` then has only that)."""
 
-    def clear(self, context: ProcessWindowFunction.Context[W]) -> None:
+    def clear(self, context: ProcessWindowFunction.Context[W_contra]) -> None:
         """The window is about to disappear: clear its ``window_state``."""
 
 
-class ProcessAllWindowFunction(Function, Generic[IN, OUT, W]):
+class ProcessAllWindowFunction(Function, Generic[IN_contra, OUT_co, W_contra]):
     """Emits zero or more records per window of a non-keyed stream, with access to state."""
 
-    class Context(ABC, Generic[W2]):
+    class Context(ABC, Generic[W_co]):
         """The context of the window being processed."""
 
         @abstractmethod
-        def window(self) -> W2:
+        def window(self) -> W_co:
             """The window."""
 
         @abstractmethod
@@ -374,8 +383,10 @@ class ProcessAllWindowFunction(Function, Generic[IN, OUT, W]):
             """State of all windows."""
 
     @abstractmethod
-    def process(self, context: ProcessAllWindowFunction.Context[W], elements: Iterable[IN]) -> Iterable[OUT]:
+    def process(
+        self, context: ProcessAllWindowFunction.Context[W_contra], elements: Iterable[IN_contra]
+    ) -> Results[OUT_co]:
         """The results for the records of a window, or for its aggregate (``elements`` then has only that)."""
 
-    def clear(self, context: ProcessAllWindowFunction.Context[W]) -> None:
+    def clear(self, context: ProcessAllWindowFunction.Context[W_contra]) -> None:
         """The window is about to disappear: clear its ``window_state``."""

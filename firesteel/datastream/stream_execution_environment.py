@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
-from typing import Any, Final
+from typing import Any, Final, overload
 
+from firesteel.api.generics import S
 from firesteel.common.errors import FiresteelError, InvalidProgramError
 from firesteel.common.execution_config import ExecutionConfig
 from firesteel.common.job_client import JobClient
 from firesteel.common.job_execution_result import JobExecutionResult
 from firesteel.common.time import Duration
-from firesteel.common.typeinfo import TupleTypeInfo, TypeInformation, Types
+from firesteel.common.typeinfo import RowTypeInfo, TupleTypeInfo, TypeInformation, Types
+from firesteel.common.types import Row
 from firesteel.common.watermark_strategy import WatermarkStrategy
 from firesteel.config import checkpointing_options, network_options, pipeline_options
 from firesteel.config.configuration import Configuration
@@ -200,6 +202,12 @@ class StreamExecutionEnvironment:
 
     # ---- sources ------------------------------------------------------------------------------------
 
+    @overload
+    def from_collection(
+        self, collection: Iterable[Any], type_info: RowTypeInfo | list[TypeInformation]
+    ) -> DataStream[Row]: ...
+    @overload
+    def from_collection(self, collection: Iterable[S], type_info: Any = None) -> DataStream[S]: ...
     def from_collection(self, collection: Iterable[Any], type_info: Any = None) -> DataStream:
         """A stream of the elements of a list, in order; they are shipped with the program."""
         elements = list(collection)
@@ -229,7 +237,7 @@ class StreamExecutionEnvironment:
             raise TypeError(f"from_source needs a WatermarkStrategy, got {watermark_strategy!r}.")
         return self._add_source(source, watermark_strategy, source_name, to_type_info(type_info))
 
-    def from_sequence(self, start: int, end: int) -> DataStream:
+    def from_sequence(self, start: int, end: int) -> DataStream[int]:
         """A stream of the whole numbers from start to end, both included."""
         return self.from_source(
             NumberSequenceSource(start, end),
@@ -249,7 +257,7 @@ class StreamExecutionEnvironment:
         source = FileSource.for_bulk_file_format(input_format, input_format.path).build()
         return self._add_source(source, WatermarkStrategy.no_watermarks(), "Custom File source", known)
 
-    def read_text_file(self, path: str, charset: str = "utf-8") -> DataStream:
+    def read_text_file(self, path: str, charset: str = "utf-8") -> DataStream[str]:
         """A stream of the lines of a text file, or of all files in a directory."""
         source = FileSource.for_record_stream_format(StreamFormat.text_line_format(charset), path).build()
         return self.from_source(source, WatermarkStrategy.no_watermarks(), "File Source", Types.STRING())

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from firesteel.api.generics import Generic, R, T1_co, T2_co, T_co
 from firesteel.datastream.data_stream import DataStream
 from firesteel.datastream.functions import BroadcastProcessFunction, KeyedBroadcastProcessFunction
 from firesteel.datastream.state import MapStateDescriptor
@@ -17,10 +18,10 @@ from firesteel.runtime.state.api.operator_state import OperatorStateBackend
 __all__ = ["BroadcastConnectedStream", "BroadcastStream"]
 
 
-class BroadcastStream:
+class BroadcastStream(Generic[T_co]):
     """A stream that reaches every subtask, to be kept in broadcast state."""
 
-    def __init__(self, input_stream: DataStream, broadcast_state_descriptors: list[MapStateDescriptor]):
+    def __init__(self, input_stream: DataStream[T_co], broadcast_state_descriptors: list[MapStateDescriptor]):
         for descriptor in broadcast_state_descriptors:
             if not isinstance(descriptor, MapStateDescriptor):
                 raise TypeError(f"broadcast needs MapStateDescriptors, got {descriptor!r}.")
@@ -30,13 +31,13 @@ class BroadcastStream:
         self.broadcast_state_descriptors = broadcast_state_descriptors
 
 
-class BroadcastConnectedStream:
+class BroadcastConnectedStream(Generic[T1_co, T2_co]):
     """A stream, keyed or not, connected with a broadcast stream."""
 
     def __init__(
         self,
-        non_broadcast_stream: DataStream,
-        broadcast_stream: BroadcastStream,
+        non_broadcast_stream: DataStream[T1_co],
+        broadcast_stream: BroadcastStream[T2_co],
         broadcast_state_descriptors: list[MapStateDescriptor],
     ):
         self.non_broadcast_stream = non_broadcast_stream
@@ -45,9 +46,9 @@ class BroadcastConnectedStream:
 
     def process(
         self,
-        func: BroadcastProcessFunction[Any, Any, Any] | KeyedBroadcastProcessFunction[Any, Any, Any, Any],
+        func: BroadcastProcessFunction[T1_co, T2_co, R] | KeyedBroadcastProcessFunction[Any, T1_co, T2_co, R],
         output_type: Any = None,
-    ) -> DataStream:
+    ) -> DataStream[R]:
         """Applies a BroadcastProcessFunction or, if the stream is keyed, a KeyedBroadcastProcessFunction."""
         if not isinstance(func, (BroadcastProcessFunction, KeyedBroadcastProcessFunction)):
             raise TypeError(

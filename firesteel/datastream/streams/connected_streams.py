@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from firesteel.api.generics import Generic, R, S, T1_co, T2_co
 from firesteel.common.errors import InvalidProgramError
 from firesteel.common.typeinfo import TypeInformation
 from firesteel.datastream.data_stream import DataStream
@@ -25,37 +26,41 @@ from firesteel.runtime.operators.co import CoFlatMapSpec, CoMapSpec, CoProcessSp
 __all__ = ["ConnectedStreams"]
 
 
-class ConnectedStreams:
+class ConnectedStreams(Generic[T1_co, T2_co]):
     """Two streams read by one function, which can share state between them."""
 
-    def __init__(self, stream1: DataStream, stream2: DataStream):
+    def __init__(self, stream1: DataStream[T1_co], stream2: DataStream[T2_co]):
         self.stream1 = stream1
         self.stream2 = stream2
 
     def key_by(
         self,
-        key_selector1: Callable[[Any], Any] | KeySelector,
-        key_selector2: Callable[[Any], Any] | KeySelector,
+        key_selector1: Callable[[T1_co], S] | KeySelector[T1_co, S],
+        key_selector2: Callable[[T2_co], S] | KeySelector[T2_co, S],
         key_type: TypeInformation | None = None,
-    ) -> ConnectedStreams:
+    ) -> ConnectedStreams[T1_co, T2_co]:
         """Partitions both streams by key, so that equal keys of both meet in the same subtask."""
         return ConnectedStreams(
             self.stream1.key_by(key_selector1, key_type), self.stream2.key_by(key_selector2, key_type)
         )
 
-    def map(self, func: CoMapFunction, output_type: Any = None) -> DataStream:
+    def map(self, func: CoMapFunction[T1_co, T2_co, R], output_type: Any = None) -> DataStream[R]:
         """Applies a CoMapFunction; returned values other than None are emitted."""
         if not isinstance(func, CoMapFunction):
             raise TypeError(f"map on connected streams needs a CoMapFunction, got {func!r}.")
         return self._transform("Co-Map", CoMapSpec(func), output_type)
 
-    def flat_map(self, func: CoFlatMapFunction, output_type: Any = None) -> DataStream:
+    def flat_map(self, func: CoFlatMapFunction[T1_co, T2_co, R], output_type: Any = None) -> DataStream[R]:
         """Applies a CoFlatMapFunction."""
         if not isinstance(func, CoFlatMapFunction):
             raise TypeError(f"flat_map on connected streams needs a CoFlatMapFunction, got {func!r}.")
         return self._transform("Co-Flat Map", CoFlatMapSpec(func), output_type)
 
-    def process(self, func: CoProcessFunction | KeyedCoProcessFunction, output_type: Any = None) -> DataStream:
+    def process(
+        self,
+        func: CoProcessFunction[T1_co, T2_co, R] | KeyedCoProcessFunction[Any, T1_co, T2_co, R],
+        output_type: Any = None,
+    ) -> DataStream[R]:
         """Applies a CoProcessFunction or, if both streams are keyed, a KeyedCoProcessFunction."""
         if not isinstance(func, (CoProcessFunction, KeyedCoProcessFunction)):
             raise TypeError(f"process needs a CoProcessFunction or a KeyedCoProcessFunction, got {func!r}.")

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn, overload
 
+from firesteel.api.generics import Generic, K_co, R, S, T_co
 from firesteel.common.errors import InvalidProgramError
 from firesteel.common.typeinfo import TypeInformation
 from firesteel.common.types import Row
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
 __all__ = ["KeyedStream"]
 
 
-class KeyedStream(DataStream):
+class KeyedStream(DataStream[T_co], Generic[T_co, K_co]):
     """A stream whose records with the same key go to the same subtask, in order.
 
     Functions applied to it have keyed state. It is not an operator: it has no name or parallelism.
@@ -35,59 +36,61 @@ class KeyedStream(DataStream):
         self,
         environment: StreamExecutionEnvironment,
         transformation: PartitionTransformation,
-        key_selector: Callable[[Any], Any] | KeySelector,
+        key_selector: Callable[[T_co], K_co] | KeySelector[T_co, K_co],
         key_type: TypeInformation | None,
-        origin_stream: DataStream,
+        origin_stream: DataStream[T_co],
     ):
         super().__init__(environment, transformation)
         self._key_selector = key_selector
         self._key_type = key_type
         self._origin_stream = origin_stream
 
-    def process(self, func: KeyedProcessFunction, output_type: Any = None) -> DataStream:  # type: ignore[override]
+    def process(  # type: ignore[override]
+        self, func: KeyedProcessFunction[K_co, T_co, R], output_type: Any = None
+    ) -> DataStream[R]:
         """Applies a KeyedProcessFunction to each record."""
         if not isinstance(func, KeyedProcessFunction):
             raise TypeError(f"process on a keyed stream needs a KeyedProcessFunction, got a {type(func).__name__}.")
         return self._transform("KeyedProcess", ProcessSpec(func), output_type)
 
-    def reduce(self, func: Callable[[Any, Any], Any] | ReduceFunction) -> DataStream:
+    def reduce(self, func: Callable[[T_co, T_co], T_co] | ReduceFunction[T_co]) -> DataStream[T_co]:
         """Combines all records of a key, two at a time, and emits the result so far with each record."""
         check_function("reduce", func, ReduceFunction)
         return self._transform("Reduce", ReduceSpec(func), self._transformation.output_type)
 
-    def sum(self, position_to_sum: int | str = 0) -> DataStream:
+    def sum(self, position_to_sum: int | str = 0) -> DataStream[T_co]:
         """A running sum of one field per key; position 0 of a plain number is the number."""
         return self._accumulate(position_to_sum, AccumulateType.SUM)
 
-    def min(self, position_to_min: int | str = 0) -> DataStream:
+    def min(self, position_to_min: int | str = 0) -> DataStream[T_co]:
         """The running minimum of one field per key; other fields are those of the first record."""
         return self._accumulate(position_to_min, AccumulateType.MIN)
 
-    def max(self, position_to_max: int | str = 0) -> DataStream:
+    def max(self, position_to_max: int | str = 0) -> DataStream[T_co]:
         """The running maximum of one field per key; other fields are those of the first record."""
         return self._accumulate(position_to_max, AccumulateType.MAX)
 
-    def min_by(self, position_to_min_by: int | str = 0) -> DataStream:
+    def min_by(self, position_to_min_by: int | str = 0) -> DataStream[T_co]:
         """The record with the smallest field so far per key; the first of equals."""
         return self._accumulate(position_to_min_by, AccumulateType.MIN_BY)
 
-    def max_by(self, position_to_max_by: int | str = 0) -> DataStream:
+    def max_by(self, position_to_max_by: int | str = 0) -> DataStream[T_co]:
         """The record with the largest field so far per key; the first of equals."""
         return self._accumulate(position_to_max_by, AccumulateType.MAX_BY)
 
     def key_by(
-        self, key_selector: Callable[[Any], Any] | KeySelector, key_type: TypeInformation | None = None
-    ) -> KeyedStream:
+        self, key_selector: Callable[[T_co], S] | KeySelector[T_co, S], key_type: TypeInformation | None = None
+    ) -> KeyedStream[T_co, S]:
         """Partitions by another key instead."""
         return self._origin_stream.key_by(key_selector, key_type)
 
-    def window(self, window_assigner: WindowAssigner[Any, Any]) -> WindowedStream:
+    def window(self, window_assigner: WindowAssigner[Any, S]) -> WindowedStream[T_co, K_co, S]:
         """Assigns the records of each key to windows."""
         from firesteel.datastream.streams.windowed_stream import WindowedStream
 
         return WindowedStream(self, window_assigner)
 
-    def count_window(self, size: int, slide: int = 0) -> WindowedStream:
+    def count_window(self, size: int, slide: int = 0) -> WindowedStream[T_co, K_co, Any]:
         """Windows of ``size`` records of a key, one after the other or one every ``slide`` records.
 
         As in PyFlink the first sliding window is evaluated when it is full.
@@ -98,9 +101,17 @@ class KeyedStream(DataStream):
             raise InvalidProgramError(f"The size of a count window must be positive, got {size}.")
         return self.window(GlobalWindows.create()).trigger(PurgingTrigger.of(CountTrigger.of(size)))
 
+    @overload  # type: ignore[override]
+    def execute_and_collect(
+        self, job_execution_name: str | None = None, limit: None = None
+    ) -> CloseableIterator[Row]: ...
+    @overload
+    def execute_and_collect(self, job_execution_name: str | None = None, *, limit: int) -> list[Row]: ...
+    @overload
+    def execute_and_collect(self, job_execution_name: str | None, limit: int) -> list[Row]: ...
     def execute_and_collect(
         self, job_execution_name: str | None = None, limit: int | None = None
-    ) -> CloseableIterator | list[Any]:
+    ) -> CloseableIterator[Row] | list[Row]:
         """Runs the program and iterates over this stream's records, each as a Row of its key and the record."""
         key_of = self._key_selector
         select = key_of.get_key if isinstance(key_of, KeySelector) else key_of
@@ -109,7 +120,7 @@ class KeyedStream(DataStream):
         )
         return with_keys.execute_and_collect(job_execution_name, limit)
 
-    def _accumulate(self, position: int | str, accumulate_type: AccumulateType) -> DataStream:
+    def _accumulate(self, position: int | str, accumulate_type: AccumulateType) -> DataStream[T_co]:
         return self.reduce(FieldAggregation(position, accumulate_type))
 
     def _operator(self) -> Transformation:
@@ -122,27 +133,27 @@ class KeyedStream(DataStream):
         """Not available: a keyed stream is not an operator."""
         return self._operator().name
 
-    def shuffle(self) -> DataStream:
+    def shuffle(self) -> NoReturn:
         """Not available: the stream is partitioned by key."""
         self._refuse_partitioning()
 
-    def rescale(self) -> DataStream:
+    def rescale(self) -> NoReturn:
         """Not available: the stream is partitioned by key."""
         self._refuse_partitioning()
 
-    def rebalance(self) -> DataStream:
+    def rebalance(self) -> NoReturn:
         """Not available: the stream is partitioned by key."""
         self._refuse_partitioning()
 
-    def forward(self) -> DataStream:
+    def forward(self) -> NoReturn:
         """Not available: the stream is partitioned by key."""
         self._refuse_partitioning()
 
-    def broadcast(self, *args: Any) -> Any:
+    def broadcast(self, *args: Any) -> NoReturn:
         """Not available: the stream is partitioned by key."""
         self._refuse_partitioning()
 
-    def partition_custom(self, partitioner: Any, key_selector: Any) -> DataStream:
+    def partition_custom(self, partitioner: Any, key_selector: Any) -> NoReturn:
         """Not available: the stream is partitioned by key."""
         self._refuse_partitioning()
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias, overload
 
+from firesteel.api.generics import Generic, K_co, R, S, T, T_co, W_co
 from firesteel.api.output_tag import OutputTag
 from firesteel.common.errors import InvalidProgramError
 from firesteel.common.time import to_millis
@@ -32,7 +33,15 @@ if TYPE_CHECKING:
 __all__ = ["AllWindowedStream", "WindowedStream"]
 
 
-class _Windowed:
+_WindowFunctions: TypeAlias = (
+    WindowFunction[T, R, Any, Any]
+    | ProcessWindowFunction[T, R, Any, Any]
+    | AllWindowFunction[T, R, Any]
+    | ProcessAllWindowFunction[T, R, Any]
+)
+
+
+class _Windowed(Generic[T_co]):
     """What both kinds share: settings that the window operator is made from once a function is given."""
 
     _all_windows: ClassVar[bool] = False
@@ -40,7 +49,7 @@ class _Windowed:
     _window_function: ClassVar[type[Any]]
     _process_function: ClassVar[type[Any]]
 
-    def __init__(self, keyed_stream: KeyedStream, window_assigner: WindowAssigner[Any, Any]):
+    def __init__(self, keyed_stream: KeyedStream[T_co, Any], window_assigner: WindowAssigner[Any, Any]):
         if not isinstance(window_assigner, WindowAssigner):
             raise TypeError(
                 "A WindowAssigner is needed, such as TumblingEventTimeWindows.of(Time.minutes(5)), "
@@ -87,9 +96,23 @@ class _Windowed:
         self._late_data_output_tag = output_tag
         return self
 
+    @overload
     def reduce(
         self,
-        reduce_function: Callable[[Any, Any], Any] | ReduceFunction,
+        reduce_function: Callable[[T_co, T_co], T_co] | ReduceFunction[T_co],
+        window_function: None = None,
+        output_type: Any = None,
+    ) -> DataStream[T_co]: ...
+    @overload
+    def reduce(
+        self,
+        reduce_function: Callable[[T_co, T_co], T_co] | ReduceFunction[T_co],
+        window_function: _WindowFunctions[T_co, R],
+        output_type: Any = None,
+    ) -> DataStream[R]: ...
+    def reduce(
+        self,
+        reduce_function: Callable[[T_co, T_co], T_co] | ReduceFunction[T_co],
         window_function: Any = None,
         output_type: Any = None,
     ) -> DataStream:
@@ -100,9 +123,25 @@ class _Windowed:
             output_type = self._keyed_stream._transformation.output_type
         return self._evaluate("reduce", reduce_function, window_function, output_type)
 
+    @overload
     def aggregate(
         self,
-        aggregate_function: AggregateFunction,
+        aggregate_function: AggregateFunction[T_co, Any, R],
+        window_function: None = None,
+        accumulator_type: Any = None,
+        output_type: Any = None,
+    ) -> DataStream[R]: ...
+    @overload
+    def aggregate(
+        self,
+        aggregate_function: AggregateFunction[T_co, Any, S],
+        window_function: _WindowFunctions[S, R],
+        accumulator_type: Any = None,
+        output_type: Any = None,
+    ) -> DataStream[R]: ...
+    def aggregate(
+        self,
+        aggregate_function: AggregateFunction[T_co, Any, Any],
         window_function: Any = None,
         accumulator_type: Any = None,
         output_type: Any = None,
@@ -145,25 +184,25 @@ class _Windowed:
         return stream
 
 
-class WindowedStream(_Windowed):
+class WindowedStream(_Windowed[T_co], Generic[T_co, K_co, W_co]):
     """Each key's records in windows."""
 
     _kind = "Window"
     _window_function = WindowFunction
     _process_function = ProcessWindowFunction
 
-    def apply(self, window_function: WindowFunction[Any, Any, Any, Any], output_type: Any = None) -> DataStream:
+    def apply(self, window_function: WindowFunction[T_co, R, K_co, W_co], output_type: Any = None) -> DataStream[R]:
         """Gives all records of a window to a WindowFunction."""
         return self._apply(window_function, WindowFunction, output_type)
 
     def process(
-        self, process_window_function: ProcessWindowFunction[Any, Any, Any, Any], output_type: Any = None
-    ) -> DataStream:
+        self, process_window_function: ProcessWindowFunction[T_co, R, K_co, W_co], output_type: Any = None
+    ) -> DataStream[R]:
         """Gives all records of a window to a ProcessWindowFunction."""
         return self._apply(process_window_function, ProcessWindowFunction, output_type)
 
 
-class AllWindowedStream(_Windowed):
+class AllWindowedStream(_Windowed[T_co], Generic[T_co, W_co]):
     """All records in windows, whatever their key; runs with parallelism 1."""
 
     _all_windows = True
@@ -171,16 +210,16 @@ class AllWindowedStream(_Windowed):
     _window_function = AllWindowFunction
     _process_function = ProcessAllWindowFunction
 
-    def __init__(self, data_stream: DataStream, window_assigner: WindowAssigner[Any, Any]):
+    def __init__(self, data_stream: DataStream[T_co], window_assigner: WindowAssigner[Any, W_co]):
         super().__init__(data_stream.key_by(NullByteKeySelector()), window_assigner)
 
-    def apply(self, window_function: AllWindowFunction[Any, Any, Any], output_type: Any = None) -> DataStream:
+    def apply(self, window_function: AllWindowFunction[T_co, R, W_co], output_type: Any = None) -> DataStream[R]:
         """Gives all records of a window to an AllWindowFunction."""
         return self._apply(window_function, AllWindowFunction, output_type)
 
     def process(
-        self, process_window_function: ProcessAllWindowFunction[Any, Any, Any], output_type: Any = None
-    ) -> DataStream:
+        self, process_window_function: ProcessAllWindowFunction[T_co, R, W_co], output_type: Any = None
+    ) -> DataStream[R]:
         """Gives all records of a window to a ProcessAllWindowFunction."""
         return self._apply(process_window_function, ProcessAllWindowFunction, output_type)
 
