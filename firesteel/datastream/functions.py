@@ -60,6 +60,7 @@ __all__ = [
     "Partitioner",
     "ProcessAllWindowFunction",
     "ProcessFunction",
+    "ProcessJoinFunction",
     "ProcessWindowFunction",
     "ReduceFunction",
     "RuntimeContext",
@@ -310,6 +311,29 @@ class KeyedCoProcessFunction(Function, Generic[KEY_contra, IN1_contra, IN2_contr
 
     def on_timer(self, timestamp: int, ctx: KeyedCoProcessFunction.OnTimerContext) -> Results[OUT_co]:
         """Yields the results when a timer fires."""
+
+
+class ProcessJoinFunction(Function, Generic[IN1_contra, IN2_contra, OUT_co]):
+    """Processes each pair of records that an interval join finds."""
+
+    class Context(ABC):
+        """The context of a pair; only valid while the pair is processed."""
+
+        @abstractmethod
+        def get_left_timestamp(self) -> int:
+            """The timestamp of the left record."""
+
+        @abstractmethod
+        def get_right_timestamp(self) -> int:
+            """The timestamp of the right record."""
+
+        @abstractmethod
+        def get_timestamp(self) -> int:
+            """The timestamp of the results: the later of both."""
+
+    @abstractmethod
+    def process_element(self, left: IN1_contra, right: IN2_contra, ctx: ProcessJoinFunction.Context) -> Results[OUT_co]:
+        """Yields the results for a pair, and ``(output_tag, value)`` for a side output."""
 
 
 class WindowFunction(Function, Generic[IN_contra, OUT_co, KEY_contra, W_contra]):

@@ -21,6 +21,7 @@ from firesteel.runtime.operators.reduce import ReduceSpec
 
 if TYPE_CHECKING:
     from firesteel.datastream.stream_execution_environment import StreamExecutionEnvironment
+    from firesteel.datastream.streams.interval_join import IntervalJoin
     from firesteel.datastream.streams.windowed_stream import WindowedStream
 
 __all__ = ["KeyedStream"]
@@ -100,6 +101,15 @@ class KeyedStream(DataStream[T_co], Generic[T_co, K_co]):
         if size <= 0:
             raise InvalidProgramError(f"The size of a count window must be positive, got {size}.")
         return self.window(GlobalWindows.create()).trigger(PurgingTrigger.of(CountTrigger.of(size)))
+
+    def interval_join(self, other_stream: KeyedStream[S, K_co]) -> IntervalJoin[T_co, S]:
+        """Joins with records of another keyed stream that have the same key and a timestamp within an interval."""
+        from firesteel.datastream.streams.interval_join import IntervalJoin
+
+        if not isinstance(other_stream, KeyedStream):
+            raise TypeError(f"interval_join needs a KeyedStream, got {type(other_stream).__name__}: call key_by first.")
+        self._check_same_environment(other_stream, "interval_join")
+        return IntervalJoin(self, other_stream)
 
     @overload  # type: ignore[override]
     def execute_and_collect(

@@ -193,13 +193,18 @@ def write_process_call(
         writer.line(f"{context}.time = {writer.timestamp}")
     else:
         writer.prologue(f"{context}.time = None")
+    write_tagged_results(writer, call, f"{value}, {context}", value)
+
+
+def write_tagged_results(writer: LoopWriter, call: Callable[..., Any], arguments: str, value: str) -> None:
+    """Writes the call of a function that returns or yields results and ``(tag, result)``, and what they go to."""
     process = writer.bind("process", call)
     result = writer.new_variable("v")
     if inspect.isgeneratorfunction(call):
-        header = f"for {result} in {process}({value}, {context}):"
+        header = f"for {result} in {process}({arguments}):"
     else:
         results = writer.new_variable("r")
-        writer.line(f"{results} = {process}({value}, {context})", element=value, function=call)
+        writer.line(f"{results} = {process}({arguments})", element=value, function=call)
         header = f"for {result} in {results} if {results} is not None else ():"
     with writer.block(header, element=value, function=call):
         writer.write_tagged_consumers(result)

@@ -6,10 +6,10 @@ In each the right results are those of functions that share no object: with one 
 
 from __future__ import annotations
 
-from tests.support.ownership import records, states, windows
+from tests.support.ownership import joins, records, states, windows
 from tests.support.ownership.base import PROGRAMS
 
 __all__ = ["PROGRAMS", "REGISTERED"]
 
-REGISTERED = (states, windows, records)
+REGISTERED = (states, windows, records, joins)
 """The modules whose programs are in PROGRAMS."""
