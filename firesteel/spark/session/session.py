@@ -70,6 +70,7 @@ _MAX_SOCKET_DIRECTORY = 60
 """Spark refuses longer ones: the path of a socket has room for about a hundred characters."""
 _COMPLAINT = re.compile(r"\b[\w.$]*(?:Exception|Error): (?P<message>.+)")
 _UNSPECIFIC = ("WARN", "Picked up ", "Using ", "Error occurred during ", "Error: Could not create ", "Error: A ")
+_WORKER_DAEMON = "firesteel.spark.session.worker_daemon"
 _lock = threading.Lock()
 _own: tuple[SparkContext, Path] | None = None
 
@@ -205,6 +206,7 @@ def _create(
         if master.startswith("local"):
             conf.set("spark.driver.host", "127.0.0.1")
             conf.set("spark.driver.bindAddress", "127.0.0.1")
+            conf.set("spark.python.daemon.module", _WORKER_DAEMON)
             if len(str(directory)) <= _MAX_SOCKET_DIRECTORY:
                 # between Spark and its Python workers: half of what TCP costs
                 conf.set("spark.python.unix.domain.socket.enabled", "true")
