@@ -47,6 +47,7 @@ ORDERS = {
         "postgres/cdc",
     ),
     "formats": (".", "json", "text", "csv", "avro", "writers", "parquet"),
+    "cep": ("pattern", "nfa", "."),
     "spark": ("session", "pipelined", "blocking", "dataframes", "state_processor", "."),
     "cluster": ("ha", "rest", "dispatcher", "diagnostics", "rest/handlers", "."),
 }
@@ -71,6 +72,8 @@ PURE = (
     "jobmaster/checkpoints",
     "jobmaster/view",
     "jobmaster",
+    "cep/pattern",
+    "cep/nfa",
 )
 """Folders without I/O, threads and clocks of their own; not their subfolders."""
 

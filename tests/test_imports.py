@@ -29,6 +29,7 @@ LAYERS: dict[str, set[str]] = {
     "formats": {"filesystem", "spi", *VOCABULARY},
     "connectors": {"formats", "filesystem", "spi", *VOCABULARY},
     "datastream": {"graph", "runtime", "connectors", "formats", "metrics", "spi", *VOCABULARY},
+    "cep": {"datastream", "graph", "runtime", "spi", *VOCABULARY},
     "jobmaster": {"graph", "runtime", "filesystem", "spi", *VOCABULARY},
     "execution": {"jobmaster", "graph", "runtime", "filesystem", "spi", *VOCABULARY},
     "savepoint": {"jobmaster", "graph", "runtime", "filesystem", "spi", *VOCABULARY},
@@ -223,7 +224,15 @@ def _python(code: str) -> str:
 
 
 @pytest.mark.parametrize(
-    "module", ["firesteel", "firesteel.common", "firesteel.datastream", "firesteel.connectors", "firesteel.testing"]
+    "module",
+    [
+        "firesteel",
+        "firesteel.common",
+        "firesteel.datastream",
+        "firesteel.cep",
+        "firesteel.connectors",
+        "firesteel.testing",
+    ],
 )
 def test_importing_the_api_does_not_import_or_start_anything(module: str) -> None:
     code = f"""

@@ -9,6 +9,7 @@ __all__ = [
     "ATTACHED",
     "AUTO_GENERATE_UIDS",
     "AUTO_WATERMARK_INTERVAL",
+    "CEP_MAX_PARTIAL_MATCHES",
     "CLOSURE_CLEANER_LEVEL",
     "DEFAULT_PARALLELISM",
     "FORCE_AVRO",
@@ -39,6 +40,15 @@ MAX_PARALLELISM = (
     .with_description(
         "Number of key groups, and therefore the maximum parallelism of keyed operators; -1 derives it "
         "from the parallelism."
+    )
+)
+CEP_MAX_PARTIAL_MATCHES = (
+    _key("pipeline.cep.max-partial-matches")
+    .int_type()
+    .default_value(100_000)
+    .with_description(
+        "Maximum number of partial matches of a pattern per key. A job that exceeds it fails with an error that names "
+        "the pattern and the key; 0 is no limit. Not in Flink."
     )
 )
 PIPELINE_NAME = _key("pipeline.name").string_type().no_default_value().with_description("The name of the job.")

@@ -11,9 +11,18 @@ from collections.abc import Callable, Mapping
 from types import CodeType
 from typing import Any, TypeVar
 
-__all__ = ["AGGREGATE", "TIMESTAMP_ASSIGNER", "TRIGGER", "WINDOW_FUNCTION", "function_at_work", "handles_results_of"]
+__all__ = [
+    "AGGREGATE",
+    "MATCH_FUNCTION",
+    "TIMESTAMP_ASSIGNER",
+    "TRIGGER",
+    "WINDOW_FUNCTION",
+    "function_at_work",
+    "handles_results_of",
+]
 
 AGGREGATE = "aggregate function"
+MATCH_FUNCTION = "match function"
 TIMESTAMP_ASSIGNER = "timestamp assigner"
 TRIGGER = "trigger"
 WINDOW_FUNCTION = "window function"

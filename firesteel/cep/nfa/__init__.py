@@ -1,0 +1,1 @@
+"""The automaton of a pattern: state, event and time in; state and matches out."""

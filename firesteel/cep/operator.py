@@ -1,0 +1,402 @@
+"""The operator that matches a pattern, per key, and its spec.
+
+In event time a key's events wait in state until the watermark has passed them. They are then processed in the order
+of their timestamps. A key has a timer for its earliest waiting event, not one for each: when it fires, all events that
+the watermark has passed are processed.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cmp_to_key
+from itertools import repeat
+from operator import itemgetter
+from typing import Any
+
+from firesteel.api.output_tag import OutputTag
+from firesteel.api.state import ListStateDescriptor, ValueStateDescriptor
+from firesteel.cep.functions import Match, PatternProcessFunction, TimedOutPartialMatchHandler
+from firesteel.cep.nfa.compiler import compile_pattern
+from firesteel.cep.nfa.nfa import NFA, PartialMatchLimitError
+from firesteel.cep.nfa.shared_buffer import NFAState
+from firesteel.cep.pattern.conditions import Condition, user_conditions
+from firesteel.cep.pattern.pattern import GroupPattern, Pattern
+from firesteel.common.errors import FiresteelError
+from firesteel.runtime.codegen.at_work import MATCH_FUNCTION
+from firesteel.runtime.codegen.functions import method_of
+from firesteel.runtime.model.elements import MAX_WATERMARK, MIN_TIMESTAMP
+from firesteel.runtime.model.operator_spec import OperatorRuntime, OperatorSpec
+from firesteel.runtime.operators.base import OperatorContext, StreamOperator
+from firesteel.runtime.operators.window.output import WindowOutput
+from firesteel.runtime.state.api.backend import VOID_NAMESPACE, ObjectStateBackend
+from firesteel.types.copying import copy_value
+
+__all__ = ["CepOperator", "CepSpec"]
+
+WAITING_EVENTS = "_cep_events"
+PARTIAL_MATCHES = "_cep_partial_matches"
+TIMERS = "_cep_timers"
+
+_timestamp_of = itemgetter(0)
+TimedEvent = tuple[int, Any]
+
+
+@dataclass(frozen=True)
+class CepSpec(OperatorSpec):
+    """Matches a pattern on a keyed stream."""
+
+    pattern: Pattern
+    function: PatternProcessFunction
+    is_event_time: bool = True
+    comparator: Any = None
+    """Orders events of the same timestamp: a function of two events, or an object with such a method ``compare``."""
+    late_tag: OutputTag | None = None
+    max_partial_matches: int | None = None
+
+    def create(self, runtime: OperatorRuntime) -> StreamOperator:
+        """Returns a new operator for one subtask."""
+        return CepOperator(self)
+
+    def functions(self) -> Mapping[str, Callable[..., Any]]:
+        """Returns the function that is called with matches."""
+        return {MATCH_FUNCTION: getattr(self.function, "call", self.function.process_match)}
+
+    def user_function(self) -> Any:
+        return self.function
+
+    def without_user_functions(self) -> CepSpec:
+        """Returns a spec with the same states."""
+        return replace(self, pattern=Pattern.begin("event"), function=_NoMatches())
+
+
+class _NoMatches(PatternProcessFunction):
+    def process_match(self, match: Match, ctx: Any) -> None:
+        return None
+
+
+class _Context:
+    """The context of a PatternProcessFunction."""
+
+    __slots__ = ("_clock", "_output", "output_time", "time")
+
+    def __init__(self, clock: Callable[[], int], output: WindowOutput):
+        self._clock = clock
+        self._output = output
+        self.time = 0
+        self.output_time = 0
+
+    def timestamp(self) -> int:
+        """Returns the timestamp of the match."""
+        return self.time
+
+    def current_processing_time(self) -> int:
+        """Returns the processing time in milliseconds."""
+        return self._clock()
+
+    def output(self, output_tag: OutputTag, value: Any) -> None:
+        """Emits a record to a side output."""
+        if not isinstance(output_tag, OutputTag):
+            raise TypeError(f"output needs an OutputTag, got {output_tag!r}.")
+        self._output.collect_side(output_tag, value, self.output_time)
+
+
+class CepOperator(StreamOperator):
+    """Keeps waiting events and partial matches per key, and emits what the function makes of matches."""
+
+    reads_iterators = True
+    emits_own_records = True
+
+    def __init__(self, spec: CepSpec):
+        self.spec = spec
+        self.user_function = spec.function
+        self._event_time = spec.is_event_time
+        self._order: Callable[[TimedEvent], Any] | None = None
+        if spec.comparator is not None:
+            by_event = cmp_to_key(method_of(spec.comparator, "compare"))
+            self._order = lambda timed: by_event(timed[1])
+
+    def open(self, context: OperatorContext) -> None:
+        """Gets the state and the timers, and opens the conditions and the function."""
+        super().open(context)
+        backend = context.backend
+        if backend is None or not context.key_selectors:
+            raise FiresteelError("A pattern operator needs a keyed stream; CEP.pattern keys by a constant.")
+        self._backend = backend
+        self._key_selector = context.key_selectors[0]
+        self._timers = context.timer_service(TIMERS, self)
+        self._events = backend.get_state(ListStateDescriptor(WAITING_EVENTS, None), internal=True)
+        self._partial = backend.get_state(ValueStateDescriptor(PARTIAL_MATCHES, None), internal=True)
+        self._table = backend.state_table(WAITING_EVENTS) if isinstance(backend, ObjectStateBackend) else None
+        self._output = WindowOutput(context, MATCH_FUNCTION)
+        self._context = _Context(context.processing_time, self._output)
+        self._copies = not context.reuses_objects
+        self._late = context.counter("numLateRecords")
+        self._dropped = context.counter("numLateRecordsDropped")
+        self._handler = self.spec.function if isinstance(self.spec.function, TimedOutPartialMatchHandler) else None
+        self.set_pattern(self.spec.pattern)
+        self.spec.function.open(context.runtime_context)
+
+    def set_pattern(self, pattern: Pattern) -> None:
+        """Compiles a pattern and opens its conditions."""
+        self._conditions = _conditions_of(pattern)
+        self._nfa = NFA(
+            compile_pattern(pattern),
+            handles_timeouts=self._handler is not None,
+            clock=self.context.processing_time,
+            max_partial_matches=self.spec.max_partial_matches,
+        )
+        for condition in self._conditions:
+            condition.open(self.context.runtime_context)
+
+    def close(self) -> None:
+        if hasattr(self, "_conditions"):
+            for condition in self._conditions:
+                condition.close()
+            self.spec.function.close()
+
+    # records
+
+    def process_batch(self, values: Iterable[Any], timestamps: Sequence[int] | None) -> None:
+        if not self._event_time:
+            backend, selector = self._backend, self._key_selector
+            for value in values:
+                backend.key = selector(value)
+                self._process_now(value)
+        elif self._table is not None:
+            self._add_to_table(values, timestamps)
+        else:
+            self._add_to_state(values, timestamps)
+        self._output.flush()
+
+    def process_group(self, values: Sequence[Any], timestamps: Sequence[int] | None) -> None:
+        """Processes records of the current key; in event time all of them, as the end of the input comes next."""
+        if not self._event_time:
+            for value in values:
+                self._process_now(value)
+            return
+        if timestamps is None or timestamps[0] == MIN_TIMESTAMP:
+            raise _no_timestamp()
+        events = list(zip(timestamps, values, strict=True))
+        state = self._process_events(None, self._sorted(events))
+        if state is not None:
+            self._advance_time(state, MAX_WATERMARK)
+
+    def end_groups(self) -> None:
+        """Emits what was collected."""
+        self._output.flush()
+
+    def _add_to_table(self, values: Iterable[Any], timestamps: Sequence[int] | None) -> None:
+        """Lets records wait, where state is a dictionary of Python objects."""
+        assert self._table is not None
+        backend, selector = self._backend, self._key_selector
+        register = self._timers.register_event_time_timer
+        watermark = self._timers.current_watermark
+        table = self._table.namespaces[VOID_NAMESPACE]
+        changed = self._table.changed(VOID_NAMESPACE) if self._table.tracked else set()
+        times: Iterable[int] = repeat(MIN_TIMESTAMP) if timestamps is None else timestamps
+        for value, timestamp in zip(values, times, strict=False):
+            key = selector(value)
+            if timestamp <= watermark:
+                self._add_late(key, value, timestamp)
+                continue
+            waiting = table.get(key)
+            if waiting is None:
+                table[key] = [(timestamp, value)]
+                backend.key = key
+                register(None, timestamp)
+            elif timestamp < waiting[0][0]:
+                waiting.insert(0, (timestamp, value))
+                backend.key = key
+                register(None, timestamp)
+            else:
+                waiting.append((timestamp, value))
+            changed.add(key)
+
+    def _add_to_state(self, values: Iterable[Any], timestamps: Sequence[int] | None) -> None:
+        """Lets records wait in any state backend."""
+        backend, selector = self._backend, self._key_selector
+        watermark = self._timers.current_watermark
+        times: Iterable[int] = repeat(MIN_TIMESTAMP) if timestamps is None else timestamps
+        for value, timestamp in zip(values, times, strict=False):
+            key = backend.key = selector(value)
+            if timestamp <= watermark:
+                self._add_late(key, value, timestamp)
+            else:
+                self._events.add((timestamp, value))
+                self._timers.register_event_time_timer(None, timestamp)
+
+    def _add_late(self, key: Any, value: Any, timestamp: int) -> None:
+        if timestamp == MIN_TIMESTAMP:
+            self._backend.key = key
+            raise _no_timestamp()
+        self._late.inc()
+        if self.spec.late_tag is None:
+            self._dropped.inc()
+        else:
+            self._output.collect_side(self.spec.late_tag, value, timestamp)
+
+    def _process_now(self, value: Any) -> None:
+        """Processes a record of the current key in processing time."""
+        now = self._timers.current_processing_time()
+        if self._order is not None:
+            self._events.add((now, value))
+            self._timers.register_processing_time_timer(None, now + 1)
+            return
+        before = self._partial.value()
+        self._store(before, self._process_events(before, [(now, value)]))
+
+    # time
+
+    def fire_timers(self, timestamp: int) -> bool:
+        done = self._timers.advance_watermark(timestamp)
+        self._output.flush()
+        return done
+
+    def on_event_time(self, timestamp: int, key: Any, namespace: Any) -> None:
+        """Processes the key's events that the watermark has passed."""
+        watermark = self._timers.current_watermark
+        due = self._take_due(key, watermark)
+        before = self._partial.value()
+        if due or before is not None:
+            state = self._process_events(before, due)
+            if state is not None:
+                self._advance_time(state, watermark)
+            self._store(before, state)
+
+    def on_processing_time(self, timestamp: int, key: Any, namespace: Any) -> None:
+        """Processes the key's events that wait, and partial matches whose time has passed."""
+        due = self._sorted(list(self._events.get()))
+        if due:
+            self._events.clear()
+        before = self._partial.value()
+        state = self._process_events(before, due)
+        if state is not None:
+            self._advance_time(state, self._timers.current_processing_time())
+        self._store(before, state)
+        if not self.context.execution.one_key_at_a_time:
+            self._output.flush()
+
+    def _take_due(self, key: Any, watermark: int) -> list[TimedEvent]:
+        """Removes and returns the events up to the watermark, in order; registers a timer for the others."""
+        if self._table is None:
+            waiting = list(self._events.get())
+        else:
+            waiting = self._table.namespaces[VOID_NAMESPACE].pop(key, None)
+            if self._table.tracked:
+                self._table.changed(VOID_NAMESPACE).add(key)
+        if not waiting:
+            return []
+        waiting = self._sorted(waiting)
+        if waiting[-1][0] <= watermark:
+            if self._table is None:
+                self._events.clear()
+            return waiting
+        position = bisect_right(waiting, watermark, key=_timestamp_of)
+        rest = waiting[position:]
+        if self._table is None:
+            if position:
+                self._events.update(rest)
+        else:
+            self._table.namespaces[VOID_NAMESPACE][key] = rest
+        self._timers.register_event_time_timer(None, rest[0][0])
+        return waiting[:position]
+
+    def _sorted(self, events: list[TimedEvent]) -> list[TimedEvent]:
+        if len(events) > 1:
+            if self._order is not None:
+                events.sort(key=self._order)
+            events.sort(key=_timestamp_of)
+        return events
+
+    # the automaton
+
+    def _process_events(self, state: NFAState | None, events: Sequence[TimedEvent]) -> NFAState | None:
+        """Processes events in order; None is the state of a key without partial matches."""
+        nfa = self._nfa
+        starts = nfa.starts
+        has_new_start = False
+        time = None
+        try:
+            for timestamp, event in events:
+                if state is None:
+                    if not starts(event, timestamp):
+                        continue
+                    state = nfa.initial_state()
+                elif timestamp != time:
+                    self._advance_time(state, timestamp)
+                time = timestamp
+                matches = nfa.process(state, event, timestamp)
+                has_new_start = has_new_start or state.has_new_start
+                if has_new_start and nfa.window_time > 0:
+                    self._register_end(timestamp + nfa.window_time)
+                if matches:
+                    self._emit(matches, timestamp)
+                if nfa.is_initial(state):
+                    state = None
+        except PartialMatchLimitError as error:
+            raise PartialMatchLimitError(f"Key {self._backend.key!r}: {error.message}", hint=error.hint) from None
+        return state
+
+    def _register_end(self, timestamp: int) -> None:
+        if self._event_time:
+            self._timers.register_event_time_timer(None, timestamp)
+        else:
+            self._timers.register_processing_time_timer(None, timestamp + 1)
+
+    def _advance_time(self, state: NFAState, timestamp: int) -> None:
+        matches, timed_out = self._nfa.advance_time(state, timestamp)
+        if matches:
+            self._emit(matches, timestamp)
+        if timed_out:
+            self._emit_timed_out(timed_out)
+
+    def _store(self, before: NFAState | None, state: NFAState | None) -> None:
+        if state is not None and not self._nfa.is_initial(state):
+            state.has_new_start = False
+            self._partial.update(state)
+        elif before is not None:
+            self._partial.clear()
+
+    # results
+
+    def _emit(self, matches: Sequence[Match], timestamp: int) -> None:
+        context, output, process = self._context, self._output, self.spec.function.process_match
+        context.time = timestamp
+        time = context.output_time = timestamp if self._event_time else MIN_TIMESTAMP
+        for match in matches:
+            output.collect(process(copy_value(match) if self._copies else match, context), time)
+
+    def _emit_timed_out(self, timed_out: Sequence[tuple[Match, int]]) -> None:
+        assert self._handler is not None
+        context = self._context
+        for match, timestamp in timed_out:
+            context.time = timestamp
+            context.output_time = timestamp if self._event_time else MIN_TIMESTAMP
+            results = self._handler.process_timed_out_match(copy_value(match) if self._copies else match, context)
+            for result in () if results is None else results:
+                if not (isinstance(result, tuple) and len(result) == 2 and isinstance(result[0], OutputTag)):
+                    raise FiresteelError(
+                        "process_timed_out_match emits to side outputs only.", hint="Write 'yield tag, value'."
+                    )
+                context.output(*result)
+
+
+def _no_timestamp() -> FiresteelError:
+    return FiresteelError(
+        "A record without a timestamp cannot be matched in event time.",
+        hint="Call assign_timestamps_and_watermarks before CEP.pattern, or in_processing_time after it.",
+    )
+
+
+def _conditions_of(pattern: Pattern) -> list[Any]:
+    """The conditions of a program in a pattern, each once."""
+    found: dict[int, Any] = {}
+    for stage in pattern.stages():
+        if isinstance(stage, GroupPattern):
+            found.update((id(each), each) for each in _conditions_of(stage.get_raw_pattern()))
+        conditions: tuple[Condition | None, ...] = (stage.get_condition(), stage.get_until_condition())
+        for condition in conditions:
+            found.update((id(each), each) for each in user_conditions(condition))
+    return list(found.values())

@@ -1,0 +1,1 @@
+"""Cases of patterns and streams, and what flink-cep gives for them."""
